@@ -1,0 +1,115 @@
+/**
+ * The journal: where events are appended, and the only writer of state. Its promises, each tested once per back-end:
+ *
+ *  1. An event is visible to readers only after it and its projections are committed.
+ *  2. Per stream versions are dense; an append may name the version it expects.
+ *  3. An append may carry a key; the same key twice returns the first result; the same key with other content is a conflict.
+ *  4. A stored event never changes. A new shape is a new `v` and an upcaster.
+ *  5. A reader that asks "after N" misses nothing and sees nothing twice, also across processes.
+ *  6. Acknowledged means durable: when `append` resolves, the events survive `kill -9` and loss of power
+ *     (`durability: "relaxed"` gives up the power-loss half).
+ *  7. Projections can be dropped and rebuilt from events and come out equal.
+ *  8. The store opens after `kill -9`, a torn write or a full disk, or names the first damaged record and opens read-only.
+ *     It is never recreated or truncated.
+ *  9. Several processes may append to one store at once without "database is locked" reaching a user.
+ */
+import type { Author, EventBody, StoredEvent } from "@heddle/protocol";
+
+export interface Append {
+  readonly stream: string;
+  readonly author: Author;
+  readonly events: readonly EventBody[];
+  /** The stream's version before this append; another one is `store.version-conflict`. 0 = the stream must be new. */
+  readonly expectedVersion?: number;
+  /** Same key and same content: the first result again. Same key, other content: `store.id-conflict`. */
+  readonly key?: string;
+  readonly durability?: "full" | "relaxed";
+}
+
+export interface Appended {
+  readonly events: readonly StoredEvent[];
+  /** The key had been used before with the same content; nothing was written now. */
+  readonly isRepeat: boolean;
+}
+
+export interface ReadOptions {
+  /** One stream, or the whole journal when absent. */
+  readonly stream?: string;
+  /** For one stream: its version; for the whole journal: its position. 0 = from the beginning. */
+  readonly after: number;
+  readonly limit?: number;
+}
+
+export interface TailOptions {
+  readonly stream?: string;
+  readonly after: number;
+  readonly signal: AbortSignal;
+}
+
+/** The first record that is not what was written, and what that means for the store. */
+export interface Damage {
+  readonly kind:
+    | "tail-lost"
+    | "event-altered"
+    | "body-altered"
+    | "chain-broken"
+    | "version-gap"
+    | "checkpoint-mismatch"
+    | "checkpoint-forged"
+    | "file-corrupt";
+  readonly message: string;
+  readonly stream?: string;
+  readonly version?: number;
+  readonly position?: number;
+}
+
+export interface VerifyReport {
+  readonly events: number;
+  readonly streams: number;
+  readonly checkpoints: number;
+  readonly damage: readonly Damage[];
+}
+
+export interface Journal extends AsyncDisposable {
+  /** Set when the store was opened damaged; every append is then refused with `store.damaged`. */
+  readonly damage: Damage | undefined;
+  append(append: Append): Promise<Appended>;
+  read(options: ReadOptions): Promise<readonly StoredEvent[]>;
+  /** Everything after a cursor, then whatever is committed next, by any process, until the signal aborts. */
+  tail(options: TailOptions): AsyncIterable<StoredEvent>;
+  /** The stream's last version; 0 when it does not exist. */
+  version(stream: string): Promise<number>;
+  /** Walks chains, bodies, checkpoints and witness. One stream, or all. */
+  verify(stream?: string): Promise<VerifyReport>;
+  rebuildProjections(): Promise<void>;
+  readonly threads: ThreadQueries;
+}
+
+export interface ThreadRow {
+  readonly id: string;
+  readonly workspace: string;
+  readonly origin: string;
+  readonly title: string | undefined;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly turnCount: number;
+}
+
+export interface TurnRow {
+  readonly id: string;
+  readonly threadId: string;
+  readonly status: "open" | "completed" | "failed" | "interrupted";
+  /** Version of `turn.admitted` in the thread's stream. */
+  readonly admittedVersion: number;
+  readonly failureCode: string | undefined;
+}
+
+/** Questions answered from projections. */
+export interface ThreadQueries {
+  get(threadId: string): Promise<ThreadRow | undefined>;
+  list(options: { readonly workspace?: string; readonly limit: number }): Promise<readonly ThreadRow[]>;
+  turn(turnId: string): Promise<TurnRow | undefined>;
+  turns(threadId: string): Promise<readonly TurnRow[]>;
+  /** Turns without their terminal event, of every thread; recovery starts here. */
+  openTurns(): Promise<readonly TurnRow[]>;
+}

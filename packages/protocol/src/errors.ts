@@ -1,0 +1,132 @@
+/**
+ * Every failure Heddle reports has one of these codes. Callers look at the code, people read the message.
+ * A code carries the process exit code of `heddle exec` and the JSON-RPC code of the server doors,
+ * so that no door invents its own.
+ */
+export const EXIT = {
+  ok: 0,
+  turnFailed: 1,
+  usage: 2,
+  auth: 3,
+  provider: 4,
+  schema: 5,
+  limit: 6,
+  policy: 7,
+  infrastructure: 8,
+  timeout: 124,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+const INVALID_REQUEST = -32600;
+const INTERNAL = -32603;
+const OVERLOADED = -32001;
+
+interface ErrorClass {
+  readonly exit: number;
+  readonly rpc: number;
+}
+
+const table = {
+  internal: { exit: EXIT.turnFailed, rpc: INTERNAL },
+
+  "usage.invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "config.invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "workspace.missing": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "workspace.untrusted": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "prompt.empty": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "prompt.binary": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "model.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "provider.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "thread.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "turn.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "turn.active": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "approval.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "approval.already-resolved": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "cursor.expired": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+
+  "auth.missing": { exit: EXIT.auth, rpc: INVALID_REQUEST },
+  "auth.rejected": { exit: EXIT.auth, rpc: INVALID_REQUEST },
+
+  "provider.unreachable": { exit: EXIT.provider, rpc: INTERNAL },
+  "provider.stalled": { exit: EXIT.provider, rpc: INTERNAL },
+  "provider.cut": { exit: EXIT.provider, rpc: INTERNAL },
+  "provider.malformed": { exit: EXIT.provider, rpc: INTERNAL },
+  "provider.rate-limited": { exit: EXIT.provider, rpc: INTERNAL },
+  "provider.overloaded": { exit: EXIT.provider, rpc: INTERNAL },
+  "provider.rejected": { exit: EXIT.provider, rpc: INTERNAL },
+  "provider.context-exceeded": { exit: EXIT.provider, rpc: INTERNAL },
+  "provider.refused": { exit: EXIT.provider, rpc: INTERNAL },
+
+  "schema.violated": { exit: EXIT.schema, rpc: INTERNAL },
+  "limit.reached": { exit: EXIT.limit, rpc: INTERNAL },
+
+  "policy.denied": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "path.outside": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "path.protected": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "path.invalid": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+
+  "tool.unknown": { exit: EXIT.turnFailed, rpc: INVALID_REQUEST },
+  "tool.invalid-arguments": { exit: EXIT.turnFailed, rpc: INVALID_REQUEST },
+  "tool.failed": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "tool.timeout": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "tool.cancelled": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "process.line-too-long": { exit: EXIT.turnFailed, rpc: INTERNAL },
+
+  "sandbox.unavailable": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
+  "sandbox.failed": { exit: EXIT.infrastructure, rpc: INTERNAL },
+  "store.full": { exit: EXIT.infrastructure, rpc: INTERNAL },
+  "store.read-only": { exit: EXIT.infrastructure, rpc: INTERNAL },
+  "store.damaged": { exit: EXIT.infrastructure, rpc: INTERNAL },
+  "store.newer": { exit: EXIT.infrastructure, rpc: INTERNAL },
+  "store.busy": { exit: EXIT.infrastructure, rpc: OVERLOADED },
+  "store.failed": { exit: EXIT.infrastructure, rpc: INTERNAL },
+  "store.version-conflict": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
+  "store.id-conflict": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+
+  "turn.timeout": { exit: EXIT.timeout, rpc: INTERNAL },
+  "turn.interrupted": { exit: EXIT.interrupted, rpc: INTERNAL },
+  "turn.abandoned": { exit: EXIT.turnFailed, rpc: INTERNAL },
+} as const satisfies Record<string, ErrorClass>;
+
+export type ErrorCode = keyof typeof table;
+
+export const ERROR_CODES = Object.keys(table) as readonly ErrorCode[];
+
+export function exitCodeOf(code: ErrorCode): number {
+  return table[code].exit;
+}
+
+export function rpcCodeOf(code: ErrorCode): number {
+  return table[code].rpc;
+}
+
+export interface HeddleErrorOptions {
+  readonly cause?: unknown;
+  /** Facts for programs: never prose, never secrets. */
+  readonly details?: Readonly<Record<string, string | number | boolean>>;
+}
+
+export class HeddleError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, string | number | boolean>>;
+
+  constructor(code: ErrorCode, message: string, options: HeddleErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "HeddleError";
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+}
+
+/** Errors cross bundle and worker borders, so the code decides, not `instanceof`. */
+export function isHeddleError(error: unknown): error is HeddleError {
+  return error instanceof Error && "code" in error && typeof error.code === "string" && error.code in table;
+}
+
+/** Gives an unknown failure a code, keeping the original as cause. */
+export function toHeddleError(error: unknown, fallback: ErrorCode = "internal"): HeddleError {
+  if (isHeddleError(error)) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new HeddleError(fallback, message, { cause: error });
+}

@@ -1,0 +1,215 @@
+/**
+ * Every stored event. One union, one `type` and `v` each; a new shape is a new `v` with an upcaster, never an edit.
+ *
+ * The life of a turn, in order:
+ *   turn.admitted → turn.started → { item.* | model.* | tool.* | approval.* | turn.steered }* → turn.completed
+ * `turn.admitted` and `turn.completed` exist exactly once a turn; `turn.started` may be missing when a turn ends early.
+ */
+import { z } from "zod";
+import { ApprovalPolicy, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
+import { ApprovalQuestion, Decision } from "./approvals.ts";
+import { InputPart, Item } from "./items.ts";
+import { ModelOutputPart, Usage } from "./model-output.ts";
+
+/** Who holds a turn, so that another process can tell a live holder from a dead one without trusting the clock. */
+export const Holder = z.object({
+  pid: z.number().int(),
+  /** Start time of the process in kernel ticks since boot; tells a reused pid from the old one. */
+  startTicks: z.string(),
+  bootId: z.string(),
+  /** Pids mean something only inside one pid namespace. */
+  pidNamespace: z.string(),
+});
+export type Holder = z.infer<typeof Holder>;
+
+export const TurnSettings = z.object({
+  provider: z.string(),
+  model: z.string(),
+  effort: z.string().optional(),
+  sandboxMode: SandboxMode,
+  networkAccess: z.boolean(),
+  writableRoots: z.array(z.string()),
+  approvalPolicy: ApprovalPolicy,
+  outputSchema: z.unknown().optional(),
+});
+export type TurnSettings = z.infer<typeof TurnSettings>;
+
+export const TurnStatus = z.enum(["completed", "failed", "interrupted"]);
+export type TurnStatus = z.infer<typeof TurnStatus>;
+
+export const Failure = z.object({
+  code: z.string(),
+  message: z.string(),
+  details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+});
+export type Failure = z.infer<typeof Failure>;
+
+/**
+ * How a tool call ended. `denied`: never ran. `unknown`: an intent without a result after a crash;
+ * it is shown to the model and never run again by itself.
+ */
+export const ToolOutcomeKind = z.enum(["ok", "failed", "denied", "cancelled", "unknown"]);
+export type ToolOutcomeKind = z.infer<typeof ToolOutcomeKind>;
+
+const turnId = z.string();
+const v1 = z.literal(1);
+
+export const EventBody = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("thread.created"),
+    v: v1,
+    workspace: z.string(),
+    origin: z.string(),
+    title: z.string().optional(),
+    forkedFrom: z.object({ threadId: z.string(), version: z.number() }).optional(),
+  }),
+  z.object({
+    type: z.literal("turn.admitted"),
+    v: v1,
+    turnId,
+    input: z.array(InputPart),
+    settings: TurnSettings,
+    holder: Holder,
+    clientId: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("turn.started"),
+    v: v1,
+    turnId,
+    runner: z.string(),
+    sandboxLevel: SandboxLevel,
+    envelope: Envelope,
+    envelopeHash: z.string(),
+  }),
+  z.object({
+    type: z.literal("turn.steered"),
+    v: v1,
+    turnId,
+    input: z.array(InputPart),
+    clientId: z.string().optional(),
+  }),
+  z.object({ type: z.literal("turn.interrupt-requested"), v: v1, turnId, reason: z.string().optional() }),
+  z.object({
+    type: z.literal("turn.completed"),
+    v: v1,
+    turnId,
+    status: TurnStatus,
+    failure: Failure.optional(),
+    usage: Usage,
+    /** Absent: at least one request had a model without a known price. */
+    costUsd: z.number().optional(),
+    durationMs: z.number(),
+  }),
+  z.object({ type: z.literal("item.started"), v: v1, turnId, item: Item }),
+  /** What a running item has added since its last checkpoint; at most one a second. */
+  z.object({
+    type: z.literal("item.checkpointed"),
+    v: v1,
+    turnId,
+    itemId: z.string(),
+    channel: z.string(),
+    appended: z.string(),
+  }),
+  z.object({ type: z.literal("item.completed"), v: v1, turnId, item: Item }),
+  z.object({
+    type: z.literal("model.requested"),
+    v: v1,
+    turnId,
+    requestId: z.string(),
+    provider: z.string(),
+    model: z.string(),
+    requestBytes: z.number(),
+  }),
+  z.object({
+    type: z.literal("model.retried"),
+    v: v1,
+    turnId,
+    requestId: z.string(),
+    attempt: z.number().int(),
+    maxAttempts: z.number().int(),
+    delayMs: z.number(),
+    cause: Failure,
+  }),
+  z.object({
+    type: z.literal("model.responded"),
+    v: v1,
+    turnId,
+    requestId: z.string(),
+    output: z.array(ModelOutputPart),
+    stopReason: z.string(),
+    usage: Usage,
+    costUsd: z.number().optional(),
+  }),
+  /** Durable before the side effect begins. */
+  z.object({
+    type: z.literal("tool.intended"),
+    v: v1,
+    turnId,
+    callId: z.string(),
+    itemId: z.string(),
+    tool: z.string(),
+    arguments: z.unknown(),
+    /** The call changes nothing, so running it again after a crash is harmless. */
+    isReadOnly: z.boolean(),
+  }),
+  z.object({
+    type: z.literal("tool.settled"),
+    v: v1,
+    turnId,
+    callId: z.string(),
+    itemId: z.string(),
+    tool: z.string(),
+    outcome: ToolOutcomeKind,
+    failure: Failure.optional(),
+    /** What the model is told. */
+    output: z.array(InputPart),
+  }),
+  z.object({
+    type: z.literal("approval.requested"),
+    v: v1,
+    turnId,
+    approvalId: z.string(),
+    question: ApprovalQuestion,
+  }),
+  z.object({
+    type: z.literal("approval.resolved"),
+    v: v1,
+    turnId,
+    approvalId: z.string(),
+    decision: Decision,
+    reason: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("path.violated"),
+    v: v1,
+    turnId,
+    callId: z.string().optional(),
+    path: z.string(),
+    /** Where the offending file was moved; absent when it could only be reported. */
+    quarantinedTo: z.string().optional(),
+  }),
+]);
+export type EventBody = z.infer<typeof EventBody>;
+export type EventType = EventBody["type"];
+export type EventOf<T extends EventType> = Extract<EventBody, { type: T }>;
+
+export const EVENT_TYPES: readonly EventType[] = EventBody.options.map((option) => option.shape.type.value);
+
+/** Who caused an event; taken from the channel it came through, never from its payload. */
+export type Author = "user" | "system" | `agent:${string}` | `policy:${string}`;
+
+/** One stored fact with its place in the journal and in its chain. */
+export interface StoredEvent<B extends EventBody = EventBody> {
+  /** Place in the whole journal; the cursor readers keep. */
+  readonly position: number;
+  /** A thread or task id. */
+  readonly stream: string;
+  /** Dense, 1..n within the stream. */
+  readonly version: number;
+  readonly id: string;
+  /** Wall clock in ms, for people; order comes from `position`. */
+  readonly at: number;
+  readonly author: Author;
+  readonly body: B;
+  readonly hash: string;
+}

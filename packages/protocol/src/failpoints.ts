@@ -1,0 +1,92 @@
+/**
+ * Numbered places where a test can strike: HEDDLE_FAILPOINT=name@n=kill|throw|delay|enospc, several separated by commas.
+ * `@n` means the nth time the place is reached (default 1). The list is the contract: a name that is not in it does not
+ * compile, and a suite can enumerate it. Unset, a failpoint costs one comparison.
+ */
+export const FAILPOINTS = [
+  "journal.append.before-begin",
+  "journal.append.before-insert",
+  "journal.append.before-commit",
+  "journal.append.after-commit",
+  "journal.witness.before-write",
+  "journal.witness.after-write",
+  "journal.checkpoint.before-write",
+  "journal.checkpoint.after-write",
+  "turn.before-admit",
+  "turn.after-admit",
+  "turn.after-start",
+  "turn.before-request",
+  "turn.after-response",
+  "turn.before-intent",
+  "turn.after-intent",
+  "turn.after-effect",
+  "turn.after-settle",
+  "turn.before-complete",
+  "turn.after-complete",
+  "approval.after-request",
+  "approval.after-resolve",
+  "recover.before-turn",
+  "recover.after-turn",
+  "sandbox.before-open",
+  "sandbox.after-open",
+  "process.after-spawn",
+  "patch.before-write",
+  "patch.between-files",
+  "file.before-rename",
+  "model.before-connect",
+  "model.after-headers",
+] as const;
+export type Failpoint = (typeof FAILPOINTS)[number];
+
+type Action = "kill" | "throw" | "delay" | "enospc";
+
+interface Armed {
+  readonly at: number;
+  readonly action: Action;
+  hits: number;
+}
+
+const DELAY_MS = 250;
+
+const armed = parse(process.env["HEDDLE_FAILPOINT"]);
+
+export function failpoint(name: Failpoint): void {
+  if (armed === undefined) return;
+  const point = armed.get(name);
+  if (point === undefined) return;
+  point.hits += 1;
+  if (point.hits === point.at) strike(name, point.action);
+}
+
+function strike(name: Failpoint, action: Action): void {
+  switch (action) {
+    case "kill":
+      process.kill(process.pid, "SIGKILL");
+      // The signal is delivered before this returns in practice; never run on past a kill.
+      for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+    case "delay":
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, DELAY_MS);
+      return;
+    case "enospc":
+      throw Object.assign(new Error(`ENOSPC: no space left on device, failpoint ${name}`), {
+        code: "ENOSPC",
+        errno: -28,
+      });
+    case "throw":
+      throw new Error(`failpoint ${name}`);
+  }
+}
+
+function parse(spec: string | undefined): Map<string, Armed> | undefined {
+  if (spec === undefined || spec === "") return undefined;
+  const points = new Map<string, Armed>();
+  for (const part of spec.split(",")) {
+    const match = /^([a-z.-]+)(?:@(\d+))?=(kill|throw|delay|enospc)$/.exec(part.trim());
+    const name = match?.[1];
+    if (match === null || name === undefined || !(FAILPOINTS as readonly string[]).includes(name)) {
+      throw new Error(`HEDDLE_FAILPOINT: "${part}" is not name@n=kill|throw|delay|enospc with a name from FAILPOINTS`);
+    }
+    points.set(name, { at: Number(match[2] ?? 1), action: match[3] as Action, hits: 0 });
+  }
+  return points;
+}

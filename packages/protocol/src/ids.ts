@@ -1,0 +1,29 @@
+/**
+ * Ids. Threads and turns are plain UUIDv7, because the protocols replaced here expect that shape;
+ * everything else carries a prefix that says what it is.
+ */
+
+const random = new Uint8Array(10);
+
+/** UUIDv7: 48 bits of milliseconds, then chance. Sorts by time of making. Web crypto, so that browsers can use it too. */
+export function uuidv7(now: number = Date.now()): string {
+  crypto.getRandomValues(random);
+  const time = Math.trunc(now).toString(16).padStart(12, "0").slice(-12);
+  const chance = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const version = `7${chance.slice(0, 3)}`;
+  const variant = ((Number.parseInt(chance.slice(3, 4), 16) & 0x3) | 0x8).toString(16) + chance.slice(4, 7);
+  return `${time.slice(0, 8)}-${time.slice(8)}-${version}-${variant}-${chance.slice(7, 19)}`;
+}
+
+export const newThreadId = (): string => uuidv7();
+export const newTurnId = (): string => uuidv7();
+export const newEventId = (): string => `evt_${uuidv7()}`;
+export const newItemId = (): string => `item_${uuidv7()}`;
+export const newApprovalId = (): string => `apr_${uuidv7()}`;
+export const newCallId = (): string => `call_${uuidv7()}`;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}

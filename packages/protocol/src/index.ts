@@ -1,0 +1,40 @@
+export { never } from "./never.ts";
+export { canonical } from "./canonical.ts";
+export {
+  ERROR_CODES,
+  EXIT,
+  exitCodeOf,
+  HeddleError,
+  isHeddleError,
+  rpcCodeOf,
+  toHeddleError,
+  type ErrorCode,
+  type HeddleErrorOptions,
+} from "./errors.ts";
+export { isUuid, newApprovalId, newCallId, newEventId, newItemId, newThreadId, newTurnId, uuidv7 } from "./ids.ts";
+export { ApprovalPolicy, Effect, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
+export { ApprovalQuestion, Decision } from "./approvals.ts";
+export { addUsage, ModelOutputPart, NO_USAGE, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
+export {
+  FileChangeEntry,
+  InputPart,
+  Item,
+  ItemStatus,
+  PlanStep,
+  type ItemDelta,
+  type ItemOf,
+  type ItemType,
+} from "./items.ts";
+export {
+  EVENT_TYPES,
+  EventBody,
+  Failure,
+  Holder,
+  ToolOutcomeKind,
+  TurnSettings,
+  TurnStatus,
+  type Author,
+  type EventOf,
+  type EventType,
+  type StoredEvent,
+} from "./events.ts";

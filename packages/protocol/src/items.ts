@@ -1,0 +1,121 @@
+/**
+ * An item is one thing in a turn: started → delta* → completed. Every started item is completed exactly once;
+ * the completed form holds the whole content, and its deltas concatenate to it.
+ */
+import { z } from "zod";
+
+/**
+ * `declined`: refused by envelope, policy or a person. `interrupted`: stopped with the turn.
+ * `unknown`: Heddle died while it ran, so nobody can say what it did.
+ */
+export const ItemStatus = z.enum(["inProgress", "completed", "failed", "declined", "interrupted", "unknown"]);
+export type ItemStatus = z.infer<typeof ItemStatus>;
+
+export const InputPart = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("image"), mediaType: z.string(), base64: z.string() }),
+]);
+export type InputPart = z.infer<typeof InputPart>;
+
+export const FileChangeEntry = z.object({
+  /** Absolute. */
+  path: z.string(),
+  kind: z.enum(["add", "update", "delete"]),
+  /** Absolute path the file was moved to, for an update that renames. */
+  movedTo: z.string().optional(),
+  /** Unified diff, capped; `diffTruncatedBytes` says how much is missing. */
+  diff: z.string(),
+  diffTruncatedBytes: z.number().optional(),
+});
+export type FileChangeEntry = z.infer<typeof FileChangeEntry>;
+
+export const PlanStep = z.object({ text: z.string(), status: z.enum(["pending", "inProgress", "completed"]) });
+export type PlanStep = z.infer<typeof PlanStep>;
+
+const id = z.string();
+
+export const Item = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("userMessage"), id, content: z.array(InputPart), clientId: z.string().optional() }),
+  z.object({
+    type: z.literal("agentMessage"),
+    id,
+    text: z.string(),
+    /** The stream broke off; a later item of the same turn says it again in full. */
+    isPartial: z.boolean().optional(),
+  }),
+  z.object({ type: z.literal("reasoning"), id, summary: z.array(z.string()), text: z.string().optional() }),
+  z.object({
+    type: z.literal("commandExecution"),
+    id,
+    callId: z.string(),
+    command: z.string(),
+    cwd: z.string(),
+    status: ItemStatus,
+    /** What the command printed, head and tail when it was more than the cap. */
+    output: z.string(),
+    truncatedBytes: z.number().optional(),
+    /** The whole output, when it did not fit. */
+    outputFile: z.string().optional(),
+    /** Set while the process stays open for `write_stdin`. */
+    processId: z.string().optional(),
+    exitCode: z.number().optional(),
+    signal: z.string().optional(),
+    durationMs: z.number().optional(),
+    error: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("fileChange"),
+    id,
+    callId: z.string(),
+    status: ItemStatus,
+    changes: z.array(FileChangeEntry),
+    error: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("toolCall"),
+    id,
+    callId: z.string(),
+    tool: z.string(),
+    arguments: z.unknown(),
+    status: ItemStatus,
+    output: z.string().optional(),
+    truncatedBytes: z.number().optional(),
+    durationMs: z.number().optional(),
+    error: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("plan"),
+    id,
+    callId: z.string(),
+    status: ItemStatus,
+    steps: z.array(PlanStep),
+    explanation: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("imageView"),
+    id,
+    callId: z.string(),
+    path: z.string(),
+    status: ItemStatus,
+    error: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("notice"),
+    id,
+    level: z.enum(["warning", "error"]),
+    code: z.string(),
+    message: z.string(),
+  }),
+]);
+export type Item = z.infer<typeof Item>;
+export type ItemType = Item["type"];
+export type ItemOf<T extends ItemType> = Extract<Item, { type: T }>;
+
+/** Live only, never stored: what a running item adds. */
+export interface ItemDelta {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly itemId: string;
+  readonly channel: "text" | "reasoningSummary" | "reasoningText" | "output";
+  readonly delta: string;
+}

@@ -1,0 +1,59 @@
+/**
+ * What a model said, in one shape for all wires. Stored with `model.responded` and sent back on the next request,
+ * so it keeps what only the provider understands (`opaque`: encrypted reasoning, signatures) untouched.
+ */
+import { z } from "zod";
+
+export const Opaque = z.object({ wire: z.string(), data: z.unknown() });
+export type Opaque = z.infer<typeof Opaque>;
+
+export const ModelOutputPart = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("text"), text: z.string(), opaque: Opaque.optional() }),
+  z.object({
+    kind: z.literal("reasoning"),
+    /** Readable summaries, one string a section. */
+    summary: z.array(z.string()),
+    /** Raw reasoning text where the provider shows it. */
+    text: z.string().optional(),
+    opaque: Opaque.optional(),
+  }),
+  z.object({
+    kind: z.literal("toolCall"),
+    callId: z.string(),
+    name: z.string(),
+    /** As the model wrote it: JSON text for `json`, the bare text for `freeform`. May be malformed. */
+    input: z.string(),
+    shape: z.enum(["json", "freeform"]),
+    opaque: Opaque.optional(),
+  }),
+]);
+export type ModelOutputPart = z.infer<typeof ModelOutputPart>;
+export type ModelToolCall = Extract<ModelOutputPart, { kind: "toolCall" }>;
+
+/** Tokens of one model request. `inputTokens` includes the cached ones, `outputTokens` includes reasoning. */
+export const Usage = z.object({
+  inputTokens: z.number().int().nonnegative(),
+  cachedInputTokens: z.number().int().nonnegative(),
+  cacheWriteInputTokens: z.number().int().nonnegative(),
+  outputTokens: z.number().int().nonnegative(),
+  reasoningOutputTokens: z.number().int().nonnegative(),
+});
+export type Usage = z.infer<typeof Usage>;
+
+export const NO_USAGE: Usage = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
+  outputTokens: 0,
+  reasoningOutputTokens: 0,
+};
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    cacheWriteInputTokens: a.cacheWriteInputTokens + b.cacheWriteInputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    reasoningOutputTokens: a.reasoningOutputTokens + b.reasoningOutputTokens,
+  };
+}

@@ -1,0 +1,41 @@
+/**
+ * The kernel layer. A Sandbox is opened once per thread and policy and commands enter it; closing it kills everything
+ * inside, `setsid` grandchildren too. `openSandbox` refuses with `sandbox.unavailable` when the host cannot give one:
+ * nothing here ever falls back by itself.
+ */
+import type { SandboxLevel } from "@heddle/protocol";
+
+export interface SandboxPolicy {
+  /** Absolute, existing. Working folder of the thread. */
+  readonly workspace: string;
+  /** Absolute folders that may be written; empty = read-only. */
+  readonly writeRoots: readonly string[];
+  /** Absolute paths that must look empty inside: Heddle's own home above all. */
+  readonly masked: readonly string[];
+  readonly network: "none" | "all";
+}
+
+export interface SandboxedCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+/** A protected path that appeared or changed although the mounts could not prevent it. */
+export interface ProtectedPathViolation {
+  readonly path: string;
+  readonly quarantinedTo?: string;
+}
+
+export interface Sandbox extends AsyncDisposable {
+  readonly level: SandboxLevel;
+  readonly policy: SandboxPolicy;
+  /** What to spawn so that `argv` runs inside. `env` is the complete environment; nothing is inherited. */
+  enter(
+    argv: readonly string[],
+    options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+  ): Promise<SandboxedCommand>;
+  /** Looks for protected paths created since the last sweep and moves them out of the way. */
+  sweep(): Promise<readonly ProtectedPathViolation[]>;
+}

@@ -1,0 +1,37 @@
+import { defineConfig } from "vitest/config";
+
+// Workspace packages are entered from source through the private export condition, so tests need no build.
+const resolve = { conditions: ["heddle-source"] };
+const ssr = { resolve: { conditions: ["heddle-source"] } };
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        resolve,
+        ssr,
+        test: {
+          name: "unit",
+          include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
+          exclude: ["**/*.proc.test.ts"],
+          pool: "threads",
+          isolate: false,
+          testTimeout: 15_000,
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
+          // Tests that own processes, namespaces or whole homes run one file at a time: they measure time and memory.
+          name: "proc",
+          include: ["packages/*/src/**/*.proc.test.ts", "e2e/**/*.test.ts"],
+          pool: "forks",
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
