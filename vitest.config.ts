@@ -25,7 +25,7 @@ export default defineConfig({
         test: {
           // Tests that own processes, namespaces or whole homes run one file at a time: they measure time and memory.
           name: "proc",
-          include: ["packages/*/src/**/*.proc.test.ts", "e2e/**/*.test.ts"],
+          include: ["packages/*/src/**/*.proc.test.ts", "scripts/**/*.proc.test.ts", "e2e/**/*.test.ts"],
           pool: "forks",
           fileParallelism: false,
           testTimeout: 60_000,

@@ -1,0 +1,22 @@
+/**
+ * The environment tests run in: the caller's, without anything that could change their outcome. Keys must not let a
+ * test reach a real provider, and a variable of Git, npm or Node must not steer the programs that tests start.
+ */
+const STRIPPED: readonly RegExp[] = [
+  /_API_KEY$/,
+  /_(ACCESS_|AUTH_|SECRET_|OAUTH_)?(TOKEN|SECRET|PASSWORD|CREDENTIALS)$/,
+  /^(HEDDLE|CODEX|OPENAI|OPENROUTER|ANTHROPIC|CLAUDE|GEMINI|GOOGLE|AZURE|AWS|OLLAMA)(_|$)/,
+  /^(https?|all|no)_proxy$/i,
+  /^GIT_/,
+  /^XDG_/,
+  /^npm_/i,
+  /^(NODE_OPTIONS|NODE_PATH|NODE_ENV|NODE_COMPILE_CACHE|INIT_CWD|VITEST.*|FORCE_COLOR)$/,
+];
+
+export function testEnvironment(
+  environment: NodeJS.ProcessEnv,
+  folders: { readonly home: string; readonly temporary: string },
+): NodeJS.ProcessEnv {
+  const kept = Object.entries(environment).filter(([name]) => !STRIPPED.some((pattern) => pattern.test(name)));
+  return { ...Object.fromEntries(kept), HOME: folders.home, TMPDIR: folders.temporary };
+}

@@ -1,0 +1,181 @@
+/**
+ * `npm test`: every test, ending with one line `N passed, N failed`. The exit code is zero exactly when N failed is 0.
+ * A file that does not load, an unhandled error, a crash, an interrupt and a run without tests count as failed.
+ * Usage: npm test -- [path or pattern …] [--fast] [--stall-after=seconds]
+ * Nothing is written into the checkout; home and temporary folder are fresh and removed at the end.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { testEnvironment } from "./test-environment.ts";
+import {
+  count,
+  failures,
+  lastLine,
+  newTally,
+  settle,
+  type ChildEnd,
+  type Tally,
+  type TestMessage,
+} from "./test-messages.ts";
+
+const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
+const VITEST = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
+const REPORTER = fileURLToPath(new URL("./test-reporter.ts", import.meta.url));
+
+/** Each test has a time limit of its own; this one catches a worker that never returns to its event loop. */
+const STALL_AFTER_S = 600;
+/** How long vitest may take to end its workers before the whole group is killed. */
+const GRACE_MS = 5_000;
+const FLAGS = {
+  fast: { type: "boolean", default: false },
+  root: { type: "string", default: REPOSITORY },
+  "stall-after": { type: "string", default: String(STALL_AFTER_S) },
+} as const;
+const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+type StopSignal = keyof typeof SIGNAL_CODES;
+
+interface Options {
+  readonly root: string;
+  readonly filters: readonly string[];
+  readonly isFast: boolean;
+  readonly stallAfterMs: number;
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (typeof options === "string") {
+    console.error(`npm test: ${options}`);
+    return 2;
+  }
+  const startedAt = performance.now();
+  const folders = makeFolders();
+  const tally = newTally();
+  const { end, signal } = await run(options, { folders, tally });
+  settle(tally, end);
+  removeFolder(folders.root);
+  report(tally, (performance.now() - startedAt) / 1000);
+  console.log(lastLine(tally));
+  if (signal !== undefined) return SIGNAL_CODES[signal];
+  return failures(tally) === 0 ? 0 : 1;
+}
+
+/** The options, or the line that says what is wrong with them. */
+function readOptions(args: string[]): Options | string {
+  try {
+    const { values, positionals } = parseArgs({ args, allowPositionals: true, options: FLAGS });
+    const stallAfterMs = Number(values["stall-after"]) * 1000;
+    if (!(stallAfterMs > 0)) return "--stall-after takes a number of seconds";
+    return { root: values.root, filters: positionals, isFast: values.fast, stallAfterMs };
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+interface Folders {
+  readonly root: string;
+  readonly home: string;
+  readonly temporary: string;
+}
+
+function makeFolders(): Folders {
+  const root = mkdtempSync(join(tmpdir(), "heddle-test-"));
+  const folders = { root, home: join(root, "home"), temporary: join(root, "tmp") };
+  mkdirSync(folders.home);
+  mkdirSync(folders.temporary);
+  // Tests that run as root and step down to another user need the same rights as in the usual temporary folder.
+  chmodSync(root, 0o711);
+  chmodSync(folders.temporary, 0o1777);
+  return folders;
+}
+
+function startVitest(options: Options, folders: Folders): ChildProcess {
+  const args = [VITEST, "run", "--root", options.root, "--reporter=default", `--reporter=${REPORTER}`];
+  // Vite bundles its config into the checkout and vitest caches there; the checkout may belong to somebody else.
+  args.push("--configLoader=runner", "--no-cache", "--fsModuleCache=false");
+  if (process.stdout.isTTY !== true) args.push("--no-color");
+  if (options.isFast) args.push("--project=unit");
+  return spawn(process.execPath, [...args, ...options.filters], {
+    cwd: options.root,
+    env: testEnvironment(process.env, folders),
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    // A group of its own, so that an interrupt reaches it once and a stop ends the workers too.
+    detached: true,
+  });
+}
+
+interface Watched {
+  readonly end: ChildEnd;
+  readonly signal: StopSignal | undefined;
+}
+
+async function run(options: Options, { folders, tally }: { folders: Folders; tally: Tally }): Promise<Watched> {
+  try {
+    return await watch(startVitest(options, folders), { tally, stallAfterMs: options.stallAfterMs });
+  } catch (error) {
+    return { end: { kind: "stopped", why: `vitest could not be run: ${String(error)}` }, signal: undefined };
+  }
+}
+
+async function watch(child: ChildProcess, options: { tally: Tally; stallAfterMs: number }): Promise<Watched> {
+  const { tally, stallAfterMs } = options;
+  let stopped: { why: string; signal?: StopSignal } | undefined;
+  const stop = (why: string, signal?: StopSignal): void => {
+    // A second signal means: now.
+    killGroup(child, stopped === undefined ? "SIGINT" : "SIGKILL");
+    stopped ??= signal === undefined ? { why } : { why, signal };
+    setTimeout(() => killGroup(child, "SIGKILL"), GRACE_MS).unref();
+  };
+  const stall = setTimeout(() => {
+    const files = [...tally.running].join(", ") || "none";
+    stop(`no test ended for ${stallAfterMs / 1000} s; files still running: ${files}`);
+  }, stallAfterMs);
+  for (const signal of Object.keys(SIGNAL_CODES) as StopSignal[]) {
+    process.on(signal, () => stop(`stopped by ${signal}`, signal));
+  }
+  child.on("message", (message) => {
+    // Both ends of the channel are files of this folder, so the shape is known.
+    count(tally, message as TestMessage);
+    stall.refresh();
+  });
+  const drained = once(child, "disconnect");
+  const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+  await drained;
+  clearTimeout(stall);
+  // Whatever a test left running would keep the pipes of a CI job open.
+  killGroup(child, "SIGKILL");
+  if (stopped !== undefined) return { end: { kind: "stopped", why: stopped.why }, signal: stopped.signal };
+  if (signal !== null) return { end: { kind: "killed", signal }, signal: undefined };
+  return { end: { kind: "exited", code: code ?? 1 }, signal: undefined };
+}
+
+function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}
+
+function report(tally: Tally, seconds: number): void {
+  console.log("\nslowest tests");
+  for (const test of tally.slowest) console.log(`${test.durationMs.toFixed(0).padStart(7)} ms  ${test.label}`);
+  for (const problem of tally.problems) console.log(`failed outside a test: ${problem}`);
+  console.log(`time ${seconds.toFixed(1)} s`);
+}
+
+/** A test may leave folders that nobody may enter; that is worth a line and no more. */
+function removeFolder(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    console.error(`could not remove ${folder}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+process.exitCode = await main();
