@@ -38,3 +38,4 @@ export {
   type EventType,
   type StoredEvent,
 } from "./events.ts";
+export { visibleLine, visibleText } from "./visible-text.ts";

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { visibleLine, visibleText } from "./visible-text.ts";
+
+const ESC = "\u001b";
+
+test.each([
+  ["a link", `${ESC}]8;;http://x${ESC}\\click${ESC}]8;;${ESC}\\`],
+  ["the clipboard", `${ESC}]52;c;ZXZpbA==\u0007`],
+  ["a title", `${ESC}]0;owned\u0007`],
+  ["a proprietary command", `${ESC}]1337;File=:AAAA\u0007`],
+  ["clearing the screen", `${ESC}[2J`],
+  ["a cursor question", `${ESC}[6n`],
+  ["a device control string", `${ESC}P1$r${ESC}\\`],
+  ["an 8-bit control introducer", "\u009b2J"],
+  ["a carriage return that overwrites", "rm -rf /\rls      "],
+  ["a bidi override", "safe\u202Etxt.exe"],
+  ["bidi isolates", "a\u2066b\u2069"],
+  ["zero-width characters", "pass\u200Bword\u200D\uFEFF"],
+  ["tag characters", "hi\u{E0001}\u{E0041}\u{E007F}"],
+  ["a lone surrogate", "x\uD800y"],
+])("%s is shown escaped and harmless", (_name, text) => {
+  const shown = visibleText(text);
+  for (const character of shown)
+    expect(isHarmless(character.codePointAt(0) ?? 0), JSON.stringify(character)).toBe(true);
+  expect(shown).toContain("\\");
+});
+
+test("ordinary text of many scripts, newlines, tabs and emoji pass unchanged", () => {
+  const text = "Grüße\n\tпривет 你好 مرحبا 🎉 ❤️ é";
+  expect(visibleText(text)).toBe(text);
+});
+
+test("an escaped byte names the byte it was", () => {
+  expect(visibleText("a\u001b[31mb\u202E")).toBe("a\\x1b[31mb\\u{202e}");
+});
+
+test("a line for a prompt holds no line break", () => {
+  expect(visibleLine("echo a\n\techo b")).toBe("echo a\\n\\techo b");
+});
+
+function isHarmless(code: number): boolean {
+  if (code === 0x0a || code === 0x09) return true;
+  if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;
+  if ((code >= 0x200b && code <= 0x200f) || (code >= 0x202a && code <= 0x202e)) return false;
+  if ((code >= 0x2060 && code <= 0x206f) || code === 0xfeff) return false;
+  return !(code >= 0xd800 && code <= 0xdfff) && !(code >= 0xe0000 && code <= 0xe0fff);
+}
