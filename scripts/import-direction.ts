@@ -1,0 +1,161 @@
+/**
+ * Who may import whom. Packages import only downwards and are entered only by their declared exports; protocol knows
+ * nothing but zod; dialects know nothing but protocol; product code imports nothing made for tests.
+ * Usage: node scripts/import-direction.ts [root]
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { join, posix } from "node:path";
+import { runCheck, type CheckResult, type Finding } from "./finding.ts";
+import { importsOf } from "./imports.ts";
+import { isTestFile, parseSource, sourceFiles } from "./source-files.ts";
+
+/** The three in one row never import each other. A package that is not in the table is an error. */
+const LOWER = ["protocol", "journal", "models", "tools"];
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  protocol: [],
+  journal: ["protocol"],
+  models: ["protocol"],
+  tools: ["protocol"],
+  agent: LOWER,
+  tasks: [...LOWER, "agent"],
+  server: [...LOWER, "agent", "tasks"],
+  cli: [...LOWER, "agent", "tasks", "server"],
+  client: ["protocol"],
+};
+const PROTOCOL_MAY_USE = ["zod"];
+
+interface Package {
+  readonly folder: string;
+  readonly name: string;
+  readonly declared: ReadonlySet<string>;
+  /** Declared ways in: `@heddle/models`, `@heddle/models/testing`. */
+  readonly entries: ReadonlySet<string>;
+}
+
+interface Tree {
+  readonly packages: readonly Package[];
+  readonly declaredAtRoot: ReadonlySet<string>;
+}
+
+export function checkImportDirection(root: string): CheckResult {
+  const tree = readTree(root);
+  const findings: Finding[] = tree.packages
+    .filter(({ folder }) => MAY_IMPORT[folder] === undefined)
+    .map(({ folder }) => ({ at: `packages/${folder}`, text: "has no row in MAY_IMPORT" }));
+  const files = sourceFiles(root);
+  for (const path of files) {
+    for (const { line, specifier } of importsOf(parseSource(root, path))) {
+      const text = specifier === undefined ? computed(path) : wrong({ path, specifier, tree });
+      if (text !== undefined) findings.push({ at: `${path}:${line}`, text });
+    }
+  }
+  return { examined: files.length, findings };
+}
+
+/** Only scripts and tests load what they were told at run time; product code could hide any import that way. */
+function computed(path: string): string | undefined {
+  if (!path.startsWith("packages/") || isTestFile(path)) return undefined;
+  return "imports a path made at run time, which nobody can check; write it out";
+}
+
+interface Question {
+  readonly path: string;
+  readonly specifier: string;
+  readonly tree: Tree;
+}
+
+/** What is wrong with an import, or nothing. */
+function wrong(question: Question): string | undefined {
+  const { path, specifier, tree } = question;
+  if (specifier.startsWith(".") || specifier.startsWith("/")) return wrongRelative(path, specifier);
+  const own = tree.packages.find(({ folder }) => path.startsWith(`packages/${folder}/`));
+  const target = tree.packages.find(({ name }) => specifier === name || specifier.startsWith(`${name}/`));
+  if (target !== undefined) return wrongPackage(question, { own, target });
+  if (isBuiltin(specifier)) {
+    if (!specifier.startsWith("node:")) return `write node:${specifier}`;
+    return own?.folder === "protocol" && !isTestFile(path)
+      ? "protocol does no I/O and imports nothing of Node"
+      : undefined;
+  }
+  return wrongOutside(question, own);
+}
+
+function wrongRelative(path: string, specifier: string): string | undefined {
+  if (specifier.startsWith("/")) return "an absolute path is not the same on every machine";
+  const target = posix.join(posix.dirname(path), specifier);
+  const home = /^packages\/[^/]+\//.exec(path)?.[0];
+  const targetHome = /^packages\/[^/]+\//.exec(target)?.[0];
+  if (home !== targetHome && targetHome !== undefined) return "enters a package by a path; import it by its name";
+  if (home !== undefined && targetHome === undefined) return "a package does not import from outside itself";
+  if (/\.test\.[cm]?tsx?$/.test(target)) return "nothing imports from a test file";
+  if (isTestFile(target) && !isTestFile(path)) return "product code does not import what was made for tests";
+  if (isDialect(path) && !target.startsWith("packages/protocol/")) return "a dialect imports only protocol";
+  return undefined;
+}
+
+function wrongPackage(
+  { path, specifier, tree }: Question,
+  { own, target }: { own: Package | undefined; target: Package },
+): string | undefined {
+  if (!target.entries.has(specifier)) return `${specifier} is not among the exports of ${target.name}`;
+  if (specifier.endsWith("/testing") && path.startsWith("packages/") && !isTestFile(path)) {
+    return "product code does not import what was made for tests";
+  }
+  if (own === undefined) return undefined;
+  if (own === target) return "inside a package, import by a relative path";
+  if (isDialect(path) && target.folder !== "protocol") return "a dialect imports only protocol";
+  if (!(MAY_IMPORT[own.folder] ?? []).includes(target.folder)) {
+    return `${own.folder} must not import ${target.folder}; it may import: ${MAY_IMPORT[own.folder]?.join(", ") || "nothing"}`;
+  }
+  return own.declared.has(target.name) ? undefined : notDeclared(target.name, tree);
+}
+
+function wrongOutside({ path, specifier, tree }: Question, own: Package | undefined): string | undefined {
+  const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+  const isForTests = isTestFile(path) && tree.declaredAtRoot.has(name);
+  if (own?.folder === "protocol" && !isForTests && !PROTOCOL_MAY_USE.includes(name)) {
+    return `protocol imports only ${PROTOCOL_MAY_USE.join(", ")}`;
+  }
+  const declared = own?.declared ?? tree.declaredAtRoot;
+  return declared.has(name) || isForTests ? undefined : notDeclared(name, tree);
+}
+
+function notDeclared(name: string, tree: Tree): string {
+  const where = tree.declaredAtRoot.has(name) ? "the root's package.json, not in the package's own" : "no package.json";
+  return `${name} is declared in ${where}`;
+}
+
+function isDialect(path: string): boolean {
+  return path.includes("/dialects/") && !isTestFile(path);
+}
+
+function readTree(root: string): Tree {
+  const folders = readdirSync(join(root, "packages"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const packages = folders.map(({ name: folder }): Package => {
+    const manifest = readManifest(join(root, "packages", folder, "package.json"));
+    const entries = Object.keys(manifest.exports ?? {}).map((key) => posix.join(manifest.name, key));
+    return { folder, name: manifest.name, declared: declaredBy(manifest), entries: new Set(entries) };
+  });
+  return { packages, declaredAtRoot: declaredBy(readManifest(join(root, "package.json"))) };
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly exports?: Readonly<Record<string, unknown>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+function readManifest(file: string): Manifest {
+  // npm has read the same file before anything here could run.
+  return JSON.parse(readFileSync(file, "utf8")) as Manifest;
+}
+
+function declaredBy(manifest: Manifest): ReadonlySet<string> {
+  const { dependencies, devDependencies, optionalDependencies } = manifest;
+  return new Set(Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies }));
+}
+
+if (import.meta.main) runCheck(checkImportDirection);
