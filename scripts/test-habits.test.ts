@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { plantTree } from "./planted-tree.ts";
 import { checkTestHabits } from "./test-habits.ts";
@@ -45,4 +46,10 @@ test("a tree without tests is not called examined", () => {
   expect(findingsIn("export const x = 1;", "packages/agent/src/a.ts")).toEqual([]);
   using tree = plantTree({ "packages/agent/src/a.ts": "export const x = 1;" });
   expect(checkTestHabits(tree.root).examined).toBe(0);
+});
+
+test("the tests of this repository keep these habits", () => {
+  const result = checkTestHabits(fileURLToPath(new URL("..", import.meta.url)));
+  expect(result.findings).toEqual([]);
+  expect(result.examined).toBeGreaterThan(5);
 });
