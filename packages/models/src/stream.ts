@@ -1,8 +1,13 @@
 /**
  * One function for every model: `streamModel(provider, request, { signal })` yields ModelEvents and ends with exactly one
- * `completed`, or throws a HeddleError with a `provider.*` or `auth.*` code. Retries are bounded in total and visible.
+ * `completed`, or throws a HeddleError with a `provider.*`, `auth.*` or `model.*` code (`turn.interrupted` after an abort).
+ * This is the only place that tries again: never more than `limits.maxAttempts` requests in all, each retry visible.
  */
-import type { Failure, InputPart, ModelOutputPart, Usage } from "@heddle/protocol";
+import { toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import { prepareAttempts } from "./attempt.ts";
+import { costOf, modelInfo } from "./catalog.ts";
+import type { Provider } from "./providers.ts";
+import { asFailure, planRetry, sleep } from "./retry.ts";
 
 export interface ToolSpec {
   readonly name: string;
@@ -66,6 +71,68 @@ export type ModelEvent =
       readonly output: readonly ModelOutputPart[];
       readonly stopReason: StopReason;
       readonly usage: Usage;
-      /** Absent when the price of the model is not known. */
+      /** Absent when the price of the model is not known, or the provider did not say what was used. */
       readonly costUsd?: number;
     };
+
+export interface StreamOptions {
+  /** Abort ends the request within 100 ms in any state: the socket is destroyed, a retry pause is cut short. */
+  readonly signal: AbortSignal;
+  /** Chance for the jitter of retry pauses, 0 ≤ x < 1. */
+  readonly random?: () => number;
+}
+
+export async function* streamModel(
+  provider: Provider,
+  request: ModelRequest,
+  options: StreamOptions,
+): AsyncGenerator<ModelEvent, void, void> {
+  const { signal, random = Math.random } = options;
+  const { maxAttempts } = provider.limits;
+  throwIfAborted(signal);
+  const attempts = await prepareAttempts(provider, request);
+  for (let attempt = 1; ; attempt += 1) {
+    throwIfAborted(signal);
+    yield { type: "requested", attempt, requestBytes: attempts.requestBytes };
+    let delayMs: number;
+    let cause: Failure;
+    try {
+      await using source = await attempts.open({ attempt, signal });
+      for (;;) {
+        for (const event of await source.read()) {
+          if (event.type !== "answered") {
+            yield event;
+            continue;
+          }
+          yield completed(provider, request.model, event);
+          return;
+        }
+      }
+    } catch (error) {
+      throwIfAborted(signal);
+      const plan = planRetry(error, { attempt, maxAttempts, baseMs: provider.limits.retryBaseMs, random });
+      if (plan.kind === "give-up") throw plan.error;
+      delayMs = plan.delayMs;
+      cause = asFailure(plan.error);
+    }
+    yield { type: "retrying", attempt, maxAttempts, delayMs, cause };
+    await sleep(delayMs, signal);
+  }
+}
+
+interface Answered {
+  readonly output: readonly ModelOutputPart[];
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  readonly isUsageKnown: boolean;
+}
+
+function completed(provider: Provider, model: string, answered: Answered): ModelEvent {
+  const { output, stopReason, usage } = answered;
+  const costUsd = answered.isUsageKnown ? costOf(usage, modelInfo(provider, model)) : undefined;
+  return { type: "completed", output, stopReason, usage, ...(costUsd === undefined ? {} : { costUsd }) };
+}
+
+function throwIfAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw toHeddleError(signal.reason, "turn.interrupted");
+}

@@ -1,0 +1,220 @@
+/**
+ * One try at a request: encoded once, sent as often as `streamModel` says. A source yields what the model says and ends
+ * with `answered`, or fails with a ProviderError that tells whether another try may help.
+ */
+import type { HeddleError } from "@heddle/protocol";
+import { Answer, type AnswerEvent } from "./answer.ts";
+import { modelInfo } from "./catalog.ts";
+import { openExchange, type Exchange } from "./exchange.ts";
+import { cut, failureOfReport, malformed, ProviderError, readReport, statusIn } from "./failure.ts";
+import type { Provider, WireName } from "./providers.ts";
+import { readRetryAfter } from "./retry.ts";
+import { EventReader } from "./sse.ts";
+import type { ModelRequest } from "./stream.ts";
+import { parseJson } from "./wire/untrusted.ts";
+import type { Decoder, ServerEvent, Wire, WireCall, WireContext } from "./wire/wire.ts";
+
+/** More than any model writes; a server that never stops must not fill the memory. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** Enough for the reason in an error body. */
+const MAX_ERROR_BYTES = 64 * 1024;
+/** After the model has said why it stopped, usage and end mark follow at once or not at all. */
+const SETTLED_GRACE_MS = 5000;
+
+export interface Source extends AsyncDisposable {
+  /** What happened since the last call; may be empty, and holds `answered` last. */
+  read(): Promise<readonly AnswerEvent[]>;
+}
+
+export interface Attempts {
+  readonly requestBytes: number;
+  open(options: { attempt: number; signal: AbortSignal }): Promise<Source>;
+}
+
+export async function prepareAttempts(provider: Provider, request: ModelRequest): Promise<Attempts> {
+  if (provider.wire === "scripted") {
+    const { prepareScripted } = await import("./scripted.ts");
+    return prepareScripted(provider, request);
+  }
+  const wire = await loadWire(provider.wire);
+  const context: WireContext = { provider, request, info: modelInfo(provider, request.model) };
+  const call = wire.encode(context);
+  const body = JSON.stringify(call.body);
+  const requestBytes = Buffer.byteLength(body);
+  const headers = {
+    accept: "text/event-stream",
+    "accept-encoding": "identity",
+    "user-agent": "heddle",
+    ...call.headers,
+    ...provider.headers(),
+    "content-type": "application/json",
+    "content-length": String(requestBytes),
+  };
+  const url = buildUrl(provider, call);
+  return {
+    requestBytes,
+    open: async ({ signal }) => {
+      const exchange = await openExchange({ provider, url, headers, body, signal });
+      return new HttpSource(exchange, wire, context);
+    },
+  };
+}
+
+/** Only the wire that is used is loaded: this is on the way of every `exec`. */
+async function loadWire(name: Exclude<WireName, "scripted">): Promise<Wire> {
+  switch (name) {
+    case "openai-responses":
+      return (await import("./wire/openai-responses.ts")).openaiResponses;
+    case "openai-chat":
+      return (await import("./wire/openai-chat.ts")).openaiChat;
+    case "anthropic":
+      return (await import("./wire/anthropic.ts")).anthropic;
+    case "gemini":
+      return (await import("./wire/gemini.ts")).gemini;
+  }
+}
+
+function buildUrl(provider: Provider, call: WireCall): URL {
+  const url = new URL(provider.baseUrl);
+  url.hash = "";
+  url.pathname = url.pathname.replace(/\/+$/, "") + call.path;
+  for (const [name, value] of Object.entries({ ...call.query, ...provider.query })) url.searchParams.set(name, value);
+  return url;
+}
+
+class HttpSource implements Source {
+  readonly #exchange: Exchange;
+  readonly #provider: Provider;
+  readonly #answer = new Answer();
+  readonly #decoder: Decoder;
+  readonly #events: EventReader;
+  #isStream = false;
+  #receivedBytes = 0;
+
+  constructor(exchange: Exchange, wire: Wire, context: WireContext) {
+    this.#exchange = exchange;
+    this.#provider = context.provider;
+    this.#decoder = wire.decode(context, this.#answer);
+    this.#events = new EventReader(context.provider);
+  }
+
+  async read(): Promise<readonly AnswerEvent[]> {
+    if (this.#exchange.status < 200 || this.#exchange.status >= 300) throw await this.#refusal();
+    let chunk: Buffer | undefined;
+    try {
+      chunk = await this.#exchange.read(this.#answer.isSettled ? SETTLED_GRACE_MS : undefined);
+    } catch (error) {
+      return this.#settleFor(error);
+    }
+    if (chunk === undefined) this.#end();
+    else await this.#accept(chunk);
+    if (this.#answer.isFinished) this.#exchange.release();
+    return this.#answer.take();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#exchange[Symbol.asyncDispose]();
+  }
+
+  async #accept(chunk: Buffer): Promise<void> {
+    this.#receivedBytes += chunk.length;
+    if (this.#receivedBytes > MAX_ANSWER_BYTES) {
+      throw malformed(
+        this.#provider,
+        `more than ${MAX_ANSWER_BYTES / 1024 / 1024} MiB as one answer`,
+        this.#exchange.head,
+      );
+    }
+    if (!this.#isStream) {
+      const first = chunk
+        .toString("latin1")
+        .replace(/^\u00ef\u00bb\u00bf/, "")
+        .trimStart();
+      if (first.startsWith("<")) throw malformed(this.#provider, "a page instead of an answer", chunk);
+      if (first.startsWith("{") || first.startsWith("[")) throw await this.#document(chunk);
+      this.#isStream = first !== "";
+    }
+    for (const event of this.#events.feed(chunk)) this.#push(event);
+  }
+
+  #push(event: ServerEvent): void {
+    if (!this.#answer.isFinished && this.#decoder.push(event)) this.#exchange.progressed();
+  }
+
+  #end(): void {
+    const whole = this.#answer.isFinished;
+    try {
+      for (const event of this.#events.end()) this.#push(event);
+    } catch (error) {
+      // Half an event at the end is a cut, not nonsense.
+      if (!(error instanceof ProviderError) || error.code !== "provider.malformed") throw error;
+    }
+    this.#decoder.end();
+    if (!whole && !this.#answer.isFinished) throw cut(this.#provider, "before it was complete", this.#exchange.head);
+  }
+
+  /** A connection that breaks after the model has finished breaks nothing. */
+  #settleFor(error: unknown): readonly AnswerEvent[] {
+    const isHarmless =
+      error instanceof ProviderError && (error.code === "provider.stalled" || error.code === "provider.cut");
+    if (!isHarmless || !this.#answer.isSettled) throw error;
+    this.#decoder.end();
+    if (!this.#answer.isFinished) throw error;
+    return this.#answer.take();
+  }
+
+  /** One JSON document where a stream was asked for: an error, whatever the status says. */
+  async #document(first: Buffer): Promise<HeddleError> {
+    const body = await this.#rest([first]);
+    const value = parseJson(body.toString("utf8"));
+    const report = readReport(value);
+    if (report === undefined) return malformed(this.#provider, "one document instead of a stream", body);
+    return failureOfReport(this.#provider, { ...withStatus(statusIn(value)), ...report });
+  }
+
+  async #refusal(): Promise<HeddleError> {
+    const { status, headers } = this.#exchange;
+    if (status >= 300 && status < 400) return this.#redirect();
+    const body = (await this.#rest([])).toString("utf8");
+    const report = readReport(parseJson(body)) ?? { kind: "", message: body.trimStart().startsWith("<") ? "" : body };
+    const requestId = headers["x-request-id"] ?? headers["request-id"];
+    return failureOfReport(this.#provider, {
+      ...report,
+      status,
+      retryAfterMs: readRetryAfter(headers) ?? report.retryAfterMs,
+      requestId: typeof requestId === "string" ? requestId : undefined,
+    });
+  }
+
+  /** Not followed: the key would travel to a host nobody named. */
+  #redirect(): HeddleError {
+    const target = URL.parse(this.#exchange.headers.location ?? "", this.#provider.baseUrl);
+    const where = target === null ? "elsewhere" : `${target.origin}${this.#provider.redact(target.pathname)}`;
+    const message = `${this.#provider.name} redirects to ${where} (status ${this.#exchange.status}); if that is right, set it as base URL`;
+    return new ProviderError("provider.rejected", message, {
+      isRetryable: false,
+      details: { status: this.#exchange.status },
+    });
+  }
+
+  async #rest(chunks: Buffer[]): Promise<Buffer> {
+    let size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    try {
+      while (size < MAX_ERROR_BYTES) {
+        const chunk = await this.#exchange.read();
+        if (chunk === undefined) break;
+        chunks.push(chunk);
+        size += chunk.length;
+      }
+      if (size < MAX_ERROR_BYTES) this.#exchange.release();
+    } catch (error) {
+      // The status already says what matters; what came of the reason is used. An abort is not a reason.
+      if (!(error instanceof ProviderError)) throw error;
+    }
+    return Buffer.concat(chunks).subarray(0, MAX_ERROR_BYTES);
+  }
+}
+
+function withStatus(status: number | undefined): { status?: number } {
+  return status === undefined ? {} : { status };
+}

@@ -1,0 +1,249 @@
+/**
+ * One HTTP request and its streamed answer, with a deadline for every wait and an abort that destroys the socket at once.
+ *
+ *   connecting ──▶ waiting for the first byte ──▶ streaming ──▶ ended
+ *        └──────────────┴── abort, deadline, reset ──┴──▶ failed (once, for good)
+ */
+import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { toHeddleError, type HeddleError } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { cut, ProviderError, quote } from "./failure.ts";
+import type { Provider } from "./providers.ts";
+
+/** How long an answer that is complete may take to end its connection before the connection is given up. */
+const DRAIN_MS = 1000;
+
+export interface ExchangeOptions {
+  readonly provider: Provider;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
+
+/** Sends the request; resolves when the status and headers are in. */
+export async function openExchange(options: ExchangeOptions): Promise<Exchange> {
+  const isSecure = options.url.protocol === "https:";
+  // Only one of the two is ever needed in most runs, and https brings TLS with it.
+  const transport = isSecure ? await import("node:https") : await import("node:http");
+  if (options.signal.aborted) throw toHeddleError(options.signal.reason, "turn.interrupted");
+  failpoint("model.before-connect");
+  agents[options.url.protocol] ??= new transport.Agent({ keepAlive: true });
+  const request = transport.request(options.url, {
+    method: "POST",
+    headers: options.headers,
+    agent: agents[options.url.protocol],
+  });
+  const exchange = new Exchange(request, options, isSecure);
+  request.end(options.body);
+  try {
+    await exchange.headersArrived();
+    failpoint("model.after-headers");
+    return exchange;
+  } catch (error) {
+    await exchange[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Connections are kept between requests; an idle one does not keep the process alive. */
+const agents: Record<string, Agent> = {};
+
+export class Exchange implements AsyncDisposable {
+  readonly #request: ClientRequest;
+  readonly #options: ExchangeOptions;
+  readonly #sentAt = performance.now();
+  readonly #stop: () => void;
+  #connectTimer: NodeJS.Timeout | undefined;
+  #response: IncomingMessage | undefined;
+  #failure: HeddleError | undefined;
+  #isEnded = false;
+  #hasBytes = false;
+  #isReleased = false;
+  #silentMs = 0;
+  #head: Buffer = Buffer.alloc(0);
+  #wake: (() => void) | undefined;
+
+  constructor(request: ClientRequest, options: ExchangeOptions, isSecure: boolean) {
+    this.#request = request;
+    this.#options = options;
+    const { signal, provider } = options;
+    this.#stop = () => this.#fail(toHeddleError(signal.reason, "turn.interrupted"));
+    signal.addEventListener("abort", this.#stop, { once: true });
+    const { connectTimeoutMs } = provider.limits;
+    this.#connectTimer = setTimeout(() => {
+      this.#fail(unreachable(this.#options, `no connection within ${connectTimeoutMs} ms`, { isRetryable: true }));
+    }, connectTimeoutMs);
+    request.on("socket", (socket) => {
+      if (!socket.connecting) clearTimeout(this.#connectTimer);
+      else socket.once(isSecure ? "secureConnect" : "connect", () => clearTimeout(this.#connectTimer));
+    });
+    request.on("response", (response) => this.#receive(response));
+    request.on("error", (error) => this.#fail(this.#connectionFailure(error)));
+    request.on("close", () => {
+      if (this.#response === undefined) this.#fail(cut(provider, "before it began", ""));
+    });
+  }
+
+  get status(): number {
+    return this.#response?.statusCode ?? 0;
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#response?.headers ?? {};
+  }
+
+  /** The first bytes of the body, for error texts. */
+  get head(): Buffer {
+    return this.#head;
+  }
+
+  async headersArrived(): Promise<void> {
+    while (this.#response === undefined) await this.#wait();
+  }
+
+  /** The next bytes, or undefined at the end. `graceMs` shortens the wait once nothing more is needed. */
+  async read(graceMs?: number): Promise<Buffer | undefined> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure;
+      const chunk: unknown = this.#response?.read();
+      if (Buffer.isBuffer(chunk)) return this.#noted(chunk);
+      if (this.#isEnded) return undefined;
+      await this.#wait(graceMs);
+    }
+  }
+
+  /** What arrived meant something: the time that keep-alive bytes may fill starts anew. */
+  progressed(): void {
+    this.#silentMs = 0;
+  }
+
+  /** The answer is complete; the connection may be used again if the other side ends the answer soon. */
+  release(): void {
+    this.#isReleased = true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#connectTimer);
+    this.#options.signal.removeEventListener("abort", this.#stop);
+    const response = this.#response;
+    if (response === undefined || !this.#isReleased || this.#failure !== undefined) {
+      this.#request.destroy();
+      return;
+    }
+    if (this.#isEnded) return;
+    const timer = setTimeout(() => response.destroy(), DRAIN_MS).unref();
+    response.once("close", () => clearTimeout(timer));
+    response.socket.unref();
+    response.removeAllListeners("readable");
+    response.resume();
+  }
+
+  #receive(response: IncomingMessage): void {
+    clearTimeout(this.#connectTimer);
+    this.#response = response;
+    const early = (): void => {
+      if (!this.#isEnded) this.#fail(cut(this.#options.provider, "before it was complete", this.#head));
+    };
+    response.on("readable", () => this.#notify());
+    response.on("end", () => {
+      this.#isEnded = true;
+      this.#notify();
+    });
+    response.on("error", early);
+    response.on("close", early);
+    this.#notify();
+  }
+
+  #noted(chunk: Buffer): Buffer {
+    this.#hasBytes = true;
+    if (this.#head.length < 200) this.#head = Buffer.concat([this.#head, chunk.subarray(0, 200 - this.#head.length)]);
+    return chunk;
+  }
+
+  /** Waits for anything to happen, within the deadline of the present state. */
+  async #wait(graceMs?: number): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const { ms, what } = this.#deadline(graceMs);
+    const startedAt = performance.now();
+    const timer = setTimeout(() => this.#fail(this.#stalled(what)), ms);
+    await promise;
+    clearTimeout(timer);
+    this.#wake = undefined;
+    this.#silentMs += performance.now() - startedAt;
+    // oxlint-disable-next-line typescript/only-throw-error -- a HeddleError is an Error
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Time spent by the reader between two reads does not count as silence of the provider. */
+  #deadline(graceMs: number | undefined): { ms: number; what: string } {
+    const { firstByteTimeoutMs, idleTimeoutMs, keepAliveTimeoutMs } = this.#options.provider.limits;
+    if (!this.#hasBytes) {
+      const ms = Math.max(0, this.#sentAt + firstByteTimeoutMs - performance.now());
+      return { ms, what: `no byte of an answer within ${firstByteTimeoutMs} ms` };
+    }
+    const idleMs = Math.min(idleTimeoutMs, graceMs ?? idleTimeoutMs);
+    const leftMs = Math.max(0, keepAliveTimeoutMs - this.#silentMs);
+    if (idleMs <= leftMs) return { ms: idleMs, what: `silence for ${idleMs} ms in the middle of an answer` };
+    return { ms: leftMs, what: `nothing but signs of life for ${keepAliveTimeoutMs} ms` };
+  }
+
+  #stalled(what: string): ProviderError {
+    const { provider } = this.#options;
+    const firstBytes = quote(provider, this.#head);
+    return new ProviderError("provider.stalled", `${provider.name} stalled: ${what}`, {
+      isRetryable: true,
+      details: { firstBytes },
+    });
+  }
+
+  #connectionFailure(error: Error): ProviderError {
+    const code = codeOf(error);
+    const { provider } = this.#options;
+    if (code.startsWith("HPE_")) {
+      return new ProviderError("provider.malformed", `${provider.name} does not speak HTTP here (${code})`, {
+        isRetryable: false,
+        cause: error,
+      });
+    }
+    const isReset = code === "ECONNRESET" || code === "EPIPE";
+    if (this.#response !== undefined) return cut(provider, `by a broken connection (${code})`, this.#head);
+    return unreachable(this.#options, code === "" ? error.message : code, {
+      // A certificate that is wrong now is wrong in a second, too.
+      isRetryable: !/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code),
+      wasStaleSocket: isReset && this.#request.reusedSocket,
+      cause: error,
+    });
+  }
+
+  #fail(failure: HeddleError): void {
+    if (this.#failure !== undefined || (this.#isEnded && this.#response !== undefined)) return;
+    this.#failure = failure;
+    clearTimeout(this.#connectTimer);
+    this.#request.destroy();
+    this.#notify();
+  }
+
+  #notify(): void {
+    this.#wake?.();
+  }
+}
+
+interface UnreachableOptions {
+  readonly isRetryable: boolean;
+  readonly wasStaleSocket?: boolean;
+  readonly cause?: unknown;
+}
+
+function unreachable({ provider, url }: ExchangeOptions, why: string, options: UnreachableOptions): ProviderError {
+  const message = `cannot reach ${provider.name} at ${url.origin}: ${provider.redact(why)}`;
+  return new ProviderError("provider.unreachable", message, { ...options, details: { reason: provider.redact(why) } });
+}
+
+/** Happy eyeballs reports one error for all addresses; the first one tells why. */
+function codeOf(error: Error): string {
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) return codeOf(error.errors[0]);
+  return "code" in error && typeof error.code === "string" ? error.code : "";
+}

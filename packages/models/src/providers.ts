@@ -1,0 +1,265 @@
+/**
+ * A provider is a base URL, a way to authenticate and a wire. A config entry with the id of a built-in one changes only
+ * what it names. A resolved provider hides its key: it can be logged and serialised without giving it away.
+ */
+import { HeddleError } from "@heddle/protocol";
+import { z } from "zod";
+import { resolveScript, Script } from "./script.ts";
+
+export const WIRES = ["openai-responses", "openai-chat", "anthropic", "gemini", "scripted"] as const;
+export type WireName = (typeof WIRES)[number];
+
+const positive = z.number().int().positive();
+const words = z.record(z.string(), z.string());
+
+export const ProviderConfig = z.strictObject({
+  id: z.string().min(1),
+  name: z.string().optional(),
+  wire: z.enum(WIRES).optional(),
+  /** May carry a path and a query; both are kept. */
+  baseUrl: z.string().optional(),
+  /** Variable that holds the key; the first one that is set counts. */
+  envKey: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
+  /** The key itself, when whoever builds the config has it from a store of its own. */
+  key: z.string().optional(),
+  headers: words.optional(),
+  /** Header name to variable name; a variable that is not set sends no header. */
+  envHeaders: words.optional(),
+  query: words.optional(),
+  /** Whose price list applies. A gateway with prices of its own has none. */
+  vendor: z.enum(["openai", "anthropic", "gemini"]).optional(),
+  /** Which tool names its models know, when their own names do not tell. */
+  family: z.enum(["openai", "anthropic", "gemini", "other"]).optional(),
+  maxAttempts: positive.max(20).optional(),
+  retryBaseMs: positive.optional(),
+  connectTimeoutMs: positive.optional(),
+  firstByteTimeoutMs: positive.optional(),
+  idleTimeoutMs: positive.optional(),
+  keepAliveTimeoutMs: positive.optional(),
+  /** For the wire `scripted`: the script itself, or a file that holds it as JSON. */
+  script: Script.optional(),
+  scriptFile: z.string().optional(),
+});
+export type ProviderConfig = z.infer<typeof ProviderConfig>;
+
+export interface Limits {
+  /** Requests in all, the first included. */
+  readonly maxAttempts: number;
+  readonly retryBaseMs: number;
+  /** Name lookup, TCP and TLS. */
+  readonly connectTimeoutMs: number;
+  /** From the start of the request to the first byte of the answer's body. */
+  readonly firstByteTimeoutMs: number;
+  /** Silence between two bytes. */
+  readonly idleTimeoutMs: number;
+  /** Bytes that say nothing (comments, pings, half an event) count as a sign of life for so long. */
+  readonly keepAliveTimeoutMs: number;
+}
+
+export interface Provider {
+  readonly id: string;
+  readonly name: string;
+  readonly wire: WireName;
+  readonly baseUrl: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
+  readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
+  readonly limits: Limits;
+  /** Where the key came from, for messages: a variable's name. */
+  readonly keySource?: string | undefined;
+  /** Configured headers and, unless they already say who asks, the wire's own authentication. */
+  headers(): Record<string, string>;
+  /** Takes every secret of this provider out of a text. */
+  redact(text: string): string;
+  /** Reads and checks the script of a `scripted` provider. */
+  script(): Promise<Script>;
+}
+
+const DEFAULT_LIMITS: Limits = {
+  maxAttempts: 5,
+  retryBaseMs: 500,
+  connectTimeoutMs: 15_000,
+  firstByteTimeoutMs: 120_000,
+  idleTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 300_000,
+};
+
+/** Loading a model from disk happens before the first byte. */
+const LOCAL_FIRST_BYTE_MS = 300_000;
+
+export const BUILT_IN_PROVIDERS: readonly ProviderConfig[] = [
+  {
+    id: "openai",
+    name: "OpenAI",
+    wire: "openai-responses",
+    baseUrl: "https://api.openai.com/v1",
+    envKey: "OPENAI_API_KEY",
+    vendor: "openai",
+  },
+  {
+    id: "anthropic",
+    name: "Anthropic",
+    wire: "anthropic",
+    baseUrl: "https://api.anthropic.com/v1",
+    envKey: "ANTHROPIC_API_KEY",
+    vendor: "anthropic",
+  },
+  {
+    id: "gemini",
+    name: "Gemini",
+    wire: "gemini",
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+    envKey: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    vendor: "gemini",
+  },
+  {
+    id: "openrouter",
+    name: "OpenRouter",
+    wire: "openai-chat",
+    baseUrl: "https://openrouter.ai/api/v1",
+    envKey: "OPENROUTER_API_KEY",
+  },
+  {
+    id: "ollama",
+    name: "Ollama",
+    wire: "openai-chat",
+    baseUrl: "http://127.0.0.1:11434/v1",
+    firstByteTimeoutMs: LOCAL_FIRST_BYTE_MS,
+  },
+  {
+    id: "lmstudio",
+    name: "LM Studio",
+    wire: "openai-chat",
+    baseUrl: "http://127.0.0.1:1234/v1",
+    firstByteTimeoutMs: LOCAL_FIRST_BYTE_MS,
+  },
+  { id: "scripted", name: "the scripted model", wire: "scripted" },
+];
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Finds a provider and its key. Fails before anything is sent: `provider.unknown`, `config.invalid`, `auth.missing`. */
+export function resolveProvider(configs: readonly ProviderConfig[], id: string, env: Environment): Provider {
+  const config = findConfig(configs, id);
+  const { wire, name = id } = config;
+  if (wire === undefined) throw invalid(id, "wire", `one of ${WIRES.join(", ")} is needed`);
+  const baseUrl = wire === "scripted" ? "" : checkBaseUrl(id, config.baseUrl);
+  const key = findKey(config, name, env);
+  const configured = configuredHeaders(config, env);
+  const secrets = collectSecrets(key?.value, configured, config.query ?? {});
+  return {
+    id,
+    name,
+    wire,
+    baseUrl,
+    query: config.query ?? {},
+    vendor: config.vendor,
+    family: config.family,
+    limits: limitsOf(config),
+    keySource: key?.source,
+    headers: () => ({ ...(key === undefined ? {} : authHeader(wire, key.value)), ...configured }),
+    redact: (text) => secrets.reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text),
+    script: () => resolveScript(id, config),
+  };
+}
+
+function findConfig(configs: readonly ProviderConfig[], id: string): ProviderConfig {
+  const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
+  const own = configs.find((config) => config.id === id);
+  if (builtIn !== undefined || own !== undefined) return { ...builtIn, ...own, id };
+  const known = [...new Set([...configs, ...BUILT_IN_PROVIDERS].map((config) => config.id))].sort();
+  throw new HeddleError("provider.unknown", `there is no provider "${id}"; known are ${known.join(", ")}`);
+}
+
+function checkBaseUrl(id: string, baseUrl: string | undefined): string {
+  if (baseUrl === undefined) throw invalid(id, "baseUrl", "it is needed");
+  const url = URL.parse(baseUrl);
+  if (url === null) throw invalid(id, "baseUrl", `"${baseUrl}" is not a URL`);
+  // Checked before the text is quoted anywhere: what stands before the @ is a secret.
+  if (url.username !== "" || url.password !== "")
+    throw invalid(id, "baseUrl", "it holds credentials; use headers or envKey");
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    throw invalid(id, "baseUrl", `"${baseUrl}" is not http or https`);
+  return baseUrl;
+}
+
+interface Key {
+  readonly value: string;
+  readonly source: string;
+}
+
+function findKey(config: ProviderConfig, name: string, env: Environment): Key | undefined {
+  if (config.key !== undefined) return checkedKey({ value: config.key.trim(), source: "the configuration" }, config.id);
+  if (config.envKey === undefined) return undefined;
+  const variables = typeof config.envKey === "string" ? [config.envKey] : config.envKey;
+  for (const source of variables) {
+    // A key read from a file often brings its line end along.
+    const value = env[source]?.trim() ?? "";
+    if (value !== "") return checkedKey({ value, source }, config.id);
+  }
+  const wanted = variables.join(" or ");
+  throw new HeddleError("auth.missing", `${name} needs a key: set the environment variable ${wanted}`, {
+    details: { provider: config.id, variable: wanted },
+  });
+}
+
+function checkedKey(key: Key, id: string): Key {
+  if (/^[\u0021-\u007e]+$/.test(key.value)) return key;
+  throw invalid(id, "key", `the key in ${key.source} has characters that no key has`);
+}
+
+function configuredHeaders(config: ProviderConfig, env: Environment): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(config.headers ?? {})) headers[name.toLowerCase()] = value;
+  for (const [name, variable] of Object.entries(config.envHeaders ?? {})) {
+    const value = env[variable]?.trim() ?? "";
+    if (value !== "") headers[name.toLowerCase()] = value;
+  }
+  for (const [name, value] of Object.entries(headers)) {
+    const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name);
+    // oxlint-disable-next-line no-control-regex -- a header with a line end would smuggle in another
+    if (!isName || /[^\t\u0020-\u007e\u0080-\u00ff]/.test(value))
+      throw invalid(config.id, `headers.${name}`, "it is not a valid header");
+  }
+  return headers;
+}
+
+function authHeader(wire: WireName, key: string): Record<string, string> {
+  if (wire === "anthropic") return { "x-api-key": key };
+  if (wire === "gemini") return { "x-goog-api-key": key };
+  return { authorization: `Bearer ${key}` };
+}
+
+const SECRET_NAME = /auth|key|token|secret|cookie|password|signature/i;
+/** Shorter values would blot out ordinary words. */
+const MIN_SECRET_CHARS = 6;
+
+/** Longest first, so that a key inside a header value does not leave the rest of the header behind. */
+function collectSecrets(
+  key: string | undefined,
+  headers: Record<string, string>,
+  query: Record<string, string>,
+): string[] {
+  const named = [...Object.entries(headers), ...Object.entries(query)].filter(([name]) => SECRET_NAME.test(name));
+  const values = named.flatMap(([, value]) => [value, ...value.split(/\s+/), encodeURIComponent(value)]);
+  const secrets = [...(key === undefined ? [] : [key, encodeURIComponent(key)]), ...values];
+  return [...new Set(secrets)]
+    .filter((value) => value.length >= MIN_SECRET_CHARS || value === key)
+    .sort((a, b) => b.length - a.length);
+}
+
+function limitsOf(config: ProviderConfig): Limits {
+  const idleTimeoutMs = config.idleTimeoutMs ?? DEFAULT_LIMITS.idleTimeoutMs;
+  return {
+    maxAttempts: config.maxAttempts ?? DEFAULT_LIMITS.maxAttempts,
+    retryBaseMs: config.retryBaseMs ?? DEFAULT_LIMITS.retryBaseMs,
+    connectTimeoutMs: config.connectTimeoutMs ?? DEFAULT_LIMITS.connectTimeoutMs,
+    firstByteTimeoutMs: config.firstByteTimeoutMs ?? DEFAULT_LIMITS.firstByteTimeoutMs,
+    idleTimeoutMs,
+    keepAliveTimeoutMs: config.keepAliveTimeoutMs ?? Math.max(DEFAULT_LIMITS.keepAliveTimeoutMs, idleTimeoutMs),
+  };
+}
+
+function invalid(id: string, field: string, why: string): HeddleError {
+  return new HeddleError("config.invalid", `provider ${id}: ${field}: ${why}`, { details: { provider: id, field } });
+}

@@ -1,0 +1,88 @@
+/**
+ * Whether and when to try again. Pure, but for `sleep`: one bound on the number of requests, exponential pauses with
+ * jitter, and the provider's own Retry-After, which is obeyed up to five minutes and ends the request beyond that.
+ */
+import { HeddleError, toHeddleError, type Failure } from "@heddle/protocol";
+import { ProviderError } from "./failure.ts";
+
+/** A provider that asks for more is down for this turn; waiting would look like a hang. */
+const MAX_RETRY_AFTER_MS = 5 * 60_000;
+const MAX_BACKOFF_MS = 30_000;
+
+export type RetryPlan =
+  | { readonly kind: "retry"; readonly delayMs: number; readonly error: ProviderError }
+  | { readonly kind: "give-up"; readonly error: HeddleError };
+
+export interface RetryState {
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly baseMs: number;
+  readonly random: () => number;
+}
+
+export function planRetry(error: unknown, state: RetryState): RetryPlan {
+  if (!(error instanceof ProviderError)) return { kind: "give-up", error: toHeddleError(error) };
+  if (!error.isRetryable) return { kind: "give-up", error };
+  const { retryAfterMs } = error;
+  if (retryAfterMs !== undefined && retryAfterMs > MAX_RETRY_AFTER_MS) {
+    const wait = `it asks to wait ${Math.ceil(retryAfterMs / 1000)} s, more than the ${MAX_RETRY_AFTER_MS / 1000} s Heddle waits`;
+    return { kind: "give-up", error: reworded(error, `${error.message}; ${wait}`, { retryAfterMs }) };
+  }
+  if (state.attempt >= state.maxAttempts) {
+    const tries = state.attempt === 1 ? "1 try" : `${state.attempt} tries`;
+    return {
+      kind: "give-up",
+      error: reworded(error, `${error.message} (after ${tries})`, { attempts: state.attempt }),
+    };
+  }
+  if (retryAfterMs !== undefined) return { kind: "retry", delayMs: retryAfterMs, error };
+  if (error.wasStaleSocket) return { kind: "retry", delayMs: 0, error };
+  return { kind: "retry", delayMs: backoff(state), error };
+}
+
+/** Retry-After in seconds or as a date, and the millisecond header some providers send; undefined when none is usable. */
+export function readRetryAfter(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  now: number = Date.now(),
+): number | undefined {
+  const exact = Number(one(headers["retry-after-ms"]) ?? Number.NaN);
+  if (Number.isFinite(exact) && exact >= 0) return Math.ceil(exact);
+  const value = one(headers["retry-after"])?.trim() ?? "";
+  if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value) * 1000);
+  const date = value === "" ? Number.NaN : Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+export function asFailure(error: HeddleError): Failure {
+  const { code, message, details } = error;
+  return { code, message, ...(Object.keys(details).length === 0 ? {} : { details: { ...details } }) };
+}
+
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const stop = (): void => {
+    clearTimeout(timer);
+    reject(toHeddleError(signal.reason, "turn.interrupted"));
+  };
+  const timer = setTimeout(() => {
+    signal.removeEventListener("abort", stop);
+    resolve();
+  }, ms);
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  return promise;
+}
+
+/** Between half and all of the doubled pause, so that clients that failed together do not come back together. */
+function backoff({ attempt, baseMs, random }: RetryState): number {
+  const full = Math.min(baseMs * 2 ** (attempt - 1), MAX_BACKOFF_MS);
+  return Math.round(full * (0.5 + random() / 2));
+}
+
+function reworded(error: ProviderError, message: string, details: Readonly<Record<string, number>>): HeddleError {
+  return new HeddleError(error.code, message, { cause: error.cause, details: { ...error.details, ...details } });
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}

@@ -1,0 +1,148 @@
+/**
+ * Anthropic Messages. Thinking blocks and their signatures go back unmodified. Cache breakpoints stand after the tools,
+ * the system prompt and the last user message. `outputSchema` goes the documented way, as `output_config.format`.
+ */
+import type { InputPart, ModelOutputPart } from "@heddle/protocol";
+import type { ModelInfo } from "../catalog.ts";
+import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
+import { decodeAnthropic } from "./anthropic-decode.ts";
+import { argumentsObject } from "./calls.ts";
+import { kept, parametersOf, type Wire, type WireCall, type WireContext } from "./wire.ts";
+
+const API_VERSION = "2023-06-01";
+/** For models that are not in the catalog; the wire demands a figure. */
+const DEFAULT_MAX_TOKENS = 32_000;
+/** The wire allows four; three are used. */
+const CACHE = { cache_control: { type: "ephemeral" } } as const;
+
+export const anthropic: Wire = { encode, decode: decodeAnthropic };
+
+function encode({ provider, request, info }: WireContext): WireCall {
+  const maxTokens = request.maxOutputTokens ?? info.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
+  return {
+    path: "/messages",
+    headers: { "anthropic-version": API_VERSION },
+    body: {
+      model: request.model,
+      max_tokens: maxTokens,
+      system: [{ type: "text", text: request.instructions, ...CACHE }],
+      messages: encodeMessages(request.input, (part) => kept(provider, part.opaque)),
+      ...(request.tools.length === 0 ? {} : { tools: encodeTools(request.tools) }),
+      ...encodeThinking(request, info, maxTokens),
+      stream: true,
+    },
+  };
+}
+
+function encodeTools(tools: readonly ToolSpec[]): unknown[] {
+  return tools.map((tool, index) => ({
+    name: tool.name,
+    description: tool.description,
+    input_schema: parametersOf(tool),
+    ...(index === tools.length - 1 ? CACHE : {}),
+  }));
+}
+
+/** Claude since 4.6 thinks as it sees fit, steered by an effort; older ones want a budget of tokens. */
+function encodeThinking(
+  { effort, outputSchema, model }: ModelRequest,
+  info: ModelInfo,
+  maxTokens: number,
+): Record<string, unknown> {
+  const format = outputSchema === undefined ? {} : { format: { type: "json_schema", schema: outputSchema } };
+  const hint = effort === undefined ? {} : { effort: EFFORTS[effort] ?? effort };
+  const version = claudeVersion(model);
+  if (info.family !== "anthropic" || version === undefined) return outputConfig(format);
+  if (version >= 4.6)
+    return { thinking: { type: "adaptive", display: "summarized" }, ...outputConfig({ ...hint, ...format }) };
+  const budget = Math.min(BUDGETS[effort ?? ""] ?? 0, maxTokens - 1024);
+  const thinking = budget < 1024 ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
+  return { ...thinking, ...outputConfig(format) };
+}
+
+/** Words of other providers for the lowest effort. */
+const EFFORTS: Readonly<Record<string, string>> = { none: "low", minimal: "low" };
+const BUDGETS: Readonly<Record<string, number>> = {
+  low: 4096,
+  medium: 12_288,
+  high: 24_576,
+  xhigh: 32_768,
+  max: 32_768,
+};
+
+function outputConfig(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.keys(fields).length === 0 ? {} : { output_config: fields };
+}
+
+/** claude-sonnet-4-5-20250929, claude-opus-5, claude-3-7-sonnet-latest; undefined when the name has no version. */
+function claudeVersion(model: string): number | undefined {
+  const match = /claude\D*(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/.exec(model);
+  return match === null ? undefined : Number(`${match[1]}.${match[2] ?? 0}`);
+}
+
+interface Message {
+  readonly role: "user" | "assistant";
+  content: Record<string, unknown>[];
+}
+
+type Kept = (part: ModelOutputPart) => unknown;
+
+/** Results of tools must stand together, first in one user message, so neighbours of one role are joined. */
+function encodeMessages(input: readonly ModelInput[], keptOf: Kept): readonly Message[] {
+  const messages: Message[] = [];
+  for (const entry of input) {
+    const role = entry.kind === "assistant" ? "assistant" : "user";
+    const content = encodeEntry(entry, keptOf);
+    const last = messages.at(-1);
+    if (content.length === 0) continue;
+    if (last?.role === role && role === "user") last.content.push(...content);
+    else messages.push({ role, content });
+  }
+  const lastUser = messages.findLast((message) => message.role === "user");
+  const lastBlock = lastUser?.content.at(-1);
+  if (lastUser !== undefined && lastBlock !== undefined)
+    lastUser.content = [...lastUser.content.slice(0, -1), { ...lastBlock, ...CACHE }];
+  return messages;
+}
+
+function encodeEntry(entry: ModelInput, keptOf: Kept): Record<string, unknown>[] {
+  switch (entry.kind) {
+    case "user":
+      return entry.parts.flatMap(encodePart);
+    case "assistant":
+      return entry.parts.flatMap((part) => encodeOutput(part, keptOf(part)));
+    case "toolResult":
+      return [
+        {
+          type: "tool_result",
+          tool_use_id: safeId(entry.callId),
+          content: entry.parts.flatMap(encodePart),
+          ...(entry.isError ? { is_error: true } : {}),
+        },
+      ];
+  }
+}
+
+/** The wire refuses empty text. */
+function encodePart(part: InputPart): Record<string, unknown>[] {
+  if (part.type === "image") {
+    return [{ type: "image", source: { type: "base64", media_type: part.mediaType, data: part.base64 } }];
+  }
+  return part.text === "" ? [] : [{ type: "text", text: part.text }];
+}
+
+function encodeOutput(part: ModelOutputPart, block: unknown): Record<string, unknown>[] {
+  switch (part.kind) {
+    case "reasoning":
+      return typeof block === "object" && block !== null ? [{ ...block }] : [];
+    case "text":
+      return encodePart({ type: "text", text: part.text });
+    case "toolCall":
+      return [{ type: "tool_use", id: safeId(part.callId), name: part.name, input: argumentsObject(part) }];
+  }
+}
+
+/** Ids made by another provider may hold characters that this one refuses. */
+function safeId(callId: string): string {
+  return callId.replace(/[^a-zA-Z0-9_-]/g, "_");
+}

@@ -1,0 +1,148 @@
+/** Decodes the event stream of OpenAI Responses. `output_index` is the index of a part. */
+import type { ModelOutputPart, Usage } from "@heddle/protocol";
+import type { Answer } from "../answer.ts";
+import { failureOfReport, malformed, readReport, statusIn } from "../failure.ts";
+import type { Provider } from "../providers.ts";
+import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
+import { keep, type Decoder, type WireContext } from "./wire.ts";
+
+export function decodeResponses({ provider }: WireContext, answer: Answer): Decoder {
+  let hasRefusal = false;
+
+  function deltaOf(event: Fields): { index: number; delta: string } {
+    return { index: count(event["output_index"]) ?? 0, delta: text(event["delta"]) ?? "" };
+  }
+
+  function finish(event: Fields, isIncomplete: boolean): void {
+    const response = record(event["response"]) ?? {};
+    // Servers that send no item events still put the items here.
+    for (const [index, item] of list(response["output"]).entries()) takeItem(index, item);
+    const reason = text(record(response["incomplete_details"])?.["reason"]);
+    const stopReason = hasRefusal || reason === "content_filter" ? "refusal" : isIncomplete ? "length" : "end";
+    answer.finish({ stopReason, usage: readUsage(response["usage"]) });
+  }
+
+  function takeItem(index: number, value: Json): void {
+    const item = record(value);
+    if (item === undefined || answer.hasPart(index)) return;
+    if (item["type"] === "message" && list(item["content"]).some((part) => record(part)?.["type"] === "refusal")) {
+      hasRefusal = true;
+    }
+    const part = readItem(provider, item);
+    if (part?.kind === "reasoning") streamMissing(index, part);
+    if (part !== undefined) answer.part(index, part);
+  }
+
+  const streamed = new Set<number>();
+
+  /** A summary that came without deltas is streamed as a whole. */
+  function streamMissing(index: number, part: ModelOutputPart & { kind: "reasoning" }): void {
+    if (streamed.has(index)) return;
+    for (const [section, summary] of part.summary.entries())
+      answer.reasoning(index, summary, { channel: "summary", section });
+    if (part.text !== undefined) answer.reasoning(index, part.text, { channel: "text", section: 0 });
+  }
+
+  return {
+    push({ event: name, data }) {
+      if (data === "[DONE]") return false;
+      const event = record(parseJson(data));
+      if (event === undefined) throw malformed(provider, "an event that is not JSON", data);
+      const type = text(event["type"]) ?? name ?? "";
+      switch (type) {
+        case "response.output_text.delta":
+        case "response.refusal.delta": {
+          const { index, delta } = deltaOf(event);
+          if (type === "response.refusal.delta") hasRefusal = true;
+          answer.text(index, delta);
+          return true;
+        }
+        case "response.reasoning_summary_text.delta":
+        case "response.reasoning_text.delta": {
+          const { index, delta } = deltaOf(event);
+          const isSummary = type === "response.reasoning_summary_text.delta";
+          const section = count(event[isSummary ? "summary_index" : "content_index"]) ?? 0;
+          streamed.add(index);
+          answer.reasoning(index, delta, { channel: isSummary ? "summary" : "text", section });
+          return true;
+        }
+        case "response.output_item.done":
+          takeItem(count(event["output_index"]) ?? 0, event["item"]);
+          return true;
+        case "response.completed":
+        case "response.incomplete":
+          finish(event, type === "response.incomplete");
+          return true;
+        case "response.failed":
+          throw reported(provider, record(event["response"]) ?? {});
+        case "error":
+          throw reported(provider, event);
+        default:
+          return MOVES.has(type);
+      }
+    },
+    end() {
+      // Only the provider's own last event makes an answer whole.
+    },
+  };
+}
+
+type Fields = Readonly<Record<string, Json>>;
+
+/** Events without news for the reader that still show the model at work. */
+const MOVES = new Set([
+  "response.created",
+  "response.output_item.added",
+  "response.content_part.added",
+  "response.function_call_arguments.delta",
+  "response.custom_tool_call_input.delta",
+  "response.reasoning_summary_part.added",
+]);
+
+function reported(provider: Provider, holder: Fields): Error {
+  const report = readReport(holder) ?? { kind: "server_error", message: "the response failed without a reason" };
+  const status = statusIn(holder);
+  return failureOfReport(provider, { ...report, ...(status === undefined ? {} : { status }) });
+}
+
+function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined {
+  const opaque = keep(provider, item);
+  const callId = text(item["call_id"]) ?? text(item["id"]) ?? "";
+  const name = text(item["name"]) ?? "";
+  switch (item["type"]) {
+    case "message":
+      return { kind: "text", text: list(item["content"]).map(contentText).join(""), opaque };
+    case "function_call": {
+      const input = text(item["arguments"]) ?? "";
+      return { kind: "toolCall", callId, name, input: input.trim() === "" ? "{}" : input, shape: "json", opaque };
+    }
+    case "custom_tool_call":
+      return { kind: "toolCall", callId, name, input: text(item["input"]) ?? "", shape: "freeform", opaque };
+    case "reasoning": {
+      const summary = list(item["summary"]).map(contentText);
+      const shown = list(item["content"]).map(contentText).join("");
+      return { kind: "reasoning", summary, ...(shown === "" ? {} : { text: shown }), opaque };
+    }
+    default:
+      // Whatever else the provider made is its own, silent here, and goes back with the rest.
+      return text(item["type"]) === undefined ? undefined : { kind: "reasoning", summary: [], opaque };
+  }
+}
+
+function contentText(part: Json): string {
+  const fields = record(part);
+  return text(fields?.["text"]) ?? text(fields?.["refusal"]) ?? "";
+}
+
+function readUsage(value: Json): Usage | undefined {
+  const usage = record(value);
+  if (usage === undefined) return undefined;
+  const input = record(usage["input_tokens_details"]);
+  return {
+    inputTokens: count(usage["input_tokens"]) ?? 0,
+    cachedInputTokens: count(input?.["cached_tokens"]) ?? 0,
+    cacheWriteInputTokens: count(input?.["cache_write_tokens"]) ?? 0,
+    outputTokens: count(usage["output_tokens"]) ?? 0,
+    reasoningOutputTokens: count(record(usage["output_tokens_details"])?.["reasoning_tokens"]) ?? 0,
+  };
+}

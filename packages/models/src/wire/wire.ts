@@ -1,0 +1,69 @@
+/** What a wire is: a request turned into HTTP, and a stream of events turned into an answer. No I/O, no retries. */
+import type { Opaque } from "@heddle/protocol";
+import type { Answer } from "../answer.ts";
+import type { ModelInfo } from "../catalog.ts";
+import type { Provider } from "../providers.ts";
+import type { ModelRequest, ToolSpec } from "../stream.ts";
+
+export interface WireCall {
+  /** Appended to the base URL. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+export interface WireContext {
+  readonly provider: Provider;
+  readonly request: ModelRequest;
+  readonly info: ModelInfo;
+}
+
+export interface ServerEvent {
+  readonly event?: string | undefined;
+  readonly data: string;
+}
+
+export interface Decoder {
+  /**
+   * Takes one event. True when it moved the answer on; pings and events nobody knows do not.
+   * Throws a ProviderError when the event reports one, or is not what the wire allows.
+   */
+  push(event: ServerEvent): boolean;
+  /** The stream is over: finishes the answer if it can stand as it is. */
+  end(): void;
+}
+
+export interface Wire {
+  encode(context: WireContext): WireCall;
+  decode(context: WireContext, answer: Answer): Decoder;
+}
+
+/** What only one provider understands goes back to that provider alone. */
+export function keep(provider: Provider, data: unknown): Opaque {
+  return { wire: tagOf(provider), data };
+}
+
+export function kept(provider: Provider, opaque: Opaque | undefined): unknown {
+  return opaque?.wire === tagOf(provider) ? opaque.data : undefined;
+}
+
+function tagOf(provider: Provider): string {
+  return `${provider.wire}:${provider.id}`;
+}
+
+/** Name of the schema sent for `outputSchema`, where a wire wants one. */
+export const OUTPUT_SCHEMA_NAME = "heddle_output_schema";
+
+/** A freeform tool on a wire that knows only JSON arguments. */
+export const FREEFORM_PARAMETERS = {
+  type: "object",
+  properties: { input: { type: "string" } },
+  required: ["input"],
+  additionalProperties: false,
+} as const;
+
+export function parametersOf(tool: ToolSpec): Readonly<Record<string, unknown>> {
+  if (tool.shape === "freeform") return FREEFORM_PARAMETERS;
+  return tool.parameters ?? { type: "object", properties: {} };
+}
