@@ -14,6 +14,7 @@
  *  9. Several processes may append to one store at once without "database is locked" reaching a user.
  */
 import type { Author, EventBody, StoredEvent } from "@heddle/protocol";
+import type { Redactor } from "./redact.ts";
 
 export interface Append {
   readonly stream: string;
@@ -23,6 +24,7 @@ export interface Append {
   readonly expectedVersion?: number;
   /** Same key and same content: the first result again. Same key, other content: `store.id-conflict`. */
   readonly key?: string;
+  /** `full` unless said otherwise. */
   readonly durability?: "full" | "relaxed";
 }
 
@@ -63,16 +65,35 @@ export interface Damage {
   readonly position?: number;
 }
 
+/** Something is not as it should be, and nothing acknowledged is in doubt because of it. */
+export interface Notice {
+  readonly kind:
+    | "read-only"
+    | "witness-torn"
+    | "checkpoint-torn"
+    | "key-unusable"
+    | "witness-failed"
+    | "checkpoint-failed";
+  readonly message: string;
+}
+
 export interface VerifyReport {
   readonly events: number;
   readonly streams: number;
   readonly checkpoints: number;
+  /** Empty: everything is as it was written. */
   readonly damage: readonly Damage[];
+  readonly notices: readonly Notice[];
 }
 
 export interface Journal extends AsyncDisposable {
-  /** Set when the store was opened damaged; every append is then refused with `store.damaged`. */
+  /** Set when the store is damaged; every append is then refused with `store.damaged`. */
   readonly damage: Damage | undefined;
+  /** False when damaged, or when the files cannot be written: then appends are refused with `store.read-only`. */
+  readonly isWritable: boolean;
+  readonly notices: readonly Notice[];
+  /** What appends are redacted with; live output takes the same. */
+  readonly redactor: Redactor;
   append(append: Append): Promise<Appended>;
   read(options: ReadOptions): Promise<readonly StoredEvent[]>;
   /** Everything after a cursor, then whatever is committed next, by any process, until the signal aborts. */

@@ -82,6 +82,7 @@ const table = {
   "store.busy": { exit: EXIT.infrastructure, rpc: OVERLOADED },
   "store.failed": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "store.version-conflict": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
+  "store.purged": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "store.id-conflict": { exit: EXIT.usage, rpc: INVALID_REQUEST },
 
   "turn.timeout": { exit: EXIT.timeout, rpc: INTERNAL },

@@ -1,9 +1,10 @@
 /**
- * Numbered places where a test can strike: HEDDLE_FAILPOINT=name@n=kill|throw|delay|enospc, several separated by commas.
+ * Numbered places where a test can strike: HEDDLE_FAILPOINT=name@n=kill|throw|delay|enospc|eio, several separated by commas.
  * `@n` means the nth time the place is reached (default 1). The list is the contract: a name that is not in it does not
  * compile, and a suite can enumerate it. Unset, a failpoint costs one comparison.
  */
 export const FAILPOINTS = [
+  "journal.migrate.before-commit",
   "journal.append.before-begin",
   "journal.append.before-insert",
   "journal.append.before-commit",
@@ -38,7 +39,7 @@ export const FAILPOINTS = [
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 
-type Action = "kill" | "throw" | "delay" | "enospc";
+type Action = "kill" | "throw" | "delay" | "enospc" | "eio";
 
 interface Armed {
   readonly at: number;
@@ -72,6 +73,8 @@ function strike(name: Failpoint, action: Action): void {
         code: "ENOSPC",
         errno: -28,
       });
+    case "eio":
+      throw Object.assign(new Error(`EIO: i/o error, failpoint ${name}`), { code: "EIO", errno: -5 });
     case "throw":
       throw new Error(`failpoint ${name}`);
   }
@@ -81,10 +84,10 @@ function parse(spec: string | undefined): Map<string, Armed> | undefined {
   if (spec === undefined || spec === "") return undefined;
   const points = new Map<string, Armed>();
   for (const part of spec.split(",")) {
-    const match = /^([a-z.-]+)(?:@(\d+))?=(kill|throw|delay|enospc)$/.exec(part.trim());
+    const match = /^([a-z.-]+)(?:@(\d+))?=(kill|throw|delay|enospc|eio)$/.exec(part.trim());
     const name = match?.[1];
     if (match === null || name === undefined || !(FAILPOINTS as readonly string[]).includes(name)) {
-      throw new Error(`HEDDLE_FAILPOINT: "${part}" is not name@n=kill|throw|delay|enospc with a name from FAILPOINTS`);
+      throw new Error(`HEDDLE_FAILPOINT: "${part}" is not name@n=kill|throw|delay|enospc|eio with a name from FAILPOINTS`);
     }
     points.set(name, { at: Number(match[2] ?? 1), action: match[3] as Action, hits: 0 });
   }

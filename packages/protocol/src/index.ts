@@ -39,3 +39,4 @@ export {
   type StoredEvent,
 } from "./events.ts";
 export { visibleLine, visibleText } from "./visible-text.ts";
+export { upcast } from "./upcast.ts";

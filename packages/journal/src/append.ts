@@ -1,0 +1,140 @@
+/**
+ * Writing. An append is prepared outside the lock (redacted, put in canonical form, hashed), then stored with its
+ * projections in one short transaction. Only the places in chain and journal are decided inside it.
+ */
+import { canonical, HeddleError, newEventId, type EventBody, type StoredEvent } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { genesisOf, hashOf, sha256 } from "./chain.ts";
+import type { Connection, Row } from "./driver.ts";
+import type { Append, Appended } from "./journal.ts";
+import { project } from "./projections/projections.ts";
+import { readVersions } from "./read.ts";
+import type { Redactor } from "./redact.ts";
+import { integer, text } from "./rows.ts";
+
+export interface PreparedAppend {
+  readonly append: Append;
+  readonly bodies: readonly PreparedBody[];
+  readonly contentHash: string;
+}
+
+interface PreparedBody {
+  readonly body: EventBody;
+  readonly stored: string;
+  readonly hash: string;
+}
+
+export function prepare(append: Append, redactor: Redactor): PreparedAppend {
+  const bodies = append.events.map((event) => prepareBody(event, redactor));
+  const { stream, author } = append;
+  const contentHash = sha256(canonical({ stream, author, bodies: bodies.map((body) => body.hash) }));
+  return { append, bodies, contentHash };
+}
+
+function prepareBody(event: EventBody, redactor: Redactor): PreparedBody {
+  const given = canonical(event);
+  const body = redactor.body(event, given);
+  const stored = body === event ? given : canonical(body);
+  return { body, stored, hash: sha256(stored) };
+}
+
+/** Inside the write transaction. */
+export function store(connection: Connection, prepared: PreparedAppend, now: number): Appended {
+  const { append, bodies, contentHash } = prepared;
+  const repeat = append.key === undefined ? undefined : findRepeat(connection, append.key, contentHash);
+  if (repeat !== undefined) return repeat;
+  const head = headOf(connection, append.stream);
+  if (append.expectedVersion !== undefined && append.expectedVersion !== head.version) {
+    throw new HeddleError(
+      "store.version-conflict",
+      `${append.stream} is at version ${head.version}, not ${append.expectedVersion}`,
+      { details: { stream: append.stream, expected: append.expectedVersion, actual: head.version } },
+    );
+  }
+  const events: StoredEvent[] = [];
+  let { version, hash: prevHash } = head;
+  // The wall clock may jump back; within a stream time stands still then.
+  const at = Math.max(Math.trunc(now), head.at);
+  for (const body of bodies) {
+    failpoint("journal.append.before-insert");
+    version += 1;
+    const event = insert(connection, { append, body, version, at, prevHash });
+    project(connection, event);
+    prevHash = event.hash;
+    events.push(event);
+  }
+  if (append.key !== undefined) {
+    connection.run(
+      "INSERT INTO append_keys (key, content_hash, stream, first_version, last_version) VALUES (?, ?, ?, ?, ?)",
+      append.key,
+      contentHash,
+      append.stream,
+      head.version + 1,
+      version,
+    );
+  }
+  failpoint("journal.append.before-commit");
+  return { events, isRepeat: false };
+}
+
+interface Head {
+  readonly version: number;
+  readonly hash: string;
+  readonly at: number;
+}
+
+function headOf(connection: Connection, stream: string): Head {
+  const row = connection.get(
+    "SELECT version, hash, at FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1",
+    stream,
+  );
+  if (row === undefined) return { version: 0, hash: genesisOf(stream), at: 0 };
+  return { version: integer(row, "version"), hash: text(row, "hash"), at: integer(row, "at") };
+}
+
+function findRepeat(connection: Connection, key: string, contentHash: string): Appended | undefined {
+  const row: Row | undefined = connection.get(
+    "SELECT content_hash, stream, first_version, last_version FROM append_keys WHERE key = ?",
+    key,
+  );
+  if (row === undefined) return undefined;
+  if (text(row, "content_hash") !== contentHash) {
+    throw new HeddleError("store.id-conflict", `the key ${key} was used before with other content`, {
+      details: { key },
+    });
+  }
+  const range = { first: integer(row, "first_version"), last: integer(row, "last_version") };
+  return { events: readVersions(connection, text(row, "stream"), range), isRepeat: true };
+}
+
+interface Insertion {
+  readonly append: Append;
+  readonly body: PreparedBody;
+  readonly version: number;
+  readonly at: number;
+  readonly prevHash: string;
+}
+
+function insert(connection: Connection, insertion: Insertion): StoredEvent {
+  const { append, body, version, at, prevHash } = insertion;
+  const { stream, author } = append;
+  const { type, v } = body.body;
+  const id = newEventId();
+  const hash = hashOf({ id, stream, version, at, author, type, v, bodyHash: body.hash, prevHash });
+  const row = connection.get(
+    `INSERT INTO events (stream, version, id, at, author, type, v, body, body_hash, prev_hash, hash)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING position`,
+    stream,
+    version,
+    id,
+    at,
+    author,
+    type,
+    v,
+    body.stored,
+    body.hash,
+    prevHash,
+    hash,
+  );
+  return { position: integer(row, "position"), stream, version, id, at, author, body: body.body, hash };
+}

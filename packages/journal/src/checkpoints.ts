@@ -1,0 +1,139 @@
+/**
+ * Signed checkpoints of a stream, in `checkpoints/<stream>.jsonl` outside the database: at its first event, at the end of
+ * each turn and every 256 events. A chain alone does not show that its end was cut or that all of it was hashed anew;
+ * a signature over an earlier head does. They are written after the commit, so one may be missing, never too many.
+ */
+import { closeSync, existsSync, fsyncSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { canonical, type StoredEvent } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { sha256 } from "./chain.ts";
+import type { Connection } from "./driver.ts";
+import { appendLine, makePrivateFolder, openForAppend, readLastLines, sizeOf, syncFolder } from "./home.ts";
+import type { Damage } from "./journal.ts";
+import type { Signer, Verifier } from "./keys.ts";
+import { text } from "./rows.ts";
+
+const EVERY_EVENTS = 256;
+
+interface Head {
+  readonly stream: string;
+  readonly version: number;
+  readonly hash: string;
+}
+
+export interface Checkpoint extends Head {
+  readonly at: number;
+  readonly keyId: string;
+  readonly signature: string;
+}
+
+/** The events of one append that deserve a checkpoint: at most one, the last of them covers the others. */
+export function checkpointDue(events: readonly StoredEvent[]): StoredEvent | undefined {
+  const [first, last] = [events.at(0), events.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const crosses = Math.floor(last.version / EVERY_EVENTS) > Math.floor((first.version - 1) / EVERY_EVENTS);
+  const isDue = first.version === 1 || crosses || events.some((event) => event.body.type === "turn.completed");
+  return isDue ? last : undefined;
+}
+
+export function writeCheckpoint(folder: string, head: StoredEvent, signer: Signer): void {
+  failpoint("journal.checkpoint.before-write");
+  makePrivateFolder(folder);
+  const { stream, version, hash, at } = head;
+  const { keyId } = signer;
+  const signature = signer.sign(signedText({ stream, version, hash, at, keyId }));
+  const path = fileOf(folder, stream);
+  const isNew = sizeOf(path) < 0;
+  const fd = openForAppend(path);
+  try {
+    appendLine(fd, canonical({ stream, version, hash, at, keyId, signature }));
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  if (isNew) syncFolder(folder);
+  failpoint("journal.checkpoint.after-write");
+}
+
+function signedText(head: Omit<Checkpoint, "signature">): string {
+  return canonical({ checkpoint: 1, ...head });
+}
+
+/** Ids are made by Heddle and fit a file name; any other stream name is put there by its hash. */
+function fileOf(folder: string, stream: string): string {
+  return join(folder, `${/^[A-Za-z0-9_-]{1,100}$/.test(stream) ? stream : `sha256.${sha256(stream)}`}.jsonl`);
+}
+
+export interface CheckpointFile {
+  readonly path: string;
+  readonly checkpoints: readonly Checkpoint[];
+  readonly tornLines: number;
+}
+
+export function* readCheckpoints(folder: string, stream?: string): Iterable<CheckpointFile> {
+  for (const path of stream === undefined ? filesIn(folder) : [fileOf(folder, stream)]) {
+    const checkpoints: Checkpoint[] = [];
+    let tornLines = 0;
+    for (const line of readLastLines(path).lines) {
+      const checkpoint = parse(line);
+      if (checkpoint === undefined) tornLines += 1;
+      else checkpoints.push(checkpoint);
+    }
+    yield { path, checkpoints, tornLines };
+  }
+}
+
+/** The newest files may belong to a store that is gone, so the folder itself is evidence. */
+export function hasCheckpoints(folder: string): boolean {
+  return filesIn(folder).some((path) => sizeOf(path) > 0);
+}
+
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const names = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
+  return names.toSorted().map((name) => join(folder, name));
+}
+
+function parse(line: string): Checkpoint | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  return isCheckpoint(value) ? value : undefined;
+}
+
+function isCheckpoint(value: unknown): value is Checkpoint {
+  if (typeof value !== "object" || value === null) return false;
+  const fields = new Map<string, unknown>(Object.entries(value));
+  return (
+    ["stream", "hash", "keyId", "signature"].every((name) => typeof fields.get(name) === "string") &&
+    ["version", "at"].every((name) => typeof fields.get(name) === "number")
+  );
+}
+
+/** What is wrong between a checkpoint and the store, if anything. Checkpoints are read before the store is looked at. */
+export function checkCheckpoint(
+  connection: Connection,
+  checkpoint: Checkpoint,
+  verifier: Verifier | undefined,
+): Damage | undefined {
+  const { stream, version, hash, at, keyId, signature } = checkpoint;
+  const isSigned =
+    verifier?.keyId === keyId && verifier.verify(signedText({ stream, version, hash, at, keyId }), signature);
+  const where = { stream, version };
+  if (!isSigned) {
+    const message = `the checkpoint at event ${version} of ${stream} is not signed by this home's key`;
+    return { kind: "checkpoint-forged", message, ...where };
+  }
+  const row = connection.get("SELECT hash FROM events WHERE stream = ? AND version = ?", stream, version);
+  if (row === undefined) {
+    const message = `event ${version} of ${stream} was signed by a checkpoint and is gone`;
+    return { kind: "tail-lost", message, ...where };
+  }
+  if (text(row, "hash") === hash) return undefined;
+  const message = `event ${version} of ${stream} is not the one its checkpoint signed`;
+  return { kind: "checkpoint-mismatch", message, ...where };
+}

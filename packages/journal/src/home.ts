@@ -1,0 +1,123 @@
+/**
+ * The folder everything of the journal lives in, and the few ways files are made there: private to the owner,
+ * durable by name as well as by content, lines appended whole.
+ */
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+
+export interface HomePaths {
+  readonly home: string;
+  readonly database: string;
+  readonly witness: string;
+  readonly checkpoints: string;
+  readonly keys: string;
+  readonly reserve: string;
+}
+
+export function pathsOf(home: string): HomePaths {
+  return {
+    home,
+    database: join(home, "heddle.db"),
+    witness: join(home, "witness.log"),
+    checkpoints: join(home, "checkpoints"),
+    keys: join(home, "keys"),
+    reserve: join(home, "reserve"),
+  };
+}
+
+/** Makes a folder only its owner can enter. A folder that is there keeps its mode: it may be the user's own. */
+export function makePrivateFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (first !== undefined) syncFolder(dirname(first));
+}
+
+/** SQLite gives its side files the mode of the database, so the database is made first, by us. */
+export function makePrivateFile(path: string): void {
+  if (existsSync(path)) return;
+  closeSync(openSync(path, constants.O_CREAT | constants.O_RDWR, 0o600));
+  syncFolder(dirname(path));
+}
+
+/** A new name is durable only when its folder is. */
+export function syncFolder(folder: string): void {
+  const fd = openSync(folder, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** -1 when there is no such file. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? -1;
+}
+
+export interface TextLines {
+  readonly lines: readonly string[];
+  /** The file does not end with a newline: a crash cut the last line. */
+  readonly isTorn: boolean;
+}
+
+/** The last whole lines of a file, from at most `maxBytes` of it. No file, no lines. */
+export function readLastLines(path: string, maxBytes = Number.POSITIVE_INFINITY): TextLines {
+  const text = readEnd(path, maxBytes);
+  if (text === undefined || text.content === "") return { lines: [], isTorn: false };
+  const lines = text.content.split("\n");
+  const rest = lines.pop() ?? "";
+  if (text.isCut) lines.shift();
+  if (rest !== "") lines.push(rest);
+  return { lines: lines.filter((line) => line !== ""), isTorn: rest !== "" };
+}
+
+function readEnd(path: string, maxBytes: number): { content: string; isCut: boolean } | undefined {
+  if (!existsSync(path)) return undefined;
+  const fd = openSync(path, "r");
+  try {
+    const size = fstatSync(fd).size;
+    const start = Math.max(0, size - maxBytes);
+    const buffer = Buffer.alloc(size - start);
+    let filled = 0;
+    while (filled < buffer.length) {
+      const count = readSync(fd, buffer, filled, buffer.length - filled, start + filled);
+      if (count === 0) break;
+      filled += count;
+    }
+    return { content: buffer.toString("utf8", 0, filled), isCut: start > 0 };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** For O_APPEND files: one write, so that lines of several processes never mix. */
+export function appendLine(fd: number, line: string): void {
+  const bytes = Buffer.from(`${endsTorn(fd) ? "\n" : ""}${line}\n`);
+  const written = writeSync(fd, bytes);
+  // A short write is a full disk; the half line stays, and readers leave it out.
+  if (written < bytes.length) throw Object.assign(new Error("ENOSPC: the line was cut"), { code: "ENOSPC" });
+}
+
+function endsTorn(fd: number): boolean {
+  const size = fstatSync(fd).size;
+  if (size === 0) return false;
+  const last = Buffer.alloc(1);
+  readSync(fd, last, 0, 1, size - 1);
+  return last[0] !== 0x0a;
+}
+
+/** Readable too, because a line after a torn one has to begin on its own. */
+export function openForAppend(path: string): number {
+  return openSync(path, constants.O_CREAT | constants.O_APPEND | constants.O_RDWR, 0o600);
+}

@@ -1,0 +1,65 @@
+/**
+ * Brings a store to today's schema. `PRAGMA user_version` says where it is; the steps are numbered files that never
+ * change once released. All steps run in one transaction, so a crash leaves the old schema or the new one.
+ */
+import { HeddleError } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { untilFree, type Connection } from "./driver.ts";
+import { events } from "./migrations/0001-events.ts";
+import { createProjections, rebuildAll } from "./projections/projections.ts";
+import { integer } from "./rows.ts";
+
+const MIGRATIONS: readonly string[] = [events];
+const NEWEST = MIGRATIONS.length;
+
+/** "hedl": tells a Heddle store from any other SQLite file. */
+const APPLICATION_ID = 0x6865646c;
+
+export function schemaVersion(connection: Connection): number {
+  return integer(connection.get("PRAGMA user_version"), "user_version");
+}
+
+export function isCurrent(version: number, file: string): boolean {
+  if (version > NEWEST) {
+    throw new HeddleError(
+      "store.newer",
+      `${file} was written by a newer Heddle (schema ${version}, this one knows ${NEWEST}); update Heddle`,
+      { details: { path: file, found: version, known: NEWEST } },
+    );
+  }
+  return version === NEWEST;
+}
+
+/** True when the file holds tables of another program. */
+export function isForeign(connection: Connection): boolean {
+  if (integer(connection.get("PRAGMA application_id"), "application_id") === APPLICATION_ID) return false;
+  return connection.get("SELECT 1 FROM sqlite_schema LIMIT 1") !== undefined;
+}
+
+/**
+ * Several processes may open a new home at once: the first through the lock migrates, the others find it done.
+ * `mayCreate` is asked inside the lock, when nobody else can be creating the store.
+ */
+export async function migrate(connection: Connection, file: string, mayCreate: () => boolean): Promise<boolean> {
+  await untilFree(() => connection.exec("PRAGMA journal_mode = WAL"));
+  return untilFree(() =>
+    connection.transaction("full", () => {
+      const from = schemaVersion(connection);
+      if (isCurrent(from, file)) return true;
+      if (from === 0 && !mayCreate()) return false;
+      for (const sql of MIGRATIONS.slice(from)) connection.exec(sql);
+      createProjections(connection);
+      if (from > 0) rebuildAll(connection);
+      connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+      connection.exec(`PRAGMA user_version = ${NEWEST}`);
+      failpoint("journal.migrate.before-commit");
+      return true;
+    }),
+  );
+}
+
+/** The tables of today, for a connection that has none. */
+export function createSchema(connection: Connection): void {
+  for (const sql of MIGRATIONS) connection.exec(sql);
+  createProjections(connection);
+}

@@ -1,0 +1,121 @@
+/**
+ * Opens the files of a store, in the strongest way they allow: writable, else for reading, else not at all with the
+ * reason. A store that is damaged or lost is never created anew and never touched by a writing connection again.
+ */
+import { accessSync, constants, existsSync } from "node:fs";
+import { connect, connectToNothing, untilFree, type Connection } from "./driver.ts";
+import { makePrivateFile, makePrivateFolder, sizeOf, type HomePaths } from "./home.ts";
+import type { Damage, Notice } from "./journal.ts";
+import { createSchema, isCurrent, isForeign, migrate, schemaVersion } from "./migrate.ts";
+import { checkOnOpen, isEmpty, proofOfLoss } from "./open-check.ts";
+import { faultOf, readOnlyError, toStoreError } from "./store-errors.ts";
+import { asDamage } from "./verify.ts";
+
+export interface OpenStore {
+  readonly connection: Connection;
+  readonly damage: Damage | undefined;
+  readonly notices: readonly Notice[];
+}
+
+export async function openStore(paths: HomePaths): Promise<OpenStore> {
+  try {
+    return isWritable(paths) ? await openForWriting(paths) : await openForReading(paths);
+  } catch (error) {
+    throw toStoreError(error, paths.database);
+  }
+}
+
+function isWritable(paths: HomePaths): boolean {
+  try {
+    makePrivateFolder(paths.home);
+    accessSync(paths.home, constants.W_OK | constants.X_OK);
+    if (existsSync(paths.database)) accessSync(paths.database, constants.R_OK | constants.W_OK);
+    return true;
+  } catch (error) {
+    if (faultOf(error) === "read-only") return false;
+    throw error;
+  }
+}
+
+async function openForWriting(paths: HomePaths): Promise<OpenStore> {
+  if (isEmpty(paths)) {
+    const loss = proofOfLoss(paths);
+    // Asked again: another process may have created the store, and told of events in it, in between.
+    if (loss !== undefined && isEmpty(paths)) return openNothing(loss);
+    makePrivateFile(paths.database);
+  }
+  const connection = await connect(paths.database, "read-write");
+  let damage: Damage | undefined;
+  let notices: readonly Notice[] = [];
+  try {
+    damage = await bringUpToDate(connection, paths);
+    if (damage === undefined) ({ damage, notices } = await untilFree(() => checkOnOpen(connection, paths)));
+  } catch (error) {
+    if (faultOf(error) !== "damaged") {
+      connection.close();
+      throw error;
+    }
+    damage = asDamage(error);
+  }
+  return damage === undefined ? { connection, damage, notices } : openDamaged(connection, paths, damage);
+}
+
+async function bringUpToDate(connection: Connection, paths: HomePaths): Promise<Damage | undefined> {
+  const version = await untilFree(() => schemaVersion(connection));
+  if (isCurrent(version, paths.database)) return undefined;
+  if (await untilFree(() => isForeign(connection))) {
+    return { kind: "file-corrupt", message: `${paths.database} is the database of another program` };
+  }
+  let loss: Damage | undefined;
+  await migrate(connection, paths.database, () => {
+    loss = proofOfLoss(paths);
+    return loss === undefined;
+  });
+  return loss;
+}
+
+/**
+ * A writing connection that closes last folds the WAL into the database and deletes it; in a damaged store that would
+ * destroy evidence. A reading connection is opened first, so that the writing one is not the last.
+ */
+async function openDamaged(writing: Connection, paths: HomePaths, damage: Damage): Promise<OpenStore> {
+  try {
+    const connection = await connect(paths.database, "read-only");
+    connection.get("SELECT count(*) FROM sqlite_schema");
+    if (schemaVersion(connection) > 0 && !isForeign(connection)) return { connection, damage, notices: [] };
+    return await openNothing(damage);
+  } catch (error) {
+    if (faultOf(error) !== "damaged") throw error;
+    return await openNothing(damage);
+  } finally {
+    writing.close();
+  }
+}
+
+/** Nothing can be read of it, so readers find nothing, and `damage` says why. */
+async function openNothing(damage: Damage): Promise<OpenStore> {
+  return { connection: await connectToNothing(createSchema), damage, notices: [] };
+}
+
+async function openForReading(paths: HomePaths): Promise<OpenStore> {
+  const refused = readOnlyError(paths.database);
+  if (isEmpty(paths)) throw refused;
+  const connection = await connectForReading(paths);
+  const version = await untilFree(() => schemaVersion(connection));
+  if (!isCurrent(version, paths.database)) throw refused;
+  const checked = await untilFree(() => checkOnOpen(connection, paths));
+  return { connection, ...checked, notices: [{ kind: "read-only", message: refused.message }, ...checked.notices] };
+}
+
+async function connectForReading(paths: HomePaths): Promise<Connection> {
+  const connection = await connect(paths.database, "read-only");
+  try {
+    await untilFree(() => schemaVersion(connection));
+    return connection;
+  } catch (error) {
+    connection.close();
+    // Without a WAL nothing is missing from the file itself, and nobody can write to it here.
+    if (sizeOf(`${paths.database}-wal`) > 0) throw readOnlyError(paths.database, error);
+    return await connect(paths.database, "immutable");
+  }
+}

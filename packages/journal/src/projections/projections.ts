@@ -1,0 +1,53 @@
+/** The tables that answer questions. Each is a function of the events: written with them, and rebuilt from them. */
+import type { StoredEvent } from "@heddle/protocol";
+import type { Connection } from "../driver.ts";
+import type { ThreadQueries } from "../journal.ts";
+import { EVENT_COLUMNS, toEvent } from "../rows.ts";
+import * as threads from "./threads.ts";
+import * as turns from "./turns.ts";
+
+const PROJECTIONS = [threads, turns] as const;
+
+/** Inside the transaction that stores the event. */
+export function project(connection: Connection, event: StoredEvent): void {
+  for (const projection of PROJECTIONS) projection.apply(connection, event);
+}
+
+export function createProjections(connection: Connection): void {
+  for (const projection of PROJECTIONS) {
+    connection.exec(`DROP TABLE IF EXISTS ${projection.table}`);
+    connection.exec(projection.schema);
+  }
+}
+
+/** Inside a transaction: readers see the old tables until the new ones are whole. */
+export function rebuildAll(connection: Connection): void {
+  createProjections(connection);
+  const rows = connection.iterate(`SELECT ${EVENT_COLUMNS} FROM events WHERE body IS NOT NULL ORDER BY position`);
+  for (const row of rows) project(connection, toEvent(row));
+}
+
+export function threadQueries(read: <T>(work: (connection: Connection) => T) => Promise<T>): ThreadQueries {
+  return {
+    get: (threadId) =>
+      read((connection) => {
+        const row = connection.get(threads.queries.get, threadId);
+        return row && threads.toThread(row);
+      }),
+    list: ({ workspace, limit }) =>
+      read((connection) => {
+        const rows =
+          workspace === undefined
+            ? connection.all(threads.queries.list, limit)
+            : connection.all(threads.queries.listOfWorkspace, workspace, limit);
+        return rows.map(threads.toThread);
+      }),
+    turn: (turnId) =>
+      read((connection) => {
+        const row = connection.get(turns.queries.get, turnId);
+        return row && turns.toTurn(row);
+      }),
+    turns: (threadId) => read((connection) => connection.all(turns.queries.ofThread, threadId).map(turns.toTurn)),
+    openTurns: () => read((connection) => connection.all(turns.queries.open).map(turns.toTurn)),
+  };
+}

@@ -1,0 +1,54 @@
+/** Reading by cursor: by version within a stream, by position in the whole journal. */
+import type { StoredEvent } from "@heddle/protocol";
+import type { Connection, Row } from "./driver.ts";
+import type { ReadOptions } from "./journal.ts";
+import { EVENT_COLUMNS, integer, optionalText, toEvent } from "./rows.ts";
+
+const OF_STREAM = `SELECT ${EVENT_COLUMNS} FROM events WHERE stream = ? AND version > ? ORDER BY version LIMIT ?`;
+const OF_JOURNAL = `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ?`;
+/** SQLite's word for no limit. */
+const NO_LIMIT = -1;
+
+export function readAfter(connection: Connection, options: ReadOptions): StoredEvent[] {
+  const { stream, after, limit = NO_LIMIT } = options;
+  const rows =
+    stream === undefined ? connection.all(OF_JOURNAL, after, limit) : connection.all(OF_STREAM, stream, after, limit);
+  return rows.map(toEvent);
+}
+
+const BATCH_EVENTS = 256;
+/** One event may be as large as an image; a batch of them must not be. */
+const BATCH_CHARS = 1024 * 1024;
+
+/** As many events as are wise to hold at once; at least one when there is one. */
+export function readBatch(connection: Connection, options: Omit<ReadOptions, "limit">): StoredEvent[] {
+  const { stream, after } = options;
+  const rows =
+    stream === undefined
+      ? connection.iterate(OF_JOURNAL, after, BATCH_EVENTS)
+      : connection.iterate(OF_STREAM, stream, after, BATCH_EVENTS);
+  const events: StoredEvent[] = [];
+  let chars = 0;
+  for (const row of rows) {
+    events.push(toEvent(row));
+    chars += optionalText(row, "body")?.length ?? 0;
+    if (chars >= BATCH_CHARS) break;
+  }
+  return events;
+}
+
+export function readVersions(
+  connection: Connection,
+  stream: string,
+  range: { readonly first: number; readonly last: number },
+): StoredEvent[] {
+  return readAfter(connection, { stream, after: range.first - 1, limit: range.last - range.first + 1 });
+}
+
+export function lastVersion(connection: Connection, stream: string): number {
+  const row: Row | undefined = connection.get(
+    "SELECT coalesce(max(version), 0) AS last FROM events WHERE stream = ?",
+    stream,
+  );
+  return integer(row, "last");
+}

@@ -1,0 +1,57 @@
+/**
+ * A megabyte kept back, so that on a full disk a turn can still be ended on record. Given up for a terminal event only,
+ * taken again when there is room.
+ */
+import { randomFillSync } from "node:crypto";
+import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { sizeOf } from "./home.ts";
+import { faultOf, freeBytes } from "./store-errors.ts";
+
+const RESERVE_BYTES = 1024 * 1024;
+/** The reserve is not worth the last room on the disk. */
+const ROOM_BYTES = 3 * RESERVE_BYTES;
+const RETRY_AFTER_MS = 2000;
+
+export interface Reserve {
+  /** True when there was something to give up. */
+  release(): boolean;
+  /** Cheap when the reserve is there. Never fails: without room it is tried again later. */
+  refill(): void;
+}
+
+export function openReserve(path: string): Reserve {
+  let isFull = sizeOf(path) >= RESERVE_BYTES;
+  let notBefore = 0;
+  return {
+    release() {
+      if (sizeOf(path) <= 0) return false;
+      unlinkSync(path);
+      isFull = false;
+      notBefore = performance.now() + RETRY_AFTER_MS;
+      return true;
+    },
+    refill() {
+      if (isFull || performance.now() < notBefore) return;
+      notBefore = performance.now() + RETRY_AFTER_MS;
+      isFull = fill(path);
+    },
+  };
+}
+
+function fill(path: string): boolean {
+  if (sizeOf(path) >= RESERVE_BYTES) return true;
+  try {
+    if (freeBytes(path) < ROOM_BYTES) return false;
+    const fd = openSync(path, "w", 0o600);
+    try {
+      // Random, because a compressing file system keeps no room for zeros.
+      writeSync(fd, randomFillSync(Buffer.allocUnsafe(RESERVE_BYTES)));
+    } finally {
+      closeSync(fd);
+    }
+    return true;
+  } catch (error) {
+    if (faultOf(error) === "other") throw error;
+    return false;
+  }
+}

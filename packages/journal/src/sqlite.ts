@@ -1,0 +1,275 @@
+/** The journal on SQLite: one file `heddle.db` in the home, with its witness, checkpoints and key beside it. */
+import { closeSync, fsyncSync, openSync } from "node:fs";
+import { HeddleError, type StoredEvent } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { prepare, store, type PreparedAppend } from "./append.ts";
+import { checkpointDue, writeCheckpoint } from "./checkpoints.ts";
+import { connect, untilFree, type Connection } from "./driver.ts";
+import { pathsOf, type HomePaths } from "./home.ts";
+import type {
+  Append,
+  Appended,
+  Damage,
+  Journal,
+  Notice,
+  ReadOptions,
+  TailOptions,
+  ThreadQueries,
+  VerifyReport,
+} from "./journal.ts";
+import { loadOrMakeSigner, type Signer } from "./keys.ts";
+import { openStore, type OpenStore } from "./open-store.ts";
+import { rebuildAll, threadQueries } from "./projections/projections.ts";
+import { lastVersion, readAfter, readBatch } from "./read.ts";
+import { createRedactor, type Redactor } from "./redact.ts";
+import { openReserve, type Reserve } from "./reserve.ts";
+import { integer } from "./rows.ts";
+import { busyError, readOnlyError, toStoreError, writeFaultOf } from "./store-errors.ts";
+import { asDamage, verifyStore } from "./verify.ts";
+import { createWake, type Wake } from "./wake.ts";
+import { openWitness, type Witness } from "./witness.ts";
+
+export interface OpenJournalOptions {
+  /** Folder of Heddle's own files; made when missing. */
+  readonly home: string;
+  readonly now?: () => number;
+  /** Exact values never to be stored, such as the provider keys of this process. */
+  readonly secrets?: readonly string[];
+}
+
+export async function openJournal(options: OpenJournalOptions): Promise<Journal> {
+  const paths = pathsOf(options.home);
+  return new SqliteJournal(await openStore(paths), paths, options);
+}
+
+class SqliteJournal implements Journal {
+  readonly redactor: Redactor;
+  readonly threads: ThreadQueries;
+  readonly #paths: HomePaths;
+  readonly #now: () => number;
+  readonly #wake: Wake;
+  readonly #witness: Witness;
+  readonly #reserve: Reserve;
+  readonly #notices = new Map<string, Notice>();
+  #connection: Connection;
+  #damage: Damage | undefined;
+  #signer: Signer | undefined;
+  #state: "open" | "failed" | "closed" = "open";
+  /** Appends of this process happen in the order of their calls. */
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(opened: OpenStore, paths: HomePaths, options: OpenJournalOptions) {
+    this.redactor = createRedactor(options.secrets);
+    this.threads = threadQueries((work) => this.#read(work));
+    this.#paths = paths;
+    this.#now = options.now ?? Date.now;
+    this.#connection = opened.connection;
+    this.#damage = opened.damage;
+    for (const notice of opened.notices) this.#notice(notice);
+    this.#wake = createWake(() => integer(this.#connection.get("PRAGMA data_version"), "data_version"));
+    this.#witness = openWitness(paths.witness);
+    this.#reserve = openReserve(paths.reserve);
+  }
+
+  get damage(): Damage | undefined {
+    return this.#damage;
+  }
+
+  get isWritable(): boolean {
+    return !this.#connection.isReadOnly && this.#damage === undefined;
+  }
+
+  get notices(): readonly Notice[] {
+    return [...this.#notices.values()];
+  }
+
+  async append(append: Append): Promise<Appended> {
+    if (append.events.length === 0) return { events: [], isRepeat: false };
+    const prepared = prepare(append, this.redactor);
+    return this.#inTurn(() => this.#append(prepared));
+  }
+
+  read(options: ReadOptions): Promise<readonly StoredEvent[]> {
+    return this.#read((connection) => readAfter(connection, options));
+  }
+
+  version(stream: string): Promise<number> {
+    return this.#read((connection) => lastVersion(connection, stream));
+  }
+
+  async *tail(options: TailOptions): AsyncIterable<StoredEvent> {
+    const { stream, signal } = options;
+    let after = options.after;
+    while (!signal.aborted && this.#state !== "closed") {
+      const mark = this.#wake.mark();
+      const cursor = stream === undefined ? { after } : { stream, after };
+      const batch = await this.#read((connection) => readBatch(connection, cursor));
+      for (const event of batch) {
+        if (signal.aborted) return;
+        after = stream === undefined ? event.position : event.version;
+        yield event;
+      }
+      if (batch.length === 0) await this.#wake.after(mark, signal);
+    }
+  }
+
+  async verify(stream?: string): Promise<VerifyReport> {
+    const report = await untilFree(() => verifyStore(this.#connection, this.#paths, stream));
+    if (this.#damage === undefined || report.damage.length > 0) return report;
+    return { ...report, damage: [this.#damage] };
+  }
+
+  rebuildProjections(): Promise<void> {
+    return this.#inTurn(() => this.#write(() => rebuildAll(this.#connection), "full"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#queue;
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    this.#wake.close();
+    this.#witness.close();
+    this.#connection.close();
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work);
+    this.#queue = result.catch(() => undefined);
+    return result;
+  }
+
+  async #read<T>(work: (connection: Connection) => T): Promise<T> {
+    this.#refuseWhenClosed();
+    try {
+      return await untilFree(() => work(this.#connection));
+    } catch (error) {
+      throw toStoreError(error, this.#paths.database);
+    }
+  }
+
+  async #append(prepared: PreparedAppend): Promise<Appended> {
+    failpoint("journal.append.before-begin");
+    const durability = prepared.append.durability ?? "full";
+    const appended = await this.#write(() => {
+      this.#witness.rotateWhenLarge();
+      return store(this.#connection, prepared, this.#now());
+    }, prepared);
+    if (appended.isRepeat) return appended;
+    this.#wake.now();
+    failpoint("journal.append.after-commit");
+    this.#testify(appended.events, durability);
+    this.#reserve.refill();
+    return appended;
+  }
+
+  /** One transaction, with all that may go wrong on the way given a name. */
+  async #write<T>(work: () => T, prepared: PreparedAppend | "full"): Promise<T> {
+    this.#refuseWhenClosed();
+    if (this.#damage !== undefined) {
+      throw new HeddleError("store.damaged", `nothing can be added: ${this.#damage.message}`);
+    }
+    if (this.#connection.isReadOnly) throw readOnlyError(this.#paths.database);
+    const durability = prepared === "full" ? "full" : (prepared.append.durability ?? "full");
+    const transact = (): Promise<T> => untilFree(() => this.#connection.transaction(durability, work));
+    try {
+      if (this.#state === "failed") await this.#reopen();
+      return await transact();
+    } catch (error) {
+      const isLastChance = prepared !== "full" && endsTurn(prepared) && this.#isFull(error) && this.#reserve.release();
+      if (!isLastChance) throw this.#failed(error);
+    }
+    return transact().catch((error: unknown) => {
+      throw this.#failed(error);
+    });
+  }
+
+  #isFull(error: unknown): boolean {
+    return writeFaultOf(error, this.#paths.database) === "full";
+  }
+
+  /** What a failure means for later calls, and the error to tell. */
+  #failed(error: unknown): HeddleError {
+    switch (writeFaultOf(error, this.#paths.database)) {
+      case "io":
+        this.#state = "failed";
+        break;
+      case "damaged":
+        this.#damage = asDamage(error);
+        break;
+      case "busy":
+      case "full":
+      case "read-only":
+      case "other":
+        break;
+    }
+    return toStoreError(error, this.#paths.database);
+  }
+
+  /**
+   * After a failed sync the kernel may call pages clean that never reached the disk, so syncing again proves nothing.
+   * A new connection writes all of the WAL into the database, as new pages with a sync of their own, before going on.
+   */
+  async #reopen(): Promise<void> {
+    this.#connection.close();
+    this.#connection = await connect(this.#paths.database, "read-write");
+    await untilFree(() => {
+      const row = this.#connection.get("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (integer(row, "busy") !== 0) throw busyError();
+    });
+    this.#state = "open";
+  }
+
+  /**
+   * Witness and checkpoint of what is committed already. Failing here takes nothing back: the append stands, and the
+   * next line covers this one. A relaxed append is left out, because losing it to a power cut is no damage.
+   */
+  #testify(events: readonly StoredEvent[], durability: "full" | "relaxed"): void {
+    const last = events.at(-1);
+    const due = checkpointDue(events);
+    if (last === undefined || (durability === "relaxed" && due === undefined)) return;
+    const { position, stream, version, hash } = last;
+    this.#try("witness-failed", () => {
+      if (durability === "relaxed") syncFile(`${this.#paths.database}-wal`);
+      this.#witness.write({ position, stream, version, hash, count: events.length });
+      if (due !== undefined) this.#witness.sync();
+    });
+    if (due === undefined) return;
+    this.#try("checkpoint-failed", () => {
+      this.#signer ??= loadOrMakeSigner(this.#paths.keys);
+      writeCheckpoint(this.#paths.checkpoints, due, this.#signer);
+    });
+  }
+
+  #try(kind: "witness-failed" | "checkpoint-failed", work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error);
+      this.#notice({
+        kind,
+        message: `an event is stored, its ${kind === "witness-failed" ? "witness" : "checkpoint"} is not: ${said}`,
+      });
+    }
+  }
+
+  #notice(notice: Notice): void {
+    this.#notices.set(notice.kind, notice);
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#state === "closed") throw new HeddleError("store.failed", "the journal is closed");
+  }
+}
+
+function endsTurn(prepared: PreparedAppend): boolean {
+  return prepared.append.events.some((event) => event.type === "turn.completed");
+}
+
+function syncFile(path: string): void {
+  const fd = openSync(path, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

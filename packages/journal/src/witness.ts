@@ -1,0 +1,143 @@
+/**
+ * The witness: one line for each acknowledged append, outside the database. SQLite cannot see that the end of its WAL
+ * is gone; a line here that names an event the store does not hold can. It is written after the commit, so it may lag
+ * behind the store and never runs ahead of it.
+ *
+ * Bound: at `ROTATE_AT_BYTES` the file becomes `witness.log.1` and a new one begins. Renaming keeps lines that a
+ * slower process still writes to the old file, and only the holder of the write lock renames.
+ */
+import { closeSync, fstatSync, fsyncSync, renameSync } from "node:fs";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { Connection } from "./driver.ts";
+import { appendLine, openForAppend, readLastLines, sizeOf } from "./home.ts";
+import type { Damage } from "./journal.ts";
+import { integer, text } from "./rows.ts";
+
+const ROTATE_AT_BYTES = 256 * 1024;
+
+/** The last event of one append, and how many it had. */
+export interface Claim {
+  readonly position: number;
+  readonly count: number;
+  readonly stream: string;
+  readonly version: number;
+  readonly hash: string;
+}
+
+export interface Witness {
+  write(claim: Claim): void;
+  sync(): void;
+  /** Only while holding the write lock of the store. */
+  rotateWhenLarge(): void;
+  close(): void;
+}
+
+export function openWitness(path: string): Witness {
+  let fd: number | undefined;
+  let writtenBytes = 0;
+
+  function close(): void {
+    if (fd !== undefined) closeSync(fd);
+    fd = undefined;
+  }
+
+  return {
+    write(claim) {
+      failpoint("journal.witness.before-write");
+      const line = `${claim.position} ${claim.count} ${encodeURIComponent(claim.stream)} ${claim.version} ${claim.hash}`;
+      fd ??= openForAppend(path);
+      appendLine(fd, line);
+      if (fstatSync(fd).nlink === 0) {
+        // Two rotations happened while this process slept: its file is gone, the line belongs in the present one.
+        close();
+        fd = openForAppend(path);
+        appendLine(fd, line);
+      }
+      writtenBytes += line.length;
+      failpoint("journal.witness.after-write");
+    },
+    sync() {
+      if (fd !== undefined) fsyncSync(fd);
+    },
+    rotateWhenLarge() {
+      if (writtenBytes < ROTATE_AT_BYTES / 8) return;
+      writtenBytes = 0;
+      if (sizeOf(path) < ROTATE_AT_BYTES) return;
+      renameSync(path, `${path}.1`);
+      close();
+    },
+    close,
+  };
+}
+
+export interface Claims {
+  readonly claims: readonly Claim[];
+  /** Lines that a crash or a full disk cut; the others stand. */
+  readonly tornLines: number;
+}
+
+/** The newest claims, from at most `maxBytes` of each file; all of them when not limited. */
+export function readClaims(path: string, maxBytes?: number): Claims {
+  const claims: Claim[] = [];
+  let tornLines = 0;
+  for (const file of [`${path}.1`, path]) {
+    for (const line of readLastLines(file, maxBytes).lines) {
+      const claim = parse(line);
+      if (claim === undefined) tornLines += 1;
+      else claims.push(claim);
+    }
+  }
+  return { claims, tornLines };
+}
+
+/** The hash ends the line and has a fixed length, so half a line is never taken for a whole one. */
+const LINE = /^(\d+) (\d+) (\S+) (\d+) ([0-9a-f]{64})$/;
+
+function parse(line: string): Claim | undefined {
+  const [, position, count, stream, version, hash] = LINE.exec(line) ?? [];
+  if (stream === undefined || hash === undefined) return undefined;
+  return {
+    position: Number(position),
+    count: Number(count),
+    stream: decodeURIComponent(stream),
+    version: Number(version),
+    hash,
+  };
+}
+
+/** The first event that was acknowledged and is not in the store. Claims are read before the store is looked at. */
+export function firstLoss(connection: Connection, claims: readonly Claim[], stream?: string): Damage | undefined {
+  const inOrder = claims
+    .filter((claim) => stream === undefined || claim.stream === stream)
+    .toSorted((a, b) => a.position - b.position);
+  for (const claim of inOrder) {
+    const row = connection.get("SELECT stream, version, hash FROM events WHERE position = ?", claim.position);
+    if (row === undefined) return lossOf(connection, claim);
+    if (text(row, "hash") === claim.hash) continue;
+    const { position, version } = claim;
+    return {
+      kind: "event-altered",
+      message: `event ${version} of ${claim.stream} (position ${position}) is not the one that was acknowledged`,
+      stream: claim.stream,
+      version,
+      position,
+    };
+  }
+  return undefined;
+}
+
+function lossOf(connection: Connection, claim: Claim): Damage {
+  const last = integer(connection.get("SELECT coalesce(max(position), 0) AS last FROM events"), "last");
+  const position = Math.min(last + 1, claim.position);
+  const message = `the store ends at position ${last}, but position ${claim.position} was acknowledged`;
+  // The append is lost whole. Where it began right after what is left, its first event is the first one lost.
+  if (claim.position - claim.count + 1 !== position) return { kind: "tail-lost", message, position };
+  const version = claim.version - claim.count + 1;
+  return {
+    kind: "tail-lost",
+    message: `${message}; the first one lost is event ${version} of ${claim.stream}`,
+    stream: claim.stream,
+    version,
+    position,
+  };
+}

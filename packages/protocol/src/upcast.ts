@@ -1,0 +1,66 @@
+/**
+ * Reads a stored body as today's shape. A stored event never changes: when a type gets a new `v`, the step from the
+ * old one is added here, and readers see only the newest. What a newer Heddle wrote is refused, never guessed at.
+ */
+import { HeddleError } from "./errors.ts";
+import { EVENT_TYPES, EventBody } from "./events.ts";
+
+/** From one version to the next, by type and the version it starts from. */
+export type Upcasters = Readonly<Record<string, Readonly<Record<number, (body: Body) => Body>>>>;
+
+type Body = Readonly<Record<string, unknown>>;
+
+const STEPS: Upcasters = {};
+
+export function upcast(stored: unknown, steps: Upcasters = STEPS): EventBody {
+  let body = asBody(stored);
+  for (;;) {
+    const step = steps[body.type]?.[body.v];
+    if (step === undefined) break;
+    const next = asBody(step(body));
+    if (next.type === body.type && next.v <= body.v)
+      throw new TypeError(`the upcaster of ${body.type} does not advance`);
+    body = next;
+  }
+  const parsed = EventBody.safeParse(body);
+  if (parsed.success) return parsed.data;
+  if (isFromNewer(body)) {
+    throw new HeddleError(
+      "store.newer",
+      `an event ${body.type} v${body.v} was written by a newer Heddle; update this one`,
+    );
+  }
+  throw new HeddleError("store.damaged", `a stored ${body.type} v${body.v} does not have its shape`, {
+    cause: parsed.error,
+  });
+}
+
+interface Versioned extends Body {
+  readonly type: string;
+  readonly v: number;
+}
+
+function asBody(value: unknown): Versioned {
+  if (isVersioned(value)) return value;
+  throw new HeddleError("store.damaged", "a stored event has no type and version");
+}
+
+function isVersioned(value: unknown): value is Versioned {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "type" in value &&
+    typeof value.type === "string" &&
+    "v" in value &&
+    typeof value.v === "number"
+  );
+}
+
+const KNOWN_TYPES: ReadonlySet<string> = new Set(EVENT_TYPES);
+const NEWEST: ReadonlyMap<string, number> = new Map(
+  EventBody.options.map((option): [string, number] => [option.shape.type.value, option.shape.v.value]),
+);
+
+function isFromNewer(body: Versioned): boolean {
+  return !KNOWN_TYPES.has(body.type) || body.v > (NEWEST.get(body.type) ?? 0);
+}
