@@ -1,1 +1,11 @@
-export {};
+export {
+  openHeddle,
+  type Heddle,
+  type HeddleOptions,
+  type InterruptReason,
+  type NewThread,
+  type StartTurn,
+  type TurnHandle,
+} from "./open.ts";
+export type { TerminalEvent } from "./turn.ts";
+export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";

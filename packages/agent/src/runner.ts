@@ -1,11 +1,12 @@
 /**
  * A runner carries out one turn: Heddle's own loop, or another program behind the same doors.
- * It never writes state itself; it records through `io`, and the turn decides the terminal event.
+ * It writes no state itself: it records through `io`, and the turn decides the terminal event.
  */
 import type {
   ApprovalQuestion,
   Author,
   Decision,
+  Envelope,
   EventBody,
   Failure,
   InputPart,
@@ -14,52 +15,75 @@ import type {
   TurnSettings,
   Usage,
 } from "@heddle/protocol";
-
-export interface RunnerCapabilities {
-  readonly canSteer: boolean;
-  readonly canResume: boolean;
-  readonly asksApproval: boolean;
-}
-
-export type RunnerHealth = { readonly kind: "ready" } | { readonly kind: "unavailable"; readonly failure: Failure };
+import type { Sandbox, ThreadState } from "@heddle/tools";
 
 export interface TurnRequest {
   readonly threadId: string;
   readonly turnId: string;
   /** Absolute. */
   readonly workspace: string;
-  readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   /** The thread's events up to and including this turn's admission. */
   readonly history: readonly StoredEvent[];
+  readonly place: TurnPlace;
 }
 
-/** What a runner may record; admission and the terminal event belong to the turn. */
+/** The walls around a turn, and what lives inside them. */
+export interface TurnPlace {
+  readonly envelope: Envelope;
+  readonly sandbox: Sandbox;
+  readonly state: ThreadState;
+}
+
+/** What a runner may record; admission, start and end belong to the turn, questions to `ask`. */
 export type RunnerEvent = Exclude<
   EventBody,
-  { type: "thread.created" | "turn.admitted" | "turn.completed" | "approval.requested" | "approval.resolved" }
+  {
+    type:
+      | "thread.created"
+      | "turn.admitted"
+      | "turn.started"
+      | "turn.completed"
+      | "turn.steered"
+      | "turn.interrupt-requested"
+      | "approval.requested"
+      | "approval.resolved";
+  }
 >;
 
 export interface TurnIo {
   readonly signal: AbortSignal;
-  /** Durable, in order, in one transaction, before it resolves. */
+  /** In order and in one transaction; durable as each event's type demands before it resolves. */
   record(events: readonly RunnerEvent[], author?: Author): Promise<void>;
   /** Live only. */
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
+  /** Completes every item still open, with what it has streamed so far. */
+  closeOpenItems(): Promise<void>;
   ask(question: ApprovalQuestion): Promise<Decision>;
-  /** Input that arrived since the last call, oldest first; taken at a safe point. */
-  takeSteering(): Promise<readonly (readonly InputPart[])[]>;
+  /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */
+  takeSteering(): Promise<readonly SteeringInput[]>;
+}
+
+export interface SteeringInput {
+  readonly input: readonly InputPart[];
+  readonly clientId: string | undefined;
+}
+
+export interface Spent {
+  readonly usage: Usage;
+  /** Absent: not known. */
+  readonly costUsd?: number;
 }
 
 export type TurnOutcome =
-  | { readonly kind: "completed"; readonly usage: Usage; readonly costUsd?: number }
-  | { readonly kind: "failed"; readonly failure: Failure; readonly usage: Usage; readonly costUsd?: number }
-  | { readonly kind: "interrupted"; readonly failure?: Failure; readonly usage: Usage; readonly costUsd?: number };
+  | { readonly kind: "completed"; readonly spent: Spent }
+  | { readonly kind: "failed"; readonly failure: Failure; readonly spent: Spent }
+  | { readonly kind: "interrupted"; readonly spent: Spent };
 
 export interface Runner {
   readonly name: string;
-  readonly capabilities: RunnerCapabilities;
-  probe(signal: AbortSignal): Promise<RunnerHealth>;
+  /** Throws a typed error when such a turn could not be carried out; called before the turn is admitted. */
+  check(settings: TurnSettings): Promise<void>;
   /** Runs one turn to its end. Settles soon after io.signal aborts. */
   run(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome>;
 }

@@ -88,7 +88,7 @@ export const EventBody = z.discriminatedUnion("type", [
     input: z.array(InputPart),
     clientId: z.string().optional(),
   }),
-  z.object({ type: z.literal("turn.interrupt-requested"), v: v1, turnId, reason: z.string().optional() }),
+  z.object({ type: z.literal("turn.interrupt-requested"), v: v1, turnId, failure: Failure }),
   z.object({
     type: z.literal("turn.completed"),
     v: v1,
@@ -99,6 +99,14 @@ export const EventBody = z.discriminatedUnion("type", [
     /** Absent: at least one request had a model without a known price. */
     costUsd: z.number().optional(),
     durationMs: z.number(),
+  }),
+  /** What the model is told about its surroundings, stored when it differs from what the thread was told before. */
+  z.object({
+    type: z.literal("context.loaded"),
+    v: v1,
+    turnId,
+    text: z.string(),
+    sources: z.array(z.object({ path: z.string(), sha256: z.string(), truncatedBytes: z.number() })),
   }),
   z.object({ type: z.literal("item.started"), v: v1, turnId, item: Item }),
   /** What a running item has added since its last checkpoint; at most one a second. */

@@ -1,0 +1,102 @@
+/**
+ * Admission: from the moment it resolves, the input is durable and will be run or reported as not run. The same client id
+ * with the same input is the same turn; with other input it is a conflict. One turn at a time in a thread.
+ */
+import {
+  canonical,
+  HeddleError,
+  isHeddleError,
+  newTurnId,
+  type EventBody,
+  type EventOf,
+  type InputPart,
+  type StoredEvent,
+  type TurnSettings,
+} from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { Journal } from "@heddle/journal";
+import { thisHolder } from "./holder.ts";
+import { readStream } from "./stored-events.ts";
+
+export interface AdmitOptions {
+  readonly threadId: string;
+  /** The thread begins with this turn. */
+  readonly newThread?: Omit<EventOf<"thread.created">, "type" | "v">;
+  readonly input: readonly InputPart[];
+  readonly settings: TurnSettings;
+  readonly clientId?: string;
+}
+
+export type Admitted =
+  | { readonly kind: "new"; readonly turnId: string; readonly history: readonly StoredEvent[] }
+  /** This client id was admitted before; that turn stands. */
+  | { readonly kind: "repeat"; readonly turnId: string; readonly admittedVersion: number };
+
+const MAX_TRIES = 50;
+
+export async function admit(journal: Journal, options: AdmitOptions): Promise<Admitted> {
+  const { threadId, newThread } = options;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const history = newThread === undefined ? await readStream(journal, threadId) : [];
+    const repeat = findRepeat(history, options);
+    if (repeat !== undefined) return repeat;
+    refuseWhileBusy(history, threadId);
+    const turnId = newTurnId();
+    failpoint("turn.before-admit");
+    try {
+      const { events } = await journal.append({
+        stream: threadId,
+        author: "user",
+        events: [...created(newThread), admittedEvent(turnId, options)],
+        expectedVersion: history.at(-1)?.version ?? 0,
+      });
+      failpoint("turn.after-admit");
+      return { kind: "new", turnId, history: [...history, ...events] };
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
+    }
+  }
+  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+}
+
+function created(newThread: AdmitOptions["newThread"]): EventBody[] {
+  return newThread === undefined ? [] : [{ type: "thread.created", v: 1, ...newThread }];
+}
+
+function admittedEvent(turnId: string, { input, settings, clientId }: AdmitOptions): EventOf<"turn.admitted"> {
+  return {
+    type: "turn.admitted",
+    v: 1,
+    turnId,
+    input: [...input],
+    settings,
+    holder: thisHolder(),
+    ...(clientId === undefined ? {} : { clientId }),
+  };
+}
+
+function findRepeat(
+  history: readonly StoredEvent[],
+  { clientId, input, settings }: AdmitOptions,
+): Admitted | undefined {
+  if (clientId === undefined) return undefined;
+  for (const { body, version } of history) {
+    if (body.type !== "turn.admitted" || body.clientId !== clientId) continue;
+    if (canonical([body.input, body.settings]) !== canonical([input, settings])) {
+      throw new HeddleError("store.id-conflict", `client id ${clientId} was used before with other input`);
+    }
+    return { kind: "repeat", turnId: body.turnId, admittedVersion: version };
+  }
+  return undefined;
+}
+
+function refuseWhileBusy(history: readonly StoredEvent[], threadId: string): void {
+  const open = new Set<string>();
+  for (const { body } of history) {
+    if (body.type === "turn.admitted") open.add(body.turnId);
+    if (body.type === "turn.completed") open.delete(body.turnId);
+  }
+  const [turnId] = open;
+  if (turnId !== undefined)
+    throw new HeddleError("turn.active", `thread ${threadId} is busy with turn ${turnId}; steer or interrupt it`);
+}

@@ -1,0 +1,119 @@
+/**
+ * Approval through the journal: the question is a stored event, the answer is a stored event, and the turn waits on the
+ * journal. So a question can be answered from any door, the first answer wins by its key, and who allowed what is evidence.
+ */
+import {
+  HeddleError,
+  isHeddleError,
+  newApprovalId,
+  type ApprovalQuestion,
+  type Author,
+  type Decision,
+  type StoredEvent,
+} from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { Journal } from "@heddle/journal";
+import { approvalKey } from "@heddle/tools";
+import type { TurnInbox } from "./inbox.ts";
+
+export interface AskOptions {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly signal: AbortSignal;
+  /** Nobody watches (exec): policy answers at once, through the same two events. */
+  readonly isUnattended: boolean;
+}
+
+export async function ask(
+  journal: Journal,
+  inbox: TurnInbox,
+  question: ApprovalQuestion,
+  options: AskOptions,
+): Promise<Decision> {
+  const { threadId, turnId, signal } = options;
+  const approvalId = newApprovalId();
+  await journal.append({
+    stream: threadId,
+    author: "system",
+    events: [{ type: "approval.requested", v: 1, turnId, approvalId, question }],
+  });
+  failpoint("approval.after-request");
+  if (options.isUnattended) {
+    await resolve(
+      journal,
+      { threadId, turnId, approvalId, decision: "decline", reason: UNATTENDED },
+      "policy:unattended",
+    );
+  }
+  try {
+    const decision = await inbox.decision(approvalId, signal);
+    failpoint("approval.after-resolve");
+    return decision;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    await resolve(
+      journal,
+      { threadId, turnId, approvalId, decision: "cancel", reason: "the turn was interrupted" },
+      "system",
+    );
+    throw error;
+  }
+}
+
+const UNATTENDED = "nobody is there to ask: this run is unattended";
+
+export interface Answer {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly approvalId: string;
+  readonly decision: Decision;
+  readonly reason?: string;
+}
+
+/** Answers a question put by any process. The first answer stands. */
+export async function answer(
+  journal: Journal,
+  history: readonly StoredEvent[],
+  given: Omit<Answer, "turnId">,
+  author: Author,
+): Promise<void> {
+  const asked = history.find(({ body }) => body.type === "approval.requested" && body.approvalId === given.approvalId);
+  if (asked?.body.type !== "approval.requested") {
+    throw new HeddleError("approval.not-found", `no question ${given.approvalId} in thread ${given.threadId}`);
+  }
+  const isFirst = await resolve(journal, { ...given, turnId: asked.body.turnId }, author);
+  if (!isFirst) throw new HeddleError("approval.already-resolved", `question ${given.approvalId} is already answered`);
+}
+
+/** True when this answer is the one that stands. */
+async function resolve(journal: Journal, given: Answer, author: Author): Promise<boolean> {
+  const { threadId, turnId, approvalId, decision, reason } = given;
+  try {
+    const appended = await journal.append({
+      stream: threadId,
+      author,
+      events: [
+        { type: "approval.resolved", v: 1, turnId, approvalId, decision, ...(reason === undefined ? {} : { reason }) },
+      ],
+      key: `approval.resolved:${approvalId}`,
+    });
+    return !appended.isRepeat;
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "store.id-conflict") return false;
+    throw error;
+  }
+}
+
+/** Acts a person has accepted for the whole thread; read from the journal, so they survive a restart. */
+export function rememberedApprovals(history: readonly StoredEvent[]): Set<string> {
+  const asked = new Map<string, ApprovalQuestion>();
+  const accepted = new Set<string>();
+  for (const { body } of history) {
+    if (body.type === "approval.requested") asked.set(body.approvalId, body.question);
+    if (body.type === "approval.resolved" && body.decision === "acceptForThread") {
+      const question = asked.get(body.approvalId);
+      if (question !== undefined) accepted.add(approvalKey(question));
+    }
+  }
+  return accepted;
+}

@@ -1,0 +1,104 @@
+/**
+ * What other doors and other processes send to a running turn: answers, steering, interrupts. All of it comes through the
+ * journal, in order; the inbox is a reader with a cursor and holds nothing that is not stored.
+ */
+import type { Decision, EventOf, StoredEvent } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import type { SteeringInput } from "./runner.ts";
+
+export interface TurnInbox extends AsyncDisposable {
+  /** Waits for the answer to a question; rejects when the signal aborts or the journal cannot be read. */
+  decision(approvalId: string, signal: AbortSignal): Promise<Decision>;
+  /** Steering that is stored and not yet taken, oldest first. */
+  takeSteering(): Promise<readonly SteeringInput[]>;
+  /** Reads to the end of the stream and answers its version: everything up to there has been looked at. */
+  seenVersion(): Promise<number>;
+  hasSteering(): boolean;
+}
+
+export interface InboxOptions {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly after: number;
+  onInterrupt(event: EventOf<"turn.interrupt-requested">): void;
+  /** The journal can no longer be followed; the turn must not go on deaf. */
+  onFailure(error: unknown): void;
+}
+
+export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
+  const closing = new AbortController();
+  const decisions = new Map<string, Decision>();
+  const waiting = new Map<string, (decision: Decision) => void>();
+  const steering: SteeringInput[] = [];
+  let seen = options.after;
+
+  function look({ body, version }: StoredEvent): void {
+    // The tail and a direct read may both meet an event; the version says which came first.
+    if (version <= seen) return;
+    seen = version;
+    if (!("turnId" in body) || body.turnId !== options.turnId) return;
+    if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId });
+    if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
+    if (body.type === "approval.resolved") {
+      decisions.set(body.approvalId, body.decision);
+      waiting.get(body.approvalId)?.(body.decision);
+    }
+  }
+
+  async function follow(): Promise<void> {
+    try {
+      for await (const event of journal.tail({
+        stream: options.threadId,
+        after: options.after,
+        signal: closing.signal,
+      })) {
+        look(event);
+      }
+    } catch (error) {
+      if (!closing.signal.aborted) options.onFailure(error);
+    }
+  }
+
+  async function catchUp(): Promise<void> {
+    for (;;) {
+      const page = await journal.read({ stream: options.threadId, after: seen, limit: PAGE });
+      for (const event of page) look(event);
+      if (page.length < PAGE) return;
+    }
+  }
+
+  const following = follow();
+
+  return {
+    async decision(approvalId, signal) {
+      signal.throwIfAborted();
+      const known = decisions.get(approvalId);
+      if (known !== undefined) return known;
+      const { promise, resolve, reject } = Promise.withResolvers<Decision>();
+      const onAbort = (): void => reject(signal.reason);
+      waiting.set(approvalId, resolve);
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        return await promise;
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+        waiting.delete(approvalId);
+      }
+    },
+    async takeSteering() {
+      await catchUp();
+      return steering.splice(0);
+    },
+    async seenVersion() {
+      await catchUp();
+      return seen;
+    },
+    hasSteering: () => steering.length > 0,
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await following;
+    },
+  };
+}
+
+const PAGE = 500;

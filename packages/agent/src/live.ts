@@ -1,0 +1,39 @@
+/**
+ * Deltas of running items: live only, never stored. A listener that throws is dropped, so that no watcher can break a turn.
+ */
+import type { ItemDelta } from "@heddle/protocol";
+
+export type DeltaListener = (delta: ItemDelta) => void;
+
+export interface Live {
+  publish(delta: ItemDelta): void;
+  listen(threadId: string, listener: DeltaListener): Disposable;
+}
+
+export function createLive(): Live {
+  const byThread = new Map<string, Set<DeltaListener>>();
+  return {
+    publish(delta) {
+      const listeners = byThread.get(delta.threadId);
+      if (listeners === undefined) return;
+      for (const listener of listeners) {
+        try {
+          listener(delta);
+        } catch {
+          listeners.delete(listener);
+        }
+      }
+    },
+    listen(threadId, listener) {
+      const listeners = byThread.get(threadId) ?? new Set();
+      byThread.set(threadId, listeners);
+      listeners.add(listener);
+      return {
+        [Symbol.dispose]() {
+          listeners.delete(listener);
+          if (listeners.size === 0) byThread.delete(threadId);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,283 @@
+/**
+ * The only assembly: opens the journal, closes what a crash left open, and hands out the calls every door makes.
+ * A turn belongs to the Heddle that admitted it, never to the connection that asked for it.
+ */
+import { stat } from "node:fs/promises";
+import { openJournal, type Journal } from "@heddle/journal";
+import { BUILT_IN_PROVIDERS, type ProviderConfig } from "@heddle/models";
+import {
+  HeddleError,
+  newThreadId,
+  type Decision,
+  type ErrorCode,
+  type InputPart,
+  type TurnSettings,
+} from "@heddle/protocol";
+import { envelopeFor } from "@heddle/tools";
+import { admit, type Admitted } from "./admission.ts";
+import { answer } from "./approvals.ts";
+import { createLive, type DeltaListener } from "./live.ts";
+import { createPlaces, type Places } from "./places.ts";
+import { recover } from "./recover.ts";
+import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
+import { createEmbeddedRunner } from "./runners/embedded.ts";
+import { readStream } from "./stored-events.ts";
+import { isTerminalOf, runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
+
+export interface HeddleOptions {
+  /** Absolute; made when missing. */
+  readonly home: string;
+  readonly providers: readonly ProviderConfig[];
+  /** Where provider keys come from; never handed to a command. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly sandboxBackend?: "auto" | "namespaces" | "bwrap";
+  /** Nobody can be asked: questions are answered by policy, and nothing outlives its turn. */
+  readonly isUnattended: boolean;
+  /** The demo alone sets this: its scripted model may play on a host that can give no kernel sandbox. */
+  readonly scriptMayGoUnconfined?: boolean;
+}
+
+export interface NewThread {
+  /** Absolute, existing folder. */
+  readonly workspace: string;
+  /** The door it came through. */
+  readonly origin: string;
+  readonly title?: string;
+}
+
+export interface StartTurn {
+  /** An existing thread, or what a new one begins with; a refused turn leaves no new thread behind. */
+  readonly thread: string | NewThread;
+  readonly input: readonly InputPart[];
+  readonly settings: TurnSettings;
+  readonly clientId?: string;
+}
+
+export interface TurnHandle {
+  readonly threadId: string;
+  readonly turnId: string;
+  /** Version of the admission; tail the thread after the one before it to see the whole turn. */
+  readonly admittedVersion: number;
+  /** The terminal event, once it is durable. Rejects only when it could not be stored. */
+  readonly done: Promise<TerminalEvent>;
+}
+
+export interface InterruptReason {
+  readonly code: Extract<ErrorCode, "turn.interrupted" | "turn.timeout">;
+  readonly message: string;
+}
+
+export interface Heddle extends AsyncDisposable {
+  readonly journal: Journal;
+  /** How many turns of dead processes were closed when this one opened. */
+  readonly recoveredTurns: number;
+  createThread(thread: NewThread): Promise<string>;
+  /** Resolves when the input is durable. Every refusal is typed and comes before anything is written. */
+  startTurn(start: StartTurn): Promise<TurnHandle>;
+  /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
+  steer(turnId: string, input: readonly InputPart[]): Promise<void>;
+  interrupt(turnId: string, reason: InterruptReason): Promise<void>;
+  answer(given: { readonly threadId: string; readonly approvalId: string; readonly decision: Decision }): Promise<void>;
+  onDelta(threadId: string, listener: DeltaListener): Disposable;
+}
+
+export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
+  const journal = await openJournal({ home: options.home, secrets: keysInUse(options) });
+  try {
+    const recoveredTurns = await recover(journal);
+    return new Engine(options, journal, recoveredTurns);
+  } catch (error) {
+    await journal[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Provider keys are secrets whatever they look like; the journal removes these exact values. */
+function keysInUse({ providers, env }: HeddleOptions): string[] {
+  const keys = [...BUILT_IN_PROVIDERS, ...providers].flatMap(({ key, envKey }) => [
+    key ?? "",
+    ...[envKey ?? []].flat().map((name) => env[name] ?? ""),
+  ]);
+  return keys.filter((key) => key !== "");
+}
+
+interface RunningTurn {
+  readonly threadId: string;
+  readonly control: AbortController;
+  readonly done: Promise<TerminalEvent>;
+}
+
+class Engine implements Heddle {
+  readonly journal: Journal;
+  readonly recoveredTurns: number;
+  readonly #options: HeddleOptions;
+  readonly #live = createLive();
+  readonly #places: Places;
+  readonly #runner: Runner;
+  readonly #running = new Map<string, RunningTurn>();
+
+  constructor(options: HeddleOptions, journal: Journal, recoveredTurns: number) {
+    this.journal = journal;
+    this.recoveredTurns = recoveredTurns;
+    this.#options = options;
+    this.#places = createPlaces({ home: options.home, env: options.env, backend: options.sandboxBackend ?? "auto" });
+    this.#runner = createEmbeddedRunner(options);
+  }
+
+  async createThread({ workspace, origin, title }: NewThread): Promise<string> {
+    await requireFolder(workspace);
+    const threadId = newThreadId();
+    await this.journal.append({
+      stream: threadId,
+      author: "user",
+      events: [{ type: "thread.created", v: 1, workspace, origin, ...(title === undefined ? {} : { title }) }],
+      expectedVersion: 0,
+    });
+    return threadId;
+  }
+
+  async startTurn(start: StartTurn): Promise<TurnHandle> {
+    const isNew = typeof start.thread !== "string";
+    const threadId = typeof start.thread === "string" ? start.thread : newThreadId();
+    const workspace = typeof start.thread === "string" ? await this.#workspaceOf(threadId) : start.thread.workspace;
+    await requireFolder(workspace);
+    await this.#runner.check(start.settings);
+    const place = await this.#enter(threadId, workspace, start.settings);
+    let admitted: Admitted;
+    try {
+      admitted = await admit(this.journal, {
+        threadId,
+        input: start.input,
+        settings: start.settings,
+        ...(typeof start.thread === "string" ? {} : { newThread: start.thread }),
+        ...(start.clientId === undefined ? {} : { clientId: start.clientId }),
+      });
+    } catch (error) {
+      if (isNew) await this.#places.leave(threadId);
+      throw error;
+    }
+    if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
+    const { turnId, history } = admitted;
+    const done = this.#run({ threadId, turnId, workspace, settings: start.settings, history, place });
+    return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
+  }
+
+  async steer(turnId: string, input: readonly InputPart[]): Promise<void> {
+    const threadId = await this.#threadOfOpen(turnId);
+    await this.journal.append({
+      stream: threadId,
+      author: "user",
+      events: [{ type: "turn.steered", v: 1, turnId, input: [...input] }],
+    });
+  }
+
+  async interrupt(turnId: string, reason: InterruptReason): Promise<void> {
+    const running = this.#running.get(turnId);
+    const threadId = running?.threadId ?? (await this.#threadOfOpen(turnId));
+    try {
+      await this.journal.append({
+        stream: threadId,
+        author: "user",
+        events: [{ type: "turn.interrupt-requested", v: 1, turnId, failure: { ...reason } }],
+      });
+    } finally {
+      // A store that cannot take the request must not keep the turn alive.
+      running?.control.abort(new HeddleError(reason.code, reason.message));
+    }
+  }
+
+  async answer(given: { threadId: string; approvalId: string; decision: Decision }): Promise<void> {
+    await answer(this.journal, await readStream(this.journal, given.threadId), given, "user");
+  }
+
+  onDelta(threadId: string, listener: DeltaListener): Disposable {
+    return this.#live.listen(threadId, listener);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closing = new HeddleError("turn.interrupted", "Heddle is closing");
+    for (const { control } of this.#running.values()) control.abort(closing);
+    await Promise.allSettled([...this.#running.values()].map(({ done }) => done));
+    await this.#places[Symbol.asyncDispose]();
+    await this.journal[Symbol.asyncDispose]();
+  }
+
+  #run(turn: TurnRequest): Promise<TerminalEvent> {
+    const control = new AbortController();
+    const deps: TurnDeps = {
+      journal: this.journal,
+      live: this.#live,
+      runner: this.#runner,
+      isUnattended: this.#options.isUnattended,
+      leave: (left, outcome) => this.#leave(left, outcome),
+    };
+    const done = runTurn(deps, turn, control).finally(() => this.#running.delete(turn.turnId));
+    this.#running.set(turn.turnId, { threadId: turn.threadId, control, done });
+    return done;
+  }
+
+  /** Stop means stop, and an unattended run leaves nothing behind; otherwise open processes wait for the next turn. */
+  async #leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void> {
+    const endsPlace = this.#options.isUnattended || outcome.kind === "interrupted";
+    const violations = endsPlace ? await this.#places.leave(turn.threadId) : await turn.place.sandbox.sweep();
+    if (violations.length === 0) return;
+    await this.journal.append({
+      stream: turn.threadId,
+      author: "system",
+      events: violations.map((violation) => ({ type: "path.violated", v: 1, turnId: turn.turnId, ...violation })),
+    });
+  }
+
+  #enter(threadId: string, workspace: string, settings: TurnSettings): Promise<TurnRequest["place"]> {
+    const envelope = envelopeFor({
+      mode: settings.sandboxMode,
+      workspace,
+      writableRoots: settings.writableRoots,
+      networkAccess: settings.networkAccess,
+      approval: settings.approvalPolicy,
+      masked: [this.#options.home],
+    });
+    const mayGoUnconfined = this.#options.scriptMayGoUnconfined === true && settings.provider === "scripted";
+    return this.#places.enter({ threadId, workspace, envelope, mayGoUnconfined });
+  }
+
+  async #workspaceOf(threadId: string): Promise<string> {
+    const thread = await this.journal.threads.get(threadId);
+    if (thread === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
+    // A damaged past must not be carried on: name it before anything new is written behind it.
+    const [damage] = (await this.journal.verify(threadId)).damage;
+    if (damage !== undefined) throw new HeddleError("store.damaged", damage.message);
+    return thread.workspace;
+  }
+
+  async #threadOfOpen(turnId: string): Promise<string> {
+    const turn = await this.journal.threads.turn(turnId);
+    if (turn === undefined) throw new HeddleError("turn.not-found", `no turn ${turnId}`);
+    if (turn.status !== "open") throw new HeddleError("turn.not-found", `turn ${turnId} has already ended`);
+    return turn.threadId;
+  }
+
+  /** A handle on a turn that was admitted before, by this process or another. */
+  #follow(threadId: string, { turnId, admittedVersion }: Extract<Admitted, { kind: "repeat" }>): TurnHandle {
+    const done = this.#running.get(turnId)?.done ?? awaitTerminal(this.journal, threadId, turnId, admittedVersion);
+    return { threadId, turnId, admittedVersion, done };
+  }
+}
+
+async function awaitTerminal(
+  journal: Journal,
+  threadId: string,
+  turnId: string,
+  after: number,
+): Promise<TerminalEvent> {
+  const closing = new AbortController();
+  for await (const event of journal.tail({ stream: threadId, after, signal: closing.signal })) {
+    if (isTerminalOf(event, turnId)) return event;
+  }
+  throw new HeddleError("store.failed", `the journal closed before turn ${turnId} ended`);
+}
+
+async function requireFolder(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() !== true) throw new HeddleError("workspace.missing", `${path} is not a folder`);
+}

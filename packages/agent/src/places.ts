@@ -1,0 +1,88 @@
+/**
+ * Where turns happen: one sandbox and one set of open processes per thread, kept between its turns while the envelope
+ * stays the same, and ended with everything inside when it changes or the thread is left.
+ */
+import { join } from "node:path";
+import { canonical, isHeddleError, type Envelope } from "@heddle/protocol";
+import {
+  openThreadState,
+  openSandbox,
+  openUnconfined,
+  type ProtectedPathViolation,
+  type Sandbox,
+  type SandboxPolicy,
+} from "@heddle/tools";
+import type { TurnPlace } from "./runner.ts";
+
+export interface PlacesOptions {
+  readonly home: string;
+  /** Commands get the allow-listed part of it. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly backend: "auto" | "namespaces" | "bwrap";
+}
+
+export interface EnterOptions {
+  readonly threadId: string;
+  readonly workspace: string;
+  readonly envelope: Envelope;
+  /** Only the demo's known script: run without a kernel sandbox where the host cannot give one. */
+  readonly mayGoUnconfined: boolean;
+}
+
+export interface Places extends AsyncDisposable {
+  /** Throws `sandbox.unavailable` when the host cannot hold this envelope. */
+  enter(options: EnterOptions): Promise<TurnPlace>;
+  /** Ends everything inside, then looks once more for protected paths that were touched. */
+  leave(threadId: string): Promise<readonly ProtectedPathViolation[]>;
+}
+
+export function createPlaces(options: PlacesOptions): Places {
+  const open = new Map<string, TurnPlace>();
+
+  async function leave(threadId: string): Promise<readonly ProtectedPathViolation[]> {
+    const place = open.get(threadId);
+    open.delete(threadId);
+    if (place === undefined) return [];
+    await place.state[Symbol.asyncDispose]();
+    await place.sandbox[Symbol.asyncDispose]();
+    return place.sandbox.sweep();
+  }
+
+  return {
+    async enter({ threadId, workspace, envelope, mayGoUnconfined }) {
+      const known = open.get(threadId);
+      if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
+      await leave(threadId);
+      const sandbox = await openFor(envelope, workspace, { ...options, threadId, mayGoUnconfined });
+      const state = openThreadState({ spillDir: join(options.home, "outputs", threadId), env: options.env });
+      const place = { envelope, sandbox, state };
+      open.set(threadId, place);
+      return place;
+    },
+    leave,
+    async [Symbol.asyncDispose]() {
+      for (const threadId of open.keys()) await leave(threadId);
+    },
+  };
+}
+
+async function openFor(
+  envelope: Envelope,
+  workspace: string,
+  options: PlacesOptions & { readonly threadId: string; readonly mayGoUnconfined: boolean },
+): Promise<Sandbox> {
+  const { writeRoots, masked, network } = envelope;
+  const policy: SandboxPolicy = { workspace, writeRoots, masked, network };
+  if (envelope.sandbox === "off") return openUnconfined(policy);
+  try {
+    return await openSandbox(policy, {
+      backend: options.backend,
+      quarantineDir: join(options.home, "quarantine", options.threadId),
+    });
+  } catch (error) {
+    if (options.mayGoUnconfined && isHeddleError(error) && error.code === "sandbox.unavailable") {
+      return openUnconfined(policy);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * On start, every turn whose holder is dead gets its one terminal event, and with it everything left hanging:
+ *   an intent without a result  → tool.settled `unknown` (never run again by itself)
+ *   a started item              → item.completed with what its checkpoints kept
+ *   an unanswered question      → approval.resolved `cancel`
+ * All in one transaction on the version that was read, so that two recovering processes cannot both do it.
+ */
+import {
+  isHeddleError,
+  never,
+  NO_USAGE,
+  addUsage,
+  type EventBody,
+  type EventOf,
+  type Item,
+  type StoredEvent,
+  type Usage,
+} from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { Journal } from "@heddle/journal";
+import { OUTCOME_UNKNOWN } from "./context.ts";
+import { stateOf } from "./holder.ts";
+import { readStream } from "./stored-events.ts";
+import { terminalKey } from "./terminal.ts";
+
+/** Closes abandoned turns; answers how many. A turn of a live process is left alone. */
+export async function recover(journal: Journal): Promise<number> {
+  if (journal.damage !== undefined) return 0;
+  let closed = 0;
+  for (const turn of await journal.threads.openTurns()) {
+    const events = await readStream(journal, turn.threadId, turn.admittedVersion - 1);
+    const admitted = events[0]?.body;
+    if (admitted?.type !== "turn.admitted" || stateOf(admitted.holder) !== "dead") continue;
+    failpoint("recover.before-turn");
+    if (await closeAbandoned(journal, turn.threadId, admitted, events)) closed += 1;
+    failpoint("recover.after-turn");
+  }
+  return closed;
+}
+
+async function closeAbandoned(
+  journal: Journal,
+  threadId: string,
+  admitted: EventOf<"turn.admitted">,
+  events: readonly StoredEvent[],
+): Promise<boolean> {
+  try {
+    await journal.append({
+      stream: threadId,
+      author: "system",
+      events: closingEvents(admitted, events),
+      expectedVersion: events.at(-1)?.version ?? 0,
+      key: terminalKey(admitted.turnId),
+    });
+    return true;
+  } catch (error) {
+    // Another process recovered the same turn first: its terminal event stands.
+    if (isHeddleError(error) && (error.code === "store.version-conflict" || error.code === "store.id-conflict")) {
+      return false;
+    }
+    throw error;
+  }
+}
+
+/** The events that bring an abandoned turn to its end. Pure. */
+export function closingEvents(
+  admitted: EventOf<"turn.admitted">,
+  events: readonly StoredEvent[],
+): readonly EventBody[] {
+  const { turnId } = admitted;
+  const intents = new Map<string, EventOf<"tool.intended">>();
+  const items = new Map<string, { item: Item; appended: string }>();
+  const questions = new Set<string>();
+  let usage: Usage = NO_USAGE;
+  let lastAt = 0;
+  for (const { body, at } of events) {
+    if (!("turnId" in body) || body.turnId !== turnId) continue;
+    lastAt = at;
+    if (body.type === "tool.intended") intents.set(body.callId, body);
+    else if (body.type === "tool.settled") intents.delete(body.callId);
+    else if (body.type === "item.started") items.set(body.item.id, { item: body.item, appended: "" });
+    else if (body.type === "item.completed") items.delete(body.item.id);
+    else if (body.type === "item.checkpointed") {
+      const open = items.get(body.itemId);
+      if (open !== undefined) open.appended += body.appended;
+    } else if (body.type === "approval.requested") questions.add(body.approvalId);
+    else if (body.type === "approval.resolved") questions.delete(body.approvalId);
+    else if (body.type === "model.responded") usage = addUsage(usage, body.usage);
+  }
+  return [
+    ...[...questions].map((approvalId): EventBody => ({
+      type: "approval.resolved",
+      v: 1,
+      turnId,
+      approvalId,
+      decision: "cancel",
+      reason: "the turn was abandoned",
+    })),
+    ...[...intents.values()].map((intent): EventBody => unknownOutcome(intent)),
+    ...[...items.values()].map(({ item, appended }): EventBody => ({
+      type: "item.completed",
+      v: 1,
+      turnId,
+      item: brokenOff(item, appended),
+    })),
+    {
+      type: "turn.completed",
+      v: 1,
+      turnId,
+      status: "interrupted",
+      failure: {
+        code: "turn.abandoned",
+        message: "Heddle stopped while this turn ran; it was closed on the next start.",
+      },
+      usage,
+      durationMs: Math.max(0, lastAt - (events[0]?.at ?? lastAt)),
+    },
+  ];
+}
+
+function unknownOutcome(intent: EventOf<"tool.intended">): EventBody {
+  return {
+    type: "tool.settled",
+    v: 1,
+    turnId: intent.turnId,
+    callId: intent.callId,
+    itemId: intent.itemId,
+    tool: intent.tool,
+    outcome: "unknown",
+    failure: { code: "turn.abandoned", message: OUTCOME_UNKNOWN },
+    output: [{ type: "text", text: OUTCOME_UNKNOWN }],
+  };
+}
+
+/** A started item as it stood when nobody could finish it. */
+export function brokenOff(item: Item, appended: string, status: "unknown" | "interrupted" = "unknown"): Item {
+  switch (item.type) {
+    case "userMessage":
+    case "notice":
+      return item;
+    case "agentMessage":
+      return { ...item, text: item.text + appended, isPartial: true };
+    case "reasoning":
+      return appended === "" ? item : { ...item, summary: [...item.summary, appended] };
+    case "commandExecution":
+      return { ...item, status, output: item.output + appended };
+    case "fileChange":
+    case "toolCall":
+    case "plan":
+    case "imageView":
+      return { ...item, status };
+    default:
+      return never(item);
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * One model request, from the first byte to the whole answer: streams deltas, opens and closes the items they belong to,
+ * and records the answer. A failed attempt closes its items as partial; the next attempt opens new ones, so the deltas of
+ * an item always add up to its text.
+ */
+import {
+  HeddleError,
+  newItemId,
+  uuidv7,
+  type EventOf,
+  type Item,
+  type ItemOf,
+  type ModelOutputPart,
+} from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { streamModel, type ModelEvent, type ModelRequest, type Provider } from "@heddle/models";
+import type { TurnIo } from "../runner.ts";
+
+type Completed = Extract<ModelEvent, { type: "completed" }>;
+
+export async function askModel(
+  provider: Provider,
+  request: ModelRequest,
+  turnId: string,
+  io: TurnIo,
+): Promise<Completed> {
+  const requestId = `req_${uuidv7()}`;
+  const items = createItems(turnId, io);
+  failpoint("turn.before-request");
+  for await (const event of streamModel(provider, request, { signal: io.signal })) {
+    switch (event.type) {
+      case "requested":
+        await io.record([
+          {
+            type: "model.requested",
+            v: 1,
+            turnId,
+            requestId,
+            provider: provider.id,
+            model: request.model,
+            requestBytes: event.requestBytes,
+          },
+        ]);
+        break;
+      case "retrying": {
+        const { attempt, maxAttempts, delayMs, cause } = event;
+        const retried: EventOf<"model.retried"> = {
+          type: "model.retried",
+          v: 1,
+          turnId,
+          requestId,
+          attempt,
+          maxAttempts,
+          delayMs,
+          cause,
+        };
+        items.forget();
+        await io.closeOpenItems();
+        await io.record([retried]);
+        break;
+      }
+      case "text.delta":
+        await items.text(event.index, event.delta);
+        break;
+      case "reasoning.delta":
+        await items.reasoning(event);
+        break;
+      case "part":
+        await items.complete(event.index, event.part);
+        break;
+      case "completed":
+        failpoint("turn.after-response");
+        await io.record([responded(turnId, requestId, event)]);
+        return event;
+    }
+  }
+  throw new HeddleError("provider.cut", "the model's answer ended without an end");
+}
+
+function responded(turnId: string, requestId: string, event: Completed): EventOf<"model.responded"> {
+  return {
+    type: "model.responded",
+    v: 1,
+    turnId,
+    requestId,
+    output: [...event.output],
+    stopReason: event.stopReason,
+    usage: event.usage,
+    ...(event.costUsd === undefined ? {} : { costUsd: event.costUsd }),
+  };
+}
+
+interface ResponseItems {
+  text(index: number, delta: string): Promise<void>;
+  reasoning(event: Extract<ModelEvent, { type: "reasoning.delta" }>): Promise<void>;
+  complete(index: number, part: ModelOutputPart): Promise<void>;
+  /** The attempt failed; its items are closed elsewhere, and the next attempt opens its own. */
+  forget(): void;
+}
+
+function createItems(turnId: string, io: TurnIo): ResponseItems {
+  const open = new Map<number, ItemOf<"agentMessage"> | ItemOf<"reasoning">>();
+  const sections = new Map<number, number>();
+
+  async function ensure(index: number, make: () => ItemOf<"agentMessage"> | ItemOf<"reasoning">): Promise<Item> {
+    const known = open.get(index);
+    if (known !== undefined) return known;
+    const item = make();
+    open.set(index, item);
+    await io.record([{ type: "item.started", v: 1, turnId, item }]);
+    return item;
+  }
+
+  return {
+    async text(index, delta) {
+      const item = await ensure(index, () => ({ type: "agentMessage", id: newItemId(), text: "" }));
+      io.stream({ itemId: item.id, channel: "text", delta });
+    },
+    async reasoning({ index, channel, section, delta }) {
+      const item = await ensure(index, () => ({ type: "reasoning", id: newItemId(), summary: [] }));
+      const isNewSection = channel === "summary" && section > (sections.get(index) ?? 0);
+      if (isNewSection) sections.set(index, section);
+      io.stream({
+        itemId: item.id,
+        channel: channel === "summary" ? "reasoningSummary" : "reasoningText",
+        delta: isNewSection ? `\n\n${delta}` : delta,
+      });
+    },
+    async complete(index, part) {
+      if (part.kind === "toolCall" || isSilent(part)) return;
+      const started = await ensure(index, () =>
+        part.kind === "text"
+          ? { type: "agentMessage", id: newItemId(), text: "" }
+          : { type: "reasoning", id: newItemId(), summary: [] },
+      );
+      open.delete(index);
+      await io.record([{ type: "item.completed", v: 1, turnId, item: finished(started.id, part) }]);
+    },
+    forget() {
+      open.clear();
+      sections.clear();
+    },
+  };
+}
+
+/** Reasoning that only the provider can read, and empty text, make no item. */
+function isSilent(part: ModelOutputPart): boolean {
+  if (part.kind === "text") return part.text === "";
+  return part.kind === "reasoning" && part.summary.length === 0 && (part.text ?? "") === "";
+}
+
+function finished(id: string, part: Extract<ModelOutputPart, { kind: "text" | "reasoning" }>): Item {
+  if (part.kind === "text") return { type: "agentMessage", id, text: part.text };
+  return { type: "reasoning", id, summary: part.summary, ...(part.text === undefined ? {} : { text: part.text }) };
+}

@@ -1,0 +1,106 @@
+/**
+ * What the model is told about where it is: the workspace, its walls, and the AGENTS.md files that apply. Read through the
+ * same race-free walk as the file tools, so that a link in a hostile repository shows it nothing it may not read.
+ */
+import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { isHeddleError, type Envelope, type EventOf } from "@heddle/protocol";
+import { readFileInside } from "@heddle/tools";
+
+/** All AGENTS.md text together; more would push the task itself out of the model's view. */
+const MAX_GUIDE_BYTES = 32 * 1024;
+const GUIDE_NAME = "AGENTS.md";
+
+type Loaded = Pick<EventOf<"context.loaded">, "text" | "sources">;
+
+export interface SurroundingsOptions {
+  readonly workspace: string;
+  readonly envelope: Envelope;
+  readonly home: string;
+  readonly signal: AbortSignal;
+}
+
+export async function loadSurroundings(options: SurroundingsOptions): Promise<Loaded> {
+  const guides = await loadGuides(options);
+  const sources = guides.map(({ path, sha256, truncatedBytes }) => ({ path, sha256, truncatedBytes }));
+  const parts = [describePlace(options)];
+  if (guides.length > 0) parts.push("Guidance from the repository; where two disagree the later one wins.");
+  for (const guide of guides) {
+    const cut = guide.truncatedBytes > 0 ? `\n[${guide.truncatedBytes} bytes left out]` : "";
+    parts.push(`<guide path=${JSON.stringify(guide.path)}>\n${guide.text}${cut}\n</guide>`);
+  }
+  return { text: parts.join("\n\n"), sources };
+}
+
+function describePlace({ workspace, envelope }: SurroundingsOptions): string {
+  const writable = envelope.sandbox === "off" ? "everything" : envelope.writeRoots.join(", ") || "nothing";
+  return [
+    "<environment>",
+    `workspace: ${workspace}`,
+    `platform: ${process.platform}`,
+    `may write: ${writable}`,
+    `network: ${envelope.network === "all" ? "on" : "off"}`,
+    "</environment>",
+  ].join("\n");
+}
+
+interface Guide {
+  readonly path: string;
+  readonly text: string;
+  readonly sha256: string;
+  readonly truncatedBytes: number;
+}
+
+/** The home's guide, then from the repository's root down to the workspace: the nearest comes last and wins. */
+async function loadGuides(options: SurroundingsOptions): Promise<Guide[]> {
+  const folders = await foldersFromRoot(options.workspace);
+  const guides: Guide[] = [];
+  let left = MAX_GUIDE_BYTES;
+  // The nearest folder is served first, so that a cap cuts what matters least.
+  for (const folder of folders) {
+    const guide = await loadGuide(join(folder, GUIDE_NAME), left, options);
+    if (guide === undefined) continue;
+    guides.unshift(guide);
+    left -= Buffer.byteLength(guide.text);
+    if (left <= 0) break;
+  }
+  return guides;
+}
+
+async function loadGuide(path: string, maxBytes: number, options: SurroundingsOptions): Promise<Guide | undefined> {
+  const rules = { writeRoots: [], masked: options.envelope.masked };
+  try {
+    const { bytes, sizeBytes } = await readFileInside(path, rules, { maxBytes, signal: options.signal });
+    const text = new TextDecoder().decode(bytes).trim();
+    if (text === "") return undefined;
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    return { path, text, sha256, truncatedBytes: Math.max(0, sizeBytes - bytes.length) };
+  } catch (error) {
+    // Absent, a folder, a pipe or outside the walls: no guide. Anything else is a real fault.
+    if (isHeddleError(error) && error.code.startsWith("path.")) return undefined;
+    if (error instanceof Error && "code" in error && SILENT.has(String(error.code))) return undefined;
+    throw error;
+  }
+}
+
+const SILENT = new Set(["ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP"]);
+
+/** From the workspace up to the repository's root; the workspace alone when it is in no repository. */
+async function foldersFromRoot(workspace: string): Promise<string[]> {
+  const folders: string[] = [];
+  for (let folder = workspace; ; folder = dirname(folder)) {
+    folders.push(folder);
+    if (await exists(join(folder, ".git"))) return folders;
+    if (dirname(folder) === folder) return [workspace];
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

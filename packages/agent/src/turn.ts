@@ -1,0 +1,199 @@
+/**
+ * Run one turn, the same for every door. The turn is admitted (durable) when this starts; it ends with exactly one
+ * terminal event, appended on the version that was seen last, so that no acknowledged steering can slip in unread.
+ *
+ *   admitted ─▶ started ─▶ runner ─▶ items closed ─▶ completed | failed | interrupted
+ *                  ▲                      │
+ *                  └── steering came late ┘
+ */
+import {
+  HeddleError,
+  isHeddleError,
+  toHeddleError,
+  type EventOf,
+  type Failure,
+  type StoredEvent,
+} from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { Journal } from "@heddle/journal";
+import { envelopeHash } from "@heddle/tools";
+import { ask } from "./approvals.ts";
+import { toFailure } from "./failure.ts";
+import { openInbox, type TurnInbox } from "./inbox.ts";
+import type { Live } from "./live.ts";
+import { createRecorder, type Recorder } from "./recorder.ts";
+import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
+import { addSpent, NOTHING_SPENT } from "./spent.ts";
+import { readStream } from "./stored-events.ts";
+import { terminalKey } from "./terminal.ts";
+
+export interface TurnDeps {
+  readonly journal: Journal;
+  readonly live: Live;
+  readonly runner: Runner;
+  readonly isUnattended: boolean;
+  /** Called when the runner is done and before the terminal event, to end what must not outlive the turn. */
+  leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
+}
+
+export type TerminalEvent = StoredEvent<EventOf<"turn.completed">>;
+
+export async function runTurn(deps: TurnDeps, request: TurnRequest, control: AbortController): Promise<TerminalEvent> {
+  const startedAt = performance.now();
+  const { journal } = deps;
+  const { threadId, turnId } = request;
+  await using inbox = openInbox(journal, {
+    threadId,
+    turnId,
+    after: request.history.at(-1)?.version ?? 0,
+    onInterrupt: ({ failure }) => control.abort(toInterrupt(failure)),
+    onFailure: (error) => control.abort(toHeddleError(error, "store.failed")),
+  });
+  const recorder = createRecorder(journal, deps.live, { threadId, turnId, runner: deps.runner.name });
+  let turn = request;
+  let spent: Spent = NOTHING_SPENT;
+  for (;;) {
+    const part = await carryOut(deps, turn, { inbox, recorder, signal: control.signal });
+    spent = addSpent(spent, part.spent);
+    const outcome = { ...part, spent };
+    const terminal = await complete(journal, inbox, turn, { outcome, startedAt, signal: control.signal });
+    if (terminal !== undefined) return terminal;
+    turn = { ...turn, history: await readStream(journal, threadId) };
+  }
+}
+
+interface Running {
+  readonly inbox: TurnInbox;
+  readonly recorder: Recorder;
+  readonly signal: AbortSignal;
+}
+
+async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Promise<TurnOutcome> {
+  const { recorder, signal } = running;
+  let outcome: TurnOutcome;
+  try {
+    signal.throwIfAborted();
+    await begin(deps, turn, recorder);
+    outcome = await deps.runner.run(turn, turnIo(deps, turn, running));
+  } catch (error) {
+    outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
+  }
+  // Whatever a runner says of a broken end, the reason of the abort is the truth.
+  if (signal.aborted && outcome.kind !== "completed") outcome = endByAbort(signal.reason, outcome.spent);
+  try {
+    await recorder.closeOpenItems();
+    await deps.leave(turn, outcome);
+  } catch (error) {
+    if (outcome.kind === "completed") outcome = { kind: "failed", failure: toFailure(error), spent: outcome.spent };
+  }
+  return outcome;
+}
+
+function endByAbort(reason: unknown, spent: Spent): TurnOutcome {
+  const { code } = toHeddleError(reason, "turn.interrupted");
+  if (code === "turn.interrupted" || code === "turn.timeout") return { kind: "interrupted", spent };
+  return { kind: "failed", failure: toFailure(reason), spent };
+}
+
+async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Promise<void> {
+  if (turn.history.some(({ body }) => body.type === "turn.started" && body.turnId === turn.turnId)) return;
+  const { envelope, sandbox } = turn.place;
+  await recorder.record(
+    [
+      {
+        type: "turn.started",
+        v: 1,
+        turnId: turn.turnId,
+        runner: deps.runner.name,
+        sandboxLevel: sandbox.level,
+        envelope,
+        envelopeHash: envelopeHash(envelope),
+      },
+    ],
+    "system",
+  );
+  failpoint("turn.after-start");
+}
+
+function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, signal }: Running): TurnIo {
+  return {
+    signal,
+    record: (events, author) => recorder.record(events, author),
+    stream: (delta) => recorder.stream(delta),
+    closeOpenItems: () => recorder.closeOpenItems(),
+    ask: (question) =>
+      ask(deps.journal, inbox, question, {
+        threadId: turn.threadId,
+        turnId: turn.turnId,
+        signal,
+        isUnattended: deps.isUnattended,
+      }),
+    takeSteering: () => inbox.takeSteering(),
+  };
+}
+
+/** Other writers of the stream are people: a handful of events, not a flood. */
+const MAX_COMPLETE_TRIES = 100;
+
+/** Appends the terminal event; undefined when steering arrived that the runner has not seen. */
+async function complete(
+  journal: Journal,
+  inbox: TurnInbox,
+  turn: TurnRequest,
+  end: { readonly outcome: TurnOutcome; readonly startedAt: number; readonly signal: AbortSignal },
+): Promise<TerminalEvent | undefined> {
+  const { outcome } = end;
+  failpoint("turn.before-complete");
+  for (let tries = 0; tries < MAX_COMPLETE_TRIES; tries += 1) {
+    const expectedVersion = await inbox.seenVersion();
+    if (outcome.kind === "completed" && inbox.hasSteering()) return undefined;
+    const failure = failureOf(outcome, end.signal);
+    const body: EventOf<"turn.completed"> = {
+      type: "turn.completed",
+      v: 1,
+      turnId: turn.turnId,
+      status: outcome.kind,
+      usage: outcome.spent.usage,
+      ...(outcome.spent.costUsd === undefined ? {} : { costUsd: outcome.spent.costUsd }),
+      ...(failure === undefined ? {} : { failure }),
+      durationMs: Math.round(performance.now() - end.startedAt),
+    };
+    try {
+      const appended = await journal.append({
+        stream: turn.threadId,
+        author: "system",
+        events: [body],
+        expectedVersion,
+        key: terminalKey(turn.turnId),
+      });
+      failpoint("turn.after-complete");
+      return terminalIn(appended.events, turn.turnId);
+    } catch (error) {
+      if (isHeddleError(error) && error.code === "store.id-conflict") {
+        return terminalIn(await readStream(journal, turn.threadId), turn.turnId);
+      }
+      if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
+    }
+  }
+  throw new HeddleError("store.busy", `turn ${turn.turnId} could not be closed: its stream is written without pause`);
+}
+
+export function terminalIn(events: readonly StoredEvent[], turnId: string): TerminalEvent {
+  const found = events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
+  if (found === undefined) throw new HeddleError("internal", `turn ${turnId} has no terminal event`);
+  return found;
+}
+
+export function isTerminalOf(event: StoredEvent, turnId: string): event is TerminalEvent {
+  return event.body.type === "turn.completed" && event.body.turnId === turnId;
+}
+
+function failureOf(outcome: TurnOutcome, signal: AbortSignal): Failure | undefined {
+  if (outcome.kind === "failed") return outcome.failure;
+  if (outcome.kind === "interrupted") return toFailure(signal.reason, "turn.interrupted");
+  return undefined;
+}
+
+function toInterrupt(failure: Failure): HeddleError {
+  return new HeddleError(failure.code === "turn.timeout" ? "turn.timeout" : "turn.interrupted", failure.message);
+}

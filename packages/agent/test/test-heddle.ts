@@ -1,0 +1,89 @@
+/** A real Heddle on a temporary home and workspace, with a scripted model and the host's real sandbox. */
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ProviderConfig } from "@heddle/models";
+import type { EventOf, EventType, StoredEvent, TurnSettings } from "@heddle/protocol";
+import { openHeddle, type Heddle, type HeddleOptions, type TurnHandle } from "../src/index.ts";
+
+type Script = NonNullable<ProviderConfig["script"]>;
+
+export interface TestHeddleOptions {
+  readonly script?: Script;
+  readonly settings?: Partial<TurnSettings>;
+  readonly isUnattended?: boolean;
+  readonly providers?: readonly ProviderConfig[];
+  /** Shared with an earlier one, to play a second process or a restart. */
+  readonly folder?: string;
+}
+
+export interface TestHeddle extends AsyncDisposable {
+  readonly heddle: Heddle;
+  readonly folder: string;
+  readonly home: string;
+  readonly workspace: string;
+  readonly settings: TurnSettings;
+  start(text: string, options?: { readonly thread?: string; readonly clientId?: string }): Promise<TurnHandle>;
+  /** The stored events of a thread, oldest first. */
+  events(threadId: string): Promise<readonly StoredEvent[]>;
+  /** Waits for the first event of a type in a thread, stored already or not. */
+  next<T extends EventType>(threadId: string, type: T): Promise<EventOf<T>>;
+}
+
+/** No test waits longer than this for an event that should come. */
+const DEADLINE_MS = 20_000;
+
+export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<TestHeddle> {
+  const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "heddle-agent-")));
+  const home = join(folder, "home");
+  const workspace = join(folder, "workspace");
+  await mkdir(workspace, { recursive: true });
+  const heddleOptions: HeddleOptions = {
+    home,
+    providers: options.providers ?? [{ id: "scripted", family: "openai", script: options.script ?? [] }],
+    env: { PATH: process.env["PATH"] },
+    isUnattended: options.isUnattended ?? true,
+  };
+  const heddle = await openHeddle(heddleOptions);
+  const settings: TurnSettings = {
+    provider: "scripted",
+    model: "scripted",
+    sandboxMode: "workspace-write",
+    networkAccess: false,
+    writableRoots: [],
+    approvalPolicy: "never",
+    ...options.settings,
+  };
+  return {
+    heddle,
+    folder,
+    home,
+    workspace,
+    settings,
+    start: (text, { thread, clientId } = {}) =>
+      heddle.startTurn({
+        thread: thread ?? { workspace, origin: "test" },
+        input: [{ type: "text", text }],
+        settings,
+        ...(clientId === undefined ? {} : { clientId }),
+      }),
+    events: (threadId) => heddle.journal.read({ stream: threadId, after: 0, limit: 10_000 }),
+    next: (threadId, type) => nextEvent(heddle, threadId, type),
+    async [Symbol.asyncDispose]() {
+      await heddle[Symbol.asyncDispose]();
+      if (options.folder === undefined) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function nextEvent<T extends EventType>(heddle: Heddle, threadId: string, type: T): Promise<EventOf<T>> {
+  const signal = AbortSignal.timeout(DEADLINE_MS);
+  for await (const { body } of heddle.journal.tail({ stream: threadId, after: 0, signal })) {
+    if (isOf(body, type)) return body;
+  }
+  throw new Error(`no ${type} within ${DEADLINE_MS} ms`);
+}
+
+function isOf<T extends EventType>(body: StoredEvent["body"], type: T): body is EventOf<T> {
+  return body.type === type;
+}
