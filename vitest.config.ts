@@ -16,6 +16,7 @@ export default defineConfig({
           exclude: ["**/*.proc.test.ts"],
           pool: "threads",
           isolate: false,
+          sequence: { groupOrder: 1 },
           testTimeout: 15_000,
         },
       },
@@ -28,6 +29,8 @@ export default defineConfig({
           include: ["packages/*/src/**/*.proc.test.ts", "scripts/**/*.proc.test.ts", "e2e/**/*.test.ts"],
           pool: "forks",
           fileParallelism: false,
+          // After the unit tests, never beside them.
+          sequence: { groupOrder: 2 },
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
