@@ -39,4 +39,11 @@ export {
   type StoredEvent,
 } from "./events.ts";
 export { visibleLine, visibleText } from "./visible-text.ts";
+export {
+  codexExecDialect,
+  type CodexExecDialect,
+  type CodexExecLine,
+  type CodexItem,
+  type CodexUsage,
+} from "./dialects/codex-exec.ts";
 export { upcast } from "./upcast.ts";

@@ -1,0 +1,308 @@
+import { expect, test } from "vitest";
+import type { EventBody, EventOf, StoredEvent } from "../events.ts";
+import type { Item } from "../items.ts";
+import { codexExecDialect, type CodexExecLine } from "./codex-exec.ts";
+
+const THREAD = "01a1ddef-663f-7992-951d-be2be3662c1a";
+const TURN = "01a1ddef-663f-7992-951d-be2be3662c1b";
+const usage = {
+  inputTokens: 200,
+  cachedInputTokens: 80,
+  cacheWriteInputTokens: 0,
+  outputTokens: 40,
+  reasoningOutputTokens: 10,
+};
+const codexUsage = {
+  input_tokens: 200,
+  cached_input_tokens: 80,
+  cache_write_input_tokens: 0,
+  output_tokens: 40,
+  reasoning_output_tokens: 10,
+};
+
+function lines(...bodies: readonly EventBody[]): readonly CodexExecLine[] {
+  const dialect = codexExecDialect();
+  return bodies.flatMap((body, index) => dialect(stored(body, index + 1)));
+}
+
+function stored(body: EventBody, version: number): StoredEvent {
+  return { position: version, stream: THREAD, version, id: `evt_${version}`, at: 0, author: "system", body, hash: "" };
+}
+
+const started = (item: Item): EventBody => ({ type: "item.started", v: 1, turnId: TURN, item });
+const completed = (item: Item): EventBody => ({ type: "item.completed", v: 1, turnId: TURN, item });
+
+const admitted: EventBody = {
+  type: "turn.admitted",
+  v: 1,
+  turnId: TURN,
+  input: [{ type: "text", text: "go" }],
+  settings: {
+    provider: "mock",
+    model: "m",
+    sandboxMode: "read-only",
+    networkAccess: false,
+    writableRoots: [],
+    approvalPolicy: "never",
+  },
+  holder: { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "p" },
+};
+const turnStarted: EventBody = {
+  type: "turn.started",
+  v: 1,
+  turnId: TURN,
+  runner: "embedded",
+  sandboxLevel: "namespaces",
+  envelope: {
+    id: "explore",
+    tools: [],
+    effects: [],
+    writeRoots: [],
+    masked: [],
+    network: "none",
+    sandbox: "required",
+    approval: "never",
+  },
+  envelopeHash: "h",
+};
+
+function ended(change: Partial<EventOf<"turn.completed">> = {}): EventBody {
+  return { type: "turn.completed", v: 1, turnId: TURN, status: "completed", usage, durationMs: 12, ...change };
+}
+
+const command = {
+  type: "commandExecution",
+  id: "item_a",
+  callId: "call_1",
+  command: "/bin/bash -c 'echo hello; exit 3'",
+  cwd: "/home/dev/project",
+} as const;
+
+// Expected lines are what codex-cli 0.166 printed for such a turn, plus the additive fields.
+test("a turn with reasoning, a failing command and a message prints the lines Codex prints", () => {
+  expect(
+    lines(
+      admitted,
+      turnStarted,
+      started({ type: "userMessage", id: "item_u", content: [] }),
+      completed({ type: "userMessage", id: "item_u", content: [] }),
+      started({ type: "reasoning", id: "item_r", summary: [] }),
+      completed({ type: "reasoning", id: "item_r", summary: ["Thinking about it"] }),
+      started({ ...command, status: "inProgress", output: "" }),
+      { type: "item.checkpointed", v: 1, turnId: TURN, itemId: "item_a", channel: "output", appended: "hello\n" },
+      completed({ ...command, status: "completed", output: "hello\n", exitCode: 3 }),
+      started({ type: "agentMessage", id: "item_m", text: "" }),
+      completed({ type: "agentMessage", id: "item_m", text: "It printed hello." }),
+      ended({ costUsd: 0.25 }),
+    ),
+  ).toEqual([
+    { type: "thread.started", thread_id: THREAD },
+    { type: "turn.started", turn_id: TURN, sandbox: "namespaces" },
+    { type: "item.completed", item: { id: "item_0", type: "reasoning", text: "Thinking about it" } },
+    {
+      type: "item.started",
+      item: {
+        id: "item_1",
+        type: "command_execution",
+        command: "/bin/bash -c 'echo hello; exit 3'",
+        aggregated_output: "",
+        exit_code: null,
+        status: "in_progress",
+      },
+    },
+    {
+      type: "item.completed",
+      item: {
+        id: "item_1",
+        type: "command_execution",
+        command: "/bin/bash -c 'echo hello; exit 3'",
+        aggregated_output: "hello\n",
+        exit_code: 3,
+        status: "failed",
+      },
+    },
+    { type: "item.completed", item: { id: "item_2", type: "agent_message", text: "It printed hello." } },
+    { type: "turn.completed", usage: codexUsage, cost_usd: 0.25, duration_ms: 12 },
+  ]);
+});
+
+test("the bytes of a command line keep the order of fields that Codex writes", () => {
+  const [line] = lines(completed({ ...command, status: "completed", output: "hello\n", exitCode: 3 }));
+  expect(JSON.stringify(line)).toBe(
+    `{"type":"item.completed","item":{"id":"item_0","type":"command_execution","command":"/bin/bash -c 'echo hello; exit 3'","aggregated_output":"hello\\n","exit_code":3,"status":"failed"}}`,
+  );
+});
+
+test("a patch is a file change with absolute paths and kinds, without its diff", () => {
+  const change = { path: "/home/dev/project/added.txt", kind: "add" as const, diff: "+x" };
+  const patch = { type: "fileChange" as const, id: "item_p", callId: "c", changes: [change] };
+  const item = { id: "item_0", type: "file_change", changes: [{ path: change.path, kind: "add" }] };
+  expect(lines(started({ ...patch, status: "inProgress" }), completed({ ...patch, status: "completed" }))).toEqual([
+    { type: "item.started", item: { ...item, status: "in_progress" } },
+    { type: "item.completed", item: { ...item, status: "completed" } },
+  ]);
+});
+
+test("refused work is seen: a declined command and a declined patch keep their reason", () => {
+  expect(
+    lines(
+      completed({ ...command, status: "declined", output: "", error: "read-only" }),
+      completed({ type: "fileChange", id: "p", callId: "c", status: "declined", changes: [], error: "outside" }),
+    ),
+  ).toEqual([
+    {
+      type: "item.completed",
+      item: {
+        id: "item_0",
+        type: "command_execution",
+        command: command.command,
+        aggregated_output: "",
+        exit_code: null,
+        status: "declined",
+        error: "read-only",
+      },
+    },
+    {
+      type: "item.completed",
+      item: { id: "item_1", type: "file_change", changes: [], status: "declined", error: "outside" },
+    },
+  ]);
+});
+
+test("Heddle's own tools are calls of the server heddle, with result or error", () => {
+  const call = { type: "toolCall", id: "t", callId: "c", tool: "grep", arguments: { pattern: "x" } } as const;
+  const shape = { type: "mcp_tool_call", server: "heddle", tool: "grep", arguments: { pattern: "x" } };
+  expect(
+    lines(
+      started({ ...call, status: "inProgress" }),
+      completed({ ...call, status: "completed", output: "a.ts:1" }),
+      completed({ ...call, id: "t2", status: "failed", error: "no such folder" }),
+      completed({ ...call, id: "t3", status: "interrupted" }),
+      completed({ type: "imageView", id: "t4", callId: "c", path: "/a.png", status: "completed" }),
+    ),
+  ).toEqual([
+    { type: "item.started", item: { id: "item_0", ...shape, result: null, error: null, status: "in_progress" } },
+    {
+      type: "item.completed",
+      item: {
+        id: "item_0",
+        ...shape,
+        result: { content: [{ type: "text", text: "a.ts:1" }], structured_content: null },
+        error: null,
+        status: "completed",
+      },
+    },
+    {
+      type: "item.completed",
+      item: { id: "item_1", ...shape, result: null, error: { message: "no such folder" }, status: "failed" },
+    },
+    {
+      type: "item.completed",
+      item: {
+        id: "item_2",
+        ...shape,
+        result: null,
+        error: { message: "interrupted" },
+        status: "failed",
+        outcome: "interrupted",
+      },
+    },
+    {
+      type: "item.completed",
+      item: {
+        id: "item_3",
+        type: "mcp_tool_call",
+        server: "heddle",
+        tool: "view_image",
+        arguments: { path: "/a.png" },
+        result: null,
+        error: null,
+        status: "completed",
+      },
+    },
+  ]);
+});
+
+test("plans are one to-do list: started once, updated after, completed with the turn", () => {
+  const plan = (id: string, done: boolean): EventBody =>
+    completed({
+      type: "plan",
+      id,
+      callId: "c",
+      status: "completed",
+      steps: [{ text: "look", status: done ? "completed" : "inProgress" }],
+    });
+  const list = (isDone: boolean): unknown => ({
+    id: "item_0",
+    type: "todo_list",
+    items: [{ text: "look", completed: isDone }],
+  });
+  expect(lines(plan("p1", false), plan("p2", true), ended()).slice(0, 3)).toEqual([
+    { type: "item.started", item: list(false) },
+    { type: "item.updated", item: list(true) },
+    { type: "item.completed", item: list(true) },
+  ]);
+});
+
+test("a notice and a violated path become error items", () => {
+  expect(
+    lines(completed({ type: "notice", id: "n", level: "warning", code: "model.fallback", message: "no metadata" }), {
+      type: "path.violated",
+      v: 1,
+      turnId: TURN,
+      path: "/w/.git/hooks/x",
+      quarantinedTo: "/q/x",
+    }),
+  ).toEqual([
+    { type: "item.completed", item: { id: "item_0", type: "error", message: "no metadata", code: "model.fallback" } },
+    {
+      type: "item.completed",
+      item: {
+        id: "item_1",
+        type: "error",
+        message: "a protected path was written: /w/.git/hooks/x; it was moved to /q/x",
+        code: "path.protected",
+      },
+    },
+  ]);
+});
+
+test("a provider that fails to the end prints each retry, the error, and the failed turn", () => {
+  const cause = { code: "provider.overloaded", message: "high demand" };
+  const retried = (attempt: number): EventBody => ({
+    type: "model.retried",
+    v: 1,
+    turnId: TURN,
+    requestId: "r",
+    attempt,
+    maxAttempts: 2,
+    delayMs: 200,
+    cause,
+  });
+  expect(lines(retried(1), retried(2), ended({ status: "failed", failure: cause }))).toEqual([
+    { type: "error", message: "Reconnecting... 1/2 (high demand)", code: cause.code, details: { delay_ms: 200 } },
+    { type: "error", message: "Reconnecting... 2/2 (high demand)", code: cause.code, details: { delay_ms: 200 } },
+    { type: "error", ...cause },
+    { type: "turn.failed", error: cause, status: "failed", usage: codexUsage, cost_usd: null, duration_ms: 12 },
+  ]);
+});
+
+test("an interrupted turn ends with turn.failed that says so", () => {
+  const failure = { code: "turn.interrupted", message: "interrupted by SIGINT" };
+  expect(lines(ended({ status: "interrupted", failure }))).toEqual([
+    { type: "turn.failed", error: failure, status: "interrupted", usage: codexUsage, cost_usd: null, duration_ms: 12 },
+  ]);
+});
+
+test("a message cut off by a retry is marked partial, an empty one is not shown", () => {
+  expect(
+    lines(
+      completed({ type: "agentMessage", id: "m1", text: "It pri", isPartial: true }),
+      completed({ type: "agentMessage", id: "m2", text: "", isPartial: true }),
+      completed({ type: "agentMessage", id: "m3", text: "It printed." }),
+    ),
+  ).toEqual([
+    { type: "item.completed", item: { id: "item_0", type: "agent_message", text: "It pri", is_partial: true } },
+    { type: "item.completed", item: { id: "item_1", type: "agent_message", text: "It printed." } },
+  ]);
+});
