@@ -142,9 +142,11 @@ async function watch(child: ChildProcess, options: { tally: Tally; stallAfterMs:
     count(tally, message as TestMessage);
     stall.refresh();
   });
-  const drained = once(child, "disconnect");
-  const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
-  await drained;
+  // The last messages may arrive after the end of the process.
+  const [[code, signal]] = (await Promise.all([once(child, "exit"), once(child, "disconnect")])) as [
+    [number | null, string | null],
+    unknown,
+  ];
   clearTimeout(stall);
   // Whatever a test left running would keep the pipes of a CI job open.
   killGroup(child, "SIGKILL");
@@ -158,7 +160,9 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid, signal);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    // Nobody is left, or nobody that may be ended from here.
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code !== "ESRCH" && code !== "EPERM") throw error;
   }
 }
 
