@@ -7,7 +7,7 @@
  * Controls (C0, DEL, C1), format characters (bidi, zero-width, tags), lone surrogates, line and paragraph separators and
  * whatever is drawn as nothing. The emoji variation selector stays: it changes a picture, not the text.
  */
-const UNSAFE = /[[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n\t\u{FE0F}]]/gv;
+const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|(?!\u{FE0F})\p{Default_Ignorable_Code_Point}/gu;
 
 export function visibleText(text: string): string {
   return text.replace(UNSAFE, escape);

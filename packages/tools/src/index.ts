@@ -1,1 +1,13 @@
-export {};
+export { dispatch, type DispatchContext, type DispatchOutcome, type ToolIntent } from "./dispatch.ts";
+export type { ToolCall } from "./decode.ts";
+export { toolsFor, type OfferedTool, type ToolFamily, type ToolInfo, type Toolset } from "./registry.ts";
+export { envelopeFor, envelopeHash, type EnvelopeOptions } from "./envelopes.ts";
+export { approvalKey, decide, type CallFacts, type PolicyDecision } from "./policy.ts";
+export { openThreadState, type ThreadStateOptions } from "./thread-state.ts";
+export type { ThreadState } from "./tool.ts";
+export { commandEnvironment } from "./environment.ts";
+export { CappedOutput } from "./output.ts";
+export { readFileInside } from "./paths.ts";
+export { startCommand, type OwnedProcess, type ProcessExit } from "./process.ts";
+export { openSandbox, openUnconfined, probeSandbox, type OpenSandboxOptions } from "./sandbox/open.ts";
+export type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox/sandbox.ts";

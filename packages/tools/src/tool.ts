@@ -1,11 +1,14 @@
 /**
- * What a tool is. One tool per file in `builtin/`; only `dispatch` may call `run`.
+ * What a tool is. One tool per file in `builtin/`; only `dispatch` may call `run`, and the package's index exports no tool,
+ * so that a body cannot be reached in any other way.
  */
-import type { ApprovalQuestion, Effect, Envelope, InputPart, Item } from "@heddle/protocol";
+import type { ApprovalQuestion, Effect, Envelope, Failure, InputPart, Item } from "@heddle/protocol";
 import type { z } from "zod";
+import type { ProcessTable } from "./process-table.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 
 export interface PathUse {
+  /** As the model wrote it or absolute; a relative one starts at the call's folder. */
   readonly path: string;
   readonly access: "read" | "write";
 }
@@ -18,12 +21,20 @@ export interface Tool<A = unknown> {
   /** Parses what the model sent: the decoded JSON for `json`, the bare text for `freeform`. */
   readonly input: z.ZodType<A>;
   readonly effects: readonly Effect[];
+  /** This very call changes nothing, so it needs no question and may be run again after a crash. */
+  isReadOnly(args: A): boolean;
+  /** After this the call is aborted; a tool with a shorter limit of its own reports it better. */
+  deadlineMs(args: A): number;
   /** Declared, never guessed from strings. Checked by dispatch before the tool runs, and race-free again when it opens them. */
-  paths(args: A, context: CallPlace): readonly PathUse[];
+  paths(args: A, place: CallPlace): readonly PathUse[];
   /** The item shown while the call runs, status `inProgress`. */
   describe(args: A, place: CallPlace): Item;
   /** The question for a person, when policy says to ask. */
   question(args: A, place: CallPlace): ApprovalQuestion;
+  /** The call asks to run outside the sandbox. */
+  wantsOutside?(args: A): boolean;
+  /** The call is really another tool's; it is then judged and run as that one. */
+  redirect?(args: A): { readonly tool: string; readonly input: unknown } | undefined;
   run(args: A, context: ToolContext): Promise<ToolResult>;
 }
 
@@ -39,7 +50,6 @@ export interface ToolContext extends CallPlace {
   readonly signal: AbortSignal;
   readonly envelope: Envelope;
   readonly sandbox: Sandbox;
-  /** What outlives a call within one thread: open processes, the files the model has read. */
   readonly state: ThreadState;
   /** Live output of the running item; never stored as such. */
   stream(delta: string): void;
@@ -51,16 +61,15 @@ export interface ToolResult {
   readonly output: readonly InputPart[];
   /** The finished item: status, output, exit code. */
   readonly item: Item;
+  /** Why, for an error; `tool.failed` with the first line of the output when absent. */
+  readonly failure?: Failure;
 }
 
-/** Per thread, closed with it. */
+/** What outlives a call within one thread; closed with it. */
 export interface ThreadState extends AsyncDisposable {
   readonly processes: ProcessTable;
   /** Folder for whole outputs that did not fit, outside every sandbox. */
   readonly spillDir: string;
-}
-
-/** Commands that stay open between calls, by the id the model knows. */
-export interface ProcessTable extends AsyncDisposable {
-  readonly size: number;
+  /** The complete environment of commands. */
+  readonly environment: Readonly<Record<string, string>>;
 }

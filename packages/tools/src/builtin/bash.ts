@@ -1,0 +1,66 @@
+/** `bash`: a shell command as most model families know it: one call, one time limit, or in the background. */
+import { z } from "zod";
+import { absolutePath } from "../call-path.ts";
+import { isKnownReadOnly } from "../known-commands.ts";
+import { awaitCommand, startShell, workdirOf } from "../shell-call.ts";
+import type { Tool } from "../tool.ts";
+import { CommandText, commandItem, commandResult, execCommand } from "./exec-command.ts";
+
+const DEFAULT_TIMEOUT_MS = 120_000;
+const MAX_TIMEOUT_MS = 600_000;
+/** Long enough to see a command fail at once. */
+const BACKGROUND_LOOK_MS = 1000;
+
+const Input = z.looseObject({
+  command: CommandText,
+  workdir: z.string().optional().describe("Folder to run in; default is the workspace"),
+  timeout: z.number().positive().optional().describe("Milliseconds; default 120000, at most 600000"),
+  run_in_background: z.boolean().optional().describe("Return at once with a session ID and keep it running"),
+});
+type Input = z.infer<typeof Input>;
+
+export const bash: Tool<Input> = {
+  name: "bash",
+  description:
+    "Runs a shell command in the sandbox and returns its output. stdin is empty unless it runs in the background.",
+  shape: "json",
+  input: Input,
+  effects: ["read", "exec"],
+  isReadOnly: (args) => isKnownReadOnly(args.command),
+  deadlineMs: (args) => timeoutMs(args) + 30_000,
+  paths: (args) => workdirOf(args.workdir),
+  describe: (args, place) => commandItem(args.command, args.workdir, place),
+  question: (args, place) => ({
+    kind: "command",
+    callId: place.callId,
+    itemId: place.itemId,
+    command: args.command,
+    cwd: args.workdir === undefined ? place.cwd : absolutePath(args.workdir, place.cwd),
+  }),
+  redirect: (args) => execCommand.redirect?.({ cmd: args.command, workdir: args.workdir }),
+  async run(args, context) {
+    const isBackground = args.run_in_background === true;
+    const limitMs = timeoutMs(args);
+    const command = await startShell(
+      {
+        command: args.command,
+        isLogin: false,
+        workdir: args.workdir,
+        stdin: isBackground ? "pipe" : "ignore",
+        timeoutMs: isBackground ? args.timeout : limitMs,
+      },
+      context,
+    );
+    const report = await awaitCommand(
+      command,
+      // In the foreground the command's own limit ends the wait; the slack is for the tree to be gone.
+      { waitMs: isBackground ? BACKGROUND_LOOK_MS : limitMs + 20_000, maxOutputTokens: undefined },
+      context,
+    );
+    return commandResult({ ...commandItem(args.command, command.cwd, context), cwd: command.cwd }, report, command.id);
+  },
+};
+
+function timeoutMs(args: Input): number {
+  return Math.min(MAX_TIMEOUT_MS, args.timeout ?? DEFAULT_TIMEOUT_MS);
+}

@@ -1,0 +1,71 @@
+/** `edit`: replaces an exact text in a file. The text must stand there once, unless every occurrence is meant. */
+import { HeddleError } from "@heddle/protocol";
+import { z } from "zod";
+import { absolutePath } from "../call-path.ts";
+import { fileItem, fileQuestion, fileResult } from "../file-change.ts";
+import { writeFileInside } from "../paths.ts";
+import { readTextFile } from "../text-file.ts";
+import type { Tool } from "../tool.ts";
+
+const Input = z.object({
+  file_path: z.string(),
+  old_string: z.string().min(1).describe("Exact text, with enough lines around it to be unique"),
+  new_string: z.string(),
+  replace_all: z.boolean().optional(),
+});
+type Input = z.infer<typeof Input>;
+
+export const edit: Tool<Input> = {
+  name: "edit",
+  description:
+    "Replaces exact text in an existing file. Fails unless old_string occurs exactly once or replace_all is set.",
+  shape: "json",
+  input: Input,
+  effects: ["read", "write"],
+  isReadOnly: () => false,
+  deadlineMs: () => 30_000,
+  paths: (args) => [{ path: args.file_path, access: "write" }],
+  describe: (args, place) => fileItem(args.file_path, place),
+  question: (args, place) => fileQuestion(args.file_path, place),
+  async run(args, context) {
+    const path = absolutePath(args.file_path, context.cwd);
+    const file = await readTextFile(path, context);
+    if (file === undefined)
+      throw new HeddleError("tool.failed", `${path} does not exist; use the write tool to make it`);
+    const after = replaced(file.text, args, path);
+    await writeFileInside(path, after, context.envelope, { createParents: false, expectedHash: file.hash });
+    return fileResult({ path, before: file.text, after }, context, `Edited ${path}`);
+  },
+};
+
+function replaced(text: string, args: Input, path: string): string {
+  if (args.old_string === args.new_string)
+    throw new HeddleError("tool.failed", "old_string and new_string are the same");
+  // A file with CRLF throughout is edited in its own line ends, because models type LF.
+  const isCrlf = text.includes("\r\n") && !/(^|[^\r])\n/.test(text) && !args.old_string.includes("\r");
+  const wanted = isCrlf ? args.old_string.replaceAll("\n", "\r\n") : args.old_string;
+  const given = isCrlf ? args.new_string.replaceAll(/\r?\n/g, "\r\n") : args.new_string;
+  const pieces = text.split(wanted);
+  if (pieces.length === 1) throw new HeddleError("tool.failed", notFound(text, args.old_string, path));
+  if (pieces.length > 2 && args.replace_all !== true) {
+    throw new HeddleError(
+      "tool.failed",
+      `old_string occurs ${pieces.length - 1} times in ${path}; add lines around it to make it unique, or set replace_all`,
+    );
+  }
+  return pieces.join(given);
+}
+
+function notFound(text: string, wanted: string, path: string): string {
+  const firstLine =
+    wanted
+      .split("\n")
+      .find((line) => line.trim() !== "")
+      ?.trim() ?? "";
+  const at = firstLine === "" ? -1 : text.split("\n").findIndex((line) => line.trim() === firstLine);
+  const hint =
+    at === -1
+      ? "read the file again: it may have changed"
+      : `line ${at + 1} is like its first line, so whitespace or a later line differs`;
+  return `old_string was not found in ${path}; ${hint}`;
+}

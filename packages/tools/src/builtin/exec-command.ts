@@ -1,0 +1,123 @@
+/** `exec_command`: runs a shell command; one that takes longer than the model wants to wait stays open under a number. */
+import type { ItemOf } from "@heddle/protocol";
+import { z } from "zod";
+import { absolutePath } from "../call-path.ts";
+import { isKnownReadOnly } from "../known-commands.ts";
+import { typedPatch } from "../patch/heredoc.ts";
+import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf, type CommandReport } from "../shell-call.ts";
+import type { CallPlace, Tool, ToolResult } from "../tool.ts";
+
+const DEFAULT_YIELD_MS = 10_000;
+const MIN_YIELD_MS = 250;
+const MAX_YIELD_MS = 300_000;
+
+/** A command line as a shell takes it. */
+export const CommandText = z
+  .string()
+  .min(1)
+  .refine((text) => !text.includes("\0"), "must not hold a NUL byte")
+  .refine(
+    (text) => Buffer.byteLength(text) <= MAX_COMMAND_BYTES,
+    `must not exceed ${MAX_COMMAND_BYTES} bytes; use a file`,
+  );
+
+// Loose: models also send how they would like to be sandboxed, which policy answers.
+const Input = z.looseObject({
+  cmd: CommandText.describe("Shell command to run"),
+  workdir: z.string().optional().describe("Folder to run in; default is the workspace"),
+  login: z.boolean().optional().describe("Use a login shell; default false"),
+  tty: z.boolean().optional().describe("Keep stdin open for write_stdin; default false, stdin is empty"),
+  yield_time_ms: z.number().optional().describe("How long to wait for output before returning; default 10000"),
+  max_output_tokens: z.number().positive().optional().describe("Cut output beyond this; default 8000"),
+  timeout_ms: z.number().positive().optional().describe("Kill the command after this; default none"),
+});
+type Input = z.infer<typeof Input>;
+
+export const execCommand: Tool<Input> = {
+  name: "exec_command",
+  description:
+    "Runs a shell command in the sandbox and returns its output. A command that is still running after yield_time_ms stays open; the result then has a session ID for write_stdin.",
+  shape: "json",
+  input: Input,
+  effects: ["read", "exec"],
+  isReadOnly: (args) => args.login !== true && isKnownReadOnly(args.cmd),
+  deadlineMs: (args) => yieldMs(args) + 30_000,
+  paths: (args) => workdirOf(args.workdir),
+  wantsOutside: (args) =>
+    args["sandbox_permissions"] === "require_escalated" || args["with_escalated_permissions"] === true,
+  describe: (args, place) => commandItem(args.cmd, args.workdir, place),
+  question: (args, place) => ({
+    kind: "command",
+    callId: place.callId,
+    itemId: place.itemId,
+    command: args.cmd,
+    cwd: args.workdir === undefined ? place.cwd : absolutePath(args.workdir, place.cwd),
+  }),
+  redirect(args) {
+    const typed = typedPatch(args.cmd);
+    if (typed === undefined) return undefined;
+    const folders = [args.workdir, typed.workdir].filter((folder) => folder !== undefined);
+    return { tool: "apply_patch", input: { patch: typed.patch, folders } };
+  },
+  async run(args, context) {
+    const command = await startShell(
+      {
+        command: args.cmd,
+        isLogin: args.login === true,
+        workdir: args.workdir,
+        stdin: args.tty === true ? "pipe" : "ignore",
+        timeoutMs: args.timeout_ms,
+      },
+      context,
+    );
+    const report = await awaitCommand(
+      command,
+      { waitMs: yieldMs(args), maxOutputTokens: args.max_output_tokens },
+      context,
+    );
+    return commandResult({ ...commandItem(args.cmd, command.cwd, context), cwd: command.cwd }, report, command.id);
+  },
+};
+
+function yieldMs(args: Input): number {
+  return Math.min(MAX_YIELD_MS, Math.max(MIN_YIELD_MS, args.yield_time_ms ?? DEFAULT_YIELD_MS));
+}
+
+/** Also for folders that will be refused: nothing here throws. */
+export function commandItem(
+  command: string,
+  workdir: string | undefined,
+  place: CallPlace,
+): ItemOf<"commandExecution"> {
+  return {
+    type: "commandExecution",
+    id: place.itemId,
+    callId: place.callId,
+    command,
+    cwd: workdir ?? place.cwd,
+    status: "inProgress",
+    output: "",
+  };
+}
+
+export function commandResult(
+  started: ItemOf<"commandExecution">,
+  report: CommandReport,
+  sessionId: number,
+): ToolResult {
+  const { exit, failure } = report;
+  const item: ItemOf<"commandExecution"> = {
+    ...started,
+    status: report.state === "stopped" ? "interrupted" : failure === undefined ? "completed" : "failed",
+    output: report.output,
+    durationMs: report.durationMs,
+    ...(report.truncatedBytes > 0 ? { truncatedBytes: report.truncatedBytes } : {}),
+    ...(report.outputFile === undefined ? {} : { outputFile: report.outputFile }),
+    ...(report.state === "running" ? { processId: String(sessionId) } : {}),
+    ...(exit?.exitCode === undefined ? {} : { exitCode: exit.exitCode }),
+    ...(exit?.signal === undefined ? {} : { signal: exit.signal }),
+    ...(failure === undefined || exit?.exitCode !== undefined ? {} : { error: failure.message }),
+  };
+  const output = [{ type: "text" as const, text: report.text }];
+  return { isError: failure !== undefined, output, item, ...(failure === undefined ? {} : { failure }) };
+}

@@ -1,0 +1,47 @@
+/** `list`: the entries of one folder. */
+import { HeddleError } from "@heddle/protocol";
+import { z } from "zod";
+import { callItem, callQuestion, callResult } from "../call-item.ts";
+import { absolutePath } from "../call-path.ts";
+import { listInside } from "../paths.ts";
+import { errnoOf } from "../text-file.ts";
+import type { Tool } from "../tool.ts";
+
+const MAX_ENTRIES = 1000;
+
+const Input = z.object({ path: z.string().optional().describe("Default is the workspace") });
+type Input = z.infer<typeof Input>;
+
+export const list: Tool<Input> = {
+  name: "list",
+  description: "Lists a folder; folders end in /.",
+  shape: "json",
+  input: Input,
+  effects: ["read"],
+  isReadOnly: () => true,
+  deadlineMs: () => 30_000,
+  paths: (args) => [{ path: args.path ?? ".", access: "read" }],
+  describe: (args, place) => callItem("list", args, place),
+  question: (args, place) => callQuestion("list", args, place),
+  async run(args, context) {
+    const path = absolutePath(args.path ?? ".", context.cwd);
+    const { entries, isTruncated } = await listFolder(path, () =>
+      listInside(path, context.envelope, { maxEntries: MAX_ENTRIES }),
+    );
+    const lines = entries
+      .map(({ name, kind }) => (kind === "directory" ? `${name}/` : kind === "symlink" ? `${name}@` : name))
+      .sort();
+    if (isTruncated) lines.push(`[only the first ${MAX_ENTRIES} entries are shown]`);
+    return callResult(callItem("list", args, context), lines.length === 0 ? "(the folder is empty)" : lines.join("\n"));
+  },
+};
+
+async function listFolder<T>(path: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const reason = { ENOENT: "does not exist", ENOTDIR: "is not a folder" }[errnoOf(error) ?? ""];
+    if (reason === undefined) throw error;
+    throw new HeddleError("tool.failed", `${path} ${reason}`, { cause: error });
+  }
+}

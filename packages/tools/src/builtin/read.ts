@@ -1,0 +1,62 @@
+/** `read`: lines of a text file with their numbers. */
+import { HeddleError } from "@heddle/protocol";
+import { z } from "zod";
+import { callItem, callQuestion, callResult } from "../call-item.ts";
+import { absolutePath } from "../call-path.ts";
+import { readTextFile } from "../text-file.ts";
+import type { Tool } from "../tool.ts";
+
+const DEFAULT_LINES = 2000;
+const MAX_LINE_CHARS = 2000;
+const MAX_BYTES = 32 * 1024;
+
+const Input = z.object({
+  file_path: z.string(),
+  offset: z.number().int().positive().optional().describe("First line, from 1"),
+  limit: z.number().int().positive().optional().describe("Number of lines; default 2000"),
+});
+type Input = z.infer<typeof Input>;
+
+export const read: Tool<Input> = {
+  name: "read",
+  description: "Reads a text file with line numbers.",
+  shape: "json",
+  input: Input,
+  effects: ["read"],
+  isReadOnly: () => true,
+  deadlineMs: () => 30_000,
+  paths: (args) => [{ path: args.file_path, access: "read" }],
+  describe: (args, place) => callItem("read", args, place),
+  question: (args, place) => callQuestion("read", args, place),
+  async run(args, context) {
+    const path = absolutePath(args.file_path, context.cwd);
+    const file = await readTextFile(path, context);
+    if (file === undefined) throw new HeddleError("tool.failed", `${path} does not exist`);
+    return callResult(callItem("read", args, context), numbered(file.text, args));
+  },
+};
+
+function numbered(text: string, args: Input): string {
+  if (text === "") return "(the file is empty)";
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  const first = args.offset ?? 1;
+  if (first > lines.length) return `(the file has ${lines.length} lines; offset ${first} is past its end)`;
+  const last = Math.min(lines.length, first - 1 + (args.limit ?? DEFAULT_LINES));
+  let shown = "";
+  let bytes = 0;
+  let next = first;
+  for (; next <= last; next += 1) {
+    const line = `${String(next).padStart(6)}\t${shorten(lines[next - 1] ?? "")}\n`;
+    bytes += Buffer.byteLength(line);
+    if (bytes > MAX_BYTES) break;
+    shown += line;
+  }
+  if (next > lines.length) return shown;
+  return `${shown}[lines ${next} to ${lines.length} not shown; read on with offset ${next}]\n`;
+}
+
+function shorten(line: string): string {
+  if (line.length <= MAX_LINE_CHARS) return line;
+  return `${line.slice(0, MAX_LINE_CHARS).toWellFormed()} [... ${line.length - MAX_LINE_CHARS} characters left out]`;
+}

@@ -1,0 +1,48 @@
+/** `update_plan`: the model's own list of steps, shown to people. It changes nothing else. */
+import type { ItemOf } from "@heddle/protocol";
+import { z } from "zod";
+import { callQuestion } from "../call-item.ts";
+import type { CallPlace, Tool } from "../tool.ts";
+
+const Input = z.object({
+  explanation: z.string().max(4000).optional(),
+  plan: z
+    .array(z.object({ step: z.string().min(1).max(1000), status: z.enum(["pending", "in_progress", "completed"]) }))
+    .max(100),
+});
+type Input = z.infer<typeof Input>;
+
+export const updatePlan: Tool<Input> = {
+  name: "update_plan",
+  description: "Shows the user your plan. Send all steps each time; at most one is in_progress.",
+  shape: "json",
+  input: Input,
+  effects: [],
+  isReadOnly: () => true,
+  deadlineMs: () => 5000,
+  paths: () => [],
+  describe: (args, place) => planItem(args, place, "inProgress"),
+  question: (args, place) => callQuestion("update_plan", args, place),
+  async run(args, context) {
+    return {
+      isError: false,
+      item: planItem(args, context, "completed"),
+      output: [{ type: "text", text: "Plan updated" }],
+    };
+  },
+};
+
+function planItem(args: Input, place: CallPlace, status: "inProgress" | "completed"): ItemOf<"plan"> {
+  const steps = args.plan.map(({ step, status: state }) => ({
+    text: step,
+    status: state === "in_progress" ? ("inProgress" as const) : state,
+  }));
+  return {
+    type: "plan",
+    id: place.itemId,
+    callId: place.callId,
+    status,
+    steps,
+    ...(args.explanation === undefined ? {} : { explanation: args.explanation }),
+  };
+}

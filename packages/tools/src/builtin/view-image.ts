@@ -1,0 +1,54 @@
+/** `view_image`: shows the model a picture from disk. What a file is, its first bytes say, not its name. */
+import { HeddleError, type ItemOf } from "@heddle/protocol";
+import { resolve } from "node:path";
+import { z } from "zod";
+import { callQuestion } from "../call-item.ts";
+import { absolutePath } from "../call-path.ts";
+import { readBytes } from "../text-file.ts";
+import type { CallPlace, Tool } from "../tool.ts";
+
+/** What the providers take in one picture, before base64. */
+const MAX_IMAGE_BYTES = 3_750_000;
+
+const Input = z.object({ path: z.string().describe("png, jpeg, gif or webp") });
+type Input = z.infer<typeof Input>;
+
+export const viewImage: Tool<Input> = {
+  name: "view_image",
+  description: "Shows you an image file.",
+  shape: "json",
+  input: Input,
+  effects: ["read"],
+  isReadOnly: () => true,
+  deadlineMs: () => 30_000,
+  paths: (args) => [{ path: args.path, access: "read" }],
+  describe: (args, place) => imageItem(args, place),
+  question: (args, place) => callQuestion("view_image", args, place),
+  async run(args, context) {
+    const path = absolutePath(args.path, context.cwd);
+    const bytes = await readBytes(path, context, MAX_IMAGE_BYTES);
+    if (bytes === undefined) throw new HeddleError("tool.failed", `${path} does not exist`);
+    const mediaType = imageType(bytes);
+    if (mediaType === undefined) throw new HeddleError("tool.failed", `${path} is not a png, jpeg, gif or webp image`);
+    return {
+      isError: false,
+      item: { ...imageItem(args, context), status: "completed" },
+      output: [{ type: "image", mediaType, base64: bytes.toString("base64") }],
+    };
+  },
+};
+
+function imageItem(args: Input, place: CallPlace): ItemOf<"imageView"> {
+  const { callId, itemId } = place;
+  return { type: "imageView", id: itemId, callId, path: resolve(place.cwd, args.path), status: "inProgress" };
+}
+
+function imageType(bytes: Buffer): string | undefined {
+  const starts = (signature: string, at = 0): boolean =>
+    bytes.subarray(at, at + signature.length).equals(Buffer.from(signature, "latin1"));
+  if (starts("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (starts("\xff\xd8\xff")) return "image/jpeg";
+  if (starts("GIF87a") || starts("GIF89a")) return "image/gif";
+  if (starts("RIFF") && starts("WEBP", 8)) return "image/webp";
+  return undefined;
+}

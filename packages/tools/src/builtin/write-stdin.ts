@@ -1,0 +1,97 @@
+/** `write_stdin`: sends text to an open command, or only looks what it has printed since. \u0003 interrupts it, \u0004 ends its input. */
+import { HeddleError, type ItemOf } from "@heddle/protocol";
+import { z } from "zod";
+import type { OpenCommand } from "../process-table.ts";
+import { awaitCommand } from "../shell-call.ts";
+import type { CallPlace, Tool } from "../tool.ts";
+
+const INTERRUPT = "\u0003";
+const END_OF_INPUT = "\u0004";
+const WRITE_WAIT_MS = 1000;
+const POLL_WAIT_MS = 5000;
+const MIN_WAIT_MS = 250;
+const MAX_WAIT_MS = 300_000;
+
+const Input = z.object({
+  session_id: z.number().int().describe("From the call that started the command"),
+  chars: z.string().default("").describe("Text to send; empty only reads, \\u0003 is Ctrl-C, \\u0004 ends the input"),
+  yield_time_ms: z.number().optional().describe("How long to wait for output"),
+  max_output_tokens: z.number().positive().optional(),
+});
+type Input = z.infer<typeof Input>;
+
+export const writeStdin: Tool<Input> = {
+  name: "write_stdin",
+  description: "Writes to a command that is still running and returns what it has printed since the last look.",
+  shape: "json",
+  input: Input,
+  effects: ["read", "exec"],
+  // Text can be a command for an open shell; only looking and stopping are harmless.
+  isReadOnly: (args) => args.chars === "" || args.chars === INTERRUPT,
+  deadlineMs: (args) => waitMs(args) + 30_000,
+  paths: () => [],
+  describe: (args, place) => stdinItem(args, place),
+  question: (args, place) => ({
+    kind: "tool",
+    callId: place.callId,
+    itemId: place.itemId,
+    tool: "write_stdin",
+    arguments: { session_id: args.session_id, chars: args.chars },
+  }),
+  async run(args, context) {
+    const command = context.state.processes.get(args.session_id);
+    if (command === undefined) throw new HeddleError("tool.failed", `no command is open as session ${args.session_id}`);
+    // First what waited since the last call, then live; nothing is lost in between, because nothing in between awaits.
+    const waited = command.take();
+    if (waited.text !== "") context.stream(waited.text);
+    command.listen((delta) => context.stream(delta));
+    await send(command, args.chars);
+    const report = await awaitCommand(
+      command,
+      { waitMs: waitMs(args), maxOutputTokens: args.max_output_tokens, waited },
+      context,
+    );
+    // A command that ends because the model interrupted it did what was asked.
+    const failure = args.chars.includes(INTERRUPT) && report.state !== "stopped" ? undefined : report.failure;
+    const item: ItemOf<"toolCall"> = {
+      ...stdinItem(args, context),
+      status: report.state === "stopped" ? "interrupted" : failure === undefined ? "completed" : "failed",
+      output: report.output,
+      durationMs: report.durationMs,
+      ...(report.truncatedBytes > 0 ? { truncatedBytes: report.truncatedBytes } : {}),
+      ...(failure === undefined ? {} : { error: failure.message }),
+    };
+    const output = [{ type: "text" as const, text: report.text }];
+    return { isError: failure !== undefined, output, item, ...(failure === undefined ? {} : { failure }) };
+  },
+};
+
+async function send(command: OpenCommand, chars: string): Promise<void> {
+  if (chars === "" || !command.isRunning) return;
+  if (chars.includes(INTERRUPT)) await command.interrupt();
+  const text = chars.replaceAll(INTERRUPT, "").replaceAll(END_OF_INPUT, "");
+  if (text !== "" && !command.hasInput) {
+    throw new HeddleError(
+      "tool.failed",
+      `the input of session ${command.id} is closed; start the command again with its input kept open`,
+    );
+  }
+  if (text !== "" && command.isRunning) await command.write(text);
+  if (chars.includes(END_OF_INPUT)) command.endInput();
+}
+
+function stdinItem(args: Input, place: CallPlace): ItemOf<"toolCall"> {
+  return {
+    type: "toolCall",
+    id: place.itemId,
+    callId: place.callId,
+    tool: "write_stdin",
+    arguments: { session_id: args.session_id, chars: args.chars },
+    status: "inProgress",
+  };
+}
+
+function waitMs(args: Input): number {
+  const wanted = args.yield_time_ms ?? (args.chars === "" ? POLL_WAIT_MS : WRITE_WAIT_MS);
+  return Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, wanted));
+}

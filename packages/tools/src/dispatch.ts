@@ -1,0 +1,304 @@
+/**
+ * The wall: the only caller of a tool. Every call passes the same checks in the same order, and every way out is an outcome
+ * with an item, refusals too. A tool that throws fails its call, not the turn.
+ *
+ *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → policy → ask
+ *   → onStarted (intent durable) → run with a deadline → sweep → outcome
+ */
+import {
+  HeddleError,
+  toHeddleError,
+  type ApprovalQuestion,
+  type Decision,
+  type Envelope,
+  type Failure,
+  type InputPart,
+  type Item,
+  type ItemDelta,
+} from "@heddle/protocol";
+import { absolutePath } from "./call-path.ts";
+import { decodeInput, parseArguments, type ToolCall } from "./decode.ts";
+import { refusedItem, settledItem, unreadItem } from "./outcome-items.ts";
+import { checkPath } from "./paths.ts";
+import { approvalKey, decide } from "./policy.ts";
+import { findTool, isWithin, toolNamed, type Toolset } from "./registry.ts";
+import type { ProtectedPathViolation, Sandbox } from "./sandbox/sandbox.ts";
+import type { CallPlace, ThreadState, Tool, ToolResult } from "./tool.ts";
+
+export interface DispatchContext {
+  readonly toolset: Toolset;
+  readonly envelope: Envelope;
+  readonly sandbox: Sandbox;
+  readonly state: ThreadState;
+  /** Absolute. */
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  /** Keys of acts accepted for the whole thread; the asker adds to it. See `approvalKey`. */
+  readonly remembered: ReadonlySet<string>;
+  newItemId(): string;
+  /** Must make both durable before it resolves: the effect begins right after. Its failure ends the call unrun. */
+  onStarted(item: Item, intent: ToolIntent): Promise<void>;
+  ask(question: ApprovalQuestion): Promise<Decision>;
+  onViolation(violation: ProtectedPathViolation): Promise<void>;
+  stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
+}
+
+export interface ToolIntent {
+  readonly callId: string;
+  readonly itemId: string;
+  /** Canonical. */
+  readonly tool: string;
+  readonly arguments: unknown;
+  readonly isReadOnly: boolean;
+}
+
+export interface DispatchOutcome {
+  /** `denied`: never ran. `cancelled`: the turn is being stopped, by its signal or by the answer to a question. */
+  readonly kind: "ok" | "failed" | "denied" | "cancelled";
+  /** Canonical name, or the model's word when there is no such tool. */
+  readonly tool: string;
+  /** Finished. */
+  readonly item: Item;
+  /** False: `onStarted` was not called for this item. */
+  readonly isStarted: boolean;
+  readonly output: readonly InputPart[];
+  readonly failure?: Failure;
+}
+
+/** How long a tool may take to settle after it was told to stop, before its call ends without it. */
+const SETTLE_GRACE_MS = 5500;
+
+export async function dispatch(call: ToolCall, context: DispatchContext): Promise<DispatchOutcome> {
+  const place: CallPlace = { callId: call.callId, itemId: context.newItemId(), cwd: context.cwd };
+  if (context.signal.aborted) return unread(call, place, "cancelled", CANCELLED);
+  const admitted = admit(call, place, context);
+  if ("outcome" in admitted) return admitted.outcome;
+  const refusal = await judge(admitted, place, context);
+  if (refusal !== undefined) return refusal;
+  const { tool, args, input } = admitted;
+  await context.onStarted(tool.describe(args, place), {
+    callId: place.callId,
+    itemId: place.itemId,
+    tool: tool.name,
+    arguments: input,
+    isReadOnly: isReadOnly(tool, args),
+  });
+  const outcome = await carryOut(admitted, place, context);
+  return sweepAfter(tool, outcome, context);
+}
+
+interface Admitted {
+  readonly tool: Tool;
+  readonly args: unknown;
+  readonly input: unknown;
+}
+
+/** The tool and its arguments, or the reason why there is no such call here. */
+function admit(
+  call: ToolCall,
+  place: CallPlace,
+  context: DispatchContext,
+): Admitted | { readonly outcome: DispatchOutcome } {
+  const tool = findTool(context.toolset.family, call.name);
+  if (tool === undefined) {
+    const offered = context.toolset.offered.map(({ name }) => name).join(", ");
+    const message = `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; there are: ${offered}`;
+    return { outcome: unread(call, place, "denied", { code: "tool.unknown", message }) };
+  }
+  if (!context.envelope.tools.includes(tool.name))
+    return { outcome: unread(call, place, "denied", notHere(tool, context)) };
+  const decoded = decodeInput(call, tool.shape);
+  if (decoded.kind === "bad") return { outcome: invalid(call, place, decoded.message) };
+  const parsed = parseArguments(tool.input, decoded.value);
+  if (parsed.kind === "bad") return { outcome: invalid(call, place, parsed.message) };
+  const other = tool.redirect?.(parsed.value);
+  const otherTool = other === undefined ? undefined : toolNamed(other.tool);
+  if (other === undefined || otherTool === undefined) return within({ tool, args: parsed.value, input: decoded.value });
+  const otherArgs = parseArguments(otherTool.input, other.input);
+  if (otherArgs.kind === "bad") return { outcome: invalid(call, place, otherArgs.message) };
+  return within({ tool: otherTool, args: otherArgs.value, input: other.input });
+
+  function within(admitted: Admitted): Admitted | { readonly outcome: DispatchOutcome } {
+    if (isWithin(admitted.tool, context.envelope)) return admitted;
+    return { outcome: refused(admitted, place, "denied", notHere(admitted.tool, context)) };
+  }
+}
+
+/** Paths, policy and the question; undefined when the call may run. */
+async function judge(
+  admitted: Admitted,
+  place: CallPlace,
+  context: DispatchContext,
+): Promise<DispatchOutcome | undefined> {
+  const { tool, args } = admitted;
+  const { envelope } = context;
+  const writePaths: string[] = [];
+  try {
+    for (const { path, access } of tool.paths(args, place)) {
+      const absolute = absolutePath(path, place.cwd);
+      checkPath(absolute, access, envelope);
+      if (access === "write") writePaths.push(absolute);
+    }
+  } catch (error) {
+    const { code, message } = toHeddleError(error);
+    return refused(admitted, place, "denied", { code, message });
+  }
+  const question = tool.question(args, place);
+  const decision = decide(
+    {
+      tool: tool.name,
+      effects: tool.effects,
+      isReadOnly: isReadOnly(tool, args),
+      wantsOutside: tool.wantsOutside?.(args) ?? false,
+      writePaths,
+      cwd: place.cwd,
+      approvalKey: approvalKey(question),
+    },
+    envelope,
+    context.remembered,
+  );
+  if (decision.kind === "run") return undefined;
+  if (decision.kind === "deny") return refused(admitted, place, "denied", decision);
+  return askFirst(admitted, place, { question: { ...question, reason: decision.reason }, context });
+}
+
+async function askFirst(
+  admitted: Admitted,
+  place: CallPlace,
+  asking: { readonly question: ApprovalQuestion; readonly context: DispatchContext },
+): Promise<DispatchOutcome | undefined> {
+  const { question, context } = asking;
+  let decision: Decision;
+  try {
+    decision = await context.ask(question);
+  } catch (error) {
+    if (!context.signal.aborted) throw error;
+    return refused(admitted, place, "cancelled", CANCELLED);
+  }
+  switch (decision) {
+    case "accept":
+    case "acceptForThread":
+      return undefined;
+    case "decline":
+      return refused(admitted, place, "denied", { code: "policy.denied", message: "the user declined this call" });
+    case "cancel":
+      return refused(admitted, place, "cancelled", {
+        code: "turn.interrupted",
+        message: "the user declined this call and stopped the turn",
+      });
+  }
+}
+
+async function carryOut(admitted: Admitted, place: CallPlace, context: DispatchContext): Promise<DispatchOutcome> {
+  const { tool, args } = admitted;
+  const deadline = AbortSignal.timeout(tool.deadlineMs(args));
+  const signal = AbortSignal.any([context.signal, deadline]);
+  const { envelope, sandbox, state } = context;
+  const stream = (delta: string): void => context.stream({ itemId: place.itemId, channel: "output", delta });
+  try {
+    signal.throwIfAborted();
+    const running = tool.run(args, { ...place, signal, envelope, sandbox, state, stream });
+    return settled(tool, await settleAfterAbort(running, signal));
+  } catch (error) {
+    const failure = context.signal.aborted
+      ? CANCELLED
+      : deadline.aborted
+        ? { code: "tool.timeout", message: `the call did not finish in ${tool.deadlineMs(args)} ms` }
+        : failureOf(error);
+    const kind = context.signal.aborted ? "cancelled" : "failed";
+    const item = settledItem(tool.describe(args, place), kind === "failed" ? "failed" : "interrupted", failure.message);
+    return { kind, tool: tool.name, item, isStarted: true, output: text(failure.message), failure };
+  }
+}
+
+function settled(tool: Tool, result: ToolResult): DispatchOutcome {
+  const { item, output } = result;
+  const common = { tool: tool.name, item, isStarted: true, output };
+  if ("status" in item && item.status === "interrupted") return { ...common, kind: "cancelled", failure: CANCELLED };
+  if (!result.isError) return { ...common, kind: "ok" };
+  return { ...common, kind: "failed", failure: result.failure ?? { code: "tool.failed", message: firstLine(output) } };
+}
+
+/** A tool gets time to report what it did when it is stopped; one that never comes back does not hold the turn. */
+async function settleAfterAbort<T>(running: Promise<T>, signal: AbortSignal): Promise<T> {
+  const lost = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = (): void => {
+    timer = setTimeout(
+      () => lost.reject(new HeddleError("tool.timeout", "the tool did not stop when it was told to")),
+      SETTLE_GRACE_MS,
+    );
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([running, lost.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Protected paths that appeared during a call are moved away and told, whatever the call's own result was. */
+async function sweepAfter(tool: Tool, outcome: DispatchOutcome, context: DispatchContext): Promise<DispatchOutcome> {
+  if (!tool.effects.some((effect) => effect === "write" || effect === "exec")) return outcome;
+  let violations: readonly ProtectedPathViolation[];
+  try {
+    violations = await context.sandbox.sweep();
+  } catch (error) {
+    const failure = {
+      code: "sandbox.failed",
+      message: `looking for protected paths failed: ${toHeddleError(error).message}`,
+    };
+    const kind = outcome.kind === "cancelled" ? "cancelled" : "failed";
+    return { ...outcome, kind, failure, output: [...outcome.output, ...text(failure.message)] };
+  }
+  if (violations.length === 0) return outcome;
+  for (const violation of violations) await context.onViolation(violation);
+  const paths = violations.map(({ path }) => path).join(", ");
+  const note = `Heddle protects these paths and has undone what was made there: ${paths}`;
+  return { ...outcome, output: [...outcome.output, ...text(note)] };
+}
+
+const CANCELLED: Failure = { code: "tool.cancelled", message: "the call was stopped with the turn" };
+
+function isReadOnly(tool: Tool, args: unknown): boolean {
+  return tool.effects.every((effect) => effect === "read") || tool.isReadOnly(args);
+}
+
+function notHere(tool: Tool, { envelope }: DispatchContext): Failure {
+  return { code: "policy.denied", message: `${tool.name} is not available in the envelope "${envelope.id}"` };
+}
+
+function invalid(call: ToolCall, place: CallPlace, message: string): DispatchOutcome {
+  return unread(call, place, "failed", { code: "tool.invalid-arguments", message });
+}
+
+/** For a call whose arguments were not understood. */
+function unread(call: ToolCall, place: CallPlace, kind: DispatchOutcome["kind"], failure: Failure): DispatchOutcome {
+  const item = unreadItem(call, place, { kind, message: failure.message });
+  return { kind, tool: call.name.slice(0, 100), item, isStarted: false, output: text(failure.message), failure };
+}
+
+function refused(
+  { tool, args }: Admitted,
+  place: CallPlace,
+  kind: "denied" | "cancelled",
+  { code, message }: Failure,
+): DispatchOutcome {
+  const item = refusedItem(tool.describe(args, place), { kind, message });
+  return { kind, tool: tool.name, item, isStarted: false, output: text(message), failure: { code, message } };
+}
+
+function failureOf(error: unknown): Failure {
+  const { code, message, details } = toHeddleError(error, "tool.failed");
+  return Object.keys(details).length === 0 ? { code, message } : { code, message, details: { ...details } };
+}
+
+function firstLine(output: readonly InputPart[]): string {
+  const part = output.find(({ type }) => type === "text");
+  return part?.type === "text" ? (part.text.split("\n", 1)[0] ?? "").slice(0, 500) : "the tool failed";
+}
+
+function text(message: string): InputPart[] {
+  return [{ type: "text", text: message }];
+}

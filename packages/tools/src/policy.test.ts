@@ -1,0 +1,188 @@
+import type { ApprovalPolicy, ApprovalQuestion, SandboxMode } from "@heddle/protocol";
+import { expect, test } from "vitest";
+import { envelopeFor } from "./envelopes.ts";
+import { approvalKey, decide, type CallFacts } from "./policy.ts";
+
+const NOTHING: ReadonlySet<string> = new Set();
+const envelope = (mode: SandboxMode, approval: ApprovalPolicy) =>
+  envelopeFor({ mode, workspace: "/w", writableRoots: [], networkAccess: false, approval, masked: [] });
+
+const base = { wantsOutside: false, writePaths: [], cwd: "/w", approvalKey: "key" };
+const CALLS = {
+  reading: { ...base, tool: "read", effects: ["read"], isReadOnly: true },
+  listing: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: true },
+  command: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: false },
+  patch: { ...base, tool: "apply_patch", effects: ["read", "write"], isReadOnly: false, writePaths: ["/w/a"] },
+  farPatch: {
+    ...base,
+    tool: "apply_patch",
+    effects: ["read", "write"],
+    isReadOnly: false,
+    writePaths: ["/w/a", "/etc/x"],
+  },
+  plan: { ...base, tool: "update_plan", effects: [], isReadOnly: true },
+  leaving: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: false, wantsOutside: true },
+  leavingToRead: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: true, wantsOutside: true },
+} satisfies Record<string, CallFacts>;
+type CallName = keyof typeof CALLS;
+
+type Row = [SandboxMode, ApprovalPolicy, Record<CallName, "run" | "ask" | "deny">];
+const run = "run";
+const ask = "ask";
+const deny = "deny";
+const TABLE: Row[] = [
+  [
+    "workspace-write",
+    "never",
+    {
+      reading: run,
+      listing: run,
+      command: run,
+      patch: run,
+      farPatch: run,
+      plan: run,
+      leaving: deny,
+      leavingToRead: deny,
+    },
+  ],
+  [
+    "workspace-write",
+    "on-request",
+    {
+      reading: run,
+      listing: run,
+      command: run,
+      patch: run,
+      farPatch: run,
+      plan: run,
+      leaving: deny,
+      leavingToRead: deny,
+    },
+  ],
+  [
+    "workspace-write",
+    "untrusted",
+    {
+      reading: run,
+      listing: run,
+      command: ask,
+      patch: ask,
+      farPatch: ask,
+      plan: run,
+      leaving: deny,
+      leavingToRead: deny,
+    },
+  ],
+  [
+    "read-only",
+    "never",
+    {
+      reading: run,
+      listing: run,
+      command: run,
+      patch: run,
+      farPatch: run,
+      plan: run,
+      leaving: deny,
+      leavingToRead: deny,
+    },
+  ],
+  [
+    "read-only",
+    "untrusted",
+    {
+      reading: run,
+      listing: run,
+      command: ask,
+      patch: ask,
+      farPatch: ask,
+      plan: run,
+      leaving: deny,
+      leavingToRead: deny,
+    },
+  ],
+  [
+    "danger-full-access",
+    "never",
+    {
+      reading: run,
+      listing: run,
+      command: run,
+      patch: run,
+      farPatch: run,
+      plan: run,
+      leaving: run,
+      leavingToRead: run,
+    },
+  ],
+  [
+    "danger-full-access",
+    "on-request",
+    {
+      reading: run,
+      listing: run,
+      command: ask,
+      patch: run,
+      farPatch: ask,
+      plan: run,
+      leaving: ask,
+      leavingToRead: run,
+    },
+  ],
+  [
+    "danger-full-access",
+    "untrusted",
+    {
+      reading: run,
+      listing: run,
+      command: ask,
+      patch: ask,
+      farPatch: ask,
+      plan: run,
+      leaving: ask,
+      leavingToRead: run,
+    },
+  ],
+];
+
+test.each(TABLE)("under %s with approval %s each kind of call gets its decision", (mode, approval, expected) => {
+  const decided = Object.fromEntries(
+    Object.entries(CALLS).map(([name, facts]) => [name, decide(facts, envelope(mode, approval), NOTHING).kind]),
+  );
+  expect(decided).toEqual(expected);
+});
+
+test("never asks nobody, whatever the call", () => {
+  for (const mode of ["read-only", "workspace-write", "danger-full-access"] as const) {
+    for (const facts of Object.values(CALLS)) {
+      expect(decide(facts, envelope(mode, "never"), NOTHING).kind).not.toBe("ask");
+    }
+  }
+});
+
+test("an act accepted for the thread is not asked again, and opens no wall", () => {
+  const remembered = new Set(["key"]);
+  expect(decide(CALLS.command, envelope("workspace-write", "untrusted"), remembered)).toEqual({ kind: "run" });
+  expect(decide(CALLS.leaving, envelope("workspace-write", "untrusted"), remembered).kind).toBe("deny");
+});
+
+test("an acceptance covers the same command in the same folder and nothing that begins alike", () => {
+  const question = (command: string, cwd = "/w", callId = "c"): ApprovalQuestion => ({
+    kind: "command",
+    callId,
+    itemId: `item_${callId}`,
+    command,
+    cwd,
+    reason: callId,
+  });
+  const key = approvalKey(question("npm test"));
+  expect(approvalKey(question("npm test", "/w", "another"))).toBe(key);
+  for (const other of [
+    question("npm test; rm -rf ~"),
+    question("npm test "),
+    question("npm  test"),
+    question("npm test", "/x"),
+  ]) {
+    expect(approvalKey(other)).not.toBe(key);
+  }
+});

@@ -1,0 +1,69 @@
+/**
+ * Decides what happens to a call that the envelope permits: run, ask, or deny. Pure. An answer to a question lets a call run
+ * inside the envelope; it never widens it, so a call that wants out of a required sandbox is refused before any question.
+ *
+ *   never       run inside the wall, or deny; nobody is asked
+ *   on-request  inside the wall: run. Without a wall: ask before anything that is not known to be harmless
+ *   untrusted   ask before everything that is not known to be read-only
+ */
+import { createHash } from "node:crypto";
+import { canonical, never, type ApprovalQuestion, type Effect, type Envelope, type ErrorCode } from "@heddle/protocol";
+import { isInside } from "./call-path.ts";
+
+export interface CallFacts {
+  readonly tool: string;
+  readonly effects: readonly Effect[];
+  /** The call changes nothing, by its effects or because its command is known. */
+  readonly isReadOnly: boolean;
+  readonly wantsOutside: boolean;
+  /** Absolute. */
+  readonly writePaths: readonly string[];
+  readonly cwd: string;
+  /** What exactly would be allowed; see `approvalKey`. */
+  readonly approvalKey: string;
+}
+
+export type PolicyDecision =
+  | { readonly kind: "run" }
+  | { readonly kind: "ask"; readonly reason: string }
+  | { readonly kind: "deny"; readonly code: ErrorCode; readonly message: string };
+
+const RUN: PolicyDecision = { kind: "run" };
+
+export function decide(facts: CallFacts, envelope: Envelope, remembered: ReadonlySet<string>): PolicyDecision {
+  if (facts.wantsOutside && envelope.sandbox === "required") {
+    return {
+      kind: "deny",
+      code: "policy.denied",
+      message:
+        "this thread keeps every command inside the sandbox; run it inside, or tell the user which sandbox mode it needs",
+    };
+  }
+  const reason = reasonToAsk(facts, envelope);
+  if (reason === undefined || remembered.has(facts.approvalKey)) return RUN;
+  return { kind: "ask", reason };
+}
+
+function reasonToAsk(facts: CallFacts, envelope: Envelope): string | undefined {
+  const isHarmless = facts.isReadOnly || facts.effects.every((effect) => effect === "read");
+  switch (envelope.approval) {
+    case "never":
+      return undefined;
+    case "on-request":
+      if (envelope.sandbox === "required" || isHarmless) return undefined;
+      if (facts.effects.includes("exec")) return "no sandbox holds this command";
+      return facts.writePaths.every((path) => isInside(path, facts.cwd))
+        ? undefined
+        : "it writes outside the working folder and no sandbox holds it";
+    case "untrusted":
+      return isHarmless ? undefined : "it is not known to be read-only";
+    default:
+      return never(envelope.approval);
+  }
+}
+
+/** What "accept for this thread" covers: exactly the same act in the same place, never a prefix of a text. */
+export function approvalKey(question: ApprovalQuestion): string {
+  const { callId: _callId, itemId: _itemId, reason: _reason, ...act } = question;
+  return createHash("sha256").update(canonical(act)).digest("hex");
+}

@@ -1,0 +1,60 @@
+/** Walks the files below a folder through the race-free listing: links are not followed, and the walk is bounded and says so. */
+import { HeddleError } from "@heddle/protocol";
+import { join } from "node:path";
+import { listInside, type PathRules } from "../paths.ts";
+import { errnoOf } from "../text-file.ts";
+
+/** Nobody searches these by hand, and they are most of a tree. */
+const SKIPPED = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);
+const MAX_FILES = 50_000;
+const MAX_FOLDER_ENTRIES = 20_000;
+
+export interface WalkedFile {
+  readonly path: string;
+  /** From the walk's root, with `/`. */
+  readonly relative: string;
+}
+
+export interface WalkEnd {
+  readonly isTruncated: boolean;
+}
+
+/** Depth first, names in order. Returns whether something was left out. */
+export async function* walkFiles(
+  root: string,
+  rules: PathRules,
+  options: { readonly signal: AbortSignal },
+): AsyncGenerator<WalkedFile, WalkEnd> {
+  const folders: string[] = [""];
+  let files = 0;
+  let isTruncated = false;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    options.signal.throwIfAborted();
+    const listing = await listOrSkip(join(root, folder), rules, folder === "");
+    if (listing === undefined) continue;
+    isTruncated ||= listing.isTruncated;
+    const below: string[] = [];
+    for (const { name, kind } of listing.entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const relative = folder === "" ? name : `${folder}/${name}`;
+      if (kind === "directory" && !SKIPPED.has(name)) below.push(relative);
+      if (kind !== "file") continue;
+      files += 1;
+      if (files > MAX_FILES) return { isTruncated: true };
+      yield { path: join(root, relative), relative };
+    }
+    folders.push(...below.reverse());
+  }
+  return { isTruncated };
+}
+
+/** A folder inside that may not be read or has just gone is passed over; the root must be there. */
+async function listOrSkip(path: string, rules: PathRules, isRoot: boolean) {
+  try {
+    return await listInside(path, rules, { maxEntries: MAX_FOLDER_ENTRIES });
+  } catch (error) {
+    const reason = errnoOf(error);
+    if (isRoot && reason === "ENOENT") throw new HeddleError("tool.failed", `${path} does not exist`, { cause: error });
+    if (isRoot) throw error;
+    return undefined;
+  }
+}
