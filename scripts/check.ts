@@ -33,6 +33,7 @@ function steps(isFast: boolean): Step[] {
     { name: "file length", command: script("file-length") },
     { name: "document paths", command: script("document-paths") },
     { name: "manifests", command: script("manifests") },
+    { name: "failpoint places", command: script("failpoint-places") },
     { name: "unused code", command: tool("knip", "--no-config-hints") },
     ...(hasBaseBranch() ? [{ name: "changesets", command: tool("changeset", "status") }] : []),
     { name: "tests", command: script("test", ...(isFast ? ["--fast"] : [])), isStreamed: true },
