@@ -37,9 +37,9 @@ export function createStreamRedactor(redactor: Redactor = createRedactor()): Str
   };
 }
 
-/** A key block that has begun and not ended, or the beginning of its first line. */
+/** A key block whose last line is not complete, or the beginning of its first line. */
 const OPEN_BLOCK =
-  /-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----(?![\s\S]*-----END [^-]{0,60}-----)|-----BEGIN[A-Z0-9 ]*-{0,5}$/;
+  /-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----(?![\s\S]*-----END [^-]{0,60}-----\S*\s)|-----BEGIN[A-Z0-9 ]*-{0,5}$/;
 /** Words that make a secret of the next one. */
 const OPEN_HEADER =
   /\b(?:authorization["'\\\s]{0,6}(?:[:=]["'\\\s]{0,6}(?:(?:basic|bearer|token)\s{1,4})?)?|bearer\s{1,4})\S*$/i;

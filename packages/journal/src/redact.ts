@@ -74,7 +74,7 @@ const FORMATS: readonly { readonly kind: string; readonly before?: string; reado
   { kind: "google-key", secret: `${START}AIza[\\w-]{35}(?![\\w-])` },
   { kind: "slack-token", secret: `${START}xox[a-z]-[A-Za-z0-9-]{10,}` },
   { kind: "webhook-secret", secret: `${START}whsec_[\\w+/=-]{16,}` },
-  { kind: "jwt", secret: `${START}eyJ[\\w-]{8,}\\.eyJ[\\w-]{8,}\\.[\\w-]{4,}` },
+  { kind: "jwt", secret: `${START}eyJ[\\w-]{8,8192}\\.eyJ[\\w-]{8,8192}\\.[\\w-]{4,}` },
   // Not a placeholder such as ${PASSWORD} or <password>.
   {
     kind: "url-password",

@@ -1,0 +1,255 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { canonical, type EventBody } from "@heddle/protocol";
+import { describe, expect, test } from "vitest";
+import { createRedactor, redactText } from "./redact.ts";
+import { createStreamRedactor } from "./redact-stream.ts";
+
+const run = (length: number): string => "Q7x".repeat(Math.ceil(length / 3)).slice(0, length);
+const pemBody = Array.from({ length: 6 }, () => run(64)).join("\n");
+const pem = (kind: string): string => `-----BEGIN ${kind}-----\n${pemBody}\n-----END ${kind}-----`;
+
+/** Built from pieces, so that scanners of this repository find no secret in it. */
+const SECRETS: readonly (readonly [kind: string, secret: string, text?: string])[] = [
+  ["openai-key", `sk-${run(48)}`],
+  ["openai-key", `sk-proj-${run(40)}_x-${run(20)}`],
+  ["anthropic-key", `sk-ant-api03-${run(80)}`],
+  ["github-token", `ghp_${run(36)}`],
+  ["github-token", `github_pat_${run(22)}_${run(50)}`],
+  ["aws-key", `AKIA${"Q7XZ".repeat(4)}`],
+  ["google-key", `AIza${run(35)}`],
+  ["slack-token", `xoxb-${run(12)}-${run(24)}`],
+  ["jwt", `eyJ${run(20)}.eyJ${run(40)}.${run(43)}`],
+  ["private-key", pem("RSA PRIVATE KEY")],
+  ["private-key", pem("OPENSSH PRIVATE KEY")],
+  ["url-password", "s3cr3t-w0rd", "postgres://app:s3cr3t-w0rd@db.local:5432/app"],
+  ["bearer-token", run(40), `Bearer ${run(40)}`],
+  ["authorization", "dXNlcjpwYXNz", "Authorization: Basic dXNlcjpwYXNz"],
+  ["authorization", run(32), `{"authorization": "Bearer ${run(32)}"}`],
+  ["webhook-secret", `whsec_${run(32)}`],
+];
+
+describe("known formats", () => {
+  test.each(SECRETS)("%s (%#) is marked by its kind and gone", (kind, secret, text = secret) => {
+    const redacted = redactText(`before ${text}, after`);
+    expect(redacted).not.toContain(secret);
+    expect(redacted).toContain(`[redacted:${kind}]`);
+    expect(redacted).toMatch(/^before /);
+    expect(redacted).toMatch(/, after$/);
+    expect(redactText(redacted)).toBe(redacted);
+  });
+
+  test.each(SECRETS)(
+    "%s (%#) is found in quotes, in JSON inside a string, and at a line's start",
+    (_kind, secret, text = secret) => {
+      for (const wrapped of [
+        `x="${text}"`,
+        JSON.stringify(JSON.stringify({ k: text })),
+        `a\n${text}\nb`,
+        `(${text})`,
+      ]) {
+        expect(redactText(wrapped)).not.toContain(secret);
+        expect(redactText(wrapped)).not.toContain(JSON.stringify(secret).slice(1, -1));
+      }
+    },
+  );
+
+  test("a key block without its end loses its lines all the same", () => {
+    const cut = `-----BEGIN PRIVATE KEY-----\n${pemBody}\n${run(30)}`;
+    expect(redactText(`cat key\n${cut}`)).toBe("cat key\n[redacted:private-key]");
+  });
+
+  test("only the password of a URL goes", () => {
+    expect(redactText("postgres://app:hunter2hunter2@db:5432/x")).toBe(
+      "postgres://app:[redacted:url-password]@db:5432/x",
+    );
+  });
+});
+
+describe("what is no secret stays as it is", () => {
+  const ordinary = [
+    "the task-list and the disk-usage of sk-spinner-wandering-cubes",
+    "basic authentication uses a bearer capability; Authorization: see below",
+    "http://localhost:3000/@scope/pkg and git@github.com:o/r.git and http://[::1]:8080/",
+    "postgres://user:${PASSWORD}@localhost and mysql://u:<password>@h",
+    "AKIA is a prefix, AIza too, ghp_ and xoxb- as well",
+    "-----BEGIN CERTIFICATE-----",
+    "const KEY = /-----BEGIN PRIVATE KEY-----/;",
+    "eyJhbGciOiJIUzI1NiJ9 alone is only a header",
+  ];
+  test.each(ordinary)("%s", (text) => {
+    expect(redactText(text)).toBe(text);
+  });
+
+  test("hashes, UUIDs and base64 of any content survive", () => {
+    for (let seed = 0; seed < 400; seed += 1) {
+      const bytes = createHash("sha512").update(`seed ${seed}`).digest();
+      const text = [
+        bytes.toString("hex").slice(0, 40),
+        randomUUID(),
+        `"integrity": "sha512-${bytes.toString("base64")}"`,
+        `data:image/png;base64,${createHash("sha512").update(bytes).digest("base64").repeat(8)}`,
+        randomBytes(600).toString("base64"),
+        randomBytes(32).toString("base64url"),
+      ].join("\n");
+      expect(redactText(text)).toBe(text);
+    }
+  });
+
+  test("the lockfile of this repository survives", () => {
+    const lock = readFileSync(new URL("../../../package-lock.json", import.meta.url), "utf8");
+    expect(redactText(lock)).toBe(lock);
+  });
+});
+
+describe("bodies", () => {
+  const token = `ghp_${run(36)}`;
+  const redact = (body: EventBody, secrets: readonly string[] = []): EventBody =>
+    createRedactor(secrets).body(body, canonical(body));
+
+  test("a body without secrets is the same object", () => {
+    const body: EventBody = { type: "thread.created", v: 1, workspace: "/w", origin: "exec" };
+    expect(redact(body)).toBe(body);
+  });
+
+  test("every string at any depth is redacted", () => {
+    const body = redact({
+      type: "tool.intended",
+      v: 1,
+      turnId: "t",
+      callId: "c",
+      itemId: "i",
+      tool: "x",
+      arguments: { list: [{ env: { [token]: `token ${token}` } }], base64: token, opaque: { wire: "w", data: token } },
+      isReadOnly: true,
+    });
+    expect(JSON.stringify(body)).not.toContain(token);
+  });
+
+  test("what only a provider understands keeps every byte, unless it holds a registered value", () => {
+    const blob = `gAAAA/${token}/+=`;
+    const body: EventBody = {
+      type: "model.responded",
+      v: 1,
+      turnId: "t",
+      requestId: "r",
+      output: [
+        {
+          kind: "reasoning",
+          summary: [`I saw ${token}`],
+          opaque: { wire: "responses", data: { encrypted_content: blob } },
+        },
+        {
+          kind: "toolCall",
+          callId: "c",
+          name: "x",
+          input: `{"k":"${token}"}`,
+          shape: "json",
+          opaque: { wire: "gemini", data: blob },
+        },
+      ],
+      stopReason: "end",
+      usage: {
+        inputTokens: 0,
+        cachedInputTokens: 0,
+        cacheWriteInputTokens: 0,
+        outputTokens: 0,
+        reasoningOutputTokens: 0,
+      },
+    };
+    expect(redact(body)).toMatchObject({
+      output: [
+        { summary: ["I saw [redacted:github-token]"], opaque: { data: { encrypted_content: blob } } },
+        { input: '{"k":"[redacted:github-token]"}', opaque: { data: blob } },
+      ],
+    });
+    expect(JSON.stringify(redact(body, [token]))).not.toContain(token);
+  });
+
+  test("the bytes of an image survive, text beside it does not", () => {
+    const base64 = `iVBORw0KGgo/AKIA${"Q7XZ".repeat(4)}/`;
+    const body = redact({
+      type: "turn.steered",
+      v: 1,
+      turnId: "t",
+      input: [
+        { type: "image", mediaType: "image/png", base64 },
+        { type: "text", text: token },
+      ],
+    });
+    expect(body).toMatchObject({ input: [{ base64 }, { text: "[redacted:github-token]" }] });
+  });
+
+  test("a registered value is found also where JSON escapes it", () => {
+    const odd = 'pa"ss\\word-1';
+    expect(
+      JSON.stringify(
+        redact(
+          { type: "turn.interrupt-requested", v: 1, turnId: "t", failure: { code: "x", message: `it is ${odd}.` } },
+          [odd],
+        ),
+      ),
+    ).toContain("it is [redacted:known-secret].");
+  });
+
+  test("a registered value too short to be a secret changes nothing", () => {
+    expect(createRedactor(["abc", ""]).text("abc abcdef")).toBe("abc abcdef");
+  });
+});
+
+describe("text in pieces", () => {
+  const texts = SECRETS.map(
+    ([, secret, text = secret]) => `see:\n${text}\nand ${text}; x${text} then Bearer of news, ${text}.`,
+  );
+
+  function inPieces(text: string, next: () => number, secrets: readonly string[] = []): string {
+    const stream = createStreamRedactor(createRedactor(secrets));
+    let out = "";
+    for (let at = 0; at < text.length;) {
+      const size = next();
+      out += stream.push(text.slice(at, at + size));
+      at += size;
+    }
+    return out + stream.end();
+  }
+
+  test.each(texts)("comes out as if it were whole, however it is cut (%#)", (text) => {
+    const whole = redactText(text);
+    for (const size of [1, 2, 3, 7, 16, 64]) expect(inPieces(text, () => size)).toBe(whole);
+    for (let cut = 0; cut <= text.length; cut += 1) {
+      let pushes = 0;
+      expect(inPieces(text, () => (pushes++ === 0 ? cut || 1 : text.length))).toBe(whole);
+    }
+  });
+
+  test("a registered value cut in two is found", () => {
+    expect(inPieces("key=abcdefgh12 end", () => 5, ["abcdefgh12"])).toBe("key=[redacted:known-secret] end");
+  });
+
+  test("ordinary words come out as soon as the next one begins", () => {
+    const stream = createStreamRedactor();
+    expect(stream.push("The quick bro")).toBe("The quick ");
+    expect(stream.push("wn fox ")).toBe("brown fox ");
+    expect(stream.end()).toBe("");
+  });
+
+  test("an endless word is held back up to a bound and comes out unchanged", () => {
+    const stream = createStreamRedactor();
+    const chunk = randomBytes(3 * 1024).toString("base64");
+    let [pushed, out, most] = ["", "", 0];
+    for (let count = 0; count < 64; count += 1) {
+      pushed += chunk;
+      out += stream.push(chunk);
+      most = Math.max(most, pushed.length - out.length);
+    }
+    expect(out + stream.end()).toBe(pushed);
+    expect(most).toBeLessThan(32 * 1024);
+  });
+
+  test("a secret at the end of an endless word is found, also across pieces", () => {
+    const text = `${"A+".repeat(40_000)}/ghp_${run(36)}/${"B".repeat(30_000)}`;
+    const out = inPieces(text, () => 1000);
+    expect(out).toContain("[redacted:github-token]");
+    expect(out).not.toContain(run(36));
+  });
+});
