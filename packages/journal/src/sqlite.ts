@@ -115,8 +115,10 @@ class SqliteJournal implements Journal {
 
   async verify(stream?: string): Promise<VerifyReport> {
     const report = await untilFree(() => verifyStore(this.#connection, this.#paths, stream));
-    if (this.#damage === undefined || report.damage.length > 0) return report;
-    return { ...report, damage: [this.#damage] };
+    const known = this.#damage;
+    if (known === undefined || report.damage.length > 0) return report;
+    const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
+    return concerns ? { ...report, damage: [known] } : report;
   }
 
   rebuildProjections(): Promise<void> {

@@ -128,11 +128,17 @@ export function firstLoss(connection: Connection, claims: readonly Claim[], stre
 
 function lossOf(connection: Connection, claim: Claim): Damage {
   const last = integer(connection.get("SELECT coalesce(max(position), 0) AS last FROM events"), "last");
-  const position = Math.min(last + 1, claim.position);
+  if (claim.position <= last) {
+    const { stream, version, position } = claim;
+    const message = `event ${version} of ${stream} (position ${position}) was acknowledged and is missing`;
+    return { kind: "version-gap", message, stream, version, position };
+  }
+  const position = last + 1;
   const message = `the store ends at position ${last}, but position ${claim.position} was acknowledged`;
-  // The append is lost whole. Where it began right after what is left, its first event is the first one lost.
-  if (claim.position - claim.count + 1 !== position) return { kind: "tail-lost", message, position };
-  const version = claim.version - claim.count + 1;
+  // Where the claim reaches back to the end of the store, it names the first event lost.
+  const back = claim.position - position;
+  if (back >= claim.count) return { kind: "tail-lost", message, position };
+  const version = claim.version - back;
   return {
     kind: "tail-lost",
     message: `${message}; the first one lost is event ${version} of ${claim.stream}`,
