@@ -26,6 +26,8 @@ export interface Ending {
 export class Answer {
   #events: AnswerEvent[] = [];
   readonly #parts = new Map<number, ModelOutputPart>();
+  /** Indexes that are done with, also those of calls that were left out. */
+  readonly #closed = new Set<number>();
   readonly #texts = new Map<number, string>();
   readonly #calls = new Map<string, ModelToolCall>();
   #droppedCalls = 0;
@@ -61,7 +63,8 @@ export class Answer {
   }
 
   part(index: number, part: ModelOutputPart): void {
-    if (this.#parts.has(index)) return;
+    if (this.#closed.has(index)) return;
+    this.#closed.add(index);
     if (part.kind === "text") this.#completeText(index, part.text);
     const whole = part.kind === "toolCall" ? this.#admitCall(part) : this.#withStreamedText(index, part);
     if (whole === undefined) return;
@@ -69,8 +72,8 @@ export class Answer {
     this.#events.push({ type: "part", index, part: whole });
   }
 
-  hasPart(index: number): boolean {
-    return this.#parts.has(index);
+  isClosed(index: number): boolean {
+    return this.#closed.has(index);
   }
 
   finish({ stopReason, usage }: Ending): void {
@@ -121,7 +124,7 @@ export class Answer {
 
   #markDroppedCalls(): void {
     if (this.#droppedCalls === 0) return;
-    const index = Math.max(-1, ...this.#parts.keys(), ...this.#texts.keys()) + 1;
+    const index = Math.max(-1, ...this.#closed, ...this.#texts.keys()) + 1;
     const mark = `[${this.#droppedCalls} more tool calls were left out: at most ${MAX_PARALLEL_CALLS} run from one answer.]`;
     this.part(index, { kind: "text", text: mark });
   }

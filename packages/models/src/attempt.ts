@@ -6,7 +6,7 @@ import type { HeddleError } from "@heddle/protocol";
 import { Answer, type AnswerEvent } from "./answer.ts";
 import { modelInfo } from "./catalog.ts";
 import { openExchange, type Exchange } from "./exchange.ts";
-import { cut, failureOfReport, malformed, ProviderError, readReport, statusIn } from "./failure.ts";
+import { cut, failureIn, failureOfReport, malformed, ProviderError, readReport } from "./failure.ts";
 import type { Provider, WireName } from "./providers.ts";
 import { readRetryAfter } from "./retry.ts";
 import { EventReader } from "./sse.ts";
@@ -166,10 +166,8 @@ class HttpSource implements Source {
   /** One JSON document where a stream was asked for: an error, whatever the status says. */
   async #document(first: Buffer): Promise<HeddleError> {
     const body = await this.#rest([first]);
-    const value = parseJson(body.toString("utf8"));
-    const report = readReport(value);
-    if (report === undefined) return malformed(this.#provider, "one document instead of a stream", body);
-    return failureOfReport(this.#provider, { ...withStatus(statusIn(value)), ...report });
+    const failure = failureIn(this.#provider, parseJson(body.toString("utf8")));
+    return failure ?? malformed(this.#provider, "one document instead of a stream", body);
   }
 
   async #refusal(): Promise<HeddleError> {
@@ -213,8 +211,4 @@ class HttpSource implements Source {
     }
     return Buffer.concat(chunks).subarray(0, MAX_ERROR_BYTES);
   }
-}
-
-function withStatus(status: number | undefined): { status?: number } {
-  return status === undefined ? {} : { status };
 }

@@ -54,7 +54,8 @@ export class Exchange implements AsyncDisposable {
   readonly #options: ExchangeOptions;
   readonly #sentAt = performance.now();
   readonly #stop: () => void;
-  #connectTimer: NodeJS.Timeout | undefined;
+  readonly #connectTimer: NodeJS.Timeout;
+  #isConnected = false;
   #response: IncomingMessage | undefined;
   #failure: HeddleError | undefined;
   #isEnded = false;
@@ -71,12 +72,13 @@ export class Exchange implements AsyncDisposable {
     this.#stop = () => this.#fail(toHeddleError(signal.reason, "turn.interrupted"));
     signal.addEventListener("abort", this.#stop, { once: true });
     const { connectTimeoutMs } = provider.limits;
-    this.#connectTimer = setTimeout(() => {
-      this.#fail(unreachable(this.#options, `no connection within ${connectTimeoutMs} ms`, { isRetryable: true }));
-    }, connectTimeoutMs);
+    this.#connectTimer = afterPoll(connectTimeoutMs, () => {
+      if (!this.#isConnected)
+        this.#fail(unreachable(options, `no connection within ${connectTimeoutMs} ms`, { isRetryable: true }));
+    });
     request.on("socket", (socket) => {
-      if (!socket.connecting) clearTimeout(this.#connectTimer);
-      else socket.once(isSecure ? "secureConnect" : "connect", () => clearTimeout(this.#connectTimer));
+      if (!socket.connecting) this.#isConnected = true;
+      else socket.once(isSecure ? "secureConnect" : "connect", () => (this.#isConnected = true));
     });
     request.on("response", (response) => this.#receive(response));
     request.on("error", (error) => this.#fail(this.#connectionFailure(error)));
@@ -105,7 +107,7 @@ export class Exchange implements AsyncDisposable {
   /** The next bytes, or undefined at the end. `graceMs` shortens the wait once nothing more is needed. */
   async read(graceMs?: number): Promise<Buffer | undefined> {
     for (;;) {
-      if (this.#failure !== undefined) throw this.#failure;
+      this.#throwFailure();
       const chunk: unknown = this.#response?.read();
       if (Buffer.isBuffer(chunk)) return this.#noted(chunk);
       if (this.#isEnded) return undefined;
@@ -163,17 +165,24 @@ export class Exchange implements AsyncDisposable {
 
   /** Waits for anything to happen, within the deadline of the present state. */
   async #wait(graceMs?: number): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure;
+    const { ms, what } = this.#deadline(graceMs);
+    // In a flood of signs of life something is always there to be seen first, so no timer would ever be late.
+    if (ms <= 0) this.#fail(this.#stalled(what));
+    this.#throwFailure();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const { ms, what } = this.#deadline(graceMs);
     const startedAt = performance.now();
-    const timer = setTimeout(() => this.#fail(this.#stalled(what)), ms);
+    const timer = afterPoll(ms, () => {
+      if (this.#wake === resolve) this.#fail(this.#stalled(what));
+    });
     await promise;
     clearTimeout(timer);
     this.#wake = undefined;
     this.#silentMs += performance.now() - startedAt;
-    // oxlint-disable-next-line typescript/only-throw-error -- a HeddleError is an Error
+    this.#throwFailure();
+  }
+
+  #throwFailure(): void {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -229,6 +238,14 @@ export class Exchange implements AsyncDisposable {
   #notify(): void {
     this.#wake?.();
   }
+}
+
+/**
+ * Runs `late` when the time is up and what already arrived has been seen. A process that was held up itself (a blocked
+ * loop, a suspended machine) would otherwise blame the provider for its own pause.
+ */
+function afterPoll(ms: number, late: () => void): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(late), ms);
 }
 
 interface UnreachableOptions {

@@ -97,10 +97,13 @@ export function readReport(value: Json): Omit<Report, "status"> | undefined {
   return { kind, message: message ?? JSON.stringify(error), retryAfterMs: retryDelay(error["details"]) };
 }
 
-/** Codes of errors inside a stream that are numbers take the place of a status. */
-export function statusIn(value: Json): number | undefined {
-  const code = record(record(value)?.["error"])?.["code"];
-  return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
+/** The error that a document or an event reports, if it does. A number as its code takes the place of a status. */
+export function failureIn(provider: Provider, value: Json): ProviderError | undefined {
+  const report = readReport(value);
+  if (report === undefined) return undefined;
+  const code = record(record(Array.isArray(value) ? value[0] : value)?.["error"])?.["code"];
+  const hasStatus = typeof code === "number" && code >= 400 && code < 600;
+  return failureOfReport(provider, { ...report, ...(hasStatus ? { status: code } : {}) });
 }
 
 function opening(provider: Provider, code: ErrorCode): string {

@@ -49,7 +49,8 @@ export function readRetryAfter(
   if (Number.isFinite(exact) && exact >= 0) return Math.ceil(exact);
   const value = one(headers["retry-after"])?.trim() ?? "";
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value) * 1000);
-  const date = value === "" ? Number.NaN : Date.parse(value);
+  // Date.parse also takes "-1" for a date; HTTP dates begin with a day.
+  const date = /^[A-Z][a-z]+,/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 

@@ -1,7 +1,7 @@
 /** Decodes the event stream of Anthropic Messages. The index of a content block is the index of its part. */
 import type { ModelOutputPart, Usage } from "@heddle/protocol";
 import type { Answer, Ending } from "../answer.ts";
-import { failureOfReport, malformed, readReport } from "../failure.ts";
+import { failureIn, failureOfReport, malformed } from "../failure.ts";
 import { readCall, shapesOf } from "./calls.ts";
 import { count, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
@@ -89,7 +89,7 @@ export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
           finish();
           return true;
         case "error":
-          throw failureOfReport(provider, readReport(event) ?? { kind: "api_error", message: data });
+          throw failureIn(provider, event) ?? failureOfReport(provider, { kind: "api_error", message: data });
         default:
           return false;
       }

@@ -4,7 +4,8 @@
  */
 import type { ModelOutputPart, Usage } from "@heddle/protocol";
 import type { Answer, Ending } from "../answer.ts";
-import { failureOfReport, malformed, ProviderError, readReport, statusIn } from "../failure.ts";
+import { failureIn, malformed, ProviderError } from "../failure.ts";
+import type { Provider } from "../providers.ts";
 import { readCall, shapesOf } from "./calls.ts";
 import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
@@ -67,47 +68,35 @@ export function decodeGemini({ provider, request }: WireContext, answer: Answer)
     if (body !== undefined || piece["thoughtSignature"] !== undefined) takeText(piece, body ?? "");
   }
 
-  function finish(stopReason: Ending["stopReason"]): void {
-    closeRun();
-    answer.finish({ stopReason, usage });
-  }
-
-  function checkFinish(candidate: Fields): void {
-    // The model tried to call a tool and got the form wrong; with another try it mostly succeeds.
-    if (finishReason !== "MALFORMED_FUNCTION_CALL" && finishReason !== "UNEXPECTED_TOOL_CALL") return;
-    const why = text(candidate["finishMessage"]) ?? finishReason;
-    throw new ProviderError(
-      "provider.malformed",
-      `${provider.name} broke off a tool call: ${provider.redact(why)}`.slice(0, 2048),
-      {
-        isRetryable: true,
-      },
-    );
-  }
-
   return {
     push({ data }) {
       if (data.trim() === "[DONE]") return false;
       const chunk = record(parseJson(data));
       if (chunk === undefined) throw malformed(provider, "an event that is not JSON", data);
-      if (record(chunk["error"]) !== undefined) {
-        const status = statusIn(chunk);
-        const report = readReport(chunk) ?? { kind: "", message: "" };
-        throw failureOfReport(provider, { ...report, ...(status === undefined ? {} : { status }) });
-      }
+      const failure = record(chunk["error"]) === undefined ? undefined : failureIn(provider, chunk);
+      if (failure !== undefined) throw failure;
       usage = readUsage(chunk["usageMetadata"]) ?? usage;
       if (record(chunk["promptFeedback"])?.["blockReason"] !== undefined) finishReason = "SAFETY";
       const candidate = record(list(chunk["candidates"])[0]);
       for (const piece of list(record(candidate?.["content"])?.["parts"])) takePiece(record(piece) ?? {});
       finishReason = text(candidate?.["finishReason"]) ?? finishReason;
-      if (candidate !== undefined) checkFinish(candidate);
+      if (BROKEN_CALLS.has(finishReason ?? "")) throw brokenCall(provider, text(candidate?.["finishMessage"]) ?? "");
       answer.isSettled = finishReason !== undefined;
       return candidate !== undefined || finishReason !== undefined;
     },
     end() {
-      if (finishReason !== undefined) finish(stopReasonOf(finishReason));
+      closeRun();
+      if (finishReason !== undefined) answer.finish({ stopReason: stopReasonOf(finishReason), usage });
     },
   };
+}
+
+/** The model tried to call a tool and got the form wrong; with another try it mostly succeeds. */
+const BROKEN_CALLS = new Set(["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"]);
+
+function brokenCall(provider: Provider, why: string): ProviderError {
+  const { message } = malformed(provider, "a broken tool call", why);
+  return new ProviderError("provider.malformed", message, { isRetryable: true });
 }
 
 function stopReasonOf(reason: string): Ending["stopReason"] {

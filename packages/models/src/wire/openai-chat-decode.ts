@@ -4,7 +4,7 @@
  */
 import type { Usage } from "@heddle/protocol";
 import type { Answer, Ending } from "../answer.ts";
-import { failureOfReport, malformed, readReport, statusIn } from "../failure.ts";
+import { failureIn, malformed } from "../failure.ts";
 import { readCall, shapesOf } from "./calls.ts";
 import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
@@ -70,7 +70,8 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
       }
       const chunk = record(parseJson(data));
       if (chunk === undefined) throw malformed(provider, "an event that is not JSON", data);
-      if (chunk["error"] !== undefined && chunk["error"] !== null) throw reported(chunk);
+      if (chunk["error"] !== undefined && chunk["error"] !== null)
+        throw failureIn(provider, chunk) ?? malformed(provider, "an error without a reason", data);
       usage = readUsage(chunk["usage"]) ?? usage;
       const choice = record(list(chunk["choices"])[0]);
       if (choice === undefined) return usage !== undefined;
@@ -83,12 +84,6 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
       if (finishReason !== undefined) finish();
     },
   };
-
-  function reported(chunk: Fields): Error {
-    const status = statusIn(chunk);
-    const report = readReport(chunk) ?? { kind: "", message: "" };
-    return failureOfReport(provider, { ...report, ...(status === undefined ? {} : { status }) });
-  }
 }
 
 type Fields = Readonly<Record<string, Json>>;

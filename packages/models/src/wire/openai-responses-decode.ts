@@ -1,7 +1,7 @@
 /** Decodes the event stream of OpenAI Responses. `output_index` is the index of a part. */
 import type { ModelOutputPart, Usage } from "@heddle/protocol";
 import type { Answer } from "../answer.ts";
-import { failureOfReport, malformed, readReport, statusIn } from "../failure.ts";
+import { failureIn, failureOfReport, malformed } from "../failure.ts";
 import type { Provider } from "../providers.ts";
 import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
@@ -24,7 +24,7 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
 
   function takeItem(index: number, value: Json): void {
     const item = record(value);
-    if (item === undefined || answer.hasPart(index)) return;
+    if (item === undefined || answer.isClosed(index)) return;
     if (item["type"] === "message" && list(item["content"]).some((part) => record(part)?.["type"] === "refusal")) {
       hasRefusal = true;
     }
@@ -100,9 +100,8 @@ const MOVES = new Set([
 ]);
 
 function reported(provider: Provider, holder: Fields): Error {
-  const report = readReport(holder) ?? { kind: "server_error", message: "the response failed without a reason" };
-  const status = statusIn(holder);
-  return failureOfReport(provider, { ...report, ...(status === undefined ? {} : { status }) });
+  const unexplained = { kind: "server_error", message: "the response failed without a reason" };
+  return failureIn(provider, holder) ?? failureOfReport(provider, unexplained);
 }
 
 function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined {
