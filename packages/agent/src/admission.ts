@@ -27,12 +27,26 @@ export interface AdmitOptions {
   readonly clientId?: string;
 }
 
+/** This client id was admitted before; that turn stands. */
+export interface Repeat {
+  readonly kind: "repeat";
+  readonly turnId: string;
+  readonly admittedVersion: number;
+}
+
 export type Admitted =
-  | { readonly kind: "new"; readonly turnId: string; readonly history: readonly StoredEvent[] }
-  /** This client id was admitted before; that turn stands. */
-  | { readonly kind: "repeat"; readonly turnId: string; readonly admittedVersion: number };
+  | Repeat
+  | { readonly kind: "new"; readonly turnId: string; readonly history: readonly StoredEvent[] };
 
 const MAX_TRIES = 50;
+
+/** What admission would say to an existing thread now: a repeat, a refusal (thrown), or nothing against it. */
+export async function foresee(journal: Journal, options: AdmitOptions): Promise<Repeat | undefined> {
+  const history = await readStream(journal, options.threadId);
+  const repeat = findRepeat(history, options);
+  if (repeat === undefined) refuseWhileBusy(history, options.threadId);
+  return repeat;
+}
 
 export async function admit(journal: Journal, options: AdmitOptions): Promise<Admitted> {
   const { threadId, newThread } = options;
@@ -75,10 +89,7 @@ function admittedEvent(turnId: string, { input, settings, clientId }: AdmitOptio
   };
 }
 
-function findRepeat(
-  history: readonly StoredEvent[],
-  { clientId, input, settings }: AdmitOptions,
-): Admitted | undefined {
+function findRepeat(history: readonly StoredEvent[], { clientId, input, settings }: AdmitOptions): Repeat | undefined {
   if (clientId === undefined) return undefined;
   for (const { body, version } of history) {
     if (body.type !== "turn.admitted" || body.clientId !== clientId) continue;

@@ -14,13 +14,14 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import { envelopeFor } from "@heddle/tools";
-import { admit, type Admitted } from "./admission.ts";
+import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { createPlaces, type Places } from "./places.ts";
 import { recover } from "./recover.ts";
 import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
+import { createSerial } from "./serial.ts";
 import { readStream } from "./stored-events.ts";
 import { isTerminalOf, runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
@@ -115,6 +116,7 @@ class Engine implements Heddle {
   readonly #places: Places;
   readonly #runner: Runner;
   readonly #running = new Map<string, RunningTurn>();
+  readonly #starts = createSerial();
 
   constructor(options: HeddleOptions, journal: Journal, recoveredTurns: number) {
     this.journal = journal;
@@ -137,28 +139,37 @@ class Engine implements Heddle {
   }
 
   async startTurn(start: StartTurn): Promise<TurnHandle> {
-    const isNew = typeof start.thread !== "string";
-    const threadId = typeof start.thread === "string" ? start.thread : newThreadId();
-    const workspace = typeof start.thread === "string" ? await this.#workspaceOf(threadId) : start.thread.workspace;
+    const { thread } = start;
+    if (typeof thread !== "string") return this.#start(newThreadId(), thread.workspace, start);
+    // One at a time in a thread: entering its place for one turn must not end the place of another.
+    return this.#starts.run(thread, async () => this.#start(thread, await this.#workspaceOf(thread), start));
+  }
+
+  async #start(threadId: string, workspace: string, start: StartTurn): Promise<TurnHandle> {
+    const { thread, input, settings, clientId } = start;
+    const isNew = typeof thread !== "string";
+    const request: AdmitOptions = {
+      threadId,
+      input,
+      settings,
+      ...(isNew ? { newThread: thread } : {}),
+      ...(clientId === undefined ? {} : { clientId }),
+    };
+    const repeat = isNew ? undefined : await foresee(this.journal, request);
+    if (repeat !== undefined) return this.#follow(threadId, repeat);
     await requireFolder(workspace);
-    await this.#runner.check(start.settings);
-    const place = await this.#enter(threadId, workspace, start.settings);
+    await this.#runner.check(settings);
+    const place = await this.#enter(threadId, workspace, settings);
     let admitted: Admitted;
     try {
-      admitted = await admit(this.journal, {
-        threadId,
-        input: start.input,
-        settings: start.settings,
-        ...(typeof start.thread === "string" ? {} : { newThread: start.thread }),
-        ...(start.clientId === undefined ? {} : { clientId: start.clientId }),
-      });
+      admitted = await admit(this.journal, request);
     } catch (error) {
       if (isNew) await this.#places.leave(threadId);
       throw error;
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
     const { turnId, history } = admitted;
-    const done = this.#run({ threadId, turnId, workspace, settings: start.settings, history, place });
+    const done = this.#run({ threadId, turnId, workspace, settings, history, place });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
   }
 
@@ -258,7 +269,7 @@ class Engine implements Heddle {
   }
 
   /** A handle on a turn that was admitted before, by this process or another. */
-  #follow(threadId: string, { turnId, admittedVersion }: Extract<Admitted, { kind: "repeat" }>): TurnHandle {
+  #follow(threadId: string, { turnId, admittedVersion }: Repeat): TurnHandle {
     const done = this.#running.get(turnId)?.done ?? awaitTerminal(this.journal, threadId, turnId, admittedVersion);
     return { threadId, turnId, admittedVersion, done };
   }

@@ -77,14 +77,14 @@ async function loadGuide(path: string, maxBytes: number, options: SurroundingsOp
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     return { path, text, sha256, truncatedBytes: Math.max(0, sizeBytes - bytes.length) };
   } catch (error) {
-    // Absent, a folder, a pipe or outside the walls: no guide. Anything else is a real fault.
-    if (isHeddleError(error) && error.code.startsWith("path.")) return undefined;
-    if (error instanceof Error && "code" in error && SILENT.has(String(error.code))) return undefined;
+    // Absent, unreadable, no plain file or outside the walls: no guide. Anything else is a real fault.
+    if (isHeddleError(error) && (error.code.startsWith("path.") || SILENT.has(error.details["errno"])))
+      return undefined;
     throw error;
   }
 }
 
-const SILENT = new Set(["ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP"]);
+const SILENT = new Set<unknown>(["ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP"]);
 
 /** From the workspace up to the repository's root; the workspace alone when it is in no repository. */
 async function foldersFromRoot(workspace: string): Promise<string[]> {

@@ -139,7 +139,7 @@ test("an interrupt stops the running command, keeps its output, and ends the tur
   });
   const events = bodies(await t.events(turn.threadId));
   const command = events.find((body) => body.type === "item.completed" && body.item.type === "commandExecution");
-  expect(command).toMatchObject({ item: { status: "interrupted", output: "begun\n" } });
+  expect(command).toMatchObject({ item: { status: "interrupted", output: expect.stringMatching(/^begun\n/) } });
   expect(events.filter((body) => body.type === "turn.completed")).toHaveLength(1);
 });
 

@@ -1,4 +1,5 @@
 /** What the demo's scripted model says and calls: a plain repair, step by step. The tools it calls are real. */
+import type { ProviderConfig } from "@heddle/models";
 import { BUGGY_LINE, FIXED_LINE, SOURCE_FILE, TEST_COMMAND, TEST_FILE } from "./workspace.ts";
 
 const PATCH = `*** Begin Patch
@@ -10,7 +11,7 @@ const PATCH = `*** Begin Patch
 
 const runTests = { tool: "exec_command", args: { cmd: TEST_COMMAND.join(" ") } };
 
-export const DEMO_SCRIPT = [
+export const DEMO_SCRIPT: NonNullable<ProviderConfig["script"]> = [
   { text: "I run the test first, to see how it fails.", calls: [runTests] },
   {
     text: "The seconds are wrong as soon as there are minutes. I look at the code.",
@@ -24,4 +25,4 @@ export const DEMO_SCRIPT = [
   {
     text: `The seconds were taken from the rest of the hour instead of the rest of the minute. I changed one line in ${SOURCE_FILE}; the test in ${TEST_FILE} is untouched and passes.`,
   },
-] as const;
+];

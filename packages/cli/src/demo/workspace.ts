@@ -8,7 +8,7 @@ export const SOURCE_FILE = "src/duration.mjs";
 export const TEST_FILE = "test/duration.test.mjs";
 
 /** Works with every Node from 20 on, needs no package and no network. */
-export const TEST_COMMAND: readonly string[] = ["node", "--test", "--test-reporter=tap", TEST_FILE];
+export const TEST_COMMAND: readonly string[] = ["node", "--test", "--test-reporter=dot", TEST_FILE];
 
 export const PROMPT = `The test in ${TEST_FILE} fails. Find out why and mend the code. Do not change the test.`;
 
@@ -41,7 +41,7 @@ test("minutes and seconds are split", () => {
 });
 
 test("hours are counted", () => {
-  assert.equal(formatDuration(3_725), "1:02:05");
+  assert.equal(formatDuration(3_605), "1:00:05");
 });
 `,
   "README.md": "# duration\n\nFormats seconds. Made by `heddle demo`; delete it whenever you like.\n",
