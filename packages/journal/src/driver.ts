@@ -95,9 +95,9 @@ function connectionOf(db: DatabaseSync, isReadOnly: boolean): Connection {
   };
 }
 
-/** Does the work again while another process holds the lock, with growing, uneven pauses, for at most half a minute. */
-export async function untilFree<T>(work: () => T | Promise<T>): Promise<T> {
-  const deadline = performance.now() + BUSY_DEADLINE_MS;
+/** Does the work again while another process holds the lock, with growing, uneven pauses, up to a deadline. */
+export async function untilFree<T>(work: () => T | Promise<T>, deadlineMs = BUSY_DEADLINE_MS): Promise<T> {
+  const deadline = performance.now() + deadlineMs;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();

@@ -10,6 +10,7 @@ interface Work {
   readonly count: number;
   readonly durability?: "full" | "relaxed";
   readonly size?: number;
+  readonly goesOn?: boolean;
 }
 
 const work: Work = JSON.parse(process.argv[2] ?? "{}");
@@ -24,6 +25,6 @@ for (let index = 1; index <= work.count; index += 1) {
     writeSync(1, `ack ${events[0]?.id}\n`);
   } catch (error) {
     writeSync(1, `refused ${toHeddleError(error).code}\n`);
-    break;
+    if (work.goesOn !== true) break;
   }
 }

@@ -13,6 +13,8 @@ export interface AppenderOptions {
   readonly durability?: "full" | "relaxed";
   /** Characters of each event. */
   readonly size?: number;
+  /** After a refused append the next one is tried; otherwise it ends there. */
+  readonly goesOn?: boolean;
   /** How the child is started; the command it is given comes last. */
   readonly wrapper?: readonly string[];
 }

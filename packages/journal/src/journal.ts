@@ -70,6 +70,7 @@ export interface Notice {
   readonly kind:
     | "read-only"
     | "witness-torn"
+    | "witness-unreadable"
     | "checkpoint-torn"
     | "key-unusable"
     | "witness-failed"

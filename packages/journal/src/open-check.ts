@@ -10,8 +10,9 @@ import { sizeOf, type HomePaths } from "./home.ts";
 import type { Damage, Notice } from "./journal.ts";
 import { genesisOf } from "./chain.ts";
 import { integer, text } from "./rows.ts";
-import { asDamage, checkLink } from "./verify.ts";
-import { firstLoss, readClaims } from "./witness.ts";
+import { faultOf } from "./store-errors.ts";
+import { asDamage, checkLink, tornMessage } from "./verify.ts";
+import { firstLoss, readClaims, type Claim } from "./witness.ts";
 
 const WITNESS_BYTES = 8 * 1024;
 const NEWEST_EVENTS = 16;
@@ -23,11 +24,7 @@ export interface OpenCheck {
 }
 
 export function checkOnOpen(connection: Connection, paths: HomePaths): OpenCheck {
-  const { claims, tornLines } = readClaims(paths.witness, WITNESS_BYTES);
-  const notices: Notice[] =
-    tornLines === 0
-      ? []
-      : [{ kind: "witness-torn", message: `${paths.witness} has ${tornLines} unfinished line(s) from a crash` }];
+  const { claims, notices } = newestClaims(paths.witness);
   try {
     const isLost = firstLoss(connection, claims) !== undefined;
     // Only the whole witness names the first event lost.
@@ -35,6 +32,18 @@ export function checkOnOpen(connection: Connection, paths: HomePaths): OpenCheck
     return { damage, notices };
   } catch (error) {
     return { damage: asDamage(error), notices };
+  }
+}
+
+function newestClaims(path: string): { claims: readonly Claim[]; notices: readonly Notice[] } {
+  try {
+    const { claims, tornLines } = readClaims(path, WITNESS_BYTES);
+    if (tornLines === 0) return { claims, notices: [] };
+    return { claims, notices: [{ kind: "witness-torn", message: tornMessage(path, tornLines) }] };
+  } catch (error) {
+    // Somebody else's store, opened to read: its owner checks the witness.
+    if (faultOf(error) !== "read-only") throw error;
+    return { claims: [], notices: [{ kind: "witness-unreadable", message: `${path} cannot be read by you` }] };
   }
 }
 

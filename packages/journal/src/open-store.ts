@@ -2,7 +2,8 @@
  * Opens the files of a store, in the strongest way they allow: writable, else for reading, else not at all with the
  * reason. A store that is damaged or lost is never created anew and never touched by a writing connection again.
  */
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { HeddleError } from "@heddle/protocol";
 import { connect, connectToNothing, untilFree, type Connection } from "./driver.ts";
 import { makePrivateFile, makePrivateFolder, sizeOf, type HomePaths } from "./home.ts";
 import type { Damage, Notice } from "./journal.ts";
@@ -28,6 +29,7 @@ export async function openStore(paths: HomePaths): Promise<OpenStore> {
 function isWritable(paths: HomePaths): boolean {
   try {
     makePrivateFolder(paths.home);
+    if (!statSync(paths.home).isDirectory()) throw new HeddleError("store.failed", `${paths.home} is not a folder`);
     accessSync(paths.home, constants.W_OK | constants.X_OK);
     if (existsSync(paths.database)) accessSync(paths.database, constants.R_OK | constants.W_OK);
     return true;

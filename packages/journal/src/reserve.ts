@@ -10,7 +10,7 @@ import { faultOf, freeBytes } from "./store-errors.ts";
 const RESERVE_BYTES = 1024 * 1024;
 /** The reserve is not worth the last room on the disk. */
 const ROOM_BYTES = 3 * RESERVE_BYTES;
-const RETRY_AFTER_MS = 2000;
+const RETRY_AFTER_MS = 1000;
 
 export interface Reserve {
   /** True when there was something to give up. */

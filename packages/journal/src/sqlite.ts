@@ -86,7 +86,11 @@ class SqliteJournal implements Journal {
   async append(append: Append): Promise<Appended> {
     if (append.events.length === 0) return { events: [], isRepeat: false };
     const prepared = prepare(append, this.redactor);
-    return this.#inTurn(() => this.#append(prepared));
+    try {
+      return await this.#inTurn(() => this.#append(prepared));
+    } catch (error) {
+      throw toStoreError(error, this.#paths.database);
+    }
   }
 
   read(options: ReadOptions): Promise<readonly StoredEvent[]> {
@@ -114,7 +118,9 @@ class SqliteJournal implements Journal {
   }
 
   async verify(stream?: string): Promise<VerifyReport> {
-    const report = await untilFree(() => verifyStore(this.#connection, this.#paths, stream));
+    const report = await untilFree(() => verifyStore(this.#connection, this.#paths, stream)).catch((error: unknown) => {
+      throw toStoreError(error, this.#paths.database);
+    });
     const known = this.#damage;
     if (known === undefined || report.damage.length > 0) return report;
     const concerns = stream === undefined || known.stream === undefined || known.stream === stream;

@@ -28,7 +28,7 @@ export async function verifyStore(connection: Connection, paths: HomePaths, stre
 
   // What was promised is read before what is there: commits that happen meanwhile are no damage.
   const { claims, tornLines } = readClaims(paths.witness);
-  if (tornLines > 0) notices.push(torn("witness-torn", paths.witness, tornLines));
+  if (tornLines > 0) notices.push({ kind: "witness-torn", message: tornMessage(paths.witness, tornLines) });
 
   let walked: Walk = { events: 0, streams: 0 };
   let checkpoints = 0;
@@ -38,7 +38,9 @@ export async function verifyStore(connection: Connection, paths: HomePaths, stre
     report(firstLoss(connection, claims, stream));
     const key = loadKey(paths.keys, notices);
     for (const file of readCheckpoints(paths.checkpoints, stream)) {
-      if (file.tornLines > 0) notices.push(torn("checkpoint-torn", file.path, file.tornLines));
+      if (file.tornLines > 0) {
+        notices.push({ kind: "checkpoint-torn", message: tornMessage(file.path, file.tornLines) });
+      }
       if (key.kind === "unusable") continue;
       for (const checkpoint of file.checkpoints) {
         report(checkCheckpoint(connection, checkpoint, key.verifier));
@@ -52,8 +54,8 @@ export async function verifyStore(connection: Connection, paths: HomePaths, stre
   return { ...walked, checkpoints, damage, notices };
 }
 
-function torn(kind: "witness-torn" | "checkpoint-torn", path: string, lines: number): Notice {
-  return { kind, message: `${path} has ${lines} unfinished line(s) from a crash; the others stand` };
+export function tornMessage(path: string, lines: number): string {
+  return `${path} has ${lines} unfinished line(s) from a crash; the others stand`;
 }
 
 type Key = { readonly kind: "usable"; readonly verifier: Verifier | undefined } | { readonly kind: "unusable" };
