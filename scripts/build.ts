@@ -1,0 +1,79 @@
+/**
+ * Bundles the command line into packages/cli/dist. Several builds may run at once and a running Heddle keeps working:
+ * files are written to a folder of their own and moved in one by one, chunks (named by their content) before the entry
+ * that names them, the stamp last. Chunks of earlier builds stay for a day, for processes that still load them lazily.
+ */
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { rolldown } from "rolldown";
+
+const root = path.join(import.meta.dirname, "..");
+const cli = path.join(root, "packages", "cli");
+const dist = path.join(cli, "dist");
+const ENTRY = "heddle.mjs";
+const STAMP = "build-stamp.json";
+const KEEP_OLD_CHUNKS_MS = 24 * 60 * 60 * 1000;
+
+const quiet = process.argv.includes("--quiet");
+const clean = process.argv.includes("--clean");
+const startedAt = performance.now();
+
+// Taken before the sources are read: a change during the build makes the next start build again.
+const fingerprint = sourceFingerprint();
+await mkdir(dist, { recursive: true });
+const scratch = await mkdtemp(path.join(dist, ".build-"));
+try {
+  const files = await bundleInto(scratch);
+  await writeFile(path.join(scratch, STAMP), `${JSON.stringify({ fingerprint, files })}\n`);
+  const chunks = files.filter((file) => file !== ENTRY);
+  for (const file of [...chunks, ENTRY, STAMP]) await rename(path.join(scratch, file), path.join(dist, file));
+  await removeOldFiles(new Set([...files, STAMP]));
+  if (!quiet) await report(files);
+} finally {
+  await rm(scratch, { recursive: true, force: true });
+}
+
+async function bundleInto(dir: string): Promise<readonly string[]> {
+  await using build = await rolldown({
+    input: { heddle: path.join(cli, "src", "main.ts") },
+    platform: "node",
+    external: [/^node:/],
+    resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
+    logLevel: "warn",
+  });
+  const { output } = await build.write({
+    dir,
+    format: "esm",
+    entryFileNames: ENTRY,
+    chunkFileNames: "[name]-[hash].mjs",
+    minify: !process.argv.includes("--no-minify"),
+  });
+  return output.map((file) => file.fileName);
+}
+
+/** The launcher decides what is fresh, so its own function makes the mark. */
+function sourceFingerprint(): string {
+  const launcher: unknown = createRequire(import.meta.url)("../packages/cli/bin/heddle.cjs");
+  if (typeof launcher === "object" && launcher !== null && "sourceFingerprint" in launcher) {
+    const { sourceFingerprint: take } = launcher;
+    if (typeof take === "function") return String(take(root));
+  }
+  throw new Error("bin/heddle.cjs does not export sourceFingerprint");
+}
+
+async function removeOldFiles(current: ReadonlySet<string>): Promise<void> {
+  for (const name of await readdir(dist)) {
+    if (current.has(name)) continue;
+    const file = path.join(dist, name);
+    const info = await stat(file).catch(() => undefined);
+    if (info === undefined || path.basename(scratch) === name) continue;
+    if (clean || Date.now() - info.mtimeMs > KEEP_OLD_CHUNKS_MS) await rm(file, { recursive: true, force: true });
+  }
+}
+
+async function report(files: readonly string[]): Promise<void> {
+  const sizes = await Promise.all(files.map(async (file) => (await stat(path.join(dist, file))).size));
+  const kB = (sizes.reduce((sum, size) => sum + size, 0) / 1000).toFixed(0);
+  console.log(`built ${files.length} files, ${kB} kB, in ${(performance.now() - startedAt).toFixed(0)} ms`);
+}
