@@ -1,0 +1,81 @@
+/** Files a run is given or asked to write: all are tried before the run begins, so that none of them fails after it. */
+import { constants } from "node:fs";
+import { access, readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { HeddleError, type InputPart } from "@heddle/protocol";
+
+/** What the largest provider takes for one image. */
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
+const MAX_SCHEMA_BYTES = 1024 * 1024;
+
+export async function readImages(files: readonly string[], cwd: string): Promise<readonly InputPart[]> {
+  return Promise.all(files.map((file) => readImage(path.resolve(cwd, file))));
+}
+
+async function readImage(file: string): Promise<InputPart> {
+  const bytes = await readInput(file, "-i", MAX_IMAGE_BYTES);
+  const mediaType = mediaTypeOf(bytes);
+  if (mediaType === undefined) throw usage(`-i ${file} is not a PNG, JPEG, GIF or WebP image`);
+  return { type: "image", mediaType, base64: bytes.toString("base64") };
+}
+
+function mediaTypeOf(bytes: Buffer): string | undefined {
+  const ascii = bytes.toString("latin1", 0, 12);
+  if (ascii.startsWith("\u0089PNG\r\n\u001a\n")) return "image/png";
+  if (ascii.startsWith("\u00ff\u00d8\u00ff")) return "image/jpeg";
+  if (ascii.startsWith("GIF87a") || ascii.startsWith("GIF89a")) return "image/gif";
+  return ascii.startsWith("RIFF") && ascii.endsWith("WEBP") ? "image/webp" : undefined;
+}
+
+export async function readSchema(file: string, cwd: string): Promise<Record<string, unknown>> {
+  const full = path.resolve(cwd, file);
+  const bytes = await readInput(full, "--output-schema", MAX_SCHEMA_BYTES);
+  let schema: unknown;
+  try {
+    schema = JSON.parse(bytes.toString("utf8"));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw usage(`--output-schema ${full} is not JSON: ${why}`);
+  }
+  if (isRecord(schema)) return schema;
+  throw usage(`--output-schema ${full} is not a JSON Schema; it must be an object such as {"type": "object", …}`);
+}
+
+/** Where the last message will be written; it can be, as far as one can know beforehand. Nothing is created yet. */
+export async function checkWritable(file: string, cwd: string): Promise<string> {
+  const full = path.resolve(cwd, file);
+  const found = await stat(full).catch(() => undefined);
+  if (found?.isDirectory() === true) throw usage(`-o ${full} is a folder; name a file`);
+  const folder = path.dirname(full);
+  const target = found === undefined ? folder : full;
+  try {
+    await access(target, constants.W_OK);
+  } catch (error) {
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    throw usage(
+      `-o ${full} cannot be written: ${isMissing ? `${folder} does not exist` : `no right to write ${target}`}`,
+    );
+  }
+  return full;
+}
+
+async function readInput(file: string, flag: string, maxBytes: number): Promise<Buffer> {
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined) throw usage(`${flag} ${file} does not exist`);
+  if (!found.isFile()) throw usage(`${flag} ${file} is not a file`);
+  if (found.size > maxBytes) throw usage(`${flag} ${file} is over ${maxBytes / 1024 / 1024} MiB`);
+  try {
+    return await readFile(file);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new HeddleError("usage.invalid", `${flag} ${file} cannot be read: ${why}`, { cause: error });
+  }
+}
+
+function usage(message: string): HeddleError {
+  return new HeddleError("usage.invalid", message);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

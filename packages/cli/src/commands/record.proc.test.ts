@@ -1,0 +1,136 @@
+import { access } from "node:fs/promises";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { openWorld, run, type World } from "../../test/heddle-process.ts";
+
+async function runOnce(world: World): Promise<string> {
+  const script = await world.file("script.json", JSON.stringify([{ text: "It is done." }]));
+  const ran = await run(["exec", "--json", "--script", script, "say it"], { world });
+  expect(ran.code).toBe(0);
+  const first: { readonly thread_id: string } = JSON.parse(ran.stdout.split("\n")[0] ?? "");
+  return first.thread_id;
+}
+
+test("threads list and show tell what was recorded, readable and raw", async () => {
+  await using world = await openWorld();
+  const id = await runOnce(world);
+  const list = await run(["threads", "list"], { world });
+  expect(list).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(new RegExp(`^${id}  .* 1 turn .*${world.workspace}\n$`)),
+  });
+  const show = await run(["threads", "show", id.slice(0, 20)], { world });
+  for (const text of ["thread.created", "turn.admitted", "say it", "It is done.", "turn.completed"]) {
+    expect(show.stdout).toContain(text);
+  }
+  const raw = await run(["threads", "show", id, "--json"], { world });
+  const events = raw.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line): { version: number; stream: string; body: { type: string } } => JSON.parse(line));
+  expect(events.map(({ version }) => version)).toEqual(events.map((_, index) => index + 1));
+  expect(events.every(({ stream }) => stream === id)).toBe(true);
+  expect(events.at(-1)?.body.type).toBe("turn.completed");
+});
+
+test("an empty home has no threads, and looking does not make one", async () => {
+  await using world = await openWorld();
+  expect(await run(["threads", "list"], { world })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("no threads yet"),
+  });
+  expect(await run(["threads", "show", "01a1"], { world })).toMatchObject({
+    code: 2,
+    stderr: "heddle: there is no thread 01a1; heddle threads list shows them\n",
+  });
+  await expect(access(world.home)).rejects.toThrow("ENOENT");
+});
+
+test("verify says clean with what it examined, for all and for one thread", async () => {
+  await using world = await openWorld();
+  const id = await runOnce(world);
+  const all = await run(["verify"], { world });
+  expect(all).toMatchObject({ code: 0, stdout: expect.stringMatching(/^clean: [1-9]\d* events in 1 streams, [1-9]/) });
+  const one = await run(["verify", id, "--json"], { world });
+  expect(one.code).toBe(0);
+  expect(JSON.parse(one.stdout)).toMatchObject({ result: "clean", report: { streams: 1, damage: [] }, violations: [] });
+});
+
+test("nothing examined is no proof: no record, or no such thread, is exit code 3", async () => {
+  await using world = await openWorld();
+  expect(await run(["verify"], { world })).toMatchObject({
+    code: 3,
+    stdout: expect.stringMatching(/^cannot verify: /),
+  });
+  await runOnce(world);
+  expect(await run(["verify", "01a1ddef-0000-7000-8000-000000000000"], { world })).toMatchObject({ code: 3 });
+});
+
+test("a changed event is found and named, exit code 2", async () => {
+  await using world = await openWorld();
+  const id = await runOnce(world);
+  alterOneBody(path.join(world.home, "heddle.db"));
+  const ran = await run(["verify", "--json"], { world });
+  expect(ran.code).toBe(2);
+  const verdict: { report?: { damage: { stream?: string }[] } } = JSON.parse(ran.stdout);
+  expect(verdict).toMatchObject({ result: "tampered" });
+  expect(verdict.report?.damage[0]?.stream).toBe(id);
+});
+
+/** As somebody with the file and a tool for it would. */
+function alterOneBody(file: string): void {
+  using database = new DatabaseSync(file);
+  const tables = database.prepare("select name from sqlite_master where type = 'table'").all();
+  for (const table of tables) {
+    const name = String(table["name"]);
+    for (const column of database.prepare(`pragma table_info("${name}")`).all()) {
+      const field = String(column["name"]);
+      const found = database
+        .prepare(`select rowid as id, "${field}" as value from "${name}" where "${field}" like '%It is done.%' limit 1`)
+        .get();
+      if (found === undefined || typeof found["value"] !== "string") continue;
+      for (const trigger of database.prepare("select name from sqlite_master where type = 'trigger'").all()) {
+        database.exec(`drop trigger "${String(trigger["name"])}"`);
+      }
+      database
+        .prepare(`update "${name}" set "${field}" = ? where rowid = ?`)
+        .run(found["value"].replace("It is done.", "It is dune."), Number(found["id"]));
+      return;
+    }
+  }
+  throw new Error("no stored body holds the message");
+}
+
+test("doctor names what is missing with the command that mends it, and makes nothing", async () => {
+  await using world = await openWorld();
+  const poor = await run(["doctor"], { world });
+  expect(poor.code).toBe(1);
+  expect(poor.stdout).toMatch(/problem +providers .*\n +mend: export OPENAI_API_KEY=/);
+  expect(poor.stdout).toMatch(/ok +node +v\d+/);
+  const rich = await run(["doctor", "--json"], { world, env: { ANTHROPIC_API_KEY: "k" } });
+  const findings = rich.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line): { name: string; state: string } => JSON.parse(line));
+  expect(findings.find(({ name }) => name === "provider anthropic")).toMatchObject({ state: "ok" });
+  expect(findings.some(({ name, state }) => name === "providers" && state === "problem")).toBe(false);
+  expect(rich.stdout).not.toContain(`"k"`);
+  await expect(access(world.home)).rejects.toThrow("ENOENT");
+});
+
+test("help has examples for every command, and the version is the package's", async () => {
+  await using world = await openWorld();
+  const help = await run(["--help"], { world });
+  expect(help).toMatchObject({ code: 0, stderr: "" });
+  for (const command of ["exec", "threads", "verify", "doctor"]) {
+    expect(help.stdout).toMatch(new RegExp(`^ +${command} `, "m"));
+    const own = await run([command, "--help"], { world });
+    expect(own).toMatchObject({ code: 0, stdout: expect.stringMatching(/Usage: heddle [^]*Examples:\n {2}\S/) });
+    expect((await run(["help", command], { world })).stdout).toBe(own.stdout);
+  }
+  expect(await run(["--version"], { world })).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^heddle \d+\.\d+\.\d+\n$/),
+  });
+});

@@ -1,0 +1,83 @@
+/**
+ * `heddle verify`: is the record what was written, and did everything stay inside its bounds?
+ * Exit codes are this command's own: 0 clean, 1 violation, 2 tampered, 3 cannot verify. Nothing examined is no proof.
+ */
+import type { Damage, VerifyReport } from "@heddle/journal";
+import { isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
+import { usage, type ParsedArgs } from "../args.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { heddleHome } from "../config/read-config.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput } from "../print/output.ts";
+import { allEvents, openRecord } from "../record.ts";
+
+export const VERIFY_EXIT = { clean: 0, violation: 1, tampered: 2, cannotVerify: 3 } as const;
+
+export const verifyCommand: Command = {
+  usage: "verify [THREAD]",
+  about:
+    "Walks hash chains, signed checkpoints and the witness of the whole record, or of one thread.\n" +
+    "Exit code: 0 clean, 1 a bound was violated, 2 the record was changed, 3 it cannot be verified.",
+  options: [{ name: "json", help: "One JSON object instead of text" }],
+  examples: ["heddle verify", "heddle verify 01a1ddef-663f-7992-951d-be2be3662c1a --json"],
+  run,
+};
+
+interface Verdict {
+  readonly result: keyof typeof VERIFY_EXIT;
+  readonly reason?: string;
+  readonly report?: VerifyReport;
+  /** Protected paths that were written, as the record tells. */
+  readonly violations: readonly string[];
+}
+
+async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
+  const [thread, ...more] = args.positionals;
+  if (more.length > 0) throw usage("name one thread, or none for the whole record: heddle verify [THREAD]");
+  const out = openOutput(process.stdout);
+  const verdict = await judge(context.env, thread);
+  await out.write(args.has("json") ? toLine(verdict) : text(verdict));
+  return VERIFY_EXIT[verdict.result];
+}
+
+async function judge(env: NodeJS.ProcessEnv, thread: string | undefined): Promise<Verdict> {
+  try {
+    await using journal = await openRecord(env);
+    if (journal === undefined) return cannot(`there is no record in ${heddleHome(env)}`);
+    if (thread !== undefined && (await journal.version(thread)) === 0) return cannot(`there is no thread ${thread}`);
+    const report = await journal.verify(thread);
+    if (report.damage.length > 0) return { result: "tampered", report, violations: [] };
+    if (report.events === 0) return { ...cannot("the record is empty; nothing was examined"), report };
+    const violations: string[] = [];
+    for await (const { body } of allEvents(journal, thread))
+      if (body.type === "path.violated") violations.push(body.path);
+    return { result: violations.length > 0 ? "violation" : "clean", report, violations };
+  } catch (error) {
+    const { code, message } = toHeddleError(error);
+    return isHeddleError(error) && code === "store.damaged"
+      ? { result: "tampered", reason: message, violations: [] }
+      : cannot(message);
+  }
+}
+
+function cannot(reason: string): Verdict {
+  return { result: "cannotVerify", reason, violations: [] };
+}
+
+function text({ result, reason, report, violations }: Verdict): string {
+  const title = { clean: "clean", violation: "violation", tampered: "tampered", cannotVerify: "cannot verify" }[result];
+  const counts =
+    report === undefined
+      ? ""
+      : `${report.events} events in ${report.streams} streams, ${report.checkpoints} checkpoints examined`;
+  const lines = [
+    `${title}: ${reason ?? counts}`,
+    ...(report?.damage ?? []).map((damage) => `  ${place(damage)}${damage.kind}: ${damage.message}`),
+    ...violations.map((path) => `  protected path written: ${path}`),
+  ];
+  return `${visibleText(lines.join("\n"))}\n`;
+}
+
+function place({ stream, version }: Damage): string {
+  return stream === undefined ? "" : `${stream}${version === undefined ? "" : ` event ${version}`}: `;
+}

@@ -1,0 +1,180 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { loadConfig, parseOverrides } from "./read-config.ts";
+
+let dir: string;
+let env: NodeJS.ProcessEnv;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "heddle-config-"));
+  env = { HEDDLE_HOME: path.join(dir, "heddle"), CODEX_HOME: path.join(dir, "codex") };
+  await mkdir(path.join(dir, "heddle"));
+  await mkdir(path.join(dir, "codex"));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const own = (): string => path.join(dir, "heddle", "config.toml");
+const codex = (): string => path.join(dir, "codex", "config.toml");
+
+async function failureOf(text: string): Promise<string> {
+  await writeFile(own(), text);
+  const failure = await loadConfig(env).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(failure).toMatchObject({ code: "config.invalid" });
+  // A torn or wrong file is the user's; it is never replaced.
+  expect(await readFile(own(), "utf8")).toBe(text);
+  return (failure as Error).message.replace(own(), "config.toml");
+}
+
+describe("Heddle's own config.toml", () => {
+  test("is read whole", async () => {
+    const text = `
+model = "gpt-5.1"
+model_provider = "local"
+sandbox_mode = "workspace-write"
+[sandbox_workspace_write]
+writable_roots = ["/data"]
+network_access = true
+[model_providers.local]
+base_url = "http://127.0.0.1:1/v1"
+wire_api = "chat"
+env_key = "LOCAL_KEY"
+http_headers = { "x-a" = "b" }
+[profiles.fast]
+model = "small"
+`;
+    await writeFile(own(), text);
+    expect(await loadConfig(env)).toEqual({
+      file: own(),
+      config: {
+        model: "gpt-5.1",
+        model_provider: "local",
+        sandbox_mode: "workspace-write",
+        sandbox_workspace_write: { writable_roots: ["/data"], network_access: true },
+        model_providers: {
+          local: {
+            base_url: "http://127.0.0.1:1/v1",
+            wire_api: "chat",
+            env_key: "LOCAL_KEY",
+            http_headers: { "x-a": "b" },
+          },
+        },
+        profiles: { fast: { model: "small" } },
+      },
+    });
+  });
+
+  test("of 0 bytes is an empty configuration, and Codex's file is then not read", async () => {
+    await writeFile(own(), "");
+    await writeFile(codex(), `model = "from-codex"`);
+    expect(await loadConfig(env)).toEqual({ config: {}, file: own() });
+  });
+
+  test("with an unknown key names its line and the nearest key", async () => {
+    expect(await failureOf(`# mine\nmodel = "a"\nmodle_provider = "x"\n`)).toBe(
+      `config.toml:3: unknown key "modle_provider"; did you mean "model_provider"?`,
+    );
+  });
+
+  test("with an unknown key in a provider names that line, past a string over several lines", async () => {
+    const text = `[model_providers.a]\nname = """\nenv_kye = 1\n"""\nbase_url = "http://h/v1"\nenv_kye = "K"\n`;
+    expect(await failureOf(text)).toBe(`config.toml:6: unknown key "env_kye"; did you mean "env_key"?`);
+  });
+
+  test("with a value of the wrong kind says what it must be", async () => {
+    expect(await failureOf(`[sandbox_workspace_write]\nwritable_roots = [\n "/a",\n]\nnetwork_access = "yes"\n`)).toBe(
+      "config.toml:5: sandbox_workspace_write.network_access must be true or false",
+    );
+    expect(await failureOf(`sandbox_mode = "open"`)).toBe(
+      "config.toml:1: sandbox_mode must be one of read-only, workspace-write, danger-full-access",
+    );
+    expect(await failureOf(`model = 5`)).toBe("config.toml:1: model must be a string in quotes");
+  });
+
+  test("with a provider without address says which line to add", async () => {
+    expect(await failureOf(`\n[model_providers.x]\nenv_key = "K"\n`)).toBe(
+      `config.toml:2: model_providers.x has no address; add base_url = "https://…"`,
+    );
+  });
+
+  test("cut off in the middle names the line that is torn", async () => {
+    expect(await failureOf(`model = "gpt"\nmodel_provider = "ope`)).toMatch(/^config\.toml:2: .*; mend this line$/);
+    expect(await failureOf(`[model_providers.x`)).toMatch(/^config\.toml:1: /);
+  });
+});
+
+describe("Codex's config.toml", () => {
+  test("is read when Heddle has none, keys without meaning here are passed over", async () => {
+    await writeFile(
+      codex(),
+      `model = "gpt-5.1"\nnotify = ["x"]\napproval_policy = { granular = {} }
+[model_providers.mock]\nbase_url = "http://127.0.0.1:1/v1"\nrequires_openai_auth = true\nenv_key = "K"
+[model_providers.builtin]\nname = "no address"
+[profiles.p]\nmodel = "b"\nmodel_verbosity = "low"
+[sandbox_workspace_write]\nexclude_slash_tmp = true\nnetwork_access = true
+[mcp_servers.a]\ncommand = "b"\n`,
+    );
+    expect(await loadConfig(env)).toEqual({
+      file: codex(),
+      config: {
+        model: "gpt-5.1",
+        approval_policy: "on-request",
+        model_providers: {
+          mock: { base_url: "http://127.0.0.1:1/v1", env_key: "K" },
+          builtin: { name: "no address" },
+        },
+        profiles: { p: { model: "b" } },
+        sandbox_workspace_write: { network_access: true },
+      },
+    });
+  });
+
+  test("with a known key of the wrong kind is an error, for a wall must not fall by a typo", async () => {
+    await writeFile(codex(), `sandbox_mode = "read_only"`);
+    await expect(loadConfig(env)).rejects.toMatchObject({ code: "config.invalid" });
+  });
+
+  test("and Heddle's may both be missing", async () => {
+    expect(await loadConfig(env)).toEqual({ config: {}, file: undefined });
+  });
+});
+
+describe("-c", () => {
+  test("takes TOML values, bare text, and dotted keys", () => {
+    expect(
+      parseOverrides([
+        "model=gpt-5.1",
+        `model_provider="x"`,
+        "sandbox_workspace_write.network_access=true",
+        `model_providers.x.base_url="http://127.0.0.1:1"`,
+        `model_providers.x.http_headers={ "a" = "b" }`,
+      ]),
+    ).toEqual({
+      model: "gpt-5.1",
+      model_provider: "x",
+      sandbox_workspace_write: { network_access: true },
+      model_providers: { x: { base_url: "http://127.0.0.1:1", http_headers: { a: "b" } } },
+    });
+  });
+
+  test("passes over keys only Codex knows, refuses those nobody knows", () => {
+    expect(parseOverrides([`web_search="disabled"`, "features.x=true", "experimental_y=1"])).toEqual({});
+    expect(() => parseOverrides(["sandbox_mod=read-only"])).toThrow(
+      `-c sandbox_mod: unknown key "sandbox_mod"; did you mean "sandbox_mode"?`,
+    );
+  });
+
+  test("without an equals sign says how to write it", () => {
+    expect(() => parseOverrides(["model"])).toThrow(/is not key=value/);
+    expect(() => parseOverrides(["=x"])).toThrow(/is not key=value/);
+  });
+
+  test("cannot reach the prototype of anything", () => {
+    expect(() => parseOverrides(["__proto__.polluted=1"])).toThrow(/unknown key/);
+    expect("polluted" in {}).toBe(false);
+  });
+});

@@ -1,0 +1,110 @@
+/**
+ * The table of commands. Each is loaded only when it is called, so that `--version` and a mistyped word cost nothing.
+ * Whatever goes wrong ends here as one line that says what to do, and an exit code.
+ */
+import { readFileSync } from "node:fs";
+import { exitCodeOf, type HeddleError, isHeddleError, visibleLine, visibleText } from "@heddle/protocol";
+import { HELP_OPTION, parseCommandArgs, usage } from "./args.ts";
+import { helpText, type Command } from "./command.ts";
+import { watchLauncher } from "./launcher.ts";
+import { flushed } from "./print/output.ts";
+import { didYouMean } from "./suggest.ts";
+
+interface CommandEntry {
+  readonly summary: string;
+  load(): Promise<Command>;
+}
+
+const commands: Readonly<Record<string, CommandEntry>> = {
+  exec: {
+    summary: "Run one turn: a prompt in, work in the sandbox, the answer out",
+    load: async () => (await import("./commands/exec.ts")).execCommand,
+  },
+  threads: {
+    summary: "List threads, or show the record of one",
+    load: async () => (await import("./commands/threads.ts")).threadsCommand,
+  },
+  verify: {
+    summary: "Prove that the record is what was written",
+    load: async () => (await import("./commands/verify.ts")).verifyCommand,
+  },
+  demo: {
+    summary: "Watch a scripted model mend a failing test, in the real sandbox",
+    load: async () => (await import("./commands/demo.ts")).demoCommand,
+  },
+  doctor: {
+    summary: "Look for what is missing on this machine, with the command that mends it",
+    load: async () => (await import("./commands/doctor.ts")).doctorCommand,
+  },
+};
+
+// A reader that goes away (`| head`) is no defect; writing to nobody is simply over.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+await watchLauncher(process.env);
+const code = await main(process.argv.slice(2)).catch(report);
+await flushed(process.stdout);
+await flushed(process.stderr);
+// Explicit, because a socket kept open for reuse must not keep a finished command alive.
+process.exit(code);
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [first, ...rest] = argv;
+  if (first === undefined || first === "--help" || first === "-h" || (first === "help" && rest.length === 0)) {
+    return print(overview());
+  }
+  if (first === "--version" || first === "-V") return print(`heddle ${version()}\n`);
+  const [name, args] = first === "help" ? [rest[0] ?? "", ["--help"]] : [first, rest];
+  const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (entry === undefined) throw unknownWord(name);
+  const command = await entry.load();
+  const parsed = parseCommandArgs([...command.options, HELP_OPTION], args);
+  if (parsed.has("help")) return print(helpText({ ...command, options: [...command.options, HELP_OPTION] }));
+  return command.run(parsed, { env: process.env, cwd: process.cwd(), version: version() });
+}
+
+function unknownWord(word: string): HeddleError {
+  if (word.startsWith("-")) return usage(`unknown option ${word}; options come after a command, see heddle --help`);
+  return usage(`unknown command "${word}"${didYouMean(word, Object.keys(commands)) || "; see heddle --help"}`);
+}
+
+function overview(): string {
+  return [
+    "Heddle runs coding agents and proves what they did.",
+    "",
+    "Usage: heddle COMMAND [OPTIONS]",
+    "",
+    "Commands:",
+    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(8)}  ${summary}`),
+    "",
+    "  heddle COMMAND --help   options and examples of one command",
+    "  heddle --version",
+    "",
+    "Examples:",
+    `  heddle exec -s workspace-write "fix the failing test"`,
+    "  heddle threads list",
+    "  heddle verify",
+    "",
+  ].join("\n");
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+/** Lies beside src/ and dist/ alike. */
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "";
+}
+
+function report(error: unknown): number {
+  if (isHeddleError(error)) {
+    process.stderr.write(`heddle: ${visibleLine(error.message)}\n`);
+    return exitCodeOf(error.code);
+  }
+  // A failure without a code is a defect of Heddle; its stack is what a report needs.
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.stderr.write(`heddle: ${visibleText(stack)}\n`);
+  return exitCodeOf("internal");
+}

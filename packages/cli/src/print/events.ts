@@ -1,0 +1,119 @@
+/** One stored event as a person reads it in `heddle threads show`: when, what, by whom, and the few words that matter. */
+import {
+  never,
+  visibleLine,
+  visibleText,
+  type EventBody,
+  type InputPart,
+  type Item,
+  type StoredEvent,
+} from "@heddle/protocol";
+import { duration, money, type Style } from "./style.ts";
+
+const MAX_TEXT_LINES = 12;
+
+export function eventLines(event: StoredEvent, style: Style): readonly string[] {
+  const time = new Date(event.at).toISOString().slice(11, 23);
+  const head = `${style.dim(`${String(event.version).padStart(4)} ${time}`)} ${style.bold(event.body.type)} ${style.dim(event.author)}`;
+  const [first, ...rest] = words(event.body).flatMap((text) =>
+    text === "" ? [] : visibleText(text.trimEnd()).split("\n"),
+  );
+  const shown = rest.slice(0, MAX_TEXT_LINES).map((line) => `       ${line}`);
+  const more = rest.length - shown.length;
+  return [
+    first === undefined || first === "" ? head : `${head}  ${first}`,
+    ...shown,
+    ...(more > 0 ? [style.dim(`       … ${more} more lines, see --json`)] : []),
+  ];
+}
+
+function words(body: EventBody): readonly string[] {
+  switch (body.type) {
+    case "thread.created":
+      return [`${body.workspace} (${body.origin})${body.title === undefined ? "" : ` ${visibleLine(body.title)}`}`];
+    case "turn.admitted": {
+      const { settings } = body;
+      return [`${settings.provider}/${settings.model}, ${settings.sandboxMode}`, inputText(body.input)];
+    }
+    case "turn.started":
+      return [
+        `runner ${body.runner}, sandbox ${body.sandboxLevel}, envelope ${body.envelope.id} ${body.envelopeHash.slice(0, 12)}`,
+      ];
+    case "turn.steered":
+      return [inputText(body.input)];
+    case "turn.interrupt-requested":
+      return [`${body.failure.code}: ${body.failure.message}`];
+    case "turn.completed": {
+      const failure = body.failure === undefined ? "" : ` ${body.failure.code}: ${body.failure.message}`;
+      const { inputTokens, outputTokens } = body.usage;
+      return [
+        `${body.status}${failure}, ${duration(body.durationMs)}, ${inputTokens} in, ${outputTokens} out, ${money(body.costUsd)}`,
+      ];
+    }
+    case "context.loaded":
+      return [body.sources.map(({ path }) => path).join(", ")];
+    case "item.started":
+    case "item.completed":
+      return itemWords(body.item);
+    case "item.checkpointed":
+      return [`${body.itemId} ${body.channel} +${body.appended.length}`];
+    case "model.requested":
+      return [`${body.provider}/${body.model}, ${body.requestBytes} bytes`];
+    case "model.retried":
+      return [`${body.attempt}/${body.maxAttempts} ${body.cause.code}: ${body.cause.message}`];
+    case "model.responded":
+      return [
+        `${body.stopReason}, ${body.output.length} parts, ${body.usage.inputTokens} in, ${body.usage.outputTokens} out`,
+      ];
+    case "tool.intended":
+      return [`${body.tool} ${JSON.stringify(body.arguments) ?? ""}`];
+    case "tool.settled":
+      return [
+        `${body.tool} ${body.outcome}${body.failure === undefined ? "" : ` ${body.failure.code}: ${body.failure.message}`}`,
+      ];
+    case "approval.requested":
+      return [`${body.approvalId} ${JSON.stringify(body.question)}`];
+    case "approval.resolved":
+      return [`${body.approvalId} ${body.decision}${body.reason === undefined ? "" : `: ${body.reason}`}`];
+    case "path.violated":
+      return [`${body.path}${body.quarantinedTo === undefined ? "" : ` → ${body.quarantinedTo}`}`];
+    default:
+      return never(body);
+  }
+}
+
+function inputText(parts: readonly InputPart[]): string {
+  return parts.map((part) => (part.type === "text" ? part.text : `[${part.mediaType}]`)).join("\n");
+}
+
+function itemWords(item: Item): readonly string[] {
+  switch (item.type) {
+    case "userMessage":
+      return [item.type, inputText(item.content)];
+    case "agentMessage":
+      return [item.type, item.text];
+    case "reasoning":
+      return [item.type, item.summary.join("\n")];
+    case "commandExecution":
+      return [
+        `${item.status}${item.exitCode === undefined ? "" : ` exit ${item.exitCode}`}: ${item.command}`,
+        item.error ?? item.output,
+      ];
+    case "fileChange":
+      return [
+        `${item.type} ${item.status}`,
+        ...item.changes.map(({ kind, path }) => `${kind} ${path}`),
+        item.error ?? "",
+      ];
+    case "toolCall":
+      return [`${item.tool} ${item.status} ${JSON.stringify(item.arguments) ?? ""}`, item.error ?? item.output ?? ""];
+    case "plan":
+      return [`${item.type} ${item.status}`, ...item.steps.map(({ status, text }) => `${status}: ${text}`)];
+    case "imageView":
+      return [`${item.type} ${item.status}: ${item.path}${item.error === undefined ? "" : ` ${item.error}`}`];
+    case "notice":
+      return [`${item.level} ${item.code}: ${item.message}`];
+    default:
+      return never(item);
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * For people: progress on stderr as it happens, the final message alone on stdout. A running item is shown from its deltas
+ * and completed from its stored form, so that what is shown is always a prefix of what is recorded.
+ * Everything that comes from a model, a command or a file is made visible text first.
+ */
+import {
+  never,
+  visibleLine,
+  visibleText,
+  type EventBody,
+  type EventOf,
+  type Item,
+  type ItemDelta,
+} from "@heddle/protocol";
+import { itemHead, itemTail, planLines, resultLine } from "./items.ts";
+import type { Output } from "./output.ts";
+import type { Printer } from "./printer.ts";
+import { duration, money, type Style } from "./style.ts";
+
+export interface HumanPrinterOptions {
+  readonly err: Output;
+  readonly style: Style;
+  readonly version: string;
+  readonly workspace: string;
+  /** Set when a script is played instead of asking a model. */
+  readonly scriptFile?: string | undefined;
+}
+
+/** One command must not scroll everything else away; the record holds the rest. */
+const MAX_SHOWN_OUTPUT_CHARS = 16_000;
+
+/** How much of a running item is on the screen. */
+interface Shown {
+  text: string;
+  /** Something could not be shown in time; the rest waits for the completed item. */
+  isBehind: boolean;
+}
+
+export function createHumanPrinter(options: HumanPrinterOptions): Printer {
+  const { err, style } = options;
+  const shown = new Map<string, Shown>();
+  /** Items whose head is printed, and deltas that came before it. */
+  const open = new Set<string>();
+  const early = createEarlyDeltas();
+  let isAtLineStart = true;
+
+  async function put(text: string): Promise<void> {
+    if (text === "") return;
+    isAtLineStart = text.endsWith("\n");
+    await err.write(text);
+  }
+  const line = (text: string): Promise<void> => put(`${isAtLineStart ? "" : "\n"}${text}\n`);
+
+  function stream(delta: ItemDelta): string {
+    const state = shown.get(delta.itemId) ?? { text: "", isBehind: false };
+    shown.set(delta.itemId, state);
+    const isOutput = delta.channel === "output";
+    if (isOutput && state.text.length + delta.delta.length > MAX_SHOWN_OUTPUT_CHARS) state.isBehind = true;
+    if (state.isBehind || err.isBehind) {
+      state.isBehind = true;
+      return "";
+    }
+    state.text += delta.delta;
+    const text = visibleText(delta.delta);
+    return delta.channel === "text" || isOutput ? text : style.dim(text);
+  }
+
+  async function startItem(item: Item): Promise<void> {
+    const head = itemHead(item, style);
+    if (head !== undefined) await line(head);
+    open.add(item.id);
+    await put(early.take(item.id).map(stream).join(""));
+  }
+
+  async function completeItem(item: Item): Promise<void> {
+    if (!open.has(item.id)) await startItem(item);
+    const already = shown.get(item.id)?.text ?? "";
+    await put(restOf(item, already, style));
+    shown.delete(item.id);
+    open.delete(item.id);
+    for (const text of itemTail(item, style)) await line(text);
+  }
+
+  return {
+    async event({ stream: threadId, body }) {
+      if (body.type === "item.started") return startItem(body.item);
+      if (body.type === "item.completed") return completeItem(body.item);
+      const text = eventText(threadId, body, options);
+      return text === undefined ? undefined : line(text);
+    },
+    delta(delta) {
+      if (!open.has(delta.itemId)) {
+        if (!early.keep(delta)) shown.set(delta.itemId, { text: "", isBehind: true });
+        return;
+      }
+      const text = stream(delta);
+      if (text === "") return;
+      isAtLineStart = text.endsWith("\n");
+      // Not awaited: a delta that does not fit is shown with the completed item.
+      err.write(text).catch(() => undefined);
+    },
+    notice: (text) => line(style.yellow(visibleText(text))),
+  };
+}
+
+type PlainEvent = Exclude<EventBody, { type: "item.started" | "item.completed" }>;
+
+/** undefined: nothing a person follows a turn for. */
+function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOptions): string | undefined {
+  const { style } = options;
+  switch (body.type) {
+    case "turn.admitted":
+      return header(threadId, body, options);
+    case "turn.started":
+      return style.dim(`sandbox    ${sandboxText(body)}`);
+    case "model.retried":
+      return style.yellow(retryText(body));
+    case "approval.requested":
+      return style.yellow(`? ${questionText(body)}`);
+    case "approval.resolved":
+      return style.dim(`  ${body.decision}${body.reason === undefined ? "" : `: ${visibleLine(body.reason)}`}`);
+    case "path.violated":
+      return style.red(violationText(body));
+    case "turn.interrupt-requested":
+      return style.yellow(`stopping: ${visibleLine(body.failure.message)}`);
+    case "turn.steered":
+      return style.dim("more input was added to this turn");
+    case "turn.completed":
+      return endText(threadId, body, style);
+    case "thread.created":
+    case "context.loaded":
+    case "item.checkpointed":
+    case "model.requested":
+    case "model.responded":
+    case "tool.intended":
+    case "tool.settled":
+      return undefined;
+    default:
+      return never(body);
+  }
+}
+
+/** Deltas outrun the stored start of their item by a moment; they wait for it, up to a bound. */
+const MAX_EARLY_CHARS = 64 * 1024;
+
+function createEarlyDeltas(): { keep(delta: ItemDelta): boolean; take(itemId: string): readonly ItemDelta[] } {
+  const waiting = new Map<string, ItemDelta[]>();
+  let chars = 0;
+  return {
+    keep(delta) {
+      if (chars + delta.delta.length > MAX_EARLY_CHARS) return false;
+      chars += delta.delta.length;
+      const list = waiting.get(delta.itemId);
+      if (list === undefined) waiting.set(delta.itemId, [delta]);
+      else list.push(delta);
+      return true;
+    },
+    take(itemId) {
+      const list = waiting.get(itemId) ?? [];
+      waiting.delete(itemId);
+      for (const { delta } of list) chars -= delta.length;
+      return list;
+    },
+  };
+}
+
+/** What the deltas have not shown of a completed item. */
+function restOf(item: Item, already: string, style: Style): string {
+  switch (item.type) {
+    case "agentMessage":
+      return item.text.startsWith(already)
+        ? visibleText(item.text.slice(already.length))
+        : `\n${visibleText(item.text)}`;
+    case "reasoning":
+      return already === "" ? style.dim(visibleText(item.summary.join("\n\n"))) : "";
+    case "commandExecution": {
+      if (!item.output.startsWith(already)) return "";
+      const rest = item.output.slice(already.length, Math.max(already.length, MAX_SHOWN_OUTPUT_CHARS));
+      return visibleText(rest);
+    }
+    case "plan":
+      return `${planLines(item).join("\n")}\n`;
+    case "userMessage":
+    case "fileChange":
+    case "toolCall":
+    case "imageView":
+    case "notice":
+      return "";
+    default:
+      return never(item);
+  }
+}
+
+function header(threadId: string, body: EventOf<"turn.admitted">, options: HumanPrinterOptions): string {
+  const { style, version, workspace, scriptFile } = options;
+  const { settings } = body;
+  const model =
+    scriptFile === undefined
+      ? `${visibleLine(settings.model)} (${visibleLine(settings.provider)})`
+      : `none: the script ${visibleLine(scriptFile)} is played, no model is asked`;
+  const access =
+    settings.sandboxMode === "read-only"
+      ? "read-only (-s workspace-write lets it change the folder)"
+      : settings.sandboxMode === "workspace-write"
+        ? `workspace-write, network ${settings.networkAccess ? "on" : "off"}`
+        : "danger-full-access: nothing holds the agent back";
+  return [
+    style.bold(`heddle ${version}`),
+    style.dim(`folder     ${visibleLine(workspace)}`),
+    style.dim(`model      ${model}`),
+    settings.sandboxMode === "danger-full-access"
+      ? style.red(`access     ${access}`)
+      : style.dim(`access     ${access}`),
+    style.dim(`thread     ${threadId}`),
+  ].join("\n");
+}
+
+function sandboxText({ sandboxLevel }: EventOf<"turn.started">): string {
+  return sandboxLevel === "none" ? "none: commands run with your own rights" : sandboxLevel;
+}
+
+function retryText({ attempt, maxAttempts, delayMs, cause }: EventOf<"model.retried">): string {
+  return `attempt ${attempt} of ${maxAttempts} failed (${visibleLine(cause.message)}), next in ${duration(delayMs)}`;
+}
+
+function questionText({ question }: EventOf<"approval.requested">): string {
+  switch (question.kind) {
+    case "command":
+      return `run ${visibleLine(question.command)}`;
+    case "fileChange":
+      return `change ${question.paths.map(visibleLine).join(", ")}`;
+    case "tool":
+      return `call ${visibleLine(question.tool)}`;
+    default:
+      return never(question);
+  }
+}
+
+function violationText({ path, quarantinedTo }: EventOf<"path.violated">): string {
+  const moved = quarantinedTo === undefined ? "" : `; moved to ${visibleLine(quarantinedTo)}`;
+  return `protected path written: ${visibleLine(path)}${moved}`;
+}
+
+function endText(threadId: string, end: EventOf<"turn.completed">, style: Style): string {
+  const { usage } = end;
+  const cached = usage.cachedInputTokens > 0 ? ` (${usage.cachedInputTokens} cached)` : "";
+  const figures = [
+    duration(end.durationMs),
+    `${usage.inputTokens} tokens in${cached}, ${usage.outputTokens} out`,
+    money(end.costUsd),
+  ].join(" · ");
+  const how = `record: heddle threads show ${threadId}`;
+  const failure = end.failure === undefined ? "" : `: ${visibleText(end.failure.message)}`;
+  return `${resultLine(end.status, failure, style)}\n${style.dim(`${figures}\n${how}`)}`;
+}

@@ -1,0 +1,124 @@
+/** One item in words, for people: the line that announces it, and what is said when it is over. */
+import {
+  never,
+  visibleLine,
+  visibleText,
+  type FileChangeEntry,
+  type Item,
+  type ItemOf,
+  type TurnStatus,
+} from "@heddle/protocol";
+import { duration, type Style } from "./style.ts";
+
+/** A patch is shown so far; the whole is in the record and in the folder. */
+const MAX_DIFF_LINES = 40;
+const MAX_ARGUMENT_CHARS = 200;
+
+/** undefined: nothing announces this item. */
+export function itemHead(item: Item, style: Style): string | undefined {
+  switch (item.type) {
+    case "commandExecution":
+      return `${style.bold("$")} ${style.bold(visibleText(item.command))}`;
+    case "toolCall":
+      return style.dim(`· ${visibleLine(item.tool)} ${shortJson(item.arguments)}`);
+    case "imageView":
+      return style.dim(`· view ${visibleLine(item.path)}`);
+    case "plan":
+      return style.dim("· plan");
+    case "agentMessage":
+    case "reasoning":
+      return "";
+    case "userMessage":
+    case "fileChange":
+    case "notice":
+      return undefined;
+    default:
+      return never(item);
+  }
+}
+
+export function itemTail(item: Item, style: Style): readonly string[] {
+  switch (item.type) {
+    case "commandExecution":
+      return [commandEnd(item, style)];
+    case "fileChange":
+      return [...item.changes.flatMap((change) => changeLines(change, style)), ...problem(item, style)];
+    case "toolCall":
+    case "plan":
+    case "imageView":
+      return problem(item, style);
+    case "notice":
+      return [
+        item.level === "error"
+          ? style.red(`error: ${visibleText(item.message)}`)
+          : style.yellow(`warning: ${visibleText(item.message)}`),
+      ];
+    case "agentMessage":
+      return item.isPartial === true ? [style.dim("(cut off)")] : [];
+    case "reasoning":
+    case "userMessage":
+      return [];
+    default:
+      return never(item);
+  }
+}
+
+export function planLines(item: ItemOf<"plan">): readonly string[] {
+  const mark = { pending: "[ ]", inProgress: "[>]", completed: "[x]" };
+  return item.steps.map((step) => `  ${mark[step.status]} ${visibleLine(step.text)}`);
+}
+
+export function resultLine(status: TurnStatus, detail: string, style: Style): string {
+  if (status === "completed") return style.green(`completed${detail}`);
+  return status === "failed" ? style.red(`failed${detail}`) : style.yellow(`interrupted${detail}`);
+}
+
+function commandEnd(item: ItemOf<"commandExecution">, style: Style): string {
+  const took = item.durationMs === undefined ? "" : ` in ${duration(item.durationMs)}`;
+  const whole = item.outputFile === undefined ? "" : `, whole output in ${visibleLine(item.outputFile)}`;
+  const cut = item.truncatedBytes === undefined ? "" : `, ${item.truncatedBytes} bytes not shown${whole}`;
+  const why = item.error === undefined ? "" : `: ${visibleText(item.error)}`;
+  const end =
+    item.signal === undefined
+      ? item.exitCode === undefined
+        ? item.processId === undefined
+          ? item.status
+          : "still running"
+        : `exit ${item.exitCode}`
+      : `ended by ${item.signal}`;
+  const isGood = item.exitCode === 0 || (item.processId !== undefined && item.exitCode === undefined);
+  const text = `  ${end}${took}${cut}${why}`;
+  return isGood ? style.dim(text) : style.red(text);
+}
+
+function changeLines(change: FileChangeEntry, style: Style): readonly string[] {
+  const word = { add: "added", update: "changed", delete: "deleted" }[change.kind];
+  const to = change.movedTo === undefined ? "" : ` → ${visibleLine(change.movedTo)}`;
+  const lines = change.diff.split("\n").filter((line) => !/^(---|\+\+\+|diff |index )/.test(line) && line !== "");
+  const shown = lines.slice(0, MAX_DIFF_LINES).map((line) => diffLine(line, style));
+  const more = lines.length - shown.length;
+  return [
+    `${style.bold(word)} ${visibleLine(change.path)}${to}`,
+    ...shown,
+    ...(more > 0 ? [style.dim(`  … ${more} more lines`)] : []),
+  ];
+}
+
+function diffLine(line: string, style: Style): string {
+  const text = `  ${visibleText(line)}`;
+  if (line.startsWith("+")) return style.green(text);
+  return line.startsWith("-") ? style.red(text) : style.dim(text);
+}
+
+function problem(
+  item: { readonly status: string; readonly error?: string | undefined },
+  style: Style,
+): readonly string[] {
+  if (item.status === "completed" && item.error === undefined) return [];
+  return [style.red(`  ${item.status}${item.error === undefined ? "" : `: ${visibleText(item.error)}`}`)];
+}
+
+function shortJson(value: unknown): string {
+  const text = visibleLine(JSON.stringify(value) ?? "");
+  return text.length > MAX_ARGUMENT_CHARS ? `${text.slice(0, MAX_ARGUMENT_CHARS)}…` : text;
+}

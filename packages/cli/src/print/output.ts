@@ -1,0 +1,53 @@
+/**
+ * Writing to stdout and stderr. A reader that is slow holds up only the printing; a reader that has gone away ends it:
+ * the turn goes on, its record is in the journal.
+ */
+export interface Output {
+  readonly isTerminal: boolean;
+  /** The reader has gone away; writes do nothing. */
+  readonly isClosed: boolean;
+  /** The reader has not taken what was written; anything that can be said later should be. */
+  readonly isBehind: boolean;
+  /** Resolves when there is room for more. */
+  write(text: string): Promise<void>;
+}
+
+const BEHIND_BYTES = 256 * 1024; // about two screens of the widest terminal, many times over
+
+export function openOutput(stream: NodeJS.WriteStream): Output {
+  let isClosed = false;
+  const close = (): void => {
+    isClosed = true;
+  };
+  stream.on("error", close).on("close", close);
+  return {
+    isTerminal: stream.isTTY,
+    get isClosed() {
+      return isClosed;
+    },
+    get isBehind() {
+      return stream.writableLength > BEHIND_BYTES;
+    },
+    async write(text) {
+      if (isClosed || stream.write(text)) return;
+      await hasRoom(stream);
+    },
+  };
+}
+
+/** Resolves when everything written has been handed over, or nobody is there to take it. */
+export function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.destroyed || stream.writableLength === 0) return Promise.resolve();
+  // Called after all earlier writes, and with an error when the reader is gone; either way it is over.
+  return new Promise((resolve) => stream.write("", () => resolve()));
+}
+
+function hasRoom(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      stream.off("drain", settle).off("close", settle).off("error", settle);
+      resolve();
+    };
+    stream.on("drain", settle).on("close", settle).on("error", settle);
+  });
+}

@@ -1,0 +1,61 @@
+/**
+ * What may end a run from outside: a signal, or the time limit. The first asks the turn to stop and leaves it a few
+ * seconds for its terminal event; a second signal, or the end of those seconds, ends the process at once.
+ */
+import { EXIT, HeddleError } from "@heddle/protocol";
+
+const EXIT_BY_SIGNAL = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: 129 } as const;
+type StopSignal = keyof typeof EXIT_BY_SIGNAL;
+const SIGNALS: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/** A turn ends within six seconds of being told to; what takes longer has gone wrong. */
+const GRACE_MS = 5_500;
+/** A terminal and a launcher may both deliver one keypress. */
+const SAME_SIGNAL_MS = 150;
+
+export interface Stop extends Disposable {
+  /** Aborts with a HeddleError, `turn.interrupted` or `turn.timeout`. */
+  readonly signal: AbortSignal;
+  /** The exit code that the stop calls for; undefined while nothing has asked to stop. */
+  readonly exitCode: number | undefined;
+}
+
+export function watchForStop(timeoutMs: number | undefined): Stop {
+  const control = new AbortController();
+  let exitCode: number | undefined;
+  let firstAt = 0;
+  let grace: NodeJS.Timeout | undefined;
+
+  const stop = (code: number, reason: HeddleError): void => {
+    if (exitCode !== undefined) {
+      if (performance.now() - firstAt > SAME_SIGNAL_MS) process.exit(code);
+      return;
+    }
+    exitCode = code;
+    firstAt = performance.now();
+    grace = setTimeout(() => process.exit(code), GRACE_MS);
+    control.abort(reason);
+  };
+  const onSignal = (name: StopSignal): void => {
+    stop(EXIT_BY_SIGNAL[name], new HeddleError("turn.interrupted", `interrupted by ${name}`));
+  };
+  for (const name of SIGNALS) process.on(name, onSignal);
+  const limit =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          stop(EXIT.timeout, new HeddleError("turn.timeout", `the time limit of ${timeoutMs / 1000} s is over`));
+        }, timeoutMs);
+
+  return {
+    signal: control.signal,
+    get exitCode() {
+      return exitCode;
+    },
+    [Symbol.dispose]() {
+      clearTimeout(limit);
+      clearTimeout(grace);
+      for (const name of SIGNALS) process.off(name, onSignal);
+    },
+  };
+}
