@@ -38,6 +38,12 @@ test("a line for a prompt holds no line break", () => {
   expect(visibleLine("echo a\n\techo b")).toBe("echo a\\n\\techo b");
 });
 
+test("a line for a prompt hides nothing behind blanks", () => {
+  const hidden = visibleLine(`ls${" ".repeat(500)}; rm -rf ~${"\u3000".repeat(20)}x`);
+  expect(hidden).toBe("ls [500 blanks] ; rm -rf ~ [20 blanks] x");
+  expect(visibleLine("a    b")).toBe("a    b");
+});
+
 function isHarmless(code: number): boolean {
   if (code === 0x0a || code === 0x09) return true;
   if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;

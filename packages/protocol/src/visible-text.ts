@@ -13,10 +13,19 @@ export function visibleText(text: string): string {
   return text.replace(UNSAFE, escape);
 }
 
-/** For a prompt that must fit one line, such as an approval: newlines and tabs are escaped too. */
+/**
+ * For a question such as an approval: one line, newlines and tabs escaped too, and long runs of blanks counted instead of
+ * shown, so that nothing can be pushed out of sight.
+ */
 export function visibleLine(text: string): string {
-  return visibleText(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+  return visibleText(text)
+    .replaceAll("\n", "\\n")
+    .replaceAll("\t", "\\t")
+    .replace(LONG_BLANK, (blanks) => ` [${blanks.length} blanks] `);
 }
+
+/** Spaces of every width, and the braille cell without dots. */
+const LONG_BLANK = /[\p{Zs}\u{2800}]{9,}/gu;
 
 function escape(character: string): string {
   const code = character.codePointAt(0) ?? 0;

@@ -9,5 +9,6 @@ export { commandEnvironment } from "./environment.ts";
 export { CappedOutput } from "./output.ts";
 export { readFileInside } from "./paths.ts";
 export { startCommand, type OwnedProcess, type ProcessExit } from "./process.ts";
-export { openSandbox, openUnconfined, probeSandbox, type OpenSandboxOptions } from "./sandbox/open.ts";
+export { openSandbox, openUnconfined, type OpenSandboxOptions } from "./sandbox/open.ts";
+export { probeSandbox, type ProbeResult } from "./sandbox/probe.ts";
 export type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox/sandbox.ts";

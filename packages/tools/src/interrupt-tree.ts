@@ -1,41 +1,51 @@
 /**
- * SIGINT for a command and its children, as a terminal would send it. Programs that only stand around a sandboxed command
- * are left alone: they would die at once and take the command's own way of stopping with them.
+ * SIGINT for a command and its children, as a terminal would send it. Around a sandboxed command stand programs that only
+ * carry it, in outer pid namespaces or as the first process of the inner one: they would die at once and take the command's
+ * own way of stopping with them, so they are left alone.
  */
 import { readdir, readFile } from "node:fs/promises";
 
-const WRAPPERS = new Set(["nsenter", "unshare", "setpriv", "bwrap"]);
-
 export async function interruptTree(root: number): Promise<void> {
-  const processes = await allProcesses();
+  const tree = below(root, await allProcesses());
+  const deepest = Math.max(...tree.map(({ depth }) => depth));
+  const outermost = tree.find(({ pid }) => pid === root)?.depth ?? deepest;
+  for (const { pid, depth, innerPid } of tree) {
+    const isCarrier = depth < deepest || (deepest > outermost && innerPid === 1);
+    if (!isCarrier) signal(pid);
+  }
+}
+
+interface ProcessFacts {
+  readonly pid: number;
+  readonly parent: number;
+  /** In how many nested pid namespaces it is, seen from here. */
+  readonly depth: number;
+  /** Its number in the innermost of them. */
+  readonly innerPid: number;
+}
+
+function below(root: number, processes: readonly ProcessFacts[]): ProcessFacts[] {
   const tree = new Set([root]);
   // Parents may be listed after their children, so one pass is repeated until nothing is added.
   for (let size = 0; size !== tree.size;) {
     size = tree.size;
     for (const { pid, parent } of processes) if (tree.has(parent)) tree.add(pid);
   }
-  for (const { pid, name } of processes) {
-    if (tree.has(pid) && !WRAPPERS.has(name)) signal(pid);
-  }
+  return processes.filter(({ pid }) => tree.has(pid));
 }
 
-interface ProcessLine {
-  readonly pid: number;
-  readonly parent: number;
-  readonly name: string;
-}
-
-async function allProcesses(): Promise<ProcessLine[]> {
+async function allProcesses(): Promise<ProcessFacts[]> {
   const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(names.map(readProcess));
-  return lines.filter((line) => line !== undefined);
+  const facts = await Promise.all(names.map(readProcess));
+  return facts.filter((one) => one !== undefined);
 }
 
-async function readProcess(pid: string): Promise<ProcessLine | undefined> {
+async function readProcess(pid: string): Promise<ProcessFacts | undefined> {
   try {
-    // The name stands in parentheses and may hold spaces and parentheses itself.
-    const match = /^\d+ \((.*)\) \S (\d+) /s.exec(await readFile(`/proc/${pid}/stat`, "utf8"));
-    return match === null ? undefined : { pid: Number(pid), parent: Number(match[2]), name: match[1] ?? "" };
+    const status = await readFile(`/proc/${pid}/status`, "utf8");
+    const parent = Number(/^PPid:\t(\d+)$/m.exec(status)?.[1] ?? 0);
+    const pids = (/^NSpid:\t(.+)$/m.exec(status)?.[1] ?? pid).split("\t");
+    return { pid: Number(pid), parent, depth: pids.length, innerPid: Number(pids.at(-1)) };
   } catch (error) {
     if (isGone(error)) return undefined;
     throw error;

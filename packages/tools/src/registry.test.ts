@@ -50,7 +50,7 @@ test.each(FAMILIES)("the schemas of %s are plain objects with described, listed 
     expect(tool.description.length).toBeGreaterThan(10);
     if (tool.shape === "freeform") expect(tool.parameters).toBeUndefined();
     else expect(tool.parameters).toMatchObject({ type: "object", properties: expect.any(Object) });
-    expect(JSON.stringify(tool.parameters ?? {})).not.toMatch(/\$schema|9007199254740991/);
+    expect(JSON.stringify(tool.parameters ?? {})).not.toMatch(/\$schema|9007199254740991|[mM]inimum|default":/);
   }
 });
 
@@ -68,7 +68,7 @@ test("every tool an envelope names exists in some family", () => {
   const known = new Set(
     FAMILIES.flatMap((family) => names(family).map((name) => toolsFor(family, edit).resolve(name)?.name)),
   );
-  expect([...known].sort()).toEqual([...edit.tools].sort());
+  expect(known).toEqual(new Set(edit.tools));
 });
 
 test("no file but dispatch runs a tool, and the index exports none", async () => {
@@ -80,7 +80,7 @@ test("no file but dispatch runs a tool, and the index exports none", async () =>
   const importers: string[] = [];
   for (const name of files) {
     const source = await readFile(join(folder, name), "utf8");
-    if (/\.run\(|\brun\.(call|apply|bind)\(|\["run"\]/.test(source)) callers.push(name);
+    if (/tool\w*\.run\b|\.run\(args|\brun\.(call|apply|bind)\(|\["run"\]/i.test(source)) callers.push(name);
     if (/from "\.{1,2}\/builtin\//.test(source)) importers.push(name);
   }
   expect(callers).toEqual(["dispatch.ts"]);

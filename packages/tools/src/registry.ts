@@ -140,21 +140,23 @@ function offer(name: string, tool: Tool): OfferedTool {
   return { name, description, shape, parameters: known };
 }
 
-/** Bounds are checked here anyway and cost tokens in every request. */
-const LEFT_OUT = new Set([
-  "$schema",
-  "minimum",
-  "maximum",
-  "minLength",
-  "maxLength",
-  "maxItems",
-  "additionalProperties",
-]);
+/** Bounds are checked here anyway, cost tokens in every request, and some providers refuse schemas that have them. */
+const LEFT_OUT = new Set(
+  "$schema additionalProperties default exclusiveMaximum exclusiveMinimum maxItems maxLength maximum minLength minimum".split(
+    " ",
+  ),
+);
 
 function compactSchema(schema: object): Record<string, unknown> {
   const compact: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    if (!LEFT_OUT.has(key)) compact[key] = isRecord(value) ? compactSchema(value) : value;
+    if (LEFT_OUT.has(key)) continue;
+    // Below `properties` the keys are the model's own fields, not words of the schema language.
+    if (key === "properties" && isRecord(value)) {
+      compact[key] = Object.fromEntries(
+        Object.entries(value).map(([name, field]) => [name, isRecord(field) ? compactSchema(field) : field]),
+      );
+    } else compact[key] = isRecord(value) ? compactSchema(value) : value;
   }
   return compact;
 }

@@ -1,6 +1,6 @@
 /** Text files for the in-process tools: read whole through the race-free walk, or refused in words a model can act on. */
 import { createHash } from "node:crypto";
-import { HeddleError, type Envelope } from "@heddle/protocol";
+import { HeddleError, isHeddleError, type Envelope } from "@heddle/protocol";
 import { readFileInside } from "./paths.ts";
 
 /** Larger files are for the shell: a tool that holds them whole would hold them several times. */
@@ -39,17 +39,13 @@ export async function readBytes(path: string, place: ReadPlace, maxBytes: number
     return bytes;
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return undefined;
-    if (errnoOf(error) === "EISDIR") throw new HeddleError("tool.failed", `${path} is a folder`, { cause: error });
     throw error;
   }
 }
 
-/** The system's code of a failure, also when it was wrapped. */
-export function errnoOf(error: unknown): string | undefined {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ("code" in at && typeof at.code === "string" && /^E[A-Z0-9]+$/.test(at.code)) return at.code;
-  }
-  return undefined;
+/** The system's code of a failure of the file functions. */
+export function errnoOf(error: unknown): unknown {
+  return isHeddleError(error) ? error.details["errno"] : undefined;
 }
 
 function notText(path: string, sizeBytes: number, cause?: unknown): HeddleError {

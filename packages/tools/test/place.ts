@@ -20,7 +20,7 @@ export interface PlaceOptions {
   /** `none` for tests of in-process tools, which need no kernel layer. */
   readonly wall?: "kernel" | "none";
   readonly answer?: (question: ApprovalQuestion) => Decision;
-  readonly env?: NodeJS.ProcessEnv;
+  readonly env?: NodeJS.ProcessEnv | ((workspace: string) => NodeJS.ProcessEnv);
   readonly onStarted?: (item: Item, intent: ToolIntent) => Promise<void>;
 }
 
@@ -69,7 +69,8 @@ export async function openPlace(options: PlaceOptions = {}): Promise<TestPlace> 
     options.wall === "none" || envelope.sandbox === "off"
       ? openUnconfined(policy)
       : await openSandbox(policy, { quarantineDir: join(home, "quarantine") });
-  const state = openThreadState({ spillDir: join(home, "outputs"), env: options.env ?? process.env });
+  const env = typeof options.env === "function" ? options.env(workspace) : (options.env ?? process.env);
+  const state = openThreadState({ spillDir: join(home, "outputs"), env });
   const remembered = new Set<string>();
   const started: TestPlace["started"] = [];
   const questions: ApprovalQuestion[] = [];

@@ -34,7 +34,7 @@ const Input = z
 
 export const applyPatch: Tool<Input> = {
   name: "apply_patch",
-  description: `Edits files. The input is the patch itself, not JSON:
+  description: `Edits files. The input is a patch:
 *** Begin Patch
 *** Add File: path
 +line

@@ -29,6 +29,7 @@ export const bash: Tool<Input> = {
   isReadOnly: (args) => isKnownReadOnly(args.command),
   deadlineMs: (args) => timeoutMs(args) + 30_000,
   paths: (args) => workdirOf(args.workdir),
+  wantsOutside: (args) => args["dangerouslyDisableSandbox"] === true,
   describe: (args, place) => commandItem(args.command, args.workdir, place),
   question: (args, place) => ({
     kind: "command",

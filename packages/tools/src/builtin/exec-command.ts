@@ -116,7 +116,9 @@ export function commandResult(
     ...(report.state === "running" ? { processId: String(sessionId) } : {}),
     ...(exit?.exitCode === undefined ? {} : { exitCode: exit.exitCode }),
     ...(exit?.signal === undefined ? {} : { signal: exit.signal }),
-    ...(failure === undefined || exit?.exitCode !== undefined ? {} : { error: failure.message }),
+    ...(failure === undefined || (exit?.cause === "exited" && exit.exitCode !== undefined)
+      ? {}
+      : { error: failure.message }),
   };
   const output = [{ type: "text" as const, text: report.text }];
   return { isError: failure !== undefined, output, item, ...(failure === undefined ? {} : { failure }) };

@@ -95,7 +95,7 @@ async function textOrSkip(path: string, context: ToolContext): Promise<string | 
   try {
     return (await readTextFile(path, context))?.text;
   } catch (error) {
-    if (context.signal.aborted || (isHeddleError(error) && error.code === "internal")) throw error;
+    if (context.signal.aborted || !isHeddleError(error)) throw error;
     return undefined;
   }
 }

@@ -1,10 +1,8 @@
 /** `list`: the entries of one folder. */
-import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { callItem, callQuestion, callResult } from "../call-item.ts";
 import { absolutePath } from "../call-path.ts";
 import { listInside } from "../paths.ts";
-import { errnoOf } from "../text-file.ts";
 import type { Tool } from "../tool.ts";
 
 const MAX_ENTRIES = 1000;
@@ -25,9 +23,7 @@ export const list: Tool<Input> = {
   question: (args, place) => callQuestion("list", args, place),
   async run(args, context) {
     const path = absolutePath(args.path ?? ".", context.cwd);
-    const { entries, isTruncated } = await listFolder(path, () =>
-      listInside(path, context.envelope, { maxEntries: MAX_ENTRIES }),
-    );
+    const { entries, isTruncated } = await listInside(path, context.envelope, { maxEntries: MAX_ENTRIES });
     const lines = entries
       .map(({ name, kind }) => (kind === "directory" ? `${name}/` : kind === "symlink" ? `${name}@` : name))
       .sort();
@@ -35,13 +31,3 @@ export const list: Tool<Input> = {
     return callResult(callItem("list", args, context), lines.length === 0 ? "(the folder is empty)" : lines.join("\n"));
   },
 };
-
-async function listFolder<T>(path: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    const reason = { ENOENT: "does not exist", ENOTDIR: "is not a folder" }[errnoOf(error) ?? ""];
-    if (reason === undefined) throw error;
-    throw new HeddleError("tool.failed", `${path} ${reason}`, { cause: error });
-  }
-}

@@ -1,8 +1,6 @@
 /** Walks the files below a folder through the race-free listing: links are not followed, and the walk is bounded and says so. */
-import { HeddleError } from "@heddle/protocol";
 import { join } from "node:path";
 import { listInside, type PathRules } from "../paths.ts";
-import { errnoOf } from "../text-file.ts";
 
 /** Nobody searches these by hand, and they are most of a tree. */
 const SKIPPED = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);
@@ -52,8 +50,6 @@ async function listOrSkip(path: string, rules: PathRules, isRoot: boolean) {
   try {
     return await listInside(path, rules, { maxEntries: MAX_FOLDER_ENTRIES });
   } catch (error) {
-    const reason = errnoOf(error);
-    if (isRoot && reason === "ENOENT") throw new HeddleError("tool.failed", `${path} does not exist`, { cause: error });
     if (isRoot) throw error;
     return undefined;
   }

@@ -1,0 +1,253 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { openPlace, textOf } from "../../test/place.ts";
+
+/** Command lines of processes that carry the marker. */
+async function alive(marker: string): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
+  return lines.filter((line) => line.includes(marker));
+}
+
+function sessionOf(text: string): number {
+  return Number(/Process running with session ID (\d+)/.exec(text)?.[1]);
+}
+
+test("a command's output comes back in the shape the models know, and as a finished item", async () => {
+  await using place = await openPlace();
+  const outcome = await place.call("exec_command", { cmd: "printf 'hello\\n'; printf 'oops\\n' >&2" });
+  expect(textOf(outcome)).toMatch(
+    /^Chunk ID: [0-9a-f]{6}\nWall time: \d+\.\d{4} seconds\nProcess exited with code 0\nOutput:\n(hello\noops|oops\nhello)\n$/,
+  );
+  expect(outcome).toMatchObject({
+    kind: "ok",
+    item: {
+      type: "commandExecution",
+      status: "completed",
+      exitCode: 0,
+      cwd: place.workspace,
+      durationMs: expect.any(Number),
+    },
+  });
+  expect(place.live.get(outcome.item.id)).toBe(outcome.item.type === "commandExecution" ? outcome.item.output : "");
+  expect(place.started[0]?.intent).toMatchObject({ tool: "exec_command", isReadOnly: false });
+  expect(place.state.processes.size).toBe(0);
+});
+
+test("a command that fails is a failed call with its exit code", async () => {
+  await using place = await openPlace();
+  expect(await place.call("exec_command", { cmd: "echo no; exit 3" })).toMatchObject({
+    kind: "failed",
+    failure: { code: "tool.failed", message: "Process exited with code 3", details: { exitCode: 3 } },
+    item: { status: "failed", exitCode: 3, output: "no\n" },
+  });
+});
+
+test("a command in a folder that is not there is told so", async () => {
+  await using place = await openPlace();
+  const outcome = await place.call("exec_command", { cmd: "ls", workdir: "nowhere" });
+  expect(textOf(outcome)).toContain("nowhere does not exist");
+  expect(textOf(await place.call("exec_command", { cmd: "pwd", workdir: "/usr" }))).toContain("\n/usr\n");
+});
+
+test("a command that asks for input gets an end of file, not a hang", async () => {
+  await using place = await openPlace();
+  const startedAt = performance.now();
+  const outcome = await place.call("exec_command", { cmd: "cat; read -r x; echo end $?" });
+  expect(textOf(outcome)).toContain("Output:\nend 1\n");
+  expect(performance.now() - startedAt).toBeLessThan(5000);
+});
+
+test("a shell stays open between calls and takes what is typed", async () => {
+  await using place = await openPlace();
+  const first = await place.call("exec_command", {
+    cmd: "echo ready; while read -r x; do echo got $x; done",
+    tty: true,
+    yield_time_ms: 1000,
+  });
+  expect(first).toMatchObject({
+    kind: "ok",
+    item: { status: "completed", processId: expect.any(String), output: "ready\n" },
+  });
+  const session_id = sessionOf(textOf(first));
+  expect(place.state.processes.size).toBe(1);
+  const second = await place.call("write_stdin", { session_id, chars: "one\n" });
+  expect(textOf(second)).toContain("Output:\ngot one\n");
+  expect(place.live.get(second.item.id)).toBe("got one\n");
+  const last = await place.call("write_stdin", { session_id, chars: "two\n\u0004", yield_time_ms: 10_000 });
+  expect(textOf(last)).toMatch(/Process exited with code 0\nOutput:\ngot two\n$/);
+  expect(place.state.processes.size).toBe(0);
+  expect(await place.call("write_stdin", { session_id })).toMatchObject({ kind: "failed" });
+});
+
+test("output that came between two calls is in the next, and only there", async () => {
+  await using place = await openPlace();
+  const go = join(place.workspace, "go");
+  const first = await place.call("exec_command", {
+    cmd: "echo a; until [ -e go ]; do sleep 0.05; done; echo b; echo $$ >done; sleep 60",
+    yield_time_ms: 300,
+  });
+  const session_id = sessionOf(textOf(first));
+  await place.call("exec_command", { cmd: `touch ${go}` });
+  await vi.waitFor(() => expect(existsSync(join(place.workspace, "done"))).toBe(true), { timeout: 5000 });
+  const second = await place.call("write_stdin", { session_id, yield_time_ms: 300 });
+  expect(textOf(first)).toContain("Output:\na\n");
+  expect(textOf(second)).toMatch(/Output:\nb\n$/);
+});
+
+test("Ctrl-C reaches the command, which may answer it", async () => {
+  await using place = await openPlace();
+  const first = await place.call("exec_command", {
+    cmd: "trap 'echo stopping; exit 7' INT; echo up; while :; do sleep 0.05; done",
+    yield_time_ms: 1000,
+  });
+  const outcome = await place.call("write_stdin", {
+    session_id: sessionOf(textOf(first)),
+    chars: "\u0003",
+    yield_time_ms: 10_000,
+  });
+  expect(textOf(outcome)).toMatch(/Process exited with code 7\nOutput:\n(\^C)?stopping\n$/);
+  expect(outcome.kind).toBe("ok");
+});
+
+test("text for a command without an input is refused with what to do", async () => {
+  await using place = await openPlace();
+  const first = await place.call("exec_command", { cmd: "sleep 60", yield_time_ms: 250 });
+  const outcome = await place.call("write_stdin", { session_id: sessionOf(textOf(first)), chars: "hi\n" });
+  expect(textOf(outcome)).toContain("input kept open");
+});
+
+test("the first bytes are seen live, long before the command ends", async () => {
+  await using place = await openPlace();
+  const controller = new AbortController();
+  const seen: string[] = [];
+  const running = place.call(
+    "exec_command",
+    { cmd: "echo first; sleep 60", yield_time_ms: 60_000 },
+    {
+      signal: controller.signal,
+      onDelta: (text) => {
+        seen.push(text);
+        controller.abort();
+      },
+    },
+  );
+  expect(await running).toMatchObject({
+    kind: "cancelled",
+    item: { status: "interrupted", output: expect.stringMatching(/^first\n/) },
+  });
+  expect(seen[0]).toBe("first\n");
+});
+
+test.each([
+  ["ignores every signal it may", "trap '' TERM INT HUP; echo up; while :; do sleep 1; done"],
+  ["stops itself", "echo up; kill -STOP $$"],
+  ["hides in sessions of its own", "setsid sh -c 'setsid sleep 4711 & sleep 4711' & echo up; wait; sleep 4711"],
+])("a command that %s is gone soon after the turn ends, and what it printed stays", async (_name, cmd) => {
+  await using place = await openPlace();
+  const controller = new AbortController();
+  let abortedAt = 0;
+  const outcome = await place.call(
+    "exec_command",
+    { cmd: `${cmd} # marker-4711` },
+    {
+      signal: controller.signal,
+      onDelta: () => {
+        abortedAt = performance.now();
+        controller.abort();
+      },
+    },
+  );
+  expect(performance.now() - abortedAt).toBeLessThan(5000);
+  expect(outcome).toMatchObject({
+    kind: "cancelled",
+    failure: { code: "tool.cancelled" },
+    item: { status: "interrupted", output: expect.stringMatching(/^up\n/) },
+  });
+  await vi.waitFor(async () => expect(await alive("4711")).toEqual([]), { timeout: 2000 });
+});
+
+test("a grandchild that holds the output open does not hold the result", async () => {
+  await using place = await openPlace();
+  const startedAt = performance.now();
+  const outcome = await place.call("exec_command", {
+    cmd: "sleep 4712 & setsid sleep 4712 & echo done",
+    yield_time_ms: 30_000,
+  });
+  expect(performance.now() - startedAt).toBeLessThan(5000);
+  expect(outcome).toMatchObject({ kind: "ok", item: { output: "done\n", exitCode: 0 } });
+  await vi.waitFor(async () => expect(await alive("4712")).toEqual([]), { timeout: 2000 });
+});
+
+test("a flood is shown in part, with a mark, and kept whole in a file", async () => {
+  await using place = await openPlace();
+  const outcome = await place.call("exec_command", {
+    cmd: "head -c 5000000 /dev/zero | tr '\\0' 'x'; echo; echo the end",
+  });
+  const text = textOf(outcome);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(33 * 1024);
+  expect(text).toMatch(/\[\.\.\. \d+ bytes left out \.\.\.\]/);
+  expect(text).toContain("the end\n");
+  const { item } = outcome;
+  if (item.type !== "commandExecution") throw new Error(item.type);
+  expect(item.truncatedBytes).toBeGreaterThan(4_900_000);
+  expect((await readFile(item.outputFile ?? "")).length).toBe(5_000_009);
+  expect(item.outputFile?.startsWith(place.home)).toBe(true);
+});
+
+test("a model may ask for less", async () => {
+  await using place = await openPlace();
+  const outcome = await place.call("exec_command", { cmd: "seq 1 5000", max_output_tokens: 100 });
+  expect(Buffer.byteLength(textOf(outcome))).toBeLessThan(700);
+  expect(textOf(outcome)).toMatch(/Output:\n1\n2\n[\s\S]*bytes left out[\s\S]*\n5000\n$/);
+});
+
+test("bytes that are not text do no harm", async () => {
+  await using place = await openPlace();
+  const outcome = await place.call("exec_command", { cmd: "head -c 3000 /dev/urandom; printf '\\377\\376ok'" });
+  expect(textOf(outcome).isWellFormed()).toBe(true);
+  expect(textOf(outcome)).toContain("ok");
+});
+
+test("a command past its time limit is killed and says so", async () => {
+  await using place = await openPlace({ family: "anthropic" });
+  expect(await place.call("bash", { command: "echo before; sleep 60", timeout: 500 })).toMatchObject({
+    kind: "failed",
+    failure: { code: "tool.timeout" },
+    item: {
+      status: "failed",
+      output: expect.stringMatching(/^before\n/),
+      error: expect.stringContaining("time limit"),
+    },
+  });
+});
+
+test("the other families have a shell that stays open too", async () => {
+  await using place = await openPlace({ family: "anthropic" });
+  const first = await place.call("bash", { command: "read -r x; echo got $x", run_in_background: true });
+  expect(first).toMatchObject({ kind: "ok", item: { processId: expect.any(String) } });
+  const second = await place.call("bash_input", {
+    session_id: sessionOf(textOf(first)),
+    chars: "it\n",
+    yield_time_ms: 10_000,
+  });
+  expect(textOf(second)).toMatch(/exited with code 0\nOutput:\ngot it\n$/);
+});
+
+test("the number of open commands is bounded, and closing the thread ends them all", async () => {
+  const place = await openPlace();
+  try {
+    for (let count = 0; count < 16; count += 1) {
+      expect((await place.call("exec_command", { cmd: "sleep 4713", yield_time_ms: 250 })).kind).toBe("ok");
+    }
+    const refused = await place.call("exec_command", { cmd: "touch one-more" });
+    expect(refused).toMatchObject({ kind: "failed", failure: { code: "limit.reached" } });
+    expect(textOf(refused)).toContain("1000, 1001");
+    expect(existsSync(join(place.workspace, "one-more"))).toBe(false);
+  } finally {
+    await place[Symbol.asyncDispose]();
+  }
+  expect(await alive("4713")).toEqual([]);
+});

@@ -1,0 +1,35 @@
+/** Applies a two-file patch in the folder given as argument and prints the outcome; started with a failpoint armed. */
+import { envelopeFor } from "../src/envelopes.ts";
+import { dispatch } from "../src/dispatch.ts";
+import { toolsFor } from "../src/registry.ts";
+import { openUnconfined } from "../src/sandbox/open.ts";
+import { openThreadState } from "../src/thread-state.ts";
+
+const workspace = process.argv[2] ?? "";
+const envelope = envelopeFor({
+  mode: "workspace-write",
+  workspace,
+  writableRoots: [],
+  networkAccess: false,
+  approval: "never",
+  masked: [],
+});
+const patch = "*** Begin Patch\n*** Update File: a.txt\n-1\n+2\n*** Update File: b.txt\n-1\n+2\n*** End Patch";
+const outcome = await dispatch(
+  { callId: "c", name: "apply_patch", input: patch, shape: "freeform" },
+  {
+    toolset: toolsFor("openai", envelope),
+    envelope,
+    sandbox: openUnconfined({ workspace, writeRoots: [workspace], masked: [], network: "none" }),
+    state: openThreadState({ spillDir: workspace, env: {} }),
+    cwd: workspace,
+    signal: new AbortController().signal,
+    remembered: new Set(),
+    newItemId: () => "i",
+    onStarted: async () => undefined,
+    ask: async () => "decline",
+    onViolation: async () => undefined,
+    stream: () => undefined,
+  },
+);
+process.stdout.write(JSON.stringify(outcome));
