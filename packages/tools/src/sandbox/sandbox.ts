@@ -20,11 +20,14 @@ export interface SandboxedCommand {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** How many pid namespaces lie between Heddle and the command; processes further out only carry it. */
+  readonly pidDepth: number;
 }
 
 /** A protected path that appeared or changed although the mounts could not prevent it. */
 export interface ProtectedPathViolation {
   readonly path: string;
+  /** Where it is now. Absent: it was only looked at, or it could not be moved. */
   readonly quarantinedTo?: string;
 }
 
@@ -38,4 +41,6 @@ export interface Sandbox extends AsyncDisposable {
   ): Promise<SandboxedCommand>;
   /** Looks for protected paths created since the last sweep and moves them out of the way. */
   sweep(): Promise<readonly ProtectedPathViolation[]>;
+  /** Ends everything inside, then sweeps once more with nobody left to race. Disposing does the same, silently. */
+  close(): Promise<readonly ProtectedPathViolation[]>;
 }

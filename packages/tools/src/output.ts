@@ -1,0 +1,104 @@
+/**
+ * What a command wrote, in bounded memory: the first and the last bytes are kept, what lies between is counted, and the
+ * whole goes to a spill file up to a quota that ends in an explicit mark. Text is cut between characters, never inside.
+ * `push` returns a promise when the file is behind: whoever reads the pipe stops until it settles.
+ */
+import { SpillFile } from "./spill-file.ts";
+import { HeadTail } from "./head-tail.ts";
+import { LiveText } from "./live-text.ts";
+
+/** Together with the mark between them at most 32 kB: one loud command must not push the task out of the context. */
+export const DEFAULT_HEAD_BYTES = 12 * 1024;
+export const DEFAULT_TAIL_BYTES = 19 * 1024;
+/** A whole build log fits; a runaway loop does not fill the disk. */
+export const DEFAULT_SPILL_QUOTA_BYTES = 64 * 1024 * 1024;
+
+export interface CappedOutputOptions {
+  readonly headBytes?: number;
+  readonly tailBytes?: number;
+  /** Created only when the output does not fit; must not exist yet. */
+  readonly spillFile?: string;
+  readonly spillQuotaBytes?: number;
+  /** Live text for people watching; bounded in rate, so a flood is thinned out with a mark. */
+  readonly onText?: (delta: string) => void;
+}
+
+export interface OutputSnapshot {
+  readonly text: string;
+  readonly totalBytes: number;
+  readonly truncatedBytes: number;
+  readonly spillFile?: string;
+  /** Why the spill file is missing or ends early, when the disk refused. */
+  readonly spillError?: string;
+}
+
+export class CappedOutput {
+  readonly #whole: HeadTail;
+  #sinceTake: HeadTail;
+  readonly #newWindow: () => HeadTail;
+  readonly #spill: SpillFile | undefined;
+  readonly #live: LiveText | undefined;
+  #isClosed = false;
+
+  constructor(options: CappedOutputOptions = {}) {
+    const headBytes = options.headBytes ?? DEFAULT_HEAD_BYTES;
+    const tailBytes = options.tailBytes ?? DEFAULT_TAIL_BYTES;
+    this.#newWindow = () => new HeadTail(headBytes, tailBytes);
+    this.#whole = this.#newWindow();
+    this.#sinceTake = this.#newWindow();
+    this.#spill =
+      options.spillFile === undefined
+        ? undefined
+        : new SpillFile(options.spillFile, options.spillQuotaBytes ?? DEFAULT_SPILL_QUOTA_BYTES);
+    this.#live = options.onText === undefined ? undefined : new LiveText(options.onText);
+  }
+
+  /** Chunks that arrive after `close` are dropped: the result has been given by then. */
+  push(chunk: Buffer): void | Promise<void> {
+    if (this.#isClosed || chunk.length === 0) return;
+    this.#live?.push(chunk);
+    const before = this.#spill === undefined || this.#spill.isStarted ? undefined : this.#whole.bytesIfWhole();
+    this.#whole.push(chunk);
+    this.#sinceTake.push(chunk);
+    if (this.#spill === undefined || this.#whole.truncatedBytes === 0) return;
+    if (before !== undefined && before.length > 0) {
+      // The file starts with what memory held until now, so that it has the whole.
+      return settleBoth(this.#spill.write(before), this.#spill.write(chunk));
+    }
+    return this.#spill.write(chunk);
+  }
+
+  snapshot(): OutputSnapshot {
+    const { text, truncatedBytes } = this.#whole.read();
+    return {
+      text,
+      totalBytes: this.#whole.totalBytes,
+      truncatedBytes,
+      ...(this.#spill?.isStarted === true && { spillFile: this.#spill.path }),
+      ...(this.#spill?.error !== undefined && { spillError: this.#spill.error }),
+    };
+  }
+
+  /** What came since the last take, capped the same way. A character that is still incomplete waits for the next. */
+  take(): { text: string; truncatedBytes: number } {
+    const { text, truncatedBytes, rest } = this.#sinceTake.takeText(this.#isClosed);
+    this.#sinceTake = this.#newWindow();
+    this.#sinceTake.push(rest);
+    return { text, truncatedBytes };
+  }
+
+  /** Waits until the file holds everything it is going to hold. May be called twice. */
+  async close(): Promise<void> {
+    if (!this.#isClosed) {
+      this.#isClosed = true;
+      this.#live?.end();
+    }
+    await this.#spill?.close();
+  }
+}
+
+function settleBoth(first: void | Promise<void>, second: void | Promise<void>): void | Promise<void> {
+  if (first === undefined) return second;
+  if (second === undefined) return first;
+  return Promise.all([first, second]).then(() => undefined);
+}

@@ -1,0 +1,88 @@
+/**
+ * The rules of paths in words alone, before anything is opened: dispatch refuses early and says why. It decides nothing
+ * for good, because a link can make any text mean another file; opening checks again on what is really there.
+ */
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import { protectedPart } from "./protected.ts";
+
+export interface PathRules {
+  /** Absolute folders that may be written. */
+  readonly writeRoots: readonly string[];
+  /** Absolute paths that do not exist for the agent. */
+  readonly masked: readonly string[];
+}
+
+/** What Linux itself allows, its closing NUL left out. */
+const MAX_PATH_BYTES = 4095;
+
+/** Not files but doors into the kernel and into other processes. */
+const KERNEL_FOLDERS: ReadonlySet<string> = new Set(["proc", "dev", "sys"]);
+
+export function checkPath(path: string, access: "read" | "write", rules: PathRules): void {
+  checkForm(path);
+  const parts = components(path);
+  if (isKernelPath(parts)) throw invalid(path, "files of the kernel and devices are not available");
+  for (const masked of rules.masked.flatMap(asGivenAndReal)) {
+    if (within(path, masked)) throw outside(path);
+  }
+  if (access === "read") return;
+  const roots = rules.writeRoots.flatMap(asGivenAndReal).filter((root) => within(path, root));
+  if (roots.length === 0) throw notWritable(path);
+  for (const root of roots) checkProtected(path, components(path.slice(root.length)));
+}
+
+export function checkForm(path: string): void {
+  if (path.includes("\0")) throw invalid(path, "it contains a NUL byte");
+  if (!path.isWellFormed()) throw invalid(path, "it is not valid Unicode");
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw invalid(path, `it is longer than ${MAX_PATH_BYTES} bytes`);
+  if (path.startsWith("~")) throw invalid(path, "a leading ~ is not expanded; write the absolute path");
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) throw invalid(path, "it is an address, not a file path");
+  if (!path.startsWith("/")) throw invalid(path, "it is not absolute");
+  if (resolve(path) !== path) throw invalid(path, "it is not in its shortest form");
+}
+
+export function isKernelPath(parts: readonly string[]): boolean {
+  return parts[0] !== undefined && KERNEL_FOLDERS.has(parts[0]);
+}
+
+export function checkProtected(path: string, belowRoot: readonly string[]): void {
+  const part = protectedPart(belowRoot);
+  if (part === undefined) return;
+  throw new HeddleError("path.protected", `${path} is protected (${part}): programs outside Heddle act on it`, {
+    details: { path },
+  });
+}
+
+export function components(path: string): string[] {
+  return path.split("/").filter((part) => part !== "");
+}
+
+/** A root or a mask may itself be reached through a link; both spellings mean it. */
+function asGivenAndReal(path: string): string[] {
+  try {
+    const real = realpathSync(path);
+    return real === path ? [path] : [path, real];
+  } catch {
+    return [path];
+  }
+}
+
+function within(path: string, root: string): boolean {
+  return root === "/" || path === root || path.startsWith(`${root}/`);
+}
+
+export function invalid(path: string, reason: string, cause?: unknown): HeddleError {
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
+  return new HeddleError("path.invalid", `${JSON.stringify(shown)} cannot be used as a path: ${reason}`, { cause });
+}
+
+/** The same words for what is masked and for what does not exist for the agent: no hint at what is there. */
+export function outside(path: string): HeddleError {
+  return new HeddleError("path.outside", `${path} is not available here`, { details: { path } });
+}
+
+export function notWritable(path: string): HeddleError {
+  return new HeddleError("path.outside", `${path} is outside the folders that may be written`, { details: { path } });
+}

@@ -1,0 +1,52 @@
+/**
+ * Real pipes for the output and input of commands. Node gives a child socket pairs, and a socket cannot be opened again
+ * through /dev/stdout or /dev/stderr, which scripts do all the time. One pipe for both streams also keeps their order.
+ * The named pipes they are made from are unlinked before anybody uses them, so nothing is left on disk.
+ */
+import { execFile } from "node:child_process";
+import { closeSync, constants, openSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { HeddleError } from "@heddle/protocol";
+
+export interface PipeEnds {
+  readonly readFd: number;
+  readonly writeFd: number;
+}
+
+/** Made together: one start of mkfifo costs as much as a small command. */
+const BATCH = 8;
+
+/** Open in both directions until used; a handful of descriptors of this process. */
+const ready: number[] = [];
+
+/** `heddleEnd` is the side Heddle keeps: it must not block. The other side blocks, as programs expect. */
+export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
+  const fd = ready.pop() ?? (await makeBatch());
+  const again = `/proc/self/fd/${fd}`;
+  try {
+    const readFd = openSync(again, constants.O_RDONLY | (heddleEnd === "read" ? constants.O_NONBLOCK : 0));
+    const writeFd = openSync(again, constants.O_WRONLY | (heddleEnd === "write" ? constants.O_NONBLOCK : 0));
+    return { readFd, writeFd };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function makeBatch(): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), "heddle-pipes-"));
+  try {
+    const names = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));
+    await promisify(execFile)("mkfifo", ["-m", "600", ...names]);
+    for (const name of names) ready.push(openSync(name, constants.O_RDWR | constants.O_NONBLOCK));
+  } catch (cause) {
+    throw new HeddleError("tool.failed", "cannot make a pipe for the output of a command", { cause });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const fd = ready.pop();
+  if (fd === undefined) throw new HeddleError("tool.failed", "cannot make a pipe for the output of a command");
+  return fd;
+}

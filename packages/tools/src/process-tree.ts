@@ -1,0 +1,147 @@
+/**
+ * Which processes belong to a command, and their end. Inside a sandbox they are all descendants of the first process of
+ * the command's pid namespace, whatever they did to their session. Without one they are found by parent, by group, by
+ * session and by a marker in the environment, which together miss only a process that hides from all four.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Only set where there is no pid namespace to hold a command together. */
+export const MARKER_VARIABLE = "HEDDLE_COMMAND";
+
+const POLL_MS = 25;
+
+export interface TreeOptions {
+  readonly pid: number;
+  readonly pidDepth: number;
+  /** Value of the marker variable; without a sandbox only. */
+  readonly marker?: string;
+}
+
+interface Entry {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly session: number;
+  readonly isZombie: boolean;
+  readonly startTime: string;
+}
+
+/** Asks every process of the command to end; those that only carry the command are left to report its end. */
+export function terminateTree(options: TreeOptions): void {
+  const depthHere = namespaceDepth(process.pid);
+  for (const { pid } of members(options)) {
+    if (options.pidDepth === 0 || namespaceDepth(pid) >= depthHere + options.pidDepth) send(pid, "SIGTERM");
+  }
+}
+
+/** Kills until none is left. True when that was achieved before the deadline. */
+export async function killTree(options: TreeOptions, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  const seen = new Map<string, number>();
+  for (;;) {
+    for (const entry of members(options)) seen.set(`${entry.pid}:${entry.startTime}`, entry.pid);
+    // A process whose parent has died is no longer found by descent, but it is still the one that was seen.
+    const alive = new Set(
+      readProcesses()
+        .filter((entry) => !entry.isZombie)
+        .map((entry) => `${entry.pid}:${entry.startTime}`),
+    );
+    const left = [...seen].filter(([identity]) => alive.has(identity));
+    if (left.length === 0) return true;
+    for (const [, pid] of left) send(pid, "SIGKILL");
+    if (performance.now() > deadline) return false;
+    await sleep(POLL_MS);
+  }
+}
+
+/** Kills every process of this user that has an argument below the given path. */
+export async function killByArgument(path: string, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const left = readProcesses().filter(({ pid, isZombie }) => {
+      return !isZombie && pid !== process.pid && hasArgumentBelow(pid, path);
+    });
+    if (left.length === 0 || performance.now() > deadline) return;
+    for (const { pid } of left) send(pid, "SIGKILL");
+    await sleep(POLL_MS);
+  }
+}
+
+function members({ pid, pidDepth, marker }: TreeOptions): Entry[] {
+  const entries = readProcesses();
+  const chosen = new Set<number>([pid]);
+  // Parents may have higher numbers than their children, so repeat until nothing is added.
+  for (let before = 0; before !== chosen.size;) {
+    before = chosen.size;
+    for (const entry of entries) if (chosen.has(entry.parent)) chosen.add(entry.pid);
+  }
+  return entries.filter((entry) => {
+    if (entry.pid === process.pid || entry.isZombie) return false;
+    if (chosen.has(entry.pid) || entry.group === pid || entry.session === pid) return true;
+    return pidDepth === 0 && marker !== undefined && hasMarker(entry.pid, marker);
+  });
+}
+
+function hasArgumentBelow(pid: number, path: string): boolean {
+  return readProc(pid, "cmdline")
+    .split("\0")
+    .some((argument) => argument.startsWith(`${path}/`));
+}
+
+function hasMarker(pid: number, marker: string): boolean {
+  return readProc(pid, "environ").split("\0").includes(`${MARKER_VARIABLE}=${marker}`);
+}
+
+function namespaceDepth(pid: number): number {
+  const line = /^NSpid:\s*(.*)$/m.exec(readProc(pid, "status"))?.[1];
+  return line === undefined ? 0 : line.split(/\s+/).length;
+}
+
+function readProcesses(): Entry[] {
+  const entries: Entry[] = [];
+  for (const name of listProc()) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    const stat = readProc(pid, "stat");
+    // The program's name is in parentheses and may hold anything, parentheses too.
+    const [state, parent, group, session, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (state === undefined || parent === undefined) continue;
+    entries.push({
+      pid,
+      parent: Number(parent),
+      group: Number(group),
+      session: Number(session),
+      isZombie: state === "Z" || state === "X",
+      startTime: rest[15] ?? "",
+    });
+  }
+  return entries;
+}
+
+/** Other systems have no /proc: there only the process group is known. */
+function listProc(): string[] {
+  try {
+    return readdirSync("/proc");
+  } catch {
+    return [];
+  }
+}
+
+/** Processes end while they are looked at, and those of others may not be read: both mean nothing to see. */
+function readProc(pid: number, file: "stat" | "status" | "environ" | "cmdline"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function send(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // Gone already, or became another user's (a set-uid program outside a sandbox): the next look will tell.
+    if (!(error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM"))) throw error;
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * One command that Heddle started and owns: from spawn to the end of its whole tree. Nothing it started outlives it,
+ * `setsid` grandchildren included, and `exited` resolves even when one of them keeps the output open.
+ *
+ *   running --exit--> draining (output ends, at most 2 s) --> exited
+ *   running --abort | timeout | kill--> stopping (TERM, 2 s, KILL) --exit--> draining --> exited
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { closeSync } from "node:fs";
+import { Socket } from "node:net";
+import type { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { HeddleError } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { CappedOutput } from "./output.ts";
+import { openPipe } from "./pipes.ts";
+import { killTree, MARKER_VARIABLE, terminateTree, type TreeOptions } from "./process-tree.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
+
+/** Time to end in an orderly way before being killed. */
+const TERMINATE_MS = 2000;
+/** Killing takes effect at once; only a process stuck in the kernel needs longer, and waiting longer helps nobody. */
+const KILL_MS = 2000;
+/** After the command itself has ended, what its children still write is taken for this long. */
+const DRAIN_MS = 2000;
+
+export interface StartCommandOptions {
+  readonly sandbox: Sandbox;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** Complete; nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `ignore` is an empty input: a command that asks gets an end of file, not a hang. */
+  readonly stdin: "ignore" | "pipe";
+  readonly output: CappedOutput;
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+export interface OwnedProcess extends AsyncDisposable {
+  readonly pid: number;
+  /** Never rejects. When it resolves the tree is gone and all output has been pushed. */
+  readonly exited: Promise<ProcessExit>;
+  readonly isRunning: boolean;
+  write(text: string): Promise<void>;
+  endInput(): void;
+  /** Ends the whole tree and waits for it. */
+  kill(): Promise<void>;
+}
+
+export interface ProcessExit {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  readonly cause: "exited" | "aborted" | "timeout" | "killed";
+  readonly durationMs: number;
+}
+
+export async function startCommand(options: StartCommandOptions): Promise<OwnedProcess> {
+  const { sandbox, argv, cwd, env, signal, timeoutMs } = options;
+  if (signal.aborted) throw new HeddleError("tool.cancelled", "cancelled before the command was started");
+  const marker = sandbox.level === "none" ? randomUUID() : undefined;
+  const command = await sandbox.enter(argv, { cwd, env });
+  const { child, input, outputs } = await spawnWithPipes(
+    { ...command, env: marker === undefined ? command.env : { ...command.env, [MARKER_VARIABLE]: marker } },
+    options.stdin,
+  );
+  const pid = child.pid ?? 0;
+  const owned = new RunningCommand({
+    child,
+    input,
+    drained: Promise.all(outputs.map((stream) => drain(stream, options.output))),
+    outputs,
+    tree: { pid, pidDepth: command.pidDepth, ...(marker !== undefined && { marker }) },
+  });
+  failpoint("process.after-spawn");
+  owned.stopOn(signal, timeoutMs);
+  return owned;
+}
+
+interface Spawned {
+  readonly child: ChildProcess;
+  readonly input: Writable | undefined;
+  readonly outputs: readonly Readable[];
+}
+
+async function spawnWithPipes(
+  command: { file: string; args: readonly string[]; env: Readonly<Record<string, string>>; cwd: string },
+  stdin: "ignore" | "pipe",
+): Promise<Spawned> {
+  const hasRealPipes = process.platform === "linux";
+  const output = hasRealPipes ? await openPipe("read") : undefined;
+  const input = hasRealPipes && stdin === "pipe" ? await openPipe("write") : undefined;
+  const out = output?.writeFd ?? "pipe";
+  let child: ChildProcess;
+  try {
+    child = spawn(command.file, command.args, {
+      cwd: command.cwd,
+      env: command.env,
+      stdio: [input?.readFd ?? stdin, out, out],
+      // A group of its own: a ^C at Heddle's terminal is for Heddle to handle.
+      detached: true,
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", reject);
+    });
+  } catch (cause) {
+    if (output !== undefined) closeSync(output.readFd);
+    if (input !== undefined) closeSync(input.writeFd);
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new HeddleError("tool.failed", `cannot start ${command.file} in ${command.cwd}: ${reason}`, { cause });
+  } finally {
+    if (output !== undefined) closeSync(output.writeFd);
+    if (input !== undefined) closeSync(input.readFd);
+  }
+  if (output === undefined) {
+    const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
+    return { child, input: child.stdin ?? undefined, outputs: streams };
+  }
+  return {
+    child,
+    input: input && new Socket({ fd: input.writeFd, readable: false, writable: true }),
+    outputs: [new Socket({ fd: output.readFd, readable: true, writable: false })],
+  };
+}
+
+/** Reads to the end, stopping whenever the output says its file is behind. */
+async function drain(stream: Readable, output: CappedOutput): Promise<void> {
+  try {
+    for await (const chunk of stream) await output.push(chunk as Buffer);
+  } catch {
+    // Closed under the reader when the time for draining is over; what was read has been pushed.
+  }
+}
+
+interface RunningParts extends Spawned {
+  readonly drained: Promise<unknown>;
+  readonly tree: TreeOptions;
+}
+
+class RunningCommand implements OwnedProcess {
+  readonly pid: number;
+  readonly exited: Promise<ProcessExit>;
+  readonly #parts: RunningParts;
+  readonly #startedAt = performance.now();
+  #cause: ProcessExit["cause"] = "exited";
+  #isRunning = true;
+  #stopping: Promise<void> | undefined;
+  readonly #ended: Promise<{ exitCode: number | undefined; signal: string | undefined }>;
+  #release: () => void = () => undefined;
+
+  constructor(parts: RunningParts) {
+    this.#parts = parts;
+    this.pid = parts.tree.pid;
+    this.#ended = new Promise((resolve) => {
+      parts.child.once("exit", (exitCode, signal) => {
+        resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined });
+      });
+    });
+    // A command that closes its input while something is written to it is no failure of Heddle; `write` reports it.
+    parts.input?.on("error", () => undefined);
+    this.exited = this.#finish();
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  stopOn(signal: AbortSignal, timeoutMs: number | undefined): void {
+    const stop = (cause: ProcessExit["cause"]): void => {
+      this.#stop(cause).catch(() => undefined);
+    };
+    const onAbort = (): void => stop("aborted");
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop("timeout"), timeoutMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#release = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    };
+    if (signal.aborted) onAbort();
+  }
+
+  async #finish(): Promise<ProcessExit> {
+    const { exitCode, signal } = await this.#ended;
+    const durationMs = performance.now() - this.#startedAt;
+    this.#isRunning = false;
+    this.#release();
+    const giveUp = new AbortController();
+    await Promise.race([
+      this.#parts.drained,
+      sleep(DRAIN_MS, undefined, { signal: giveUp.signal }).catch(() => undefined),
+    ]);
+    giveUp.abort();
+    // With a pid namespace the kernel has done this already.
+    if (this.#parts.tree.pidDepth === 0) await killTree(this.#parts.tree, KILL_MS);
+    for (const stream of this.#parts.outputs) stream.destroy();
+    this.#parts.input?.destroy();
+    await this.#parts.drained;
+    return { exitCode, signal, cause: this.#cause, durationMs };
+  }
+
+  #stop(cause: ProcessExit["cause"]): Promise<void> {
+    if (this.#isRunning && this.#stopping === undefined) {
+      this.#cause = cause;
+      this.#stopping = this.#terminate();
+    }
+    return this.#stopping ?? Promise.resolve();
+  }
+
+  async #terminate(): Promise<void> {
+    const { tree } = this.#parts;
+    terminateTree(tree);
+    const giveUp = new AbortController();
+    const isGone = await Promise.race([
+      this.#ended.then(() => true),
+      sleep(TERMINATE_MS, false, { signal: giveUp.signal }).catch(() => false),
+    ]);
+    giveUp.abort();
+    if (!isGone) await killTree(tree, KILL_MS);
+  }
+
+  write(text: string): Promise<void> {
+    const { input } = this.#parts;
+    return new Promise((resolve, reject) => {
+      if (input === undefined) {
+        reject(new HeddleError("tool.failed", "this command was started without an input"));
+        return;
+      }
+      input.write(text, (cause) => {
+        if (cause) reject(new HeddleError("tool.failed", "the command does not take input any more", { cause }));
+        else resolve();
+      });
+    });
+  }
+
+  endInput(): void {
+    this.#parts.input?.end();
+  }
+
+  async kill(): Promise<void> {
+    await this.#stop("killed");
+    await this.exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Paths that a workspace may hold but an agent may not write, at any depth, existing or not: whatever is placed there
+ * is executed or believed by somebody else later (git hooks, editors, shells, package managers, other agents).
+ * Names are compared without case, because a checkout may move to a file system that has none.
+ */
+
+const NAMES: ReadonlySet<string> = new Set([
+  ".heddle",
+  ".codex",
+  ".agents",
+  ".claude",
+  ".opencode",
+  ".gemini",
+  ".cursor",
+  ".vscode",
+  ".idea",
+  ".devcontainer",
+  ".husky",
+  ".mcp.json",
+  "opencode.json",
+  ".envrc",
+  ".npmrc",
+  ".bashrc",
+  ".bash_profile",
+  ".zshrc",
+  ".zprofile",
+  ".profile",
+  ".gitconfig",
+  ".gitmodules",
+  ".ripgreprc",
+]);
+
+/** .yarnrc, .yarnrc.yml and what yarn reads beside them. */
+const NAME_PREFIXES: readonly string[] = [".yarnrc"];
+
+/** Entries of a git folder that make git run or read something else. The rest of it stays writable: git must work. */
+export const GIT_PROTECTED: ReadonlySet<string> = new Set(["hooks", "config", "config.worktree", "info", "commondir"]);
+
+/** Looked at, never refused: attributes only name filters, and the filters live in a protected configuration. */
+export const REPORTED_NAME = ".gitattributes";
+
+export function isProtectedName(name: string): boolean {
+  const lower = name.toLowerCase();
+  return NAMES.has(lower) || NAME_PREFIXES.some((prefix) => lower.startsWith(prefix));
+}
+
+/** `.github` itself is harmless; what runs is below `workflows`. */
+export function isProtectedChild(parent: string, name: string): boolean {
+  return parent.toLowerCase() === ".github" && name.toLowerCase() === "workflows";
+}
+
+/**
+ * The first protected part of a path below a write root, for file tools. They have no business anywhere inside `.git`:
+ * git itself works through commands, where only the dangerous entries are closed.
+ */
+export function protectedPart(components: readonly string[]): string | undefined {
+  for (const [index, name] of components.entries()) {
+    if (isProtectedName(name) || name.toLowerCase() === ".git") return components.slice(0, index + 1).join("/");
+    const parent = components[index - 1];
+    if (parent !== undefined && isProtectedChild(parent, name)) return components.slice(0, index + 1).join("/");
+  }
+  return undefined;
+}

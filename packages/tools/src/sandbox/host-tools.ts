@@ -1,0 +1,42 @@
+/**
+ * Programs of the host that build the sandbox. They run with the capabilities of the new namespace, so they are taken
+ * from the system's own folders and never from PATH, where a workspace may have put something of the same name.
+ */
+import { execFile } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+
+const SYSTEM_FOLDERS = [
+  "/usr/bin",
+  "/bin",
+  "/usr/sbin",
+  "/sbin",
+  "/usr/local/bin",
+  "/usr/local/sbin",
+  "/run/current-system/sw/bin",
+] as const;
+
+export function findHostTool(name: string): string | undefined {
+  return SYSTEM_FOLDERS.map((folder) => `${folder}/${name}`).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Runs a program of the host with an empty environment; for probing and help texts only. */
+export async function runHostTool(
+  file: string,
+  args: readonly string[],
+  timeoutMs: number,
+): Promise<{ isOk: boolean; stdout: string; stderr: string }> {
+  return await new Promise((resolve) => {
+    execFile(file, args, { env: { LC_ALL: "C" }, cwd: "/", timeout: timeoutMs }, (error, stdout, stderr) => {
+      resolve({ isOk: error === null, stdout, stderr: stderr.trim() === "" && error ? error.message : stderr });
+    });
+  });
+}

@@ -1,0 +1,113 @@
+/**
+ * What the file system looks like inside, as an ordered list of steps both back-ends carry out. The base is the host's
+ * tree, read-only; each step puts something over a path; sources are always the host's view. Deeper paths come later,
+ * so a write root inside a masked folder is visible and a masked folder inside a write root is not.
+ */
+import { HeddleError } from "@heddle/protocol";
+import { isBelow, isWithin } from "./mountinfo.ts";
+
+export type Step =
+  | { readonly kind: "bind"; readonly source: string; readonly path: string; readonly isWritable: boolean }
+  /** An empty folder nobody can write to. */
+  | { readonly kind: "empty"; readonly path: string }
+  | { readonly kind: "dev"; readonly path: "/dev" }
+  | { readonly kind: "proc"; readonly path: "/proc" };
+
+export interface Place {
+  readonly path: string;
+  readonly kind: "directory" | "file" | "socket";
+}
+
+/** All paths are real: no symbolic link in any of them. */
+export interface LayoutInput {
+  readonly workspace: string;
+  readonly writeRoots: readonly string[];
+  readonly masked: readonly Place[];
+  /** Existing protected paths inside the write roots. */
+  readonly protectedPaths: readonly string[];
+  /** Git folders inside the write roots: mounted over themselves, so that they cannot be moved away. */
+  readonly gitFolders: readonly string[];
+  /** Sockets that programs of the host listen on. */
+  readonly sockets: readonly string[];
+  /** Folders that must stay visible even below a covered place: programs, the user's home. */
+  readonly visible: readonly { readonly source: string; readonly path: string }[];
+  /** Places of host sockets that exist as real folders. */
+  readonly runFolders: readonly string[];
+  /** Folders for temporary files and what they are replaced with. */
+  readonly temporary: readonly { readonly path: string; readonly source: string }[];
+  readonly emptyFile: string;
+  readonly deadSocket: string;
+}
+
+export interface Layout {
+  readonly steps: readonly Step[];
+  /** Everything that may be writable inside; the check of the finished mounts goes by this list. */
+  readonly writable: readonly string[];
+}
+
+const KERNEL_PLACES = ["/proc", "/sys", "/dev"] as const;
+
+export function planLayout(input: LayoutInput): Layout {
+  const roots = input.writeRoots;
+  for (const root of roots) refuseImpossibleRoot(root);
+  const temporary = input.temporary.filter(({ path }) => !roots.some((root) => isWithin(path, root)));
+  const runFolders = input.runFolders.filter((path) => !roots.some((root) => isWithin(path, root)));
+  const maskedFolders = input.masked.filter(({ kind }) => kind === "directory").map(({ path }) => path);
+  const covers = [...temporary.map(({ path }) => path), ...runFolders, "/dev", ...maskedFolders];
+  const shown = [
+    { source: input.workspace, path: input.workspace },
+    ...input.visible,
+    ...roots.map((root) => ({ source: root, path: root })),
+  ].filter(({ path }) => !covers.includes(path));
+
+  const isHidden = (path: string): boolean => {
+    const nearest = (candidates: readonly string[]): number =>
+      Math.max(-1, ...candidates.filter((candidate) => isBelow(path, candidate)).map((candidate) => candidate.length));
+    return nearest(covers) > nearest(shown.map((entry) => entry.path));
+  };
+  const needsExposing = shown.filter(
+    ({ path }) => !roots.includes(path) && covers.some((cover) => isBelow(path, cover)),
+  );
+
+  const steps: Step[] = [
+    { kind: "proc", path: "/proc" },
+    { kind: "dev", path: "/dev" },
+    ...temporary.map(({ path, source }): Step => ({ kind: "bind", source, path, isWritable: true })),
+    ...runFolders.map((path): Step => ({ kind: "empty", path })),
+    ...needsExposing.map((entry): Step => ({ kind: "bind", ...entry, isWritable: false })),
+    ...roots.map((root): Step => ({ kind: "bind", source: root, path: root, isWritable: true })),
+    ...input.gitFolders.map((path): Step => ({ kind: "bind", source: path, path, isWritable: true })),
+    ...input.protectedPaths.map((path): Step => ({ kind: "bind", source: path, path, isWritable: false })),
+    ...input.sockets
+      .filter((path) => !isHidden(path))
+      .map((path): Step => ({ kind: "bind", source: input.deadSocket, path, isWritable: false })),
+    ...input.masked.filter(({ path }) => !isHidden(path)).map((place) => maskStep(place, input)),
+  ];
+  return {
+    steps: dropRepeated(steps).toSorted((a, b) => depth(a.path) - depth(b.path)),
+    writable: [...roots, ...temporary.map(({ path }) => path), "/dev/shm", "/dev/pts", "/proc"],
+  };
+}
+
+function maskStep({ path, kind }: Place, input: LayoutInput): Step {
+  if (kind === "directory") return { kind: "empty", path };
+  return { kind: "bind", source: kind === "file" ? input.emptyFile : input.deadSocket, path, isWritable: false };
+}
+
+function refuseImpossibleRoot(root: string): void {
+  if (root !== "/" && !KERNEL_PLACES.some((place) => isWithin(root, place) && !isBelow(root, "/dev/shm"))) return;
+  throw new HeddleError(
+    "usage.invalid",
+    `${root} cannot be a folder a sandboxed command may write; choose a project folder, or danger-full-access`,
+  );
+}
+
+/** One step per path: a mask beats a protection beats a bind, because later entries of the list are stricter. */
+function dropRepeated(steps: readonly Step[]): Step[] {
+  const last = new Map(steps.map((step) => [step.path, step]));
+  return [...last.values()];
+}
+
+function depth(path: string): number {
+  return path === "/" ? 0 : path.split("/").length - 1;
+}

@@ -1,0 +1,80 @@
+/**
+ * The mounts of a process as the kernel lists them: parsing, what is visible where, and which flags a remount must
+ * repeat because they are locked in a user namespace.
+ */
+
+export interface Mount {
+  readonly id: number;
+  readonly parent: number;
+  readonly path: string;
+  readonly options: readonly string[];
+  readonly type: string;
+}
+
+export function parseMountinfo(text: string): Mount[] {
+  const mounts: Mount[] = [];
+  for (const line of text.split("\n")) {
+    const fields = line.split(" ");
+    const [id, parent, , , path, options] = fields;
+    const separator = fields.indexOf("-", 6);
+    if (id === undefined || parent === undefined || path === undefined || options === undefined) continue;
+    mounts.push({
+      id: Number(id),
+      parent: Number(parent),
+      path: unescapeOctal(path),
+      options: options.split(","),
+      type: fields[separator + 1] ?? "",
+    });
+  }
+  return mounts;
+}
+
+/** The kernel writes space, tab, newline and backslash as octal, and passes other bytes through. */
+function unescapeOctal(field: string): string {
+  return field.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+}
+
+/** Mounts that can be reached by their path: not those that a later mount on the same path or above it hides. */
+export function visibleMounts(mounts: readonly Mount[]): Mount[] {
+  return mounts.filter((mount) => mountAt(mounts, mount.path)?.id === mount.id);
+}
+
+/** The mount a path is on, found the way the kernel walks: from the root, through each mount met on the way. */
+export function mountAt(mounts: readonly Mount[], path: string): Mount | undefined {
+  const ids = new Set(mounts.map((mount) => mount.id));
+  let current =
+    mounts.find((mount) => mount.path === "/" && !ids.has(mount.parent)) ?? mounts.find((m) => m.path === "/");
+  for (let next = current; next !== undefined;) {
+    current = next;
+    const from: Mount = current;
+    next = mounts
+      .filter((mount) => mount.parent === from.id && mount.id !== from.id && isWithin(path, mount.path))
+      .toSorted((a, b) => a.path.length - b.path.length)[0];
+  }
+  return current;
+}
+
+const FLAGS: ReadonlySet<string> = new Set([
+  "ro",
+  "nosuid",
+  "nodev",
+  "noexec",
+  "noatime",
+  "nodiratime",
+  "relatime",
+  "nosymfollow",
+]);
+
+/** Per-mount flags; a remount in a user namespace that leaves out a locked one is refused. */
+export function mountFlags(mount: Mount | undefined): string[] {
+  return (mount?.options ?? []).filter((option) => FLAGS.has(option));
+}
+
+/** `path` is `root` or lies below it; by components, never by string prefix. */
+export function isWithin(path: string, root: string): boolean {
+  return root === "/" || path === root || path.startsWith(`${root}/`);
+}
+
+export function isBelow(path: string, root: string): boolean {
+  return path !== root && isWithin(path, root);
+}

@@ -1,0 +1,197 @@
+/**
+ * The sandbox made of util-linux alone. One holder per sandbox keeps a user, mount, ipc, pid and network namespace;
+ * each command enters them, gets a pid namespace of its own (so that its whole tree dies with it), the caller's own uid
+ * and no capabilities. The finished mounts are read back and checked before the first command may enter.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { open, readFile, realpath, type FileHandle } from "node:fs/promises";
+import { HeddleError } from "@heddle/protocol";
+import { findHostTool, runHostTool } from "./host-tools.ts";
+import { HOLDER_SCRIPT, INIT_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
+import type { Layout } from "./layout.ts";
+import { mountOperations, unexpectedlyWritable } from "./mount-operations.ts";
+import { parseMountinfo } from "./mountinfo.ts";
+import type { SandboxedCommand } from "./sandbox.ts";
+import type { Scratch } from "./scratch.ts";
+
+/** A loaded machine with hundreds of mounts needs a second; a hang must not become a hanging turn. */
+const OPEN_TIMEOUT_MS = 20_000;
+const MAX_STDERR = 4096;
+
+const UNSHARE = ["--user", "--map-root-user", "--mount", "--ipc", "--pid", "--fork", "--kill-child"];
+const NO_PRIVILEGES = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"];
+const NAMESPACES = ["user", "mnt", "ipc", "pid"] as const;
+
+export interface NamespaceTools {
+  readonly unshare: string;
+  readonly nsenter: string;
+  readonly setpriv: string;
+  readonly mount: string;
+  readonly sh: string;
+  /** `unshare` can show the caller's own uid inside; older ones can only show root. */
+  readonly canMapUser: boolean;
+}
+
+export async function findNamespaceTools(): Promise<NamespaceTools> {
+  const found = { ...need("unshare"), ...need("nsenter"), ...need("setpriv"), ...need("mount"), ...need("sh") };
+  need("pivot_root");
+  const help = await runHostTool(found.unshare, ["--help"], 5000);
+  if (!help.stdout.includes("--kill-child")) throw unavailable("unshare is older than util-linux 2.32");
+  return { ...found, canMapUser: help.stdout.includes("--map-user=") && help.stdout.includes("--keep-caps") };
+}
+
+function need<Name extends string>(name: Name): Record<Name, string> {
+  const path = findHostTool(name);
+  if (path === undefined) throw unavailable(`the program ${name} is missing; it is part of util-linux`);
+  const entry: Partial<Record<Name, string>> = {};
+  entry[name] = path;
+  return entry as Record<Name, string>;
+}
+
+export interface Holder extends AsyncDisposable {
+  enter(
+    argv: readonly string[],
+    options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+  ): Promise<SandboxedCommand>;
+}
+
+export interface HolderOptions {
+  readonly layout: Layout;
+  readonly network: "none" | "all";
+  readonly scratch: Scratch;
+}
+
+export async function openHolder({ layout, network, scratch }: HolderOptions): Promise<Holder> {
+  const tools = await findNamespaceTools();
+  const mounts = parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"));
+  const operations = mountOperations(layout.steps, mounts);
+  const args = [...UNSHARE, ...(network === "none" ? ["--net"] : []), "--", tools.sh, "-c", HOLDER_SCRIPT];
+  args.push("heddle-holder", scratch.root, ...operations, ...(network === "none" ? ["loopback"] : []));
+  const child = spawn(tools.unshare, args, {
+    cwd: "/",
+    env: { LC_ALL: "C" },
+    stdio: ["pipe", "pipe", "pipe"],
+    // Its own session: a ^C at the terminal is for Heddle to handle, not for the holder to die of.
+    detached: true,
+  });
+  const ended = new Promise<void>((resolve) => {
+    child.once("close", () => resolve());
+    child.once("error", () => resolve());
+  });
+  const stop = async (): Promise<void> => {
+    child.stdin.destroy();
+    child.kill("SIGKILL");
+    await ended;
+  };
+  const handles: FileHandle[] = [];
+  try {
+    const pid = await readyPid(child);
+    await verifyMounts(pid, layout);
+    const names = network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
+    for (const name of names) handles.push(await open(`/proc/${pid}/ns/${name}`));
+    // Open handles name exactly these namespaces; a pid could come to mean another process.
+    const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]?.fd}`);
+    return {
+      enter: async (argv, options) => {
+        if (child.exitCode !== null || child.signalCode !== null) {
+          throw new HeddleError("sandbox.failed", "the sandbox has ended; nothing can run in it any more");
+        }
+        return await enterCommand(tools, targets, argv, options);
+      },
+      [Symbol.asyncDispose]: async () => {
+        await stop();
+        for (const handle of handles.splice(0)) await handle.close();
+      },
+    };
+  } catch (error) {
+    await stop();
+    for (const handle of handles) await handle.close();
+    throw error;
+  }
+}
+
+function longName(name: string): string {
+  return name === "mnt" ? "mount" : name;
+}
+
+async function readyPid(child: ChildProcess): Promise<number> {
+  let stdout = "";
+  let stderr = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString()).slice(0, MAX_STDERR);
+  });
+  const pid = await new Promise<number | undefined>((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), OPEN_TIMEOUT_MS);
+    const settle = (value: number | undefined): void => {
+      clearTimeout(timer);
+      resolve(value);
+    };
+    child.stdout?.on("data", (chunk: Buffer) => {
+      stdout += chunk.toString();
+      const ready = /^ready (\d+)\n/.exec(stdout);
+      if (ready !== null) settle(Number(ready[1]));
+    });
+    child.once("close", () => settle(undefined));
+    child.once("error", (error) => {
+      stderr += error.message;
+      settle(undefined);
+    });
+  });
+  if (pid === undefined) throw unavailable(stderr.trim() === "" ? "the holder gave no answer" : stderr.trim());
+  return pid;
+}
+
+async function verifyMounts(pid: number, layout: Layout): Promise<void> {
+  const inside = parseMountinfo(await readFile(`/proc/${pid}/mountinfo`, "utf8"));
+  const open = unexpectedlyWritable(inside, layout.writable);
+  if (inside.length === 0 || open.length > 0) {
+    throw unavailable(`these mounts stayed writable: ${open.join(", ")}`);
+  }
+}
+
+async function enterCommand(
+  tools: NamespaceTools,
+  targets: readonly string[],
+  argv: readonly string[],
+  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+): Promise<SandboxedCommand> {
+  if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
+  const { early, late } = splitEnvironment({ ...env, TMPDIR: "/tmp" });
+  const folder = await realpath(cwd).catch(() => cwd);
+  const init = [tools.sh, "-c", INIT_SCRIPT, "heddle-init", folder, String(late.length), ...late, ...argv];
+  const bare = [tools.setpriv, ...NO_PRIVILEGES, "--", ...init];
+  return {
+    file: tools.nsenter,
+    args: [...targets, "--preserve-credentials", "--", ...ownPidNamespace(tools), ...bare],
+    env: early,
+    cwd: "/",
+    pidDepth: 2,
+  };
+}
+
+function ownPidNamespace(tools: NamespaceTools): string[] {
+  const common = [tools.unshare, "--mount", "--pid", "--fork", "--kill-child"];
+  const uid = process.getuid?.() ?? 0;
+  const gid = process.getgid?.() ?? 0;
+  if (uid === 0) return [...common, "--", tools.sh, "-c", READ_ONLY_PROC_SCRIPT, "heddle-proc", tools.mount];
+  const map = tools.canMapUser ? [`--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps"] : ["--map-root-user"];
+  return [...common, "--mount-proc", "--user", ...map, "--"];
+}
+
+/** What a loader or a shell obeys before `main`; the programs that still have capabilities must not see it. */
+const LOADER_VARIABLE =
+  /^(?:LD_|GLIBC_|MALLOC_|LIBMOUNT_|GCONV_PATH$|LOCPATH$|NLSPATH$|ENV$|BASH_ENV$|IFS$|PS4$|SHELLOPTS$|BASHOPTS$)/;
+
+function splitEnvironment(env: Readonly<Record<string, string>>): { early: Record<string, string>; late: string[] } {
+  const early: Record<string, string> = {};
+  const late: string[] = [];
+  for (const [name, value] of Object.entries(env)) {
+    if (LOADER_VARIABLE.test(name)) late.push(`${name}=${value}`);
+    else early[name] = value;
+  }
+  return { early, late };
+}
+
+function unavailable(reason: string): HeddleError {
+  return new HeddleError("sandbox.unavailable", `namespaces: ${reason}`);
+}

@@ -1,0 +1,153 @@
+/**
+ * Opens the kernel layer, or refuses. `auto` takes namespaces first, then bubblewrap; when the host gives neither the
+ * answer is `sandbox.unavailable` with the reason and what would mend it, never a weaker sandbox.
+ */
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { openBwrap } from "./bwrap.ts";
+import { Guard } from "./guard.ts";
+import { readHostFacts } from "./host-facts.ts";
+import { planLayout, type Layout } from "./layout.ts";
+import { openHolder, type Holder } from "./namespaces.ts";
+import type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox.ts";
+import { openScratch, type Scratch } from "./scratch.ts";
+import { statOrUndefined } from "./tree-index.ts";
+
+type Backend = "namespaces" | "bwrap";
+
+export interface OpenSandboxOptions {
+  readonly backend?: "auto" | Backend;
+  /** Where protected paths that a command made are kept; outside every write root. Default: a new temporary folder. */
+  readonly quarantineDir?: string;
+  /** Where the sandbox keeps its private temporary files. Default: the system's folder for them. */
+  readonly tmpDir?: string;
+}
+
+export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOptions = {}): Promise<Sandbox> {
+  failpoint("sandbox.before-open");
+  if (process.platform !== "linux") {
+    throw new HeddleError(
+      "sandbox.unavailable",
+      `Heddle has no kernel sandbox for ${process.platform} yet. Run it in a Linux container or virtual machine, ` +
+        "or choose danger-full-access if you accept that nothing confines the commands.",
+    );
+  }
+  const scratch = await openScratch(options.tmpDir);
+  try {
+    const facts = await readHostFacts(policy, scratch);
+    const guard = new Guard({
+      writeRoots: facts.writeRoots,
+      absentMasked: policy.masked.filter((path) => statOrUndefined(path) === undefined),
+      quarantineDir: once(async () => options.quarantineDir ?? (await mkdtemp(join(tmpdir(), "heddle-quarantine-")))),
+    });
+    const layout = planLayout({ ...facts, ...(await guard.start()) });
+    const { level, holder } = await openFirst(options.backend ?? "auto", layout, policy, scratch);
+    failpoint("sandbox.after-open");
+    return new ConfinedSandbox({ level, policy, holder, guard, scratch });
+  } catch (error) {
+    await scratch[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
+}
+
+async function openFirst(
+  wanted: "auto" | Backend,
+  layout: Layout,
+  policy: SandboxPolicy,
+  scratch: Scratch,
+): Promise<{ level: Backend; holder: Holder }> {
+  const reasons: string[] = [];
+  for (const level of wanted === "auto" ? (["namespaces", "bwrap"] as const) : [wanted]) {
+    try {
+      const open = level === "namespaces" ? openHolder : openBwrap;
+      return { level, holder: await open({ layout, network: policy.network, scratch }) };
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "sandbox.unavailable") throw error;
+      reasons.push(error.message);
+    }
+  }
+  throw new HeddleError(
+    "sandbox.unavailable",
+    `this host gives no kernel sandbox (${reasons.join("; ")}). ` +
+      "Allow unprivileged user namespaces (sysctl user.max_user_namespaces above 0; on Ubuntu " +
+      "kernel.apparmor_restrict_unprivileged_userns=0; for a container a security profile that permits unshare and mount), " +
+      "or install bubblewrap.",
+  );
+}
+
+interface ConfinedParts {
+  readonly level: Backend;
+  readonly policy: SandboxPolicy;
+  readonly holder: Holder;
+  readonly guard: Guard;
+  readonly scratch: Scratch;
+}
+
+class ConfinedSandbox implements Sandbox {
+  readonly level: Backend;
+  readonly policy: SandboxPolicy;
+  readonly #parts: ConfinedParts;
+  /** Sweeps share one index, so they run one after another. */
+  #lastSweep: Promise<unknown> = Promise.resolve();
+  #closing: Promise<readonly ProtectedPathViolation[]> | undefined;
+
+  constructor(parts: ConfinedParts) {
+    this.level = parts.level;
+    this.policy = parts.policy;
+    this.#parts = parts;
+  }
+
+  async enter(...[argv, options]: Parameters<Sandbox["enter"]>): ReturnType<Sandbox["enter"]> {
+    if (this.#closing !== undefined) throw new HeddleError("sandbox.failed", "the sandbox is closed");
+    return await this.#parts.holder.enter(argv, options);
+  }
+
+  async sweep(): Promise<readonly ProtectedPathViolation[]> {
+    const result = this.#lastSweep.then(() => this.#parts.guard.sweep());
+    this.#lastSweep = result.catch(() => undefined);
+    return await result;
+  }
+
+  async close(): Promise<readonly ProtectedPathViolation[]> {
+    this.#closing ??= this.#close();
+    return await this.#closing;
+  }
+
+  async #close(): Promise<readonly ProtectedPathViolation[]> {
+    const { holder, scratch } = this.#parts;
+    try {
+      await holder[Symbol.asyncDispose]();
+      return await this.sweep();
+    } finally {
+      await scratch[Symbol.asyncDispose]();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** No wall at all: for danger-full-access, which the owner typed, and for the demo's known script. */
+export function openUnconfined(policy: SandboxPolicy): Sandbox {
+  return {
+    level: "none",
+    policy,
+    enter: async (argv, { cwd, env }) => {
+      const [file, ...args] = argv;
+      if (file === undefined) throw new HeddleError("tool.invalid-arguments", "the command is empty");
+      return { file, args, env, cwd, pidDepth: 0 };
+    },
+    sweep: async () => [],
+    close: async () => [],
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
