@@ -1,14 +1,13 @@
 export { costOf, modelInfo, type ModelFamily, type ModelInfo, type Price } from "./catalog.ts";
 export {
   BUILT_IN_PROVIDERS,
-  ProviderConfig,
   resolveProvider,
-  WIRES,
   type Limits,
   type Provider,
+  type ProviderConfig,
   type WireName,
 } from "./providers.ts";
-export { parseScript, Script, type ScriptCall, type ScriptStep } from "./script.ts";
+export type { Script, ScriptCall, ScriptStep } from "./script.ts";
 export {
   streamModel,
   type ModelEvent,

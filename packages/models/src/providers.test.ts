@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { BUILT_IN_PROVIDERS, ProviderConfig, resolveProvider } from "./providers.ts";
+import { BUILT_IN_PROVIDERS, resolveProvider, type ProviderConfig } from "./providers.ts";
 import { startModelServer } from "./testing.ts";
 import { collect, completedOf, testProvider } from "./testing-requests.ts";
 
@@ -98,12 +98,19 @@ describe("configuration", () => {
     );
   });
 
-  test("a misspelt field is an error", () => {
-    expect(ProviderConfig.safeParse({ id: "x", baseURL: "http://x" }).error?.issues[0]?.message).toContain("baseURL");
+  test.each([
+    [{ maxAttempts: 0 }, "maxAttempts: 0 is not a whole number from 1 to 20"],
+    [{ maxAttempts: 21 }, "maxAttempts: 21 is not"],
+    [{ idleTimeoutMs: 1.5 }, "idleTimeoutMs: 1.5 is not"],
+    [{ firstByteTimeoutMs: Number.POSITIVE_INFINITY }, "firstByteTimeoutMs: Infinity is not"],
+  ])("limits like %j are refused", (limits, message) => {
+    expect(() => resolveProvider([{ id: "ollama", ...limits }], "ollama", {})).toThrow(
+      expect.objectContaining({ code: "config.invalid", message: expect.stringContaining(message) }),
+    );
   });
 
   test("limits have defaults, and an entry changes only what it names", () => {
-    const provider = resolveProvider([{ id: "openai", idleTimeoutMs: 5 }], "openai", ENV);
+    const provider = resolveProvider([{ id: "openai", idleTimeoutMs: 5, baseUrl: undefined }], "openai", ENV);
     expect({ url: provider.baseUrl, ...provider.limits }).toEqual({
       url: "https://api.openai.com/v1",
       maxAttempts: 5,

@@ -3,44 +3,40 @@
  * what it names. A resolved provider hides its key: it can be logged and serialised without giving it away.
  */
 import { HeddleError } from "@heddle/protocol";
-import { z } from "zod";
-import { resolveScript, Script } from "./script.ts";
+import { resolveScript, type Script } from "./script.ts";
 
 export const WIRES = ["openai-responses", "openai-chat", "anthropic", "gemini", "scripted"] as const;
 export type WireName = (typeof WIRES)[number];
 
-const positive = z.number().int().positive();
-const words = z.record(z.string(), z.string());
-
-export const ProviderConfig = z.strictObject({
-  id: z.string().min(1),
-  name: z.string().optional(),
-  wire: z.enum(WIRES).optional(),
+/** One entry of the user's configuration; whoever reads the file checks its form. */
+export interface ProviderConfig {
+  readonly id: string;
+  readonly name?: string | undefined;
+  readonly wire?: WireName | undefined;
   /** May carry a path and a query; both are kept. */
-  baseUrl: z.string().optional(),
-  /** Variable that holds the key; the first one that is set counts. */
-  envKey: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
+  readonly baseUrl?: string | undefined;
+  /** Variable that holds the key; of several, the first one that is set counts. */
+  readonly envKey?: string | readonly string[] | undefined;
   /** The key itself, when whoever builds the config has it from a store of its own. */
-  key: z.string().optional(),
-  headers: words.optional(),
+  readonly key?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Header name to variable name; a variable that is not set sends no header. */
-  envHeaders: words.optional(),
-  query: words.optional(),
+  readonly envHeaders?: Readonly<Record<string, string>> | undefined;
+  readonly query?: Readonly<Record<string, string>> | undefined;
   /** Whose price list applies. A gateway with prices of its own has none. */
-  vendor: z.enum(["openai", "anthropic", "gemini"]).optional(),
+  readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
   /** Which tool names its models know, when their own names do not tell. */
-  family: z.enum(["openai", "anthropic", "gemini", "other"]).optional(),
-  maxAttempts: positive.max(20).optional(),
-  retryBaseMs: positive.optional(),
-  connectTimeoutMs: positive.optional(),
-  firstByteTimeoutMs: positive.optional(),
-  idleTimeoutMs: positive.optional(),
-  keepAliveTimeoutMs: positive.optional(),
+  readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
+  readonly maxAttempts?: number | undefined;
+  readonly retryBaseMs?: number | undefined;
+  readonly connectTimeoutMs?: number | undefined;
+  readonly firstByteTimeoutMs?: number | undefined;
+  readonly idleTimeoutMs?: number | undefined;
+  readonly keepAliveTimeoutMs?: number | undefined;
   /** For the wire `scripted`: the script itself, or a file that holds it as JSON. */
-  script: Script.optional(),
-  scriptFile: z.string().optional(),
-});
-export type ProviderConfig = z.infer<typeof ProviderConfig>;
+  readonly script?: Script | undefined;
+  readonly scriptFile?: string | undefined;
+}
 
 export interface Limits {
   /** Requests in all, the first included. */
@@ -75,14 +71,9 @@ export interface Provider {
   script(): Promise<Script>;
 }
 
-const DEFAULT_LIMITS: Limits = {
-  maxAttempts: 5,
-  retryBaseMs: 500,
-  connectTimeoutMs: 15_000,
-  firstByteTimeoutMs: 120_000,
-  idleTimeoutMs: 60_000,
-  keepAliveTimeoutMs: 300_000,
-};
+const MAX_ATTEMPTS = 20;
+/** Timers take no more than this; a longer pause would fire at once. */
+const MAX_TIMEOUT_MS = 2_147_483_647;
 
 /** Loading a model from disk happens before the first byte. */
 const LOCAL_FIRST_BYTE_MS = 300_000;
@@ -166,9 +157,14 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
 function findConfig(configs: readonly ProviderConfig[], id: string): ProviderConfig {
   const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
   const own = configs.find((config) => config.id === id);
-  if (builtIn !== undefined || own !== undefined) return { ...builtIn, ...own, id };
+  if (builtIn !== undefined || own !== undefined) return { ...builtIn, ...given(own ?? {}), id };
   const known = [...new Set([...configs, ...BUILT_IN_PROVIDERS].map((config) => config.id))].sort();
   throw new HeddleError("provider.unknown", `there is no provider "${id}"; known are ${known.join(", ")}`);
+}
+
+/** A field that is there but undefined says nothing. */
+function given(config: Partial<ProviderConfig>): Partial<ProviderConfig> {
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 }
 
 function checkBaseUrl(id: string, baseUrl: string | undefined): string {
@@ -237,8 +233,8 @@ const MIN_SECRET_CHARS = 6;
 /** Longest first, so that a key inside a header value does not leave the rest of the header behind. */
 function collectSecrets(
   key: string | undefined,
-  headers: Record<string, string>,
-  query: Record<string, string>,
+  headers: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
 ): string[] {
   const named = [...Object.entries(headers), ...Object.entries(query)].filter(([name]) => SECRET_NAME.test(name));
   const values = named.flatMap(([, value]) => [value, ...value.split(/\s+/), encodeURIComponent(value)]);
@@ -249,14 +245,20 @@ function collectSecrets(
 }
 
 function limitsOf(config: ProviderConfig): Limits {
-  const idleTimeoutMs = config.idleTimeoutMs ?? DEFAULT_LIMITS.idleTimeoutMs;
+  const limit = (name: keyof Limits, fallback: number): number => {
+    const value = config[name] ?? fallback;
+    const max = name === "maxAttempts" ? MAX_ATTEMPTS : MAX_TIMEOUT_MS;
+    if (Number.isSafeInteger(value) && value > 0 && value <= max) return value;
+    throw invalid(config.id, name, `${value} is not a whole number from 1 to ${max}`);
+  };
+  const idleTimeoutMs = limit("idleTimeoutMs", 60_000);
   return {
-    maxAttempts: config.maxAttempts ?? DEFAULT_LIMITS.maxAttempts,
-    retryBaseMs: config.retryBaseMs ?? DEFAULT_LIMITS.retryBaseMs,
-    connectTimeoutMs: config.connectTimeoutMs ?? DEFAULT_LIMITS.connectTimeoutMs,
-    firstByteTimeoutMs: config.firstByteTimeoutMs ?? DEFAULT_LIMITS.firstByteTimeoutMs,
+    maxAttempts: limit("maxAttempts", 5),
+    retryBaseMs: limit("retryBaseMs", 500),
+    connectTimeoutMs: limit("connectTimeoutMs", 15_000),
+    firstByteTimeoutMs: limit("firstByteTimeoutMs", 120_000),
     idleTimeoutMs,
-    keepAliveTimeoutMs: config.keepAliveTimeoutMs ?? Math.max(DEFAULT_LIMITS.keepAliveTimeoutMs, idleTimeoutMs),
+    keepAliveTimeoutMs: limit("keepAliveTimeoutMs", Math.max(300_000, idleTimeoutMs)),
   };
 }
 

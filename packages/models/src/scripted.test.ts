@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { resolveProvider, type Provider } from "./providers.ts";
-import { parseScript, type Script } from "./script.ts";
+import type { Script } from "./script.ts";
+import { parseScript } from "./script-schema.ts";
 import { slices } from "./scripted.ts";
 import type { ModelInput } from "./stream.ts";
 import { collect, completedOf, sampleRequest, typesOf } from "./testing-requests.ts";
@@ -102,6 +103,7 @@ describe("reading a script", () => {
     [[{ text: "a" }, { txt: "b" }], 'here: step 2: Unrecognized key: "txt"'],
     [[{ calls: [{ tool: "x" }] }], "here: step 1, calls.0.args: "],
     [[{ fail: { code: "provider.tired" } }], "here: step 1, fail.code: "],
+    [[{ usage: { inputTokns: 1 } }], "here: step 1, usage: "],
     [{ steps: [] }, "here: the whole: "],
   ])("%j is refused, naming the step", (value, message) => {
     expect(() => parseScript(value, "here")).toThrow(
