@@ -35,8 +35,10 @@ export function parseSource(root: string, path: string): Source {
   return { path, program, lineAt: (offset) => text.slice(0, offset).split("\n").length };
 }
 
+/** Tests and what only tests use: `turn.test.ts`, `journal.suite.ts` (a dotted name), a package's `test/`, all of `e2e/`. */
 export function isTestFile(path: string): boolean {
-  return /\.test\.[cm]?tsx?$/.test(path) || /^packages\/[^/]+\/test\//.test(path) || path.startsWith("e2e/");
+  const hasDottedName = /\/[^/.]+\.[^/]+\.[cm]?tsx?$/.test(path) && !path.endsWith(".d.ts");
+  return hasDottedName || /^packages\/[^/]+\/test\//.test(path) || path.startsWith("e2e/");
 }
 
 /** The text of a string literal or of a template without holes. */
