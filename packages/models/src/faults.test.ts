@@ -294,3 +294,18 @@ test("Retry-After is obeyed", async () => {
   const { events } = await collect(testProvider(server, "openai-responses", { retryBaseMs: 10_000 }));
   expect(events.flatMap((event) => (event.type === "retrying" ? [event.delayMs] : []))).toEqual([50, 30]);
 });
+
+test("a kept connection that breaks when it is used again is replaced without a pause", async () => {
+  await using server = await startModelServer({
+    script: [{ text: "hi" }],
+    faults: [undefined, undefined, reset("before-headers")],
+  });
+  const provider = testProvider(server, "gemini", { retryBaseMs: 10_000 });
+  for (const _ of [1, 2]) completedOf(await collect(provider));
+  const outcome = await collect(provider);
+  expect(outcome.events.find((event) => event.type === "retrying")).toMatchObject({
+    delayMs: 0,
+    cause: { code: "provider.unreachable" },
+  });
+  completedOf(outcome);
+});
