@@ -100,7 +100,7 @@ async function readOnly(leavesWal: boolean): Promise<unknown> {
   } else {
     await journal[Symbol.asyncDispose]();
   }
-  execFileSync("mount", ["-o", "remount,ro", mount]);
+  execFileSync("mount", ["-o", "remount,bind,ro", mount]);
   const before = readFileSync(join(home, "heddle.db"));
   await using reader = await openJournal({ home });
   return {

@@ -30,30 +30,29 @@ export function isCurrent(version: number, file: string): boolean {
   return version === NEWEST;
 }
 
-/** True when the file holds tables of another program. */
+/** True when the file holds tables of another program. Tables first: Heddle's own appear together with its id. */
 export function isForeign(connection: Connection): boolean {
-  if (integer(connection.get("PRAGMA application_id"), "application_id") === APPLICATION_ID) return false;
-  return connection.get("SELECT 1 FROM sqlite_schema LIMIT 1") !== undefined;
+  if (connection.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined) return false;
+  return integer(connection.get("PRAGMA application_id"), "application_id") !== APPLICATION_ID;
 }
 
 /**
  * Several processes may open a new home at once: the first through the lock migrates, the others find it done.
  * `mayCreate` is asked inside the lock, when nobody else can be creating the store.
  */
-export async function migrate(connection: Connection, file: string, mayCreate: () => boolean): Promise<boolean> {
+export async function migrate(connection: Connection, file: string, mayCreate: () => boolean): Promise<void> {
   await untilFree(() => connection.exec("PRAGMA journal_mode = WAL"));
-  return untilFree(() =>
+  await untilFree(() =>
     connection.transaction("full", () => {
       const from = schemaVersion(connection);
-      if (isCurrent(from, file)) return true;
-      if (from === 0 && !mayCreate()) return false;
+      if (isCurrent(from, file)) return;
+      if (from === 0 && !mayCreate()) return;
       for (const sql of MIGRATIONS.slice(from)) connection.exec(sql);
       createProjections(connection);
       if (from > 0) rebuildAll(connection);
       connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
       connection.exec(`PRAGMA user_version = ${NEWEST}`);
       failpoint("journal.migrate.before-commit");
-      return true;
     }),
   );
 }
