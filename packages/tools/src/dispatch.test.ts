@@ -163,6 +163,20 @@ test("what is masked can be neither read nor listed nor searched", async () => {
   expect(place.started).toEqual([]);
 });
 
+test.each(["/proc/self/root/etc/passwd", "/proc/self/environ", "/dev/stdin", "/dev/zero", "/sys/kernel/notes"])(
+  "%s is not a file to read",
+  async (file_path) => {
+    await using place = await openPlace({ wall: "none", family: "anthropic" });
+    for (const [name, args] of [
+      ["read", { file_path }],
+      ["view_image", { path: file_path }],
+      ["grep", { pattern: "a", path: file_path }],
+    ] as const) {
+      expect(await place.call(name, args)).toMatchObject({ kind: "denied", failure: { code: "path.invalid" } });
+    }
+  },
+);
+
 test("a link that leads out of the workspace is not written through", async () => {
   await using place = await openPlace({ wall: "none", family: "anthropic" });
   await mkdir(join(place.root, "outside"));

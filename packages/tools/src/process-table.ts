@@ -6,7 +6,6 @@ import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { interruptTree } from "./interrupt-tree.ts";
 import { CappedOutput, type OutputSnapshot } from "./output.ts";
 import { startCommand, type OwnedProcess, type ProcessExit } from "./process.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
@@ -171,8 +170,8 @@ export class OpenCommand {
   }
 
   /** What Ctrl-C does: asks the command to stop, which it may answer or ignore. */
-  async interrupt(): Promise<void> {
-    if (this.isRunning) await interruptTree(this.#process.pid);
+  interrupt(): void {
+    this.#process.interrupt();
   }
 
   async kill(): Promise<void> {

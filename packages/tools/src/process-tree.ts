@@ -29,9 +29,21 @@ interface Entry {
 
 /** Asks every process of the command to end; those that only carry the command are left to report its end. */
 export function terminateTree(options: TreeOptions): void {
-  const depthHere = namespaceDepth(process.pid);
+  signalTree(options, "SIGTERM");
+}
+
+/** What Ctrl-C in a terminal does: the command may answer it or go on. */
+export function interruptTree(options: TreeOptions): void {
+  signalTree(options, "SIGINT");
+}
+
+function signalTree(options: TreeOptions, signal: "SIGTERM" | "SIGINT"): void {
+  const depthOfCommand = namespacePids(process.pid).length + options.pidDepth;
   for (const { pid } of members(options)) {
-    if (options.pidDepth === 0 || namespaceDepth(pid) >= depthHere + options.pidDepth) send(pid, "SIGTERM");
+    const pids = namespacePids(pid);
+    // The first process of the command's namespace is a shell that waits for it; on SIGINT it would not wait any longer.
+    const isCarrier = options.pidDepth > 0 && (pids.length < depthOfCommand || pids[depthOfCommand - 1] === "1");
+    if (!isCarrier) send(pid, signal);
   }
 }
 
@@ -93,9 +105,9 @@ function hasMarker(pid: number, marker: string): boolean {
   return readProc(pid, "environ").split("\0").includes(`${MARKER_VARIABLE}=${marker}`);
 }
 
-function namespaceDepth(pid: number): number {
-  const line = /^NSpid:\s*(.*)$/m.exec(readProc(pid, "status"))?.[1];
-  return line === undefined ? 0 : line.split(/\s+/).length;
+/** Its numbers in every pid namespace it is in, the innermost last. */
+function namespacePids(pid: number): string[] {
+  return /^NSpid:\s*(.*)$/m.exec(readProc(pid, "status"))?.[1]?.split(/\s+/) ?? [];
 }
 
 function readProcesses(): Entry[] {
@@ -137,7 +149,7 @@ function readProc(pid: number, file: "stat" | "status" | "environ" | "cmdline"):
   }
 }
 
-function send(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
+function send(pid: number, signal: "SIGINT" | "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(pid, signal);
   } catch (error) {

@@ -15,7 +15,7 @@ import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { CappedOutput } from "./output.ts";
 import { openPipe } from "./pipes.ts";
-import { killTree, MARKER_VARIABLE, terminateTree, type TreeOptions } from "./process-tree.ts";
+import { interruptTree, killTree, MARKER_VARIABLE, terminateTree, type TreeOptions } from "./process-tree.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 
 /** Time to end in an orderly way before being killed. */
@@ -45,6 +45,8 @@ export interface OwnedProcess extends AsyncDisposable {
   readonly isRunning: boolean;
   write(text: string): Promise<void>;
   endInput(): void;
+  /** Sends what Ctrl-C would; the command may answer it or go on. */
+  interrupt(): void;
   /** Ends the whole tree and waits for it. */
   kill(): Promise<void>;
 }
@@ -236,6 +238,10 @@ class RunningCommand implements OwnedProcess {
 
   endInput(): void {
     this.#parts.input?.end();
+  }
+
+  interrupt(): void {
+    if (this.#isRunning) interruptTree(this.#parts.tree);
   }
 
   async kill(): Promise<void> {

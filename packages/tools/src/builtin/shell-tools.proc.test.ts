@@ -119,6 +119,32 @@ test("text for a command without an input is refused with what to do", async () 
   expect(textOf(outcome)).toContain("input kept open");
 });
 
+test("a command that does not read what it is sent holds nobody up", async () => {
+  await using place = await openPlace();
+  const first = await place.call("exec_command", { cmd: "sleep 60", tty: true, yield_time_ms: 250 });
+  const startedAt = performance.now();
+  const outcome = await place.call("write_stdin", {
+    session_id: sessionOf(textOf(first)),
+    chars: "x".repeat(500_000),
+    yield_time_ms: 250,
+  });
+  expect(outcome.kind).toBe("ok");
+  expect(performance.now() - startedAt).toBeLessThan(8000);
+});
+
+test("a command that has closed its input says so and still shows its output", async () => {
+  await using place = await openPlace();
+  const first = await place.call("exec_command", {
+    cmd: "exec <&-; until [ -e go ]; do sleep 0.05; done; echo late; touch done; sleep 60",
+    tty: true,
+    yield_time_ms: 500,
+  });
+  await place.call("exec_command", { cmd: "touch go; until [ -e done ]; do sleep 0.05; done" });
+  const outcome = await place.call("write_stdin", { session_id: sessionOf(textOf(first)), chars: "x\n" });
+  expect(outcome).toMatchObject({ item: { output: "late\n" } });
+  expect(textOf(outcome)).toContain("late\n");
+});
+
 test("the first bytes are seen live, long before the command ends", async () => {
   await using place = await openPlace();
   const controller = new AbortController();

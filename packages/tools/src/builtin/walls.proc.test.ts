@@ -21,6 +21,18 @@ test("a command sees neither Heddle's home nor its keys", async () => {
   expect(textOf(outcome)).not.toMatch(/sk-not-for-commands|sk-ant-not|a key nobody/);
 });
 
+test("a pipe that a command made does not hang the tool that reads it", async () => {
+  await using place = await openPlace({ family: "anthropic" });
+  await place.call("bash", { command: "mkfifo pipe.txt && ln -s pipe.txt link.txt" });
+  for (const file_path of ["pipe.txt", "link.txt"]) {
+    expect(await place.call("read", { file_path })).toMatchObject({
+      kind: "failed",
+      failure: { code: "path.invalid" },
+    });
+  }
+  expect(textOf(await place.call("grep", { pattern: "x" }))).toBe("No lines match.");
+});
+
 test("a protected path that a command makes is taken away and reported", async () => {
   await using place = await openPlace();
   const outcome = await place.call("exec_command", {

@@ -1,5 +1,5 @@
 /** `write_stdin`: sends text to an open command, or only looks what it has printed since. \u0003 interrupts it, \u0004 ends its input. */
-import { HeddleError, type ItemOf } from "@heddle/protocol";
+import { HeddleError, toHeddleError, type Failure, type ItemOf } from "@heddle/protocol";
 import { z } from "zod";
 import type { OpenCommand } from "../process-table.ts";
 import { awaitCommand } from "../shell-call.ts";
@@ -9,6 +9,7 @@ const INTERRUPT = "\u0003";
 const END_OF_INPUT = "\u0004";
 const WRITE_WAIT_MS = 1000;
 const POLL_WAIT_MS = 5000;
+const SEND_WAIT_MS = 2000;
 const MIN_WAIT_MS = 250;
 const MAX_WAIT_MS = 300_000;
 
@@ -41,18 +42,23 @@ export const writeStdin: Tool<Input> = {
   async run(args, context) {
     const command = context.state.processes.get(args.session_id);
     if (command === undefined) throw new HeddleError("tool.failed", `no command is open as session ${args.session_id}`);
+    const text = args.chars.replaceAll(INTERRUPT, "").replaceAll(END_OF_INPUT, "");
+    if (text !== "" && !command.hasInput) throw new HeddleError("tool.failed", closedInput(command));
     // First what waited since the last call, then live; nothing is lost in between, because nothing in between awaits.
     const waited = command.take();
     if (waited.text !== "") context.stream(waited.text);
     command.listen((delta) => context.stream(delta));
-    await send(command, args.chars);
+    if (args.chars.includes(INTERRUPT)) command.interrupt();
+    const problem = text === "" ? undefined : await send(command, text, context.signal);
+    if (args.chars.includes(END_OF_INPUT)) command.endInput();
     const report = await awaitCommand(
       command,
       { waitMs: waitMs(args), maxOutputTokens: args.max_output_tokens, waited },
       context,
     );
     // A command that ends because the model interrupted it did what was asked.
-    const failure = args.chars.includes(INTERRUPT) && report.state !== "stopped" ? undefined : report.failure;
+    const isAsked = args.chars.includes(INTERRUPT) && report.state !== "stopped";
+    const failure = problem ?? (isAsked ? undefined : report.failure);
     const item: ItemOf<"toolCall"> = {
       ...stdinItem(args, context),
       status: report.state === "stopped" ? "interrupted" : failure === undefined ? "completed" : "failed",
@@ -61,23 +67,31 @@ export const writeStdin: Tool<Input> = {
       ...(report.truncatedBytes > 0 ? { truncatedBytes: report.truncatedBytes } : {}),
       ...(failure === undefined ? {} : { error: failure.message }),
     };
-    const output = [{ type: "text" as const, text: report.text }];
+    const note = problem === undefined ? "" : `${problem.message}\n`;
+    const output = [{ type: "text" as const, text: note + report.text }];
     return { isError: failure !== undefined, output, item, ...(failure === undefined ? {} : { failure }) };
   },
 };
 
-async function send(command: OpenCommand, chars: string): Promise<void> {
-  if (chars === "" || !command.isRunning) return;
-  if (chars.includes(INTERRUPT)) await command.interrupt();
-  const text = chars.replaceAll(INTERRUPT, "").replaceAll(END_OF_INPUT, "");
-  if (text !== "" && !command.hasInput) {
-    throw new HeddleError(
-      "tool.failed",
-      `the input of session ${command.id} is closed; start the command again with its input kept open`,
-    );
+/** What went wrong, if anything. A command that does not read leaves the text in its pipe; that is no reason to wait for it. */
+async function send(command: OpenCommand, text: string, signal: AbortSignal): Promise<Failure | undefined> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(SEND_WAIT_MS)]);
+  const late = Promise.withResolvers<void>();
+  const onLimit = (): void => late.resolve();
+  limit.addEventListener("abort", onLimit, { once: true });
+  try {
+    await Promise.race([command.write(text), late.promise]);
+    return undefined;
+  } catch (error) {
+    const { code, message } = toHeddleError(error, "tool.failed");
+    return { code, message };
+  } finally {
+    limit.removeEventListener("abort", onLimit);
   }
-  if (text !== "" && command.isRunning) await command.write(text);
-  if (chars.includes(END_OF_INPUT)) command.endInput();
+}
+
+function closedInput(command: OpenCommand): string {
+  return `the input of session ${command.id} is closed; start the command again with its input kept open`;
 }
 
 function stdinItem(args: Input, place: CallPlace): ItemOf<"toolCall"> {
