@@ -6,7 +6,7 @@ import { newCallId, NO_USAGE, type ModelOutputPart, type ModelToolCall, type Usa
 import type { ModelEvent, StopReason } from "./stream.ts";
 
 /** Nobody can follow more at once; a model that asks for more is told in its own answer that the rest was left out. */
-export const MAX_PARALLEL_CALLS = 32;
+const MAX_PARALLEL_CALLS = 32;
 
 export interface Answered {
   readonly type: "answered";

@@ -44,7 +44,7 @@ export interface ScriptFailure {
 export type Script = readonly ScriptStep[];
 
 /** What a model without a step left says, so that a thread can go on past the end of its script. */
-export const CLOSING_STEP: ScriptStep = { text: "The script has ended. I have nothing more to do." };
+const CLOSING_STEP: ScriptStep = { text: "The script has ended. I have nothing more to do." };
 
 export function stepAt(script: Script, index: number): ScriptStep {
   return script[index] ?? CLOSING_STEP;

@@ -8,7 +8,7 @@ import type { Provider } from "./providers.ts";
 import type { ServerEvent } from "./wire/wire.ts";
 
 /** The closing event of one wire repeats the whole answer; nothing honest is larger than this. */
-export const MAX_EVENT_CHARS = 8 * 1024 * 1024;
+const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
 export class EventReader {
   readonly #provider: Provider;

@@ -56,7 +56,7 @@ function tagOf(provider: Provider): string {
 export const OUTPUT_SCHEMA_NAME = "heddle_output_schema";
 
 /** A freeform tool on a wire that knows only JSON arguments. */
-export const FREEFORM_PARAMETERS = {
+const FREEFORM_PARAMETERS = {
   type: "object",
   properties: { input: { type: "string" } },
   required: ["input"],
