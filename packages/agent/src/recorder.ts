@@ -3,10 +3,10 @@
  * most once a second, capped), and at the end completes whatever was left started. Deltas and stored text agree, because
  * both pass the same redaction.
  */
-import type { Author, EventBody, Item, ItemDelta } from "@heddle/protocol";
+import type { Author, EventBody, EventOf, Item, ItemDelta } from "@heddle/protocol";
 import { createStreamRedactor, type Journal, type StreamRedactor } from "@heddle/journal";
 import type { Live } from "./live.ts";
-import { brokenOff } from "./recover.ts";
+import { brokenOff, unknownOutcome } from "./recover.ts";
 
 /** Acknowledged facts and everything that guards a side effect: on disk before anyone goes on. */
 const NEEDS_SYNC: ReadonlySet<EventBody["type"]> = new Set([
@@ -33,7 +33,7 @@ interface OpenItem {
 export interface Recorder {
   record(events: readonly EventBody[], author?: Author): Promise<void>;
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
-  /** Completes every item still open, as interrupted. */
+  /** Completes every item still open, as interrupted, and settles every intent whose call broke off, as unknown. */
   closeOpenItems(): Promise<void>;
 }
 
@@ -46,6 +46,7 @@ export interface RecorderOptions {
 export function createRecorder(journal: Journal, live: Live, options: RecorderOptions): Recorder {
   const { threadId, turnId } = options;
   const open = new Map<string, OpenItem>();
+  const intents = new Map<string, EventOf<"tool.intended">>();
   let queue: Promise<void> = Promise.resolve();
 
   function enqueue(events: readonly EventBody[], author: Author): Promise<void> {
@@ -92,6 +93,8 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
       }
       await enqueue(events, author);
       for (const event of events) {
+        if (event.type === "tool.intended") intents.set(event.itemId, event);
+        if (event.type === "tool.settled") intents.delete(event.itemId);
         if (event.type === "item.started" && !completed.has(event.item.id)) open.set(event.item.id, opened(event.item));
       }
     },
@@ -104,14 +107,18 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
       checkpoint(item, delta.channel);
     },
     async closeOpenItems() {
+      // A record that failed leaves more open than is known here.
+      await queue;
       const left = [...open.values()];
+      const settled = [...intents.values()].map((intent): EventBody => unknownOutcome(intent));
       open.clear();
-      if (left.length === 0) return;
+      intents.clear();
+      if (left.length + settled.length === 0) return;
       const completed = left.map((item): EventBody => {
         publishRest(item, publish);
         return { type: "item.completed", v: 1, turnId, item: brokenOff(item.item, item.appended, "interrupted") };
       });
-      await enqueue(completed, "system");
+      await enqueue([...settled, ...completed], "system");
     },
   };
 }

@@ -68,6 +68,33 @@ export function closingEvents(
   events: readonly StoredEvent[],
 ): readonly EventBody[] {
   const { turnId } = admitted;
+  const loose = looseEnds(turnId, events);
+  return [
+    ...loose.events,
+    {
+      type: "turn.completed",
+      v: 1,
+      turnId,
+      status: "interrupted",
+      failure: {
+        code: "turn.abandoned",
+        message: "Heddle stopped while this turn ran; it was closed on the next start.",
+      },
+      usage: loose.usage,
+      durationMs: Math.max(0, loose.lastAt - (events[0]?.at ?? loose.lastAt)),
+    },
+  ];
+}
+
+export interface LooseEnds {
+  /** What closes everything of the turn that stands open. */
+  readonly events: readonly EventBody[];
+  readonly usage: Usage;
+  readonly lastAt: number;
+}
+
+/** What a turn has begun and not ended, as the journal tells it. Pure. */
+export function looseEnds(turnId: string, events: readonly StoredEvent[]): LooseEnds {
   const intents = new Map<string, EventOf<"tool.intended">>();
   const items = new Map<string, { item: Item; appended: string }>();
   const questions = new Set<string>();
@@ -76,8 +103,8 @@ export function closingEvents(
   for (const { body, at } of events) {
     if (!("turnId" in body) || body.turnId !== turnId) continue;
     lastAt = at;
-    if (body.type === "tool.intended") intents.set(body.callId, body);
-    else if (body.type === "tool.settled") intents.delete(body.callId);
+    if (body.type === "tool.intended") intents.set(body.itemId, body);
+    else if (body.type === "tool.settled") intents.delete(body.itemId);
     else if (body.type === "item.started") items.set(body.item.id, { item: body.item, appended: "" });
     else if (body.type === "item.completed") items.delete(body.item.id);
     else if (body.type === "item.checkpointed") {
@@ -87,7 +114,7 @@ export function closingEvents(
     else if (body.type === "approval.resolved") questions.delete(body.approvalId);
     else if (body.type === "model.responded") usage = addUsage(usage, body.usage);
   }
-  return [
+  const closing = [
     ...[...questions].map((approvalId): EventBody => ({
       type: "approval.resolved",
       v: 1,
@@ -103,22 +130,12 @@ export function closingEvents(
       turnId,
       item: brokenOff(item, appended),
     })),
-    {
-      type: "turn.completed",
-      v: 1,
-      turnId,
-      status: "interrupted",
-      failure: {
-        code: "turn.abandoned",
-        message: "Heddle stopped while this turn ran; it was closed on the next start.",
-      },
-      usage,
-      durationMs: Math.max(0, lastAt - (events[0]?.at ?? lastAt)),
-    },
   ];
+  return { events: closing, usage, lastAt };
 }
 
-function unknownOutcome(intent: EventOf<"tool.intended">): EventBody {
+/** A call that began, and nobody can say how far it came. */
+export function unknownOutcome(intent: EventOf<"tool.intended">): EventBody {
   return {
     type: "tool.settled",
     v: 1,

@@ -22,6 +22,7 @@ import { toFailure } from "./failure.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
 import type { Live } from "./live.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
+import { looseEnds } from "./recover.ts";
 import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
 import { addSpent, NOTHING_SPENT } from "./spent.ts";
 import { readStream } from "./stored-events.ts";
@@ -54,9 +55,10 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
   let spent: Spent = NOTHING_SPENT;
   for (;;) {
     const part = await carryOut(deps, turn, { inbox, recorder, signal: control.signal });
-    spent = addSpent(spent, part.spent);
-    const outcome = { ...part, spent };
-    const terminal = await complete(journal, inbox, turn, { outcome, startedAt, signal: control.signal });
+    spent = addSpent(spent, part.outcome.spent);
+    const outcome = { ...part.outcome, spent };
+    const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
+    const terminal = await complete(journal, inbox, turn, end);
     if (terminal !== undefined) return terminal;
     turn = { ...turn, history: await readStream(journal, threadId) };
   }
@@ -68,7 +70,13 @@ interface Running {
   readonly signal: AbortSignal;
 }
 
-async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Promise<TurnOutcome> {
+interface CarriedOut {
+  readonly outcome: TurnOutcome;
+  /** Something could not be recorded, so items or intents may stand open in the journal. */
+  readonly hasLooseEnds: boolean;
+}
+
+async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Promise<CarriedOut> {
   const { recorder, signal } = running;
   let outcome: TurnOutcome;
   try {
@@ -80,13 +88,17 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
   }
   // Whatever a runner says of a broken end, the reason of the abort is the truth.
   if (signal.aborted && outcome.kind !== "completed") outcome = endByAbort(signal.reason, outcome.spent);
-  try {
-    await recorder.closeOpenItems();
-    await deps.leave(turn, outcome);
-  } catch (error) {
-    if (outcome.kind === "completed") outcome = { kind: "failed", failure: toFailure(error), spent: outcome.spent };
+  let hasLooseEnds = false;
+  // Each is tried: a record that cannot be written must not keep processes alive.
+  for (const end of [() => recorder.closeOpenItems(), () => deps.leave(turn, outcome)]) {
+    try {
+      await end();
+    } catch (error) {
+      hasLooseEnds = true;
+      if (outcome.kind === "completed") outcome = { kind: "failed", failure: toFailure(error), spent: outcome.spent };
+    }
   }
-  return outcome;
+  return { outcome, hasLooseEnds };
 }
 
 function endByAbort(reason: unknown, spent: Spent): TurnOutcome {
@@ -140,13 +152,14 @@ async function complete(
   journal: Journal,
   inbox: TurnInbox,
   turn: TurnRequest,
-  end: { readonly outcome: TurnOutcome; readonly startedAt: number; readonly signal: AbortSignal },
+  end: CarriedOut & { readonly startedAt: number; readonly signal: AbortSignal },
 ): Promise<TerminalEvent | undefined> {
   const { outcome } = end;
   failpoint("turn.before-complete");
   for (let tries = 0; tries < MAX_COMPLETE_TRIES; tries += 1) {
     const expectedVersion = await inbox.seenVersion();
     if (outcome.kind === "completed" && inbox.hasSteering()) return undefined;
+    const loose = end.hasLooseEnds ? looseEnds(turn.turnId, await readStream(journal, turn.threadId)).events : [];
     const failure = failureOf(outcome, end.signal);
     const body: EventOf<"turn.completed"> = {
       type: "turn.completed",
@@ -162,20 +175,27 @@ async function complete(
       const appended = await journal.append({
         stream: turn.threadId,
         author: "system",
-        events: [body],
+        events: [...loose, body],
         expectedVersion,
         key: terminalKey(turn.turnId),
       });
       failpoint("turn.after-complete");
       return terminalIn(appended.events, turn.turnId);
     } catch (error) {
-      if (isHeddleError(error) && error.code === "store.id-conflict") {
-        return terminalIn(await readStream(journal, turn.threadId), turn.turnId);
-      }
-      if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
+      if (isHeddleError(error) && error.code === "store.version-conflict") continue;
+      // Another process may have ended the turn, and a commit that reports a failure may stand all the same.
+      const standing = await terminalOf(journal, turn);
+      if (standing === undefined) throw error;
+      return standing;
     }
   }
   throw new HeddleError("store.busy", `turn ${turn.turnId} could not be closed: its stream is written without pause`);
+}
+
+/** undefined when there is none, or when the store cannot be read. */
+async function terminalOf(journal: Journal, { threadId, turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
+  const events = await readStream(journal, threadId).catch((): readonly StoredEvent[] => []);
+  return events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
 }
 
 export function terminalIn(events: readonly StoredEvent[], turnId: string): TerminalEvent {

@@ -25,7 +25,12 @@ export async function runCalls(calls: readonly ModelToolCall[], context: CallsCo
   const results: ModelInput[] = [];
   for (const group of inGroups(calls, context.toolset)) {
     if (context.io.signal.aborted) break;
-    results.push(...(await Promise.all(group.map((call) => runCall(call, context)))));
+    const ends = await Promise.allSettled(group.map((call) => runCall(call, context)));
+    // All have ended before one's failure is told: nothing of the turn goes on behind its terminal event.
+    for (const end of ends) {
+      if (end.status === "rejected") throw end.reason;
+      results.push(end.value);
+    }
   }
   return results;
 }
