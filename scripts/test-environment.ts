@@ -1,11 +1,12 @@
 /**
  * The environment tests run in: the caller's, without anything that could change their outcome. Keys must not let a
  * test reach a real provider, and a variable of Git, npm or Node must not steer the programs that tests start.
+ * HEDDLE_E2E_* stays: it only asks for more of the same tests.
  */
 const STRIPPED: readonly RegExp[] = [
   /_API_KEY$/,
   /_(ACCESS_|AUTH_|SECRET_|OAUTH_)?(TOKEN|SECRET|PASSWORD|CREDENTIALS)$/,
-  /^(HEDDLE|CODEX|OPENAI|OPENROUTER|ANTHROPIC|CLAUDE|GEMINI|GOOGLE|AZURE|AWS|OLLAMA)(_|$)/,
+  /^(HEDDLE(?!_E2E_)|CODEX|OPENAI|OPENROUTER|ANTHROPIC|CLAUDE|GEMINI|GOOGLE|AZURE|AWS|OLLAMA)(_|$)/,
   /^(https?|all|no)_proxy$/i,
   /^GIT_/,
   /^XDG_/,

@@ -1,0 +1,58 @@
+/**
+ * F06: an error at every failpoint. The run ends by itself, with a code and a reason or with its work done; exit code and
+ * record agree; the store stays whole and the next turn works. A delay changes nothing.
+ */
+import { ERROR_CODES } from "@heddle/protocol";
+import { FAILPOINTS, type Failpoint } from "@heddle/protocol/failpoints";
+import { describe, expect, test } from "vitest";
+import { NOTHING_FOUND } from "./checker.ts";
+import { strike, worksReaching, type Struck } from "./strike.ts";
+import { jsonLines } from "./world.ts";
+
+const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
+
+describe("F06 an error at every failpoint", () => {
+  test.each(FAILPOINTS.map((name) => [name]))(
+    "%s fails with an exception or a full disk: the end is typed, the store whole (G8 G13)",
+    { timeout: isFull ? 600_000 : 60_000 },
+    async (name) => {
+      const [work = "exec"] = worksReaching(name);
+      const places = isFull
+        ? Array.from({ length: 30 }, (_, index) => index + 1)
+        : name.startsWith("journal.")
+          ? [1, 9]
+          : [1];
+      for (const n of places) {
+        const strikes = ["throw", "enospc"].map((action) => `${name}@${n}=${action}`);
+        const struck = await Promise.all(strikes.map((failpoint) => strike(work, failpoint)));
+        for (const [index, one] of struck.entries()) expectDefined(one, strikes[index] ?? "");
+      }
+    },
+  );
+
+  test("a delay at every failpoint is harmless", async () => {
+    const reached = (name: Failpoint): boolean => worksReaching(name).includes("exec");
+    const delays = FAILPOINTS.filter(reached).map((name) => `${name}=delay`);
+    const { ran, found, foundLater, laterStatuses } = await strike("exec", delays.join(","));
+    expect(ran).toMatchObject({ code: 0 });
+    expect({ found, foundLater, laterStatuses }).toEqual({
+      found: NOTHING_FOUND,
+      foundLater: NOTHING_FOUND,
+      laterStatuses: ["completed"],
+    });
+  });
+});
+
+function expectDefined({ ran, found, foundLater, statuses, laterStatuses }: Struck, where: string): void {
+  expect({ where, ...ran }).toMatchObject({ where, signal: null });
+  expect({ where, found }).toEqual({ where, found: NOTHING_FOUND });
+  expect({ where, foundLater }).toEqual({ where, foundLater: NOTHING_FOUND });
+  expect({ where, laterStatuses }).toEqual({ where, laterStatuses: laterStatuses.map(() => "completed") });
+  const isCompleted = statuses.at(-1) === "completed";
+  expect({ where, isCompleted, isZero: ran.code === 0 }).toEqual({ where, isCompleted, isZero: isCompleted });
+  if (isCompleted || where.startsWith("approval.")) return;
+  const codes = jsonLines(ran.stdout).flatMap(({ type, code, error }) =>
+    type === "error" || type === "turn.failed" ? [code ?? error?.code ?? "none"] : [],
+  );
+  expect(ERROR_CODES, where).toContain(codes.at(-1));
+}

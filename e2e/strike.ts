@@ -1,0 +1,136 @@
+/**
+ * One strike: Heddle does some work with a failpoint armed, and what is left is looked at with a second, unharmed one,
+ * which then goes on in the same thread. The work comes in kinds, because no single run reaches every failpoint.
+ */
+import path from "node:path";
+import type { Heddle } from "@heddle/agent";
+import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
+import type { Failpoint } from "@heddle/protocol/failpoints";
+import { check, reopen, type Acknowledged, type Findings } from "./checker.ts";
+import { askServer, execArgs, jsonLines, openWorld, run, type Ran, type World } from "./world.ts";
+
+type ScriptStep = Awaited<ReturnType<NonNullable<ModelServerOptions["respond"]>>>;
+
+/** `exec`: a turn with commands, a patch and a retry. `recovery`: the same on a home with an abandoned turn. */
+export type Work = "exec" | "recovery" | "approval";
+
+export interface Struck {
+  readonly ran: Ran;
+  /** After the strike. */
+  readonly found: Findings;
+  /** Of all turns, after the strike. */
+  readonly statuses: readonly string[];
+  /** After one more turn in every thread. */
+  readonly foundLater: Findings;
+  readonly laterStatuses: readonly string[];
+  /** Everything commands left, in order. */
+  readonly effects: readonly string[];
+  /** How long opening and closing abandoned turns took. */
+  readonly reopenMs: number;
+}
+
+const PATCH = ["*** Begin Patch", "*** Add File: a.txt", "+a", "*** Add File: b.txt", "+b", "*** End Patch"].join("\n");
+
+/** The first turn ends with step 4, the next one with step 6. A step is played once in a thread, so are its effects. */
+function scriptOf(thread: string): readonly ScriptStep[] {
+  const echo = (word: string): NonNullable<ScriptStep["calls"]>[number] => ({
+    tool: "exec_command",
+    args: { cmd: `echo ${word}-${thread} >> effects.log` },
+  });
+  return [
+    { text: "I begin.", calls: [echo("first")] },
+    { calls: [{ tool: "apply_patch", args: PATCH }, echo("second")] },
+    // Both only read, so they run side by side.
+    { calls: ["a.txt", "b.txt"].map((name) => ({ tool: "view_image", args: { path: name } })) },
+    { text: "The first part is done." },
+    { calls: [echo("third")] },
+    { text: "All is done." },
+  ];
+}
+
+const APPROVAL_WORKER = path.join(import.meta.dirname, "approval-worker.ts");
+
+export function worksReaching(name: Failpoint): readonly Work[] {
+  if (name.startsWith("approval.")) return ["approval"];
+  if (name.startsWith("recover.")) return ["recovery"];
+  return name.startsWith("journal.") && name !== "journal.migrate.before-commit" ? ["exec", "recovery"] : ["exec"];
+}
+
+export async function strike(work: Work, failpoint: string): Promise<Struck> {
+  await using world = await openWorld();
+  await using server = await startServer();
+  if (work === "recovery") await abandonTurn(world, server);
+  const ran = await doWork(work, world, server, failpoint);
+  const threads = jsonLines(ran.stdout).flatMap(({ type, thread_id }) =>
+    type === "thread.started" ? [thread_id ?? ""] : [],
+  );
+  const acknowledged = threads.map((threadId): Acknowledged => ({ threadId }));
+  const startedAt = performance.now();
+  await using heddle = await reopen(world.home, [server.provider("openai-responses")]);
+  const reopenMs = performance.now() - startedAt;
+  const found = await check(heddle, { acknowledged, effects: await world.effects() });
+  const statuses = await statusesOf(heddle);
+  const laterStatuses = await oneMoreTurnEach(heddle, world);
+  const effects = await world.effects();
+  const foundLater = await check(heddle, { acknowledged, effects });
+  return { ran, found, statuses, foundLater, laterStatuses, effects, reopenMs };
+}
+
+function startServer(): Promise<ModelServer> {
+  let refusals = 0;
+  return startModelServer({
+    respond: ({ answers, body }) => scriptOf(threadIn(body))[answers] ?? { text: "Nothing is left to do." },
+    // One attempt is refused on the way, so that a retry is part of every run.
+    faults: ({ answers }) => {
+      if (answers !== 2 || refusals > 0) return undefined;
+      refusals += 1;
+      return { kind: "status", status: 429, headers: { "retry-after": "0" } };
+    },
+  });
+}
+
+/** The wire names the thread, so that each can be given words of its own. */
+function threadIn(body: unknown): string {
+  if (typeof body === "object" && body !== null && "prompt_cache_key" in body) return String(body.prompt_cache_key);
+  throw new Error("the request does not name its thread");
+}
+
+async function doWork(work: Work, world: World, server: ModelServer, failpoint: string): Promise<Ran> {
+  const env = { HEDDLE_FAILPOINT: failpoint };
+  if (work !== "approval") return run(execArgs(...askServer(server)), { world, env });
+  return run([world.home, world.workspace], { world, env, program: APPROVAL_WORKER });
+}
+
+/** Leaves a turn that died with a command done and not settled. */
+async function abandonTurn(world: World, server: ModelServer): Promise<void> {
+  const { signal } = await doWork("exec", world, server, "turn.after-effect=kill");
+  if (signal !== "SIGKILL") throw new Error("the turn was to be abandoned, and was not");
+}
+
+async function statusesOf(heddle: Heddle): Promise<string[]> {
+  const threads = await heddle.journal.threads.list({ limit: 10 });
+  const turns = await Promise.all(threads.map(({ id }) => heddle.journal.threads.turns(id)));
+  return turns.flat().map(({ status }) => status);
+}
+
+/** In every thread that is there; when the admission was lost nothing was promised, and a new thread starts. */
+async function oneMoreTurnEach(heddle: Heddle, world: World): Promise<string[]> {
+  const known = (await heddle.journal.threads.list({ limit: 10 })).map(({ id }) => id);
+  const statuses: string[] = [];
+  for (const thread of known.length > 0 ? known : [{ workspace: world.workspace, origin: "e2e" }]) {
+    const { done } = await heddle.startTurn({
+      thread,
+      input: [{ type: "text", text: "go on" }],
+      settings: {
+        provider: "test",
+        model: "gpt-5.5",
+        sandboxMode: "workspace-write",
+        networkAccess: false,
+        writableRoots: [],
+        approvalPolicy: "never",
+      },
+    });
+    statuses.push((await done).body.status);
+  }
+  return statuses;
+}
