@@ -194,7 +194,7 @@ async function complete(
 
 /** undefined when there is none, or when the store cannot be read. */
 async function terminalOf(journal: Journal, { threadId, turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
-  const events = await readStream(journal, threadId).catch((): readonly StoredEvent[] => []);
+  const events: readonly StoredEvent[] = await readStream(journal, threadId).catch(() => []);
   return events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
 }
 
