@@ -13,7 +13,7 @@ import type { ProcessExit } from "./process.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** What the model is shown at most; one loud command must not push the task out of the context. */
-export const MAX_OUTPUT_BYTES = 32 * 1024;
+const MAX_OUTPUT_BYTES = 32 * 1024;
 /** The kernel takes no longer single argument. */
 export const MAX_COMMAND_BYTES = 120 * 1024;
 const BYTES_A_TOKEN = 4;

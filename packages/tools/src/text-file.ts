@@ -44,7 +44,7 @@ export async function readBytes(path: string, place: ReadPlace, maxBytes: number
 }
 
 /** The system's code of a failure of the file functions. */
-export function errnoOf(error: unknown): unknown {
+function errnoOf(error: unknown): unknown {
   return isHeddleError(error) ? error.details["errno"] : undefined;
 }
 
