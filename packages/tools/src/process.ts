@@ -13,6 +13,7 @@ import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import { onlyStandardStreams } from "./inherited-descriptors.ts";
 import type { CappedOutput } from "./output.ts";
 import { openPipe } from "./pipes.ts";
 import { interruptTree, killTree, MARKER_VARIABLE, terminateTree, type TreeOptions } from "./process-tree.ts";
@@ -99,7 +100,7 @@ async function spawnWithPipes(
     child = spawn(command.file, command.args, {
       cwd: command.cwd,
       env: command.env,
-      stdio: [input?.readFd ?? stdin, out, out],
+      stdio: onlyStandardStreams(input?.readFd ?? stdin, out, out),
       // A group of its own: a ^C at Heddle's terminal is for Heddle to handle.
       detached: true,
     });

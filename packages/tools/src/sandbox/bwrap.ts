@@ -73,6 +73,8 @@ function layoutArguments(steps: readonly Step[]): string[] {
         break;
       case "proc":
         args.push("--proc", step.path);
+        // Uid 0 of the host may write /proc/sys by its owner bits alone.
+        if (process.getuid?.() === 0) seals.push("--remount-ro", step.path);
         break;
     }
   }

@@ -6,6 +6,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { open, readFile, realpath, type FileHandle } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
+import { onlyStandardStreams } from "../inherited-descriptors.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT, INIT_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import type { Layout } from "./layout.ts";
@@ -70,7 +71,7 @@ export async function openHolder({ layout, network, scratch }: HolderOptions): P
   const child = spawn(tools.unshare, args, {
     cwd: "/",
     env: { LC_ALL: "C" },
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: onlyStandardStreams("pipe", "pipe", "pipe"),
     // Its own session: a ^C at the terminal is for Heddle to handle, not for the holder to die of.
     detached: true,
   });
@@ -79,7 +80,7 @@ export async function openHolder({ layout, network, scratch }: HolderOptions): P
     child.once("error", () => resolve());
   });
   const stop = async (): Promise<void> => {
-    child.stdin.destroy();
+    child.stdin?.destroy();
     child.kill("SIGKILL");
     await ended;
   };

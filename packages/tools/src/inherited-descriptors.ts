@@ -1,0 +1,50 @@
+/**
+ * Descriptors that Heddle itself was started with and that a child would inherit. A folder or a socket among them would
+ * be a hole in every wall, so each child gets /dev/null in their place. Node marks everything it opens itself as closed
+ * on exec; only what came from outside is left.
+ */
+import { openSync, readdirSync, readFileSync } from "node:fs";
+
+const CLOSE_ON_EXEC = 0o2_000_000;
+
+type StdioEntry = number | "ignore" | "pipe";
+
+/** Neither list can change while Heddle runs: nothing here opens a descriptor that is inherited. */
+let shield: { readonly inherited: ReadonlySet<number>; readonly devNull: number } | undefined;
+
+/** The three standard streams, and nothing else that leads anywhere. */
+export function onlyStandardStreams(...streams: readonly [StdioEntry, StdioEntry, StdioEntry]): StdioEntry[] {
+  shield ??= { inherited: findInherited(), devNull: openSync("/dev/null", "r+") };
+  const { inherited, devNull } = shield;
+  const stdio: StdioEntry[] = [...streams];
+  for (let fd = 3; fd <= Math.max(2, ...inherited); fd += 1) stdio.push(inherited.has(fd) ? devNull : "ignore");
+  return stdio;
+}
+
+function findInherited(): Set<number> {
+  const found = new Set<number>();
+  for (const name of listDescriptors()) {
+    const fd = Number(name);
+    const flags = /^flags:\s*(\d+)$/m.exec(describe(fd))?.[1];
+    if (fd > 2 && flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0) found.add(fd);
+  }
+  return found;
+}
+
+/** Other systems have no such list; there is no sandbox either. */
+function listDescriptors(): string[] {
+  try {
+    return readdirSync("/proc/self/fdinfo");
+  } catch {
+    return [];
+  }
+}
+
+/** The descriptor of the listing itself is gone by the time it is asked about. */
+function describe(fd: number): string {
+  try {
+    return readFileSync(`/proc/self/fdinfo/${fd}`, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * Runs the table of attacks in a world of its own and prints what happened as JSON. A program, so that it can be started
+ * as another user: node --conditions=heddle-source attack-world.ts <namespaces|bwrap|none>. With `none` there is no wall
+ * and only attacks that touch nothing but this world are run: they show that the table can tell the difference.
+ */
+import { createHash } from "node:crypto";
+import { execFileSync } from "node:child_process";
+import { createReadStream } from "node:fs";
+import { chmod, lstat, mkdir, mkdtemp, readdir, readlink, realpath, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { commandEnvironment } from "../src/environment.ts";
+import { CappedOutput } from "../src/output.ts";
+import { startCommand } from "../src/process.ts";
+import { openSandbox, openUnconfined } from "../src/sandbox/open.ts";
+import type { Sandbox, SandboxPolicy } from "../src/sandbox/sandbox.ts";
+import { ATTACKS, type Attack } from "./attacks.ts";
+
+export interface AttackReport {
+  readonly uid: number;
+  readonly results: Readonly<Record<string, AttackResult>>;
+  /** Connections that reached a listening socket of the host. */
+  readonly connections: number;
+  readonly changedByReadOnly: readonly string[];
+  readonly changedOutside: readonly string[];
+}
+
+export interface AttackResult {
+  readonly exitCode: number | undefined;
+  readonly output: string;
+}
+
+export function attackKey(attack: Attack): string {
+  return `${attack.mode}: ${attack.name}`;
+}
+
+interface World extends AsyncDisposable {
+  readonly base: string;
+  readonly workspace: string;
+  readonly home: string;
+  readonly outside: string;
+  /** What the commands of the table know about the world. */
+  readonly names: Readonly<Record<string, string>>;
+  connections(): number;
+}
+
+async function openWorld(): Promise<World> {
+  // Not below the folder for temporary files: there it would be hidden, and hiding is not the wall to test.
+  const base = await realpath(await mkdtemp(join(await outerFolder(), "heddle attack's ")));
+  const at = (name: string): string => join(base, name);
+  for (const name of ["work space", "home", "outside"]) await mkdir(at(name));
+  const workspace = at("work space");
+  await fill(workspace);
+  await writeFile(at("home/token"), "a secret of Heddle\n");
+  await writeFile(at("outside/file"), "not yours\n");
+  await chmod(at("outside/file"), 0o666);
+  let connections = 0;
+  const listen = async (...where: [string] | [number, string]): Promise<Server> => {
+    const server = createServer((socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      if (where.length === 1) server.listen(where[0], resolve);
+      else server.listen(where[0], where[1], resolve);
+    });
+    return server;
+  };
+  const abstract = `heddle-attack-${process.pid}`;
+  const tcp = await listen(0, "127.0.0.1");
+  const servers = [
+    tcp,
+    await listen(at("outside/s")),
+    await listen(join(workspace, "s")),
+    await listen(`\0${abstract}`),
+  ];
+  const address = tcp.address();
+  return {
+    base,
+    workspace,
+    home: at("home"),
+    outside: at("outside"),
+    names: {
+      PORT: typeof address === "object" && address !== null ? String(address.port) : "0",
+      OUTSIDE_SOCKET: at("outside/s"),
+      WORKSPACE_SOCKET: join(workspace, "s"),
+      ABSTRACT_SOCKET: abstract,
+      WORKSPACE: workspace,
+      MASKED: at("home"),
+      OUTSIDE: at("outside"),
+      HEDDLE_PID: String(process.pid),
+    },
+    connections: () => connections,
+    [Symbol.asyncDispose]: async () => {
+      for (const server of servers) await new Promise<void>((resolve) => server.close(() => resolve()));
+      await rm(base, { recursive: true, force: true });
+    },
+  };
+}
+
+async function outerFolder(): Promise<string> {
+  for (const folder of [process.env["HEDDLE_ATTACK_DIR"], tmpdir()]) {
+    if (folder !== undefined && (await lstat(folder).catch(() => undefined))?.isDirectory() === true) return folder;
+  }
+  throw new Error("no folder to work in");
+}
+
+async function fill(workspace: string): Promise<void> {
+  const at = (name: string): string => join(workspace, name);
+  await mkdir(at("src"));
+  await writeFile(at("src/x"), "one\n");
+  await writeFile(at("src/package.json"), '{"name":"inner","version":"1.0.0"}\n');
+  await writeFile(at("secret"), "secret of the workspace\n");
+  await writeFile(at("package.json"), '{"name":"outer","version":"1.0.0"}\n');
+  await mkdir(at(".vscode"));
+  await writeFile(at(".vscode/settings.json"), "{}\n");
+  await writeFile(at(".npmrc"), "\n");
+  git(workspace, "init", "-q");
+  git(workspace, "add", "src");
+  git(workspace, "commit", "-qm", "first");
+  git(workspace, "add", "package.json");
+  git(workspace, "commit", "-qm", "second");
+  await mkdir(at("vendor/a/b/c/d"), { recursive: true });
+  git(at("vendor/a/b/c/d"), "init", "-q");
+}
+
+function git(cwd: string, ...args: readonly string[]): void {
+  execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*", ...args], { cwd });
+}
+
+async function attack(sandbox: Sandbox, world: World, { command }: Attack): Promise<AttackResult> {
+  const output = new CappedOutput();
+  await using process_ = await startCommand({
+    sandbox,
+    argv: ["bash", "-c", command],
+    cwd: world.workspace,
+    env: commandEnvironment({ ...process.env, OPENAI_API_KEY: "sk-CANARY" }, world.names),
+    stdin: "ignore",
+    output,
+    signal: AbortSignal.timeout(20_000),
+  });
+  const { exitCode } = await process_.exited;
+  await output.close();
+  return { exitCode, output: output.snapshot().text.slice(0, 2000) };
+}
+
+/** Path, mode and content of every file: what must be the same before and after. */
+async function manifest(folder: string): Promise<Map<string, string>> {
+  const entries = new Map<string, string>();
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const { mode } = await lstat(path);
+    const content = entry.isFile() ? await digest(path) : entry.isSymbolicLink() ? await readlink(path) : "";
+    entries.set(path, `${mode.toString(8)} ${content}`);
+  }
+  return entries;
+}
+
+async function digest(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest("hex");
+}
+
+function differences(before: Map<string, string>, after: Map<string, string>): string[] {
+  return [...new Set([...before.keys(), ...after.keys()])].filter((path) => before.get(path) !== after.get(path));
+}
+
+async function run(backend: "namespaces" | "bwrap" | "none"): Promise<AttackReport> {
+  process.env["HEDDLE_CANARY"] = "CANARY";
+  await using world = await openWorld();
+  const results: Record<string, AttackResult> = {};
+  const before = await manifest(world.base);
+  const outsideBefore = await manifest(world.outside);
+  let changedByReadOnly: string[] = [];
+  for (const mode of ["read-only", "workspace-write"] as const) {
+    const policy: SandboxPolicy = {
+      workspace: world.workspace,
+      writeRoots: mode === "read-only" ? [] : [world.workspace],
+      masked: [world.home],
+      network: "none",
+    };
+    await using sandbox =
+      backend === "none"
+        ? openUnconfined(policy)
+        : await openSandbox(policy, { backend, quarantineDir: join(world.base, "quarantine") });
+    for (const one of ATTACKS) {
+      if (one.mode === mode && (backend !== "none" || one.isHarmless === true)) {
+        results[attackKey(one)] = await attack(sandbox, world, one);
+      }
+    }
+    if (mode === "read-only") changedByReadOnly = differences(before, await manifest(world.base));
+  }
+  return {
+    uid: process.getuid?.() ?? -1,
+    results,
+    connections: world.connections(),
+    changedByReadOnly,
+    changedOutside: [
+      ...differences(outsideBefore, await manifest(world.outside)),
+      ...[...(await manifest(world.base)).keys()].filter((path) => path.endsWith("/escaped")),
+    ],
+  };
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const backend = process.argv[2];
+  if (backend !== "namespaces" && backend !== "bwrap" && backend !== "none") throw new Error("which back-end?");
+  process.stdout.write(JSON.stringify(await run(backend)));
+}
