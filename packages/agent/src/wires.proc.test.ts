@@ -100,6 +100,16 @@ test("a provider that refuses for good fails the turn with its code after one re
   expect(JSON.stringify(await bodies(t, turn.threadId))).not.toContain("test-key");
 });
 
+test("a model that answers with nothing at all fails the turn", async () => {
+  await using server = await startModelServer({ script: [{}] });
+  await using t = await openTestHeddle({
+    providers: [server.provider("anthropic")],
+    settings: { provider: "test", model: "claude-sonnet-5-5" },
+  });
+  const turn = await t.start("hello");
+  expect((await turn.done).body).toMatchObject({ status: "failed", failure: { code: "provider.malformed" } });
+});
+
 test("guides are told from the outermost to the nearest, and a link out of the walls is not followed into Heddle's home", async () => {
   await using server = await startModelServer({ script: [{ text: "hi" }] });
   await using t = await openTestHeddle({

@@ -36,11 +36,22 @@ export function pathsOf(home: string): HomePaths {
   };
 }
 
-/** Makes a folder only its owner can enter. A folder that is there keeps its mode: it may be the user's own. */
+/**
+ * Makes a folder only its owner can enter. A folder that is there keeps its mode: it may be the user's own.
+ * Step by step, because the recursive form of mkdir never ends where a file system answers ENOENT to every new name.
+ */
 export function makePrivateFolder(folder: string): void {
   if (existsSync(folder)) return;
-  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (first !== undefined) syncFolder(dirname(first));
+  const parent = dirname(folder);
+  if (parent !== folder) makePrivateFolder(parent);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it in between.
+    if (existsSync(folder)) return;
+    throw error;
+  }
+  syncFolder(parent);
 }
 
 /** SQLite gives its side files the mode of the database, so the database is made first, by us. */

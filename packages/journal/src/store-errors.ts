@@ -77,10 +77,14 @@ export function readOnlyError(file: string, cause?: unknown): HeddleError {
   );
 }
 
-/** How much an ordinary user may still write beside the file. */
+/** How much an ordinary user may still write beside the file; endless where that cannot be told. */
 export function freeBytes(file: string): number {
-  const stats = statfsSync(dirname(file));
-  return stats.bavail * stats.bsize;
+  try {
+    const stats = statfsSync(dirname(file));
+    return stats.bavail * stats.bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /** For a lock that SQLite reports as a result and not as an error. */

@@ -55,6 +55,7 @@ function createLoop(provider: Provider, turn: TurnRequest, io: TurnIo, input: Mo
   const toolset = toolsFor(modelInfo(provider, settings.model).family, turn.place.envelope);
   const remembered = rememberedApprovals(turn.history);
   let spent: Spent = NOTHING_SPENT;
+  let hasActed = false;
 
   async function tellSteering(): Promise<number> {
     const steering = await io.takeSteering();
@@ -72,6 +73,7 @@ function createLoop(provider: Provider, turn: TurnRequest, io: TurnIo, input: Mo
     spent = addSpent(spent, answer);
     if (answer.output.length > 0) input.push({ kind: "assistant", parts: answer.output });
     const calls = toolCalls(answer.output);
+    hasActed ||= answer.output.some(({ kind }) => kind !== "reasoning");
     if (calls.length > 0) {
       input.push(...(await runCalls(calls, { turn, io, toolset, remembered })));
       io.signal.throwIfAborted();
@@ -81,6 +83,8 @@ function createLoop(provider: Provider, turn: TurnRequest, io: TurnIo, input: Mo
       throw new HeddleError("limit.reached", "the model reached its output limit before it finished");
     }
     if (answer.stopReason === "refusal") throw new HeddleError("provider.refused", "the model declined the request");
+    // After its work a model may end without a word; a turn of nothing but silence is no success.
+    if (!hasActed) throw new HeddleError("provider.malformed", "the model answered with nothing at all");
     return (await tellSteering()) > 0 ? undefined : { kind: "completed", spent };
   }
 
