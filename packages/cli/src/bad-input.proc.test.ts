@@ -1,7 +1,7 @@
 import { access, chmod, mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { openWorld, run, type Ran, type RunOptions } from "../test/heddle-process.ts";
+import { LAUNCHER, openWorld, run, type Ran, type RunOptions } from "../test/heddle-process.ts";
 
 const KEY = { OPENAI_API_KEY: "test-key" };
 
@@ -191,3 +191,38 @@ test("text of the user that steers a terminal is shown, not obeyed", async () =>
   const { ran } = await refused(["\u001b]0;title\u0007"]);
   expectOneLine(ran, 2, /unknown command "\\x1b\]0;title\\x07"/);
 });
+
+test("a current folder that was removed is named, not a stack", async () => {
+  await using world = await openWorld();
+  const gone = path.join(world.root, "gone");
+  await mkdir(gone);
+  const ran = await run([], { world, cwd: gone, launcher: await world.file("leave.cjs", LEAVE) });
+  expectOneLine(ran, 2, /the current folder no longer exists/);
+});
+
+const LEAVE = `
+require("node:fs").rmdirSync(process.cwd());
+const { status } = require("node:child_process").spawnSync(process.execPath, [${JSON.stringify(LAUNCHER)}, "exec", "hi"], { stdio: "inherit" });
+process.exit(status);
+`;
+
+test("an answer that could not be written is not a success", async () => {
+  await using world = await openWorld();
+  const script = await world.file("script.json", `[{"text": "ok"}]`);
+  const shell = await world.file("full.cjs", FULL);
+  for (const flags of [
+    ["exec", "--script", script, "hi"],
+    ["exec", "--json", "--script", script, "hi"],
+    ["--version"],
+  ]) {
+    const ran = await run(flags, { world, launcher: shell });
+    expect(ran.code).toBe(8);
+    expect(ran.stderr).toMatch(/heddle: standard output could not be written: ENOSPC[^\n]*\n$/);
+  }
+});
+
+const FULL = `
+const full = require("node:fs").openSync("/dev/full", "w");
+const { status } = require("node:child_process").spawnSync(process.execPath, [${JSON.stringify(LAUNCHER)}, ...process.argv.slice(2)], { stdio: ["ignore", full, "inherit"] });
+process.exit(status);
+`;

@@ -3,7 +3,7 @@
  * Whatever goes wrong ends here as one line that says what to do, and an exit code.
  */
 import { readFileSync } from "node:fs";
-import { exitCodeOf, type HeddleError, isHeddleError, visibleLine, visibleText } from "@heddle/protocol";
+import { exitCodeOf, HeddleError, isHeddleError, visibleLine, visibleText } from "@heddle/protocol";
 import { HELP_OPTION, parseCommandArgs, usage } from "./args.ts";
 import { helpText, type Command } from "./command.ts";
 import { watchLauncher } from "./launcher.ts";
@@ -38,11 +38,18 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
 };
 
-// A reader that goes away (`| head`) is no defect; writing to nobody is simply over.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+// A reader that goes away (`| head`) is no defect; writing to nobody is simply over. Output that is lost otherwise is one.
+let lost: Error | undefined;
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") lost ??= error;
+});
+process.stderr.on("error", () => undefined);
 await watchLauncher(process.env);
-const code = await main(process.argv.slice(2)).catch(report);
+let code = await main(process.argv.slice(2)).catch(report);
 await flushed(process.stdout);
+if (lost !== undefined && code === 0) {
+  code = report(new HeddleError("store.failed", `standard output could not be written: ${lost.message}`));
+}
 await flushed(process.stderr);
 // Explicit, because a socket kept open for reuse must not keep a finished command alive.
 process.exit(code);
@@ -59,7 +66,17 @@ async function main(argv: readonly string[]): Promise<number> {
   const command = await entry.load();
   const parsed = parseCommandArgs([...command.options, HELP_OPTION], args);
   if (parsed.has("help")) return print(helpText({ ...command, options: [...command.options, HELP_OPTION] }));
-  return command.run(parsed, { env: process.env, cwd: process.cwd(), version: version() });
+  return command.run(parsed, { env: process.env, cwd: currentFolder(), version: version() });
+}
+
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new HeddleError("workspace.missing", "the current folder no longer exists; go to another one", {
+      cause: error,
+    });
+  }
 }
 
 function unknownWord(word: string): HeddleError {

@@ -269,3 +269,18 @@ test("nothing in the workspace is configuration", async () => {
   const ran = await run(["exec", "hello"], { world });
   expect(ran).toMatchObject({ code: 3, stderr: expect.stringContaining("OPENAI_API_KEY") });
 });
+
+test("a second signal ends the process at once, even behind a reader that never reads", async () => {
+  await using world = await openWorld();
+  const script = await world.file("script.json", JSON.stringify([{ text: "x".repeat(1024 * 1024) }]));
+  await using running = start(["exec", "--json", "--script", script, "go"], { world });
+  running.child.stdout?.removeAllListeners("data").pause();
+  await running.sees("is played");
+  const askedAt = performance.now();
+  const again = setInterval(() => running.child.kill("SIGTERM"), 100);
+  const [code] = await once(running.child, "exit");
+  clearInterval(again);
+  expect(code).toBe(143);
+  expect(performance.now() - askedAt).toBeLessThan(4000);
+  running.child.stdout?.destroy();
+});

@@ -92,6 +92,9 @@ model = "small"
     expect(await failureOf(`sandbox_mode = "open"`)).toBe(
       "config.toml:1: sandbox_mode must be one of read-only, workspace-write, danger-full-access",
     );
+    expect(await failureOf(`[sandbox_workspace_write]\nwritable_roots = ["/a", "b"]`)).toBe(
+      "config.toml:2: sandbox_workspace_write.writable_roots.1 must be an absolute path",
+    );
     expect(await failureOf(`model = 5`)).toBe("config.toml:1: model must be a string in quotes");
   });
 

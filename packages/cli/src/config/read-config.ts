@@ -149,7 +149,7 @@ function explain(issue: z.core.$ZodIssue, where: Place): string {
   if (issue.code === "invalid_format" && issue.format === "url") {
     return `${where(key)}: ${name} must be an http or https address`;
   }
-  return `${where(key)}: ${name}: ${issue.message}`;
+  return `${where(key)}: ${name} ${issue.message}`;
 }
 
 function article(kind: string): string {

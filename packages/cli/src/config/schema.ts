@@ -2,10 +2,12 @@
  * The keys of config.toml: Heddle's own, strict, and with the same names and meanings as Codex has where both know them.
  * Every key is optional.
  */
+import path from "node:path";
 import { SandboxMode } from "@heddle/protocol";
 import { z } from "zod";
 
 const text = z.string().min(1);
+const absolute = text.refine((folder) => path.isAbsolute(folder), "must be an absolute path");
 const strings = z.record(z.string(), z.string());
 
 const ProviderTable = z.strictObject({
@@ -35,7 +37,7 @@ const Choices = {
   approval_policy: ApprovalPolicyKey.optional(),
   sandbox_mode: SandboxMode.optional(),
   sandbox_workspace_write: z
-    .strictObject({ writable_roots: z.array(text).optional(), network_access: z.boolean().optional() })
+    .strictObject({ writable_roots: z.array(absolute).optional(), network_access: z.boolean().optional() })
     .optional(),
 };
 

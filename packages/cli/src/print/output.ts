@@ -36,10 +36,12 @@ export function openOutput(stream: NodeJS.WriteStream): Output {
 }
 
 /** Resolves when everything written has been handed over, or nobody is there to take it. */
-export function flushed(stream: NodeJS.WriteStream): Promise<void> {
-  if (stream.destroyed || stream.writableLength === 0) return Promise.resolve();
+export async function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  // A write to a file fails in the same turn of the loop and says so in the next.
+  await new Promise((resolve) => setImmediate(resolve));
+  if (stream.destroyed || stream.writableLength === 0) return;
   // Called after all earlier writes, and with an error when the reader is gone; either way it is over.
-  return new Promise((resolve) => stream.write("", () => resolve()));
+  await new Promise<void>((resolve) => stream.write("", () => resolve()));
 }
 
 function hasRoom(stream: NodeJS.WriteStream): Promise<void> {
