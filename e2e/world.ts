@@ -59,6 +59,8 @@ export async function linesOf(file: string): Promise<readonly string[]> {
 export interface RunOptions {
   readonly world: Pick<World, "workspace" | "env">;
   readonly env?: Readonly<Record<string, string>>;
+  /** A command that starts the one it is given. */
+  readonly wrapper?: readonly string[];
   /** Options of node itself. */
   readonly nodeArgs?: readonly string[];
   /** A program other than the launcher, run from source. */
@@ -90,7 +92,8 @@ export function start(args: readonly string[], options: RunOptions): Running {
   const { world, program, uid } = options;
   const startedAt = performance.now();
   const main = program === undefined ? [LAUNCHER] : ["--conditions=heddle-source", program];
-  const child = spawn(process.execPath, [...(options.nodeArgs ?? []), ...main, ...args], {
+  const [file = "", ...rest] = [...(options.wrapper ?? []), process.execPath, ...(options.nodeArgs ?? []), ...main];
+  const child = spawn(file, [...rest, ...args], {
     cwd: world.workspace,
     env: { ...world.env, ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -177,4 +180,14 @@ export async function until(
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   return performance.now() - from;
+}
+
+/** A measured figure, for whoever reads the output of the tests. */
+export function figure(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? Number.NaN;
 }
