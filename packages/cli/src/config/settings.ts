@@ -64,7 +64,7 @@ export async function resolveSettings(
   return { settings, providers, provider };
 }
 
-export function mergeLayers(file: ConfigFile, overrides: ConfigFile, named: string | undefined): ConfigFile {
+function mergeLayers(file: ConfigFile, overrides: ConfigFile, named: string | undefined): ConfigFile {
   const name = named ?? overrides.profile ?? file.profile;
   const profiles = { ...file.profiles, ...overrides.profiles };
   const profile = name === undefined ? {} : profiles[name];
@@ -106,7 +106,10 @@ export function providerConfigs(
     // Callers of Codex set this one; it is meant for exactly this process.
     ...(env["CODEX_API_KEY"] === undefined ? {} : { envKey: "CODEX_API_KEY" }),
   };
-  if (Object.keys(openai).length > 1 && !configs.some(({ id }) => id === "openai")) configs.push(openai);
+  // A table of its own says it more exactly than the two short forms.
+  const table = configs.findIndex(({ id }) => id === "openai");
+  if (table >= 0) configs[table] = { ...openai, ...configs[table], id: "openai" };
+  else if (Object.keys(openai).length > 1) configs.push(openai);
   if (choices.scriptFile !== undefined) configs.push({ id: "scripted", scriptFile: choices.scriptFile });
   return configs;
 }
