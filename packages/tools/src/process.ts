@@ -8,7 +8,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync } from "node:fs";
-import { Socket } from "node:net";
+import { Socket, type OnReadOpts, type SocketConstructorOpts } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HeddleError } from "@heddle/protocol";
@@ -25,6 +25,8 @@ const TERMINATE_MS = 2000;
 const KILL_MS = 2000;
 /** After the command itself has ended, what its children still write is taken for this long. */
 const DRAIN_MS = 2000;
+/** What a pipe holds. */
+const READ_BYTES = 64 * 1024;
 
 export interface StartCommandOptions {
   readonly sandbox: Sandbox;
@@ -66,13 +68,12 @@ export async function startCommand(options: StartCommandOptions): Promise<OwnedP
   const command = await sandbox.enter(argv, { cwd, env });
   const { child, input, outputs } = await spawnWithPipes(
     { ...command, env: marker === undefined ? command.env : { ...command.env, [MARKER_VARIABLE]: marker } },
-    options.stdin,
+    options,
   );
   const pid = child.pid ?? 0;
   const owned = new RunningCommand({
     child,
     input,
-    drained: Promise.all(outputs.map((stream) => drain(stream, options.output))),
     outputs,
     tree: { pid, pidDepth: command.pidDepth, ...(marker !== undefined && { marker }) },
   });
@@ -84,12 +85,18 @@ export async function startCommand(options: StartCommandOptions): Promise<OwnedP
 interface Spawned {
   readonly child: ChildProcess;
   readonly input: Writable | undefined;
-  readonly outputs: readonly Readable[];
+  readonly outputs: readonly OutputReader[];
+}
+
+interface OutputReader {
+  /** Everything has been pushed, or the reader was closed. */
+  readonly drained: Promise<void>;
+  close(): void;
 }
 
 async function spawnWithPipes(
   command: { file: string; args: readonly string[]; env: Readonly<Record<string, string>>; cwd: string },
-  stdin: "ignore" | "pipe",
+  { stdin, output: sink }: StartCommandOptions,
 ): Promise<Spawned> {
   const hasRealPipes = process.platform === "linux";
   const output = hasRealPipes ? await openPipe("read") : undefined;
@@ -119,26 +126,56 @@ async function spawnWithPipes(
   }
   if (output === undefined) {
     const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
-    return { child, input: child.stdin ?? undefined, outputs: streams };
+    return { child, input: child.stdin ?? undefined, outputs: streams.map((stream) => readStream(stream, sink)) };
   }
   return {
     child,
     input: input && new Socket({ fd: input.writeFd, readable: false, writable: true }),
-    outputs: [new Socket({ fd: output.readFd, readable: true, writable: false })],
+    outputs: [readPipe(output.readFd, sink)],
   };
 }
 
-/** Reads to the end, stopping whenever the output says its file is behind. */
-async function drain(stream: Readable, output: CappedOutput): Promise<void> {
-  try {
-    for await (const chunk of stream) await output.push(chunk as Buffer);
-  } catch {
-    // Closed under the reader when the time for draining is over; what was read has been pushed.
-  }
+/** One buffer for all of it: a flood must not turn into garbage faster than it is collected. */
+function readPipe(fd: number, output: CappedOutput): OutputReader {
+  const resume = (): void => {
+    socket.resume();
+  };
+  const options: SocketConstructorOpts & { onread: OnReadOpts } = {
+    fd,
+    readable: true,
+    writable: false,
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+      callback: (length, buffer) => {
+        const behind = output.push(Buffer.from(buffer.buffer, buffer.byteOffset, length));
+        if (behind === undefined) return true;
+        behind.then(resume, resume);
+        return false;
+      },
+    },
+  };
+  const socket = new Socket(options);
+  const drained = new Promise<void>((resolve) => {
+    socket.once("close", () => resolve());
+    // A pipe has nothing to report but its end; `close` follows.
+    socket.once("error", () => undefined);
+  });
+  socket.resume();
+  return { drained, close: () => socket.destroy() };
+}
+
+function readStream(stream: Readable, output: CappedOutput): OutputReader {
+  const drained = (async () => {
+    try {
+      for await (const chunk of stream) await output.push(chunk as Buffer);
+    } catch {
+      // Closed under the reader when the time for draining is over; what was read has been pushed.
+    }
+  })();
+  return { drained, close: () => stream.destroy() };
 }
 
 interface RunningParts extends Spawned {
-  readonly drained: Promise<unknown>;
   readonly tree: TreeOptions;
 }
 
@@ -190,16 +227,14 @@ class RunningCommand implements OwnedProcess {
     this.#isRunning = false;
     this.#release();
     const giveUp = new AbortController();
-    await Promise.race([
-      this.#parts.drained,
-      sleep(DRAIN_MS, undefined, { signal: giveUp.signal }).catch(() => undefined),
-    ]);
+    const drained = Promise.all(this.#parts.outputs.map((reader) => reader.drained));
+    await Promise.race([drained, sleep(DRAIN_MS, undefined, { signal: giveUp.signal }).catch(() => undefined)]);
     giveUp.abort();
     // With a pid namespace the kernel has done this already.
     if (this.#parts.tree.pidDepth === 0) await killTree(this.#parts.tree, KILL_MS);
-    for (const stream of this.#parts.outputs) stream.destroy();
+    for (const reader of this.#parts.outputs) reader.close();
     this.#parts.input?.destroy();
-    await this.#parts.drained;
+    await drained;
     return { exitCode, signal, cause: this.#cause, durationMs };
   }
 

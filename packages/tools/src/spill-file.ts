@@ -1,20 +1,23 @@
 /**
- * The whole of an output on disk, up to a quota. Opened at the first byte, created new and private. `write` returns a
- * promise once more than the high-water mark waits for the disk. A disk that refuses ends the file, not the command:
- * the reason is in `error`.
+ * The whole of an output on disk, up to a quota. Opened at the first byte, created new and private. What is written is
+ * copied into one of two fixed buffers while the other goes to the disk; `write` returns a promise when the disk is
+ * behind. A disk that refuses ends the file, not the command: the reason is in `error`.
  */
 import { constants } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 
-/** Enough to keep the disk busy, little enough to stay out of the memory figures. */
-const HIGH_WATER_BYTES = 1024 * 1024;
+/** Two of them per command that writes much: enough to keep the disk busy, too little to show in the memory figures. */
+const BUFFER_BYTES = 1024 * 1024;
 
 export class SpillFile {
   readonly path: string;
   readonly #quota: number;
   #accepted = 0;
-  #pending: Buffer[] = [];
-  #pendingBytes = 0;
+  #filling: Buffer = Buffer.alloc(0);
+  #filled = 0;
+  #spare: Buffer | undefined;
+  /** What came while the buffer was full; the writer was told to wait, so this stays small. */
+  #overflow: Buffer[] = [];
   #draining: Promise<void> | undefined;
   #handle: FileHandle | undefined;
   #isFull = false;
@@ -30,12 +33,17 @@ export class SpillFile {
     return this.#isStarted;
   }
 
+  /** The chunk may be used again as soon as this returns. */
   write(chunk: Buffer): void | Promise<void> {
-    this.#isStarted = true;
+    if (!this.#isStarted) {
+      this.#isStarted = true;
+      this.#filling = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+      this.#spare = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+    }
     if (this.#isFull || this.error !== undefined) return;
-    this.#enqueue(this.#withinQuota(chunk));
+    this.#take(this.#withinQuota(chunk));
     this.#draining ??= this.#drain();
-    if (this.#pendingBytes > HIGH_WATER_BYTES) return this.#draining;
+    if (this.#filled > BUFFER_BYTES / 2 || this.#overflow.length > 0) return this.#draining;
   }
 
   /** The mark counts toward the quota: a full file is never larger than promised. */
@@ -47,10 +55,11 @@ export class SpillFile {
     return Buffer.concat([chunk.subarray(0, room), mark]).subarray(0, this.#quota - this.#accepted);
   }
 
-  #enqueue(chunk: Buffer): void {
+  #take(chunk: Buffer): void {
     this.#accepted += chunk.length;
-    this.#pending.push(chunk);
-    this.#pendingBytes += chunk.length;
+    const copied = this.#overflow.length > 0 ? 0 : chunk.copy(this.#filling, this.#filled);
+    this.#filled += copied;
+    if (copied < chunk.length) this.#overflow.push(Buffer.from(chunk.subarray(copied)));
   }
 
   async #drain(): Promise<void> {
@@ -60,20 +69,24 @@ export class SpillFile {
         constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
         0o600,
       );
-      while (this.#pending.length > 0) {
-        const batch = this.#pending;
-        this.#pending = [];
-        // writev may write less than asked; the handle's own loop is per buffer.
-        for (const buffer of batch) await writeWhole(this.#handle, buffer);
-        this.#pendingBytes = this.#pending.reduce((sum, buffer) => sum + buffer.length, 0);
-      }
+      while (this.#filled > 0 || this.#overflow.length > 0) await this.#writeOut(this.#handle);
     } catch (error) {
       this.error = error instanceof Error ? error.message : String(error);
-      this.#pending = [];
-      this.#pendingBytes = 0;
     } finally {
       this.#draining = undefined;
     }
+  }
+
+  async #writeOut(handle: FileHandle): Promise<void> {
+    const full = this.#filling.subarray(0, this.#filled);
+    const overflow = this.#overflow;
+    const buffer = this.#filling;
+    this.#filling = this.#spare ?? Buffer.allocUnsafeSlow(BUFFER_BYTES);
+    this.#spare = undefined;
+    this.#filled = 0;
+    this.#overflow = [];
+    for (const part of [full, ...overflow]) await writeWhole(handle, part);
+    this.#spare = buffer;
   }
 
   async close(): Promise<void> {

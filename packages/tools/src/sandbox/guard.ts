@@ -34,6 +34,9 @@ export class Guard {
   /** Everything else that was there at the start or was judged harmless, with its state at that time. */
   readonly #watched = new Map<string, { readonly special: Special; readonly stamp: string }>();
 
+  /** Names that are not text: known already, so told once. */
+  readonly #unnameable = new Set<string>();
+
   constructor(options: GuardOptions) {
     this.#options = options;
     this.#index = new TreeIndex(options.writeRoots);
@@ -45,6 +48,7 @@ export class Guard {
     const gitFolders: string[] = [];
     const specials = (await this.#index.walk()).toSorted((a, b) => depth(a.path) - depth(b.path));
     for (const special of specials) {
+      if (isUnnameable(special.name)) this.#unnameable.add(special.path);
       const stat = statOrUndefined(special.path);
       if (stat === undefined) continue;
       if (special.role === "hooks") {
@@ -72,6 +76,10 @@ export class Guard {
   async sweep(): Promise<ProtectedPathViolation[]> {
     const violations: ProtectedPathViolation[] = [];
     for (const special of [...(await this.#index.walk()), ...this.#changedWatches()]) {
+      if (isUnnameable(special.name) && !this.#unnameable.has(special.path)) {
+        this.#unnameable.add(special.path);
+        violations.push({ path: special.path });
+      }
       const stat = statOrUndefined(special.path);
       if (stat === undefined || this.#mounted.get(identityOf(stat)) === special.name) continue;
       if (this.#watched.get(special.path)?.stamp === stampOf(special.path)) continue;
@@ -106,7 +114,7 @@ export class Guard {
   }
 
   async #judge(special: Special): Promise<Verdict> {
-    if (special.name === REPORTED_NAME || isUnnameable(special.name)) return "report";
+    if (special.name === REPORTED_NAME) return "report";
     if (special.role === "plain") {
       if (special.name.toLowerCase() !== ".git") return "remove";
       if (special.kind === "directory") return "accept";
@@ -147,7 +155,7 @@ export class Guard {
 
 /** Attributes are only looked at, and a worktree that is removed takes its own pointer with it. */
 function isMountable(special: Special): boolean {
-  if (special.name === REPORTED_NAME || isUnnameable(special.name)) return false;
+  if (special.name === REPORTED_NAME) return false;
   if (special.role === "worktree" && special.name === "commondir") return false;
   return special.kind === "file" || special.kind === "directory";
 }

@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import type { LayoutInput, Place } from "./layout.ts";
+import { isReachable } from "./reachable.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 import type { Scratch } from "./scratch.ts";
 
@@ -76,7 +77,7 @@ async function listeningSockets(): Promise<string[]> {
     const path = /^(?:\S+\s+){6}\S+ (\/.*)$/.exec(line)?.[1];
     if (path === undefined || paths.size >= MAX_SOCKETS) continue;
     const real = await realpath(path).catch(() => undefined);
-    if (real !== undefined && (await lstat(real)).isSocket()) paths.add(real);
+    if (real !== undefined && isReachable(real) && (await lstat(real)).isSocket()) paths.add(real);
   }
   return [...paths];
 }

@@ -47,9 +47,20 @@ export interface Layout {
 
 const KERNEL_PLACES = ["/proc", "/sys", "/dev"] as const;
 
+/** Refused before anything is looked at: walking a whole disk for protected paths would take minutes. */
+export function checkWriteRoots(roots: readonly string[]): void {
+  for (const root of roots) {
+    const isKernelPlace = KERNEL_PLACES.some((place) => isWithin(root, place)) && !isBelow(root, "/dev/shm");
+    if (root !== "/" && !isKernelPlace) continue;
+    throw new HeddleError(
+      "usage.invalid",
+      `${root} cannot be a folder a sandboxed command may write; choose a project folder, or danger-full-access`,
+    );
+  }
+}
+
 export function planLayout(input: LayoutInput): Layout {
   const roots = input.writeRoots;
-  for (const root of roots) refuseImpossibleRoot(root);
   const temporary = input.temporary.filter(({ path }) => !roots.some((root) => isWithin(path, root)));
   const runFolders = input.runFolders.filter((path) => !roots.some((root) => isWithin(path, root)));
   const maskedFolders = input.masked.filter(({ kind }) => kind === "directory").map(({ path }) => path);
@@ -92,14 +103,6 @@ export function planLayout(input: LayoutInput): Layout {
 function maskStep({ path, kind }: Place, input: LayoutInput): Step {
   if (kind === "directory") return { kind: "empty", path };
   return { kind: "bind", source: kind === "file" ? input.emptyFile : input.deadSocket, path, isWritable: false };
-}
-
-function refuseImpossibleRoot(root: string): void {
-  if (root !== "/" && !KERNEL_PLACES.some((place) => isWithin(root, place) && !isBelow(root, "/dev/shm"))) return;
-  throw new HeddleError(
-    "usage.invalid",
-    `${root} cannot be a folder a sandboxed command may write; choose a project folder, or danger-full-access`,
-  );
 }
 
 /** One step per path: a mask beats a protection beats a bind, because later entries of the list are stricter. */

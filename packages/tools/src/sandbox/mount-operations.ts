@@ -4,9 +4,10 @@
  */
 import type { Step } from "./layout.ts";
 import { isBelow, isWithin, mountAt, mountFlags, visibleMounts, type Mount } from "./mountinfo.ts";
+import { isReachable } from "./reachable.ts";
 
 export function mountOperations(steps: readonly Step[], hostMounts: readonly Mount[]): string[] {
-  const visible = visibleMounts(hostMounts);
+  const visible = visibleMounts(hostMounts).filter((mount) => isReachable(mount.path));
   const replaced = steps.map((step) => step.path);
   const operations: string[] = [];
   for (const mount of visible) {
@@ -61,7 +62,7 @@ function rootless(path: string): string {
 /** Mounts inside the sandbox that can be written although the layout does not say so. */
 export function unexpectedlyWritable(inside: readonly Mount[], writable: readonly string[]): string[] {
   return visibleMounts(inside)
-    .filter((mount) => !mount.options.includes("ro"))
+    .filter((mount) => !mount.options.includes("ro") && isReachable(mount.path))
     .filter((mount) => !isDeviceNode(mount) && !writable.some((path) => isWithin(mount.path, path)))
     .map((mount) => mount.path);
 }

@@ -10,7 +10,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { openBwrap } from "./bwrap.ts";
 import { Guard } from "./guard.ts";
 import { readHostFacts } from "./host-facts.ts";
-import { planLayout, type Layout } from "./layout.ts";
+import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
 import { openHolder, type Holder } from "./namespaces.ts";
 import type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
@@ -38,6 +38,7 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
   const scratch = await openScratch(options.tmpDir);
   try {
     const facts = await readHostFacts(policy, scratch);
+    checkWriteRoots(facts.writeRoots);
     const guard = new Guard({
       writeRoots: facts.writeRoots,
       absentMasked: policy.masked.filter((path) => statOrUndefined(path) === undefined),

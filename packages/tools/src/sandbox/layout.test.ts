@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { planLayout, type LayoutInput } from "./layout.ts";
+
+const BARE: LayoutInput = {
+  workspace: "/home/u/ws",
+  writeRoots: [],
+  masked: [],
+  protectedPaths: [],
+  gitFolders: [],
+  sockets: [],
+  visible: [],
+  runFolders: ["/run"],
+  temporary: [{ path: "/tmp", source: "/scratch/tmp" }],
+  emptyFile: "/scratch/empty",
+  deadSocket: "/scratch/socket",
+};
+
+function describeSteps(input: Partial<LayoutInput>): string[] {
+  return planLayout({ ...BARE, ...input }).steps.map((step) => {
+    return step.kind === "bind"
+      ? `${step.isWritable ? "rw" : "ro"} ${step.path} <- ${step.source}`
+      : `${step.kind} ${step.path}`;
+  });
+}
+
+test("read-only without anything special covers only the places of the kernel, of sockets and of temporary files", () => {
+  expect(describeSteps({})).toEqual(["proc /proc", "dev /dev", "rw /tmp <- /scratch/tmp", "empty /run"]);
+});
+
+test("a workspace below a covered folder is shown again, and stays read-only when it is", () => {
+  expect(describeSteps({ workspace: "/tmp/a/ws" })).toContain("ro /tmp/a/ws <- /tmp/a/ws");
+  expect(describeSteps({ workspace: "/tmp/a/ws", writeRoots: ["/tmp/a/ws"] })).toContain("rw /tmp/a/ws <- /tmp/a/ws");
+});
+
+test("deeper wins: a write root inside a masked folder is open, a masked folder inside it is closed", () => {
+  const steps = describeSteps({
+    workspace: "/h/trees/ws",
+    writeRoots: ["/h/trees/ws"],
+    masked: [
+      { path: "/h", kind: "directory" },
+      { path: "/h/trees/ws/keys", kind: "directory" },
+      { path: "/h/trees/ws/token", kind: "file" },
+    ],
+  });
+  expect(steps.slice(-3)).toEqual([
+    "rw /h/trees/ws <- /h/trees/ws",
+    "empty /h/trees/ws/keys",
+    "ro /h/trees/ws/token <- /scratch/empty",
+  ]);
+  expect(steps.indexOf("empty /h")).toBeLessThan(steps.indexOf("rw /h/trees/ws <- /h/trees/ws"));
+});
+
+test("a protected path beats the git folder it is in, and a mask beats both", () => {
+  const steps = describeSteps({
+    writeRoots: ["/home/u/ws"],
+    gitFolders: ["/home/u/ws/.git"],
+    protectedPaths: ["/home/u/ws/.git/hooks", "/home/u/ws/.heddle"],
+    masked: [{ path: "/home/u/ws/.heddle", kind: "directory" }],
+  });
+  expect(steps.slice(-4)).toEqual([
+    "rw /home/u/ws <- /home/u/ws",
+    "rw /home/u/ws/.git <- /home/u/ws/.git",
+    "empty /home/u/ws/.heddle",
+    "ro /home/u/ws/.git/hooks <- /home/u/ws/.git/hooks",
+  ]);
+});
+
+test("a temporary folder that is itself a write root is shared, not replaced", () => {
+  expect(describeSteps({ writeRoots: ["/tmp"] })).toContain("rw /tmp <- /tmp");
+  expect(describeSteps({ writeRoots: ["/tmp"] })).not.toContain("rw /tmp <- /scratch/tmp");
+});
+
+test("a socket is replaced by a dead one unless it is hidden already", () => {
+  const steps = describeSteps({ sockets: ["/home/u/agent.sock", "/run/docker.sock", "/tmp/x"] });
+  expect(steps).toContain("ro /home/u/agent.sock <- /scratch/socket");
+  expect(steps.filter((step) => step.includes("docker") || step.includes("/tmp/x"))).toEqual([]);
+});

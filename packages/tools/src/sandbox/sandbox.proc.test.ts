@@ -1,0 +1,326 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isHeddleError } from "@heddle/protocol";
+import { afterEach, describe, expect, test } from "vitest";
+import { commandEnvironment } from "../environment.ts";
+import { CappedOutput } from "../output.ts";
+import { startCommand } from "../process.ts";
+import { findHostTool } from "./host-tools.ts";
+import { openSandbox, openUnconfined } from "./open.ts";
+import { probeSandbox } from "./probe.ts";
+import type { Sandbox, SandboxPolicy } from "./sandbox.ts";
+
+const KEEPER = fileURLToPath(new URL("../../test/sandbox-keeper.ts", import.meta.url));
+const folders: string[] = [];
+
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+async function tempFolder(name = "heddle-sandbox-test-"): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), name)));
+  folders.push(folder);
+  return folder;
+}
+
+function git(cwd: string, ...args: readonly string[]): string {
+  return execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], { cwd, encoding: "utf8" });
+}
+
+function writing(workspace: string, more: Partial<SandboxPolicy> = {}): SandboxPolicy {
+  return { workspace, writeRoots: [workspace], masked: [], network: "none", ...more };
+}
+
+async function run(
+  sandbox: Sandbox,
+  command: string,
+  cwd = sandbox.policy.workspace,
+): Promise<{ code: number | undefined; text: string }> {
+  const output = new CappedOutput();
+  await using owned = await startCommand({
+    sandbox,
+    argv: ["bash", "-c", command],
+    cwd,
+    env: commandEnvironment(process.env, {
+      GIT_AUTHOR_NAME: "a",
+      GIT_AUTHOR_EMAIL: "a@b",
+      GIT_COMMITTER_NAME: "a",
+      GIT_COMMITTER_EMAIL: "a@b",
+    }),
+    stdin: "ignore",
+    output,
+    signal: AbortSignal.timeout(30_000),
+  });
+  const { exitCode } = await owned.exited;
+  await output.close();
+  return { code: exitCode, text: output.snapshot().text };
+}
+
+const backends = [
+  { backend: "namespaces", isThere: true },
+  { backend: "bwrap", isThere: findHostTool("bwrap") !== undefined },
+] as const;
+
+for (const { backend, isThere } of backends) {
+  describe.runIf(isThere)(`${backend}${isThere ? "" : " (not installed)"}`, () => {
+    test("git commits, branches, stashes and switches as usual, and status says the same inside and outside", async () => {
+      const workspace = await tempFolder();
+      git(workspace, "init", "-q", "-b", "main");
+      await writeFile(join(workspace, "a"), "1\n");
+      await mkdir(join(workspace, ".vscode"));
+      await writeFile(join(workspace, ".vscode/settings.json"), "{}");
+      await using sandbox = await openSandbox(writing(workspace), { backend });
+      const steps = [
+        "git add a && git commit -qm first",
+        "git branch side && git checkout -q side",
+        "echo 2 > a && git stash -q && git stash pop -q",
+        "git commit -qam second && git checkout -q main && git merge -q side",
+        "git tag v1 && git log --oneline",
+      ];
+      for (const step of steps) expect(await run(sandbox, step), step).toMatchObject({ code: 0 });
+      await writeFile(join(workspace, "new"), "x");
+      const inside = await run(sandbox, "git status --porcelain");
+      expect(inside.text).toBe(git(workspace, "status", "--porcelain"));
+      expect(inside.text).toBe("?? .vscode/\n?? new\n");
+      expect(git(workspace, "log", "--format=%s")).toBe("second\nfirst\n");
+      expect(await sandbox.sweep()).toEqual([]);
+    });
+
+    test("paths with spaces, quotes, newlines and other scripts are only ever paths", async () => {
+      const workspace = join(await tempFolder(), "a b'c\"d\ne$(touch pwned)`ü 東");
+      await mkdir(join(workspace, ".vscode"), { recursive: true });
+      await mkdir(join(workspace, "secret; rm -rf x"));
+      await writeFile(join(workspace, "secret; rm -rf x/key"), "k");
+      await using sandbox = await openSandbox(writing(workspace, { masked: [join(workspace, "secret; rm -rf x")] }), {
+        backend,
+      });
+      const result = await run(sandbox, "pwd; echo ok > out; ls -A secret*; touch .vscode/x; echo end");
+      expect(result.text).toContain(`${workspace}\n`);
+      expect(result.text).not.toContain("key");
+      expect(result.text).toContain("Read-only");
+      expect(await readFile(join(workspace, "out"), "utf8")).toBe("ok\n");
+      expect(readdirSync(workspace).toSorted()).toEqual([".vscode", "out", "secret; rm -rf x"]);
+    });
+
+    test("temporary files are private to the sandbox and shared by its commands", async () => {
+      const workspace = await tempFolder();
+      await using sandbox = await openSandbox(writing(workspace), { backend });
+      await run(sandbox, "echo shared > /tmp/heddle-private-file; echo $TMPDIR");
+      expect(await run(sandbox, "cat /tmp/heddle-private-file")).toEqual({ code: 0, text: "shared\n" });
+      expect(existsSync("/tmp/heddle-private-file")).toBe(false);
+    });
+
+    test("a write root reached through a link is writable and guarded at its real place", async () => {
+      const base = await tempFolder();
+      await mkdir(join(base, "real/.vscode"), { recursive: true });
+      await symlink("real", join(base, "link"));
+      await using sandbox = await openSandbox(writing(join(base, "link")), { backend });
+      expect(await run(sandbox, "echo x > a && cat a; touch .vscode/x")).toMatchObject({
+        code: 1,
+        text: expect.stringContaining("x\n"),
+      });
+      expect(existsSync(join(base, "real/a"))).toBe(true);
+    });
+
+    test("the caller's own user is visible inside, and may write what it owns", async () => {
+      const workspace = await tempFolder();
+      await using sandbox = await openSandbox(writing(workspace), { backend });
+      expect((await run(sandbox, "id -u; touch mine; stat -c %u mine")).text).toBe(
+        `${process.getuid?.()}\n${process.getuid?.()}\n`,
+      );
+    });
+
+    test("commands see the variables they are given and no others", async () => {
+      const workspace = await tempFolder();
+      await using sandbox = await openSandbox(writing(workspace), { backend });
+      const output = new CappedOutput();
+      await using owned = await startCommand({
+        sandbox,
+        argv: ["env", "-0"],
+        cwd: workspace,
+        env: { PATH: "/usr/bin:/bin", ODD: "a\nb 'c'", LD_BIND_NOW: "1" },
+        stdin: "ignore",
+        output,
+        signal: AbortSignal.timeout(10_000),
+      });
+      await owned.exited;
+      const names = output
+        .snapshot()
+        .text.split("\0")
+        .filter((line) => line !== "" && !/^(?:PWD|OLDPWD|SHLVL|_)=/.test(line));
+      expect(names.toSorted()).toEqual(["LD_BIND_NOW=1", "ODD=a\nb 'c'", "PATH=/usr/bin:/bin", "TMPDIR=/tmp"]);
+    });
+
+    test("with the network allowed a server of the host is reachable", async () => {
+      const workspace = await tempFolder();
+      const server = spawn(process.execPath, [
+        "-e",
+        'require("net").createServer((s) => s.end("hello")).listen(0, "127.0.0.1", function () { console.log(this.address().port) })',
+      ]);
+      const [chunk] = (await once(server.stdout, "data")) as [Buffer];
+      try {
+        await using sandbox = await openSandbox(writing(workspace, { network: "all" }), { backend });
+        expect(await run(sandbox, `exec 3<>/dev/tcp/127.0.0.1/${chunk.toString().trim()} && cat <&3`)).toEqual({
+          code: 0,
+          text: "hello",
+        });
+      } finally {
+        server.kill("SIGKILL");
+      }
+    });
+
+    test("killing Heddle with SIGKILL ends everything inside within 2 s, detached grandchildren too", async () => {
+      const workspace = await tempFolder();
+      const marker = `${process.pid}${Date.now()}`;
+      const keeper = spawn(process.execPath, ["--conditions=heddle-source", KEEPER, backend, workspace, marker], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const [ready] = (await once(keeper.stdout, "data")) as [Buffer];
+      expect(ready.toString()).toContain("ready");
+      expect(await until(() => withArgument(marker).length >= 2, 5000)).toBe(true);
+      keeper.kill("SIGKILL");
+      await once(keeper, "close");
+      expect(await until(() => withArgument(marker).length === 0, 2000), String(withArgument(marker))).toBe(true);
+    });
+
+    test("closing ends what is still running, may be done twice, and leaves nothing behind", async () => {
+      const workspace = await tempFolder();
+      const tmpDir = await tempFolder();
+      const sandbox = await openSandbox(writing(workspace), { backend, tmpDir });
+      const marker = `${process.pid}7${Date.now()}`;
+      const output = new CappedOutput();
+      const owned = await startCommand({
+        sandbox,
+        argv: ["bash", "-c", `setsid sleep ${marker} & sleep ${marker}`],
+        cwd: workspace,
+        env: commandEnvironment(process.env),
+        stdin: "ignore",
+        output,
+        signal: AbortSignal.timeout(30_000),
+      });
+      expect(await until(() => withArgument(marker).length >= 2, 5000)).toBe(true);
+      await Promise.all([sandbox.close(), sandbox.close()]);
+      await sandbox[Symbol.asyncDispose]();
+      expect(withArgument(marker)).toEqual([]);
+      expect(await owned.exited).toMatchObject({ signal: "SIGKILL" });
+      await owned[Symbol.asyncDispose]();
+      expect(await readdir(tmpDir)).toEqual([]);
+      await expect(sandbox.enter(["true"], { cwd: workspace, env: {} })).rejects.toMatchObject({
+        code: "sandbox.failed",
+      });
+    });
+  });
+}
+
+test("commands of one sandbox reach each other's servers on the loopback of their own network", async () => {
+  const workspace = await tempFolder();
+  await using sandbox = await openSandbox(writing(workspace), { backend: "namespaces" });
+  const output = new CappedOutput();
+  await using server = await startCommand({
+    sandbox,
+    argv: [
+      "node",
+      "-e",
+      'require("net").createServer((s) => s.end("inside")).listen(34567, "127.0.0.1", () => console.log("up"))',
+    ],
+    cwd: workspace,
+    env: commandEnvironment(process.env),
+    stdin: "ignore",
+    output,
+    signal: AbortSignal.timeout(30_000),
+  });
+  expect(await until(() => output.snapshot().text.includes("up"), 10_000)).toBe(true);
+  expect(await run(sandbox, "exec 3<>/dev/tcp/127.0.0.1/34567 && cat <&3")).toEqual({ code: 0, text: "inside" });
+  await server.kill();
+});
+
+test("a host without user namespaces gets a typed refusal that says what would mend it", () => {
+  const script = `echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"`;
+  const result = spawnSync(
+    "unshare",
+    [
+      "--user",
+      "--map-root-user",
+      "sh",
+      "-c",
+      script,
+      "sh",
+      process.execPath,
+      "--conditions=heddle-source",
+      KEEPER,
+      "auto",
+      tmpdir(),
+      "x",
+    ],
+    { encoding: "utf8" },
+  );
+  expect(result.stdout).toBe("sandbox.unavailable");
+  expect(result.stderr).toContain("max_user_namespaces");
+  expect(result.stderr).toContain("bubblewrap");
+});
+
+test("the root folder and folders of the kernel are refused as write roots", async () => {
+  for (const root of ["/", "/proc", "/sys", "/dev"]) {
+    await expect(
+      openSandbox({ workspace: "/", writeRoots: [root], masked: [], network: "none" }),
+    ).rejects.toMatchObject({ code: "usage.invalid" });
+  }
+});
+
+test("a workspace that does not exist is said to be missing", async () => {
+  await expect(openSandbox(writing("/no/such/folder"))).rejects.toMatchObject({ code: "workspace.missing" });
+});
+
+test("a masked folder that appears later inside a write root is moved away", async () => {
+  const workspace = await tempFolder();
+  const quarantineDir = await tempFolder();
+  await using sandbox = await openSandbox(writing(workspace, { masked: [join(workspace, "later")] }), {
+    quarantineDir,
+  });
+  await run(sandbox, "mkdir later && echo x > later/y");
+  const [violation] = await sandbox.sweep();
+  expect(violation?.path).toBe(join(workspace, "later"));
+  expect(readFileSync(join(violation?.quarantinedTo ?? "", "y"), "utf8")).toBe("x\n");
+});
+
+test("the probe says for each back-end whether it works", async () => {
+  const { namespaces, bwrap } = await probeSandbox();
+  expect(namespaces).toEqual({ ok: true });
+  expect(bwrap.ok).toBe(findHostTool("bwrap") !== undefined);
+});
+
+test("no sandbox at all is its own level and confines nothing", async () => {
+  const workspace = await tempFolder();
+  await using sandbox = openUnconfined(writing(workspace));
+  expect(sandbox.level).toBe("none");
+  expect(await run(sandbox, "pwd")).toEqual({ code: 0, text: `${workspace}\n` });
+  expect(isHeddleError(await sandbox.enter([], { cwd: workspace, env: {} }).catch((error: unknown) => error))).toBe(
+    true,
+  );
+});
+
+function withArgument(argument: string): string[] {
+  return readdirSync("/proc").filter((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return false;
+    try {
+      const parts = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
+      return parts[0]?.endsWith("sleep") === true && parts.includes(argument);
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function until(isTrue: () => boolean, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  while (!isTrue()) {
+    if (performance.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return true;
+}
