@@ -94,7 +94,7 @@ export class HeadTail {
 }
 
 /** How many bytes at the end begin a UTF-8 character that is not finished. */
-export function incompleteSuffix(bytes: Buffer): number {
+function incompleteSuffix(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
     if ((byte & 0b1100_0000) === 0b1000_0000) continue;

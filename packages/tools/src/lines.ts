@@ -5,7 +5,7 @@
 import { HeddleError } from "@heddle/protocol";
 
 /** The largest message a peer has reason to send. */
-export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 

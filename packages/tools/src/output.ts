@@ -8,10 +8,10 @@ import { HeadTail } from "./head-tail.ts";
 import { LiveText } from "./live-text.ts";
 
 /** Together with the mark between them at most 32 kB: one loud command must not push the task out of the context. */
-export const DEFAULT_HEAD_BYTES = 12 * 1024;
-export const DEFAULT_TAIL_BYTES = 19 * 1024;
+const DEFAULT_HEAD_BYTES = 12 * 1024;
+const DEFAULT_TAIL_BYTES = 19 * 1024;
 /** A whole build log fits; a runaway loop does not fill the disk. */
-export const DEFAULT_SPILL_QUOTA_BYTES = 64 * 1024 * 1024;
+const DEFAULT_SPILL_QUOTA_BYTES = 64 * 1024 * 1024;
 
 export interface CappedOutputOptions {
   readonly headBytes?: number;
