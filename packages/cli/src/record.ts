@@ -5,11 +5,14 @@ import { openJournal, type Journal } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 import { heddleHome } from "./config/read-config.ts";
 
+/** Each of these tells that there was a record, also when the others are gone. */
+const TRACES = ["heddle.db", "witness.log", "checkpoints"];
+
 /** undefined when this home has no record yet. */
 export async function openRecord(env: NodeJS.ProcessEnv): Promise<Journal | undefined> {
   const home = heddleHome(env);
-  const found = await stat(path.join(home, "heddle.db")).catch(() => undefined);
-  return found === undefined ? undefined : openJournal({ home, secrets: [] });
+  const traces = await Promise.all(TRACES.map((name) => stat(path.join(home, name)).catch(() => undefined)));
+  return traces.every((trace) => trace === undefined) ? undefined : openJournal({ home, secrets: [] });
 }
 
 const PAGE = 500;

@@ -53,6 +53,8 @@ class SqliteJournal implements Journal {
   readonly #notices = new Map<string, Notice>();
   #connection: Connection;
   #damage: Damage | undefined;
+  /** `verify` found damage: the files stay as they are, as evidence. */
+  #keepsFiles = false;
   #signer: Signer | undefined;
   #state: "open" | "failed" | "closed" = "open";
   /** Appends of this process happen in the order of their calls. */
@@ -121,10 +123,12 @@ class SqliteJournal implements Journal {
     const report = await untilFree(() => verifyStore(this.#connection, this.#paths, stream)).catch((error: unknown) => {
       throw toStoreError(error, this.#paths.database);
     });
+    this.#keepsFiles ||= report.damage.length > 0;
     const known = this.#damage;
-    if (known === undefined || report.damage.length > 0) return report;
+    if (known === undefined || report.damage.some(({ message }) => message === known.message)) return report;
     const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
-    return concerns ? { ...report, damage: [known] } : report;
+    // What was found on opening comes first: of a file that cannot be read, the rest only says that nothing is there.
+    return concerns ? { ...report, damage: [known, ...report.damage] } : report;
   }
 
   rebuildProjections(): Promise<void> {
@@ -137,7 +141,11 @@ class SqliteJournal implements Journal {
     this.#state = "closed";
     this.#wake.close();
     this.#witness.close();
+    // While a reader is there, closing a writer does not fold the WAL into a database that was found damaged.
+    const reader = this.#keepsFiles && this.isWritable ? await connect(this.#paths.database, "read-only") : undefined;
+    reader?.get("SELECT count(*) FROM sqlite_schema");
     this.#connection.close();
+    reader?.close();
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
