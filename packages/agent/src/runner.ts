@@ -41,6 +41,8 @@ export type RunnerEvent = Exclude<
   {
     type:
       | "thread.created"
+      | "thread.named"
+      | "thread.deleted"
       | "turn.admitted"
       | "turn.started"
       | "turn.completed"

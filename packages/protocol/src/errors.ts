@@ -39,6 +39,8 @@ const table = {
   "model.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "provider.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "thread.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "thread.ambiguous": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "thread.has-forks": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "turn.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "turn.active": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "approval.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },

@@ -61,8 +61,13 @@ export const EventBody = z.discriminatedUnion("type", [
     workspace: z.string(),
     origin: z.string(),
     title: z.string().optional(),
+    /** The thread begins with the past of another one, up to and including this version of it. */
     forkedFrom: z.object({ threadId: z.string(), version: z.number() }).optional(),
   }),
+  /** What people call the thread; the newest name counts. */
+  z.object({ type: z.literal("thread.named"), v: v1, name: z.string() }),
+  /** The last event of its stream: with it, what all earlier ones said was purged. */
+  z.object({ type: z.literal("thread.deleted"), v: v1, reason: z.string() }),
   z.object({
     type: z.literal("turn.admitted"),
     v: v1,

@@ -31,6 +31,10 @@ function words(body: EventBody): readonly string[] {
   switch (body.type) {
     case "thread.created":
       return [`${body.workspace} (${body.origin})${body.title === undefined ? "" : ` ${visibleLine(body.title)}`}`];
+    case "thread.named":
+      return [visibleLine(body.name)];
+    case "thread.deleted":
+      return [visibleLine(body.reason)];
     case "turn.admitted": {
       const { settings } = body;
       return [`${settings.provider}/${settings.model}, ${settings.sandboxMode}`, inputText(body.input)];

@@ -128,6 +128,8 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "turn.completed":
       return endText(threadId, body, style);
     case "thread.created":
+    case "thread.named":
+    case "thread.deleted":
     case "context.loaded":
     case "item.checkpointed":
     case "model.requested":

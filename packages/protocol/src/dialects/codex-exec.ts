@@ -125,6 +125,8 @@ export function codexExecDialect(): CodexExecDialect {
         return [...last, ...endLines(body)];
       }
       case "thread.created":
+      case "thread.named":
+      case "thread.deleted":
       case "context.loaded":
       case "turn.steered":
       case "turn.interrupt-requested":
