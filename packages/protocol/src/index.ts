@@ -38,6 +38,15 @@ export {
   type EventType,
   type StoredEvent,
 } from "./events.ts";
+export {
+  MCP_STARTUP_TIMEOUT_MS,
+  MCP_TOOL_TIMEOUT_MS,
+  McpApproval,
+  McpHttpServer,
+  McpServerConfig,
+  McpStdioServer,
+  type McpServerInput,
+} from "./mcp.ts";
 export { visibleLine, visibleText } from "./visible-text.ts";
 export {
   codexExecDialect,

@@ -1,0 +1,66 @@
+/**
+ * A configured MCP server, as every door hands it to the agent. Where it comes from (which file, which keys) is the door's
+ * affair; secrets are named here by the environment variable that holds them, or stand in `headers` and `env`, and are
+ * never stored.
+ */
+import { z } from "zod";
+
+/**
+ * `auto`: like Heddle's own tools, by the approval policy of the turn. `prompt`: a person is asked before every call that
+ * the server does not call read-only; where nobody can be asked, the call is declined. `deny`: the tool does not exist.
+ */
+export const McpApproval = z.enum(["auto", "prompt", "deny"]);
+export type McpApproval = z.infer<typeof McpApproval>;
+
+export const MCP_STARTUP_TIMEOUT_MS = 10_000;
+export const MCP_TOOL_TIMEOUT_MS = 60_000;
+
+/** The longest wait a configuration can ask for: an hour. */
+const MAX_TIMEOUT_MS = 60 * 60 * 1000;
+const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS);
+const strings = z.record(z.string(), z.string());
+
+const common = {
+  /** Unique among the servers of a thread. */
+  name: z.string().min(1),
+  startupTimeoutMs: timeoutMs.default(MCP_STARTUP_TIMEOUT_MS),
+  /** Without progress; a call that reports progress may take ten times as long. */
+  toolTimeoutMs: timeoutMs.default(MCP_TOOL_TIMEOUT_MS),
+  /** Names as the server knows them; absent: all. */
+  enabledTools: z.array(z.string()).optional(),
+  disabledTools: z.array(z.string()).default([]),
+  /** The turn fails when this server cannot start. */
+  required: z.boolean().default(false),
+  approval: McpApproval.default("auto"),
+  /** By the tool's name as the server knows it; wins over `approval`. */
+  toolApproval: z.record(z.string(), McpApproval).default({}),
+};
+
+/** A program that Heddle starts inside the thread's sandbox and speaks to over its standard streams. */
+export const McpStdioServer = z.strictObject({
+  ...common,
+  command: z.string().min(1),
+  args: z.array(z.string()).default([]),
+  /** Besides the allow-listed variables; exactly these values. */
+  env: strings.default({}),
+  /** Absolute; the workspace when absent. */
+  cwd: z.string().optional(),
+  /** This server alone reaches the network, whatever the thread may. Absent: as the thread. */
+  network: z.boolean().optional(),
+});
+export type McpStdioServer = z.infer<typeof McpStdioServer>;
+
+/** A server that is already running somewhere, spoken to over streamable HTTP. */
+export const McpHttpServer = z.strictObject({
+  ...common,
+  url: z.url({ protocol: /^https?$/ }),
+  headers: strings.default({}),
+  /** The environment variable that holds the bearer token. */
+  bearerTokenEnv: z.string().min(1).optional(),
+});
+export type McpHttpServer = z.infer<typeof McpHttpServer>;
+
+export const McpServerConfig = z.union([McpStdioServer, McpHttpServer]);
+export type McpServerConfig = z.infer<typeof McpServerConfig>;
+/** As a door may write it down: everything with a default may be left out. */
+export type McpServerInput = z.input<typeof McpServerConfig>;
