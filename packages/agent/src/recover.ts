@@ -165,6 +165,7 @@ export function brokenOff(item: Item, appended: string, status: "unknown" | "int
     case "toolCall":
     case "plan":
     case "imageView":
+    case "contextCompaction":
       return { ...item, status };
     default:
       return never(item);

@@ -8,7 +8,8 @@
 import { z } from "zod";
 import { ApprovalPolicy, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
 import { ApprovalQuestion, Decision } from "./approvals.ts";
-import { InputPart, Item } from "./items.ts";
+import { HookEvent } from "./hooks.ts";
+import { InputPart, Item, PlanStep } from "./items.ts";
 import { ModelOutputPart, Usage } from "./model-output.ts";
 
 /** Who holds a turn, so that another process can tell a live holder from a dead one without trusting the clock. */
@@ -31,6 +32,10 @@ export const TurnSettings = z.object({
   writableRoots: z.array(z.string()),
   approvalPolicy: ApprovalPolicy,
   outputSchema: z.unknown().optional(),
+  /** The model's window, where the list of models does not know it or is to be overruled. */
+  contextTokens: z.number().int().positive().optional(),
+  /** From this size on the context is compacted; absent: at four fifths of the window. */
+  compactAtTokens: z.number().int().positive().optional(),
 });
 export type TurnSettings = z.infer<typeof TurnSettings>;
 
@@ -53,6 +58,8 @@ export type ToolOutcomeKind = z.infer<typeof ToolOutcomeKind>;
 
 const turnId = z.string();
 const v1 = z.literal(1);
+/** Absent: a step of the conversation. What is asked for another purpose is no part of it. */
+const purpose = z.literal("compaction").optional();
 
 export const EventBody = z.discriminatedUnion("type", [
   z.object({
@@ -76,6 +83,8 @@ export const EventBody = z.discriminatedUnion("type", [
     settings: TurnSettings,
     holder: Holder,
     clientId: z.string().optional(),
+    /** A turn without input that does this one thing. */
+    task: z.literal("compact").optional(),
   }),
   z.object({
     type: z.literal("turn.started"),
@@ -113,6 +122,56 @@ export const EventBody = z.discriminatedUnion("type", [
     text: z.string(),
     sources: z.array(z.object({ path: z.string(), sha256: z.string(), truncatedBytes: z.number() })),
   }),
+  /** Words that Heddle adds to the conversation at this place, beside the user's: a skill, a hook's note, a request to mend. */
+  z.object({
+    type: z.literal("context.added"),
+    v: v1,
+    turnId,
+    source: z.enum(["skill", "hook", "schema"]),
+    /** The skill or the hook's event. */
+    name: z.string(),
+    text: z.string(),
+    /** Where it was read from. */
+    file: z.object({ path: z.string(), sha256: z.string(), truncatedBytes: z.number() }).optional(),
+  }),
+  /**
+   * From here on the model sees: the surroundings, `keptMessages`, the summary with plan and open commands, then everything
+   * from `keptFrom` on. What is stored before stays as it is. A name is a turn's (its input), an item's or a request's id.
+   */
+  z.object({
+    type: z.literal("context.compacted"),
+    v: v1,
+    turnId,
+    trigger: z.enum(["auto", "overflow", "manual"]),
+    /** The last version the summary knows of. */
+    throughVersion: z.number().int(),
+    summary: z.string(),
+    plan: z.array(PlanStep),
+    openCommands: z.array(z.object({ processId: z.string(), command: z.string() })),
+    /** Messages of the user, oldest first; `maxBytes`: only so much of it. */
+    keptMessages: z.array(z.object({ name: z.string(), maxBytes: z.number().int().optional() })),
+    keptFrom: z.string().optional(),
+    tokensBefore: z.number().int(),
+    tokensAfter: z.number().int(),
+  }),
+  /** One run of one hook. `blocked`: it said no, or it failed and was configured to count as a no. */
+  z.object({
+    type: z.literal("hook.ran"),
+    v: v1,
+    turnId,
+    event: HookEvent,
+    command: z.string(),
+    /** What it was asked about: a call, a source, a trigger. */
+    subject: z.string().optional(),
+    outcome: z.enum(["ok", "blocked", "failed"]),
+    /** Why it blocked. */
+    reason: z.string().optional(),
+    failure: Failure.optional(),
+    exitCode: z.number().optional(),
+    durationMs: z.number(),
+    output: z.string(),
+    truncatedBytes: z.number().optional(),
+  }),
   z.object({ type: z.literal("item.started"), v: v1, turnId, item: Item }),
   /** What a running item has added since its last checkpoint; at most one a second. */
   z.object({
@@ -132,6 +191,7 @@ export const EventBody = z.discriminatedUnion("type", [
     provider: z.string(),
     model: z.string(),
     requestBytes: z.number(),
+    purpose,
   }),
   z.object({
     type: z.literal("model.retried"),
@@ -152,6 +212,7 @@ export const EventBody = z.discriminatedUnion("type", [
     stopReason: z.string(),
     usage: Usage,
     costUsd: z.number().optional(),
+    purpose,
   }),
   /** Durable before the side effect begins. */
   z.object({

@@ -47,6 +47,7 @@ export {
   McpStdioServer,
   type McpServerInput,
 } from "./mcp.ts";
+export { HookConfig, HookEvent } from "./hooks.ts";
 export { visibleLine, visibleText } from "./visible-text.ts";
 export {
   codexExecDialect,

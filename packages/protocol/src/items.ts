@@ -100,6 +100,16 @@ export const Item = z.discriminatedUnion("type", [
     error: z.string().optional(),
   }),
   z.object({
+    type: z.literal("contextCompaction"),
+    id,
+    trigger: z.enum(["auto", "overflow", "manual"]),
+    /** `declined`: a hook said no. */
+    status: ItemStatus,
+    tokensBefore: z.number().int(),
+    tokensAfter: z.number().int().optional(),
+    error: z.string().optional(),
+  }),
+  z.object({
     type: z.literal("notice"),
     id,
     level: z.enum(["warning", "error"]),

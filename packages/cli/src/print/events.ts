@@ -56,6 +56,12 @@ function words(body: EventBody): readonly string[] {
     }
     case "context.loaded":
       return [body.sources.map(({ path }) => path).join(", ")];
+    case "context.added":
+      return [`${body.source} ${body.name}`, body.text];
+    case "context.compacted":
+      return [`${body.trigger}, ${body.tokensBefore} → ${body.tokensAfter} tokens`, body.summary];
+    case "hook.ran":
+      return [`${body.event} ${body.outcome}: ${body.command}`, body.reason ?? body.failure?.message ?? body.output];
     case "item.started":
     case "item.completed":
       return itemWords(body.item);
@@ -115,6 +121,8 @@ function itemWords(item: Item): readonly string[] {
       return [`${item.type} ${item.status}`, ...item.steps.map(({ status, text }) => `${status}: ${text}`)];
     case "imageView":
       return [`${item.type} ${item.status}: ${item.path}${item.error === undefined ? "" : ` ${item.error}`}`];
+    case "contextCompaction":
+      return [`${item.type} ${item.status}${item.error === undefined ? "" : `: ${item.error}`}`];
     case "notice":
       return [`${item.level} ${item.code}: ${item.message}`];
     default:

@@ -127,10 +127,14 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
       return style.dim("more input was added to this turn");
     case "turn.completed":
       return endText(threadId, body, style);
+    case "hook.ran":
+      return body.outcome === "ok" ? undefined : style.yellow(hookText(body));
     case "thread.created":
     case "thread.named":
     case "thread.deleted":
     case "context.loaded":
+    case "context.added":
+    case "context.compacted":
     case "item.checkpointed":
     case "model.requested":
     case "model.responded":
@@ -140,6 +144,10 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     default:
       return never(body);
   }
+}
+
+function hookText({ event, outcome, command, reason, failure }: EventOf<"hook.ran">): string {
+  return visibleLine(`hook ${event} ${outcome} (${command}): ${failure?.message ?? reason ?? ""}`);
 }
 
 /** Deltas outrun the stored start of their item by a moment; they wait for it, up to a bound. */
@@ -186,6 +194,7 @@ function restOf(item: Item, already: string, style: Style): string {
     case "fileChange":
     case "toolCall":
     case "imageView":
+    case "contextCompaction":
     case "notice":
       return "";
     default:

@@ -25,6 +25,8 @@ export function itemHead(item: Item, style: Style): string | undefined {
       return style.dim(`· view ${visibleLine(item.path)}`);
     case "plan":
       return style.dim("· plan");
+    case "contextCompaction":
+      return style.dim(`· compacting ${item.tokensBefore} tokens of context`);
     case "agentMessage":
     case "reasoning":
       return "";
@@ -46,6 +48,7 @@ export function itemTail(item: Item, style: Style): readonly string[] {
     case "toolCall":
     case "plan":
     case "imageView":
+    case "contextCompaction":
       return problem(item, style);
     case "notice":
       return [

@@ -119,6 +119,8 @@ export function codexExecDialect(): CodexExecDialect {
         return [retryLine(body)];
       case "path.violated":
         return [numbering.completed(undefined, violation(body))];
+      case "hook.ran":
+        return body.failure === undefined ? [] : [numbering.completed(undefined, hookFailure(body))];
       case "turn.completed": {
         const last: readonly CodexExecLine[] = todo === undefined ? [] : [{ type: "item.completed", item: todo }];
         todo = undefined;
@@ -128,6 +130,8 @@ export function codexExecDialect(): CodexExecDialect {
       case "thread.named":
       case "thread.deleted":
       case "context.loaded":
+      case "context.added":
+      case "context.compacted":
       case "turn.steered":
       case "turn.interrupt-requested":
       case "item.checkpointed":
@@ -179,6 +183,8 @@ function runs(item: Item): boolean {
 
 function isShown(item: Item): boolean {
   if (item.type === "userMessage") return false;
+  // A compaction is nobody's business but for its failure.
+  if (item.type === "contextCompaction") return item.error !== undefined;
   if (item.type === "reasoning") return reasoningText(item) !== "";
   return item.type !== "agentMessage" || item.text !== "" || item.isPartial !== true;
 }
@@ -213,6 +219,8 @@ function details(item: Item): CodexItemDetails {
       return toolCall("update_plan", item);
     case "notice":
       return { type: "error", message: item.message, code: item.code };
+    case "contextCompaction":
+      return { type: "error", message: item.error ?? "the context was compacted" };
     case "userMessage":
       throw new Error("a user message has no Codex item");
     default:
@@ -278,6 +286,10 @@ function retryLine(retry: EventOf<"model.retried">): CodexExecLine {
 function violation(event: EventOf<"path.violated">): CodexItemDetails {
   const moved = event.quarantinedTo === undefined ? "" : `; it was moved to ${event.quarantinedTo}`;
   return { type: "error", message: `a protected path was written: ${event.path}${moved}`, code: "path.protected" };
+}
+
+function hookFailure({ event, failure }: EventOf<"hook.ran">): CodexItemDetails {
+  return { type: "error", message: `a ${event} hook failed: ${failure?.message ?? ""}` };
 }
 
 function endLines(end: EventOf<"turn.completed">): readonly CodexExecLine[] {

@@ -1,0 +1,32 @@
+/**
+ * A configured hook, as every door hands it to the agent. Hooks come only from Heddle's own configuration, never from a
+ * workspace: what a repository could name here would run before anybody looked at it.
+ */
+import { z } from "zod";
+
+export const HookEvent = z.enum([
+  "SessionStart",
+  "UserPromptSubmit",
+  "PreToolUse",
+  "PostToolUse",
+  "PreCompact",
+  "PostCompact",
+  "Stop",
+  "SessionEnd",
+]);
+export type HookEvent = z.infer<typeof HookEvent>;
+
+/** The longest time one run may take: ten minutes. */
+const MAX_TIMEOUT_MS = 10 * 60 * 1000;
+
+export const HookConfig = z.strictObject({
+  event: HookEvent,
+  /** A regular expression for the whole tool name, source or trigger; absent, empty or `*`: every one. */
+  matcher: z.string().optional(),
+  /** A string is run by the shell, a list as it is. */
+  command: z.union([z.string().min(1), z.array(z.string()).min(1)]),
+  timeoutMs: z.int().min(1).max(MAX_TIMEOUT_MS).optional(),
+  /** What a hook that cannot start, breaks or takes too long means. Absent: `closed` for PreToolUse, else `open`. */
+  onFailure: z.enum(["open", "closed"]).optional(),
+});
+export type HookConfig = z.infer<typeof HookConfig>;
