@@ -16,11 +16,19 @@ export interface OpenStore {
   readonly connection: Connection;
   readonly damage: Damage | undefined;
   readonly notices: readonly Notice[];
+  /** Set when it is open for reading only: what to tell whoever wants to write. */
+  readonly refusal?: HeddleError;
 }
 
 export async function openStore(paths: HomePaths): Promise<OpenStore> {
   try {
-    return isWritable(paths) ? await openForWriting(paths) : await openForReading(paths);
+    if (!isWritable(paths)) return await openForReading(paths, readOnlyError(paths.database));
+    return await openForWriting(paths).catch(async (error: unknown) => {
+      const refusal = toStoreError(error, paths.database);
+      // A writer needs room for SQLite's index before its first word; what was saved can be read without it.
+      if (refusal.code === "store.full" && !isEmpty(paths)) return await openForReading(paths, refusal);
+      throw refusal;
+    });
   } catch (error) {
     throw toStoreError(error, paths.database);
   }
@@ -99,17 +107,16 @@ async function openNothing(damage: Damage): Promise<OpenStore> {
   return { connection: await connectToNothing(createSchema), damage, notices: [] };
 }
 
-async function openForReading(paths: HomePaths): Promise<OpenStore> {
-  const refused = readOnlyError(paths.database);
-  if (isEmpty(paths)) throw refused;
-  const connection = await connectForReading(paths);
+async function openForReading(paths: HomePaths, refusal: HeddleError): Promise<OpenStore> {
+  if (isEmpty(paths)) throw refusal;
+  const connection = await connectForReading(paths, refusal);
   const version = await untilFree(() => schemaVersion(connection));
-  if (!isCurrent(version, paths.database)) throw refused;
-  const checked = await untilFree(() => checkOnOpen(connection, paths));
-  return { connection, ...checked, notices: [{ kind: "read-only", message: refused.message }, ...checked.notices] };
+  if (!isCurrent(version, paths.database)) throw refusal;
+  const { damage, notices } = await untilFree(() => checkOnOpen(connection, paths));
+  return { connection, damage, notices: [{ kind: "read-only", message: refusal.message }, ...notices], refusal };
 }
 
-async function connectForReading(paths: HomePaths): Promise<Connection> {
+async function connectForReading(paths: HomePaths, refusal: HeddleError): Promise<Connection> {
   const connection = await connect(paths.database, "read-only");
   try {
     await untilFree(() => schemaVersion(connection));
@@ -117,7 +124,7 @@ async function connectForReading(paths: HomePaths): Promise<Connection> {
   } catch (error) {
     connection.close();
     // Without a WAL nothing is missing from the file itself, and nobody can write to it here.
-    if (sizeOf(`${paths.database}-wal`) > 0) throw readOnlyError(paths.database, error);
+    if (sizeOf(`${paths.database}-wal`) > 0) throw new HeddleError(refusal.code, refusal.message, { cause: error });
     return await connect(paths.database, "immutable");
   }
 }
