@@ -160,6 +160,7 @@ export interface Line {
   readonly error?: { readonly code?: string; readonly message: string };
   readonly item?: Readonly<Record<string, unknown>>;
   readonly status?: string;
+  readonly duration_ms?: number;
 }
 
 /** The whole lines of `--json`; a line cut by a kill is left out. */
