@@ -1,0 +1,105 @@
+/** The table people read and the budgets the figures are held to, all as ratios of one run. */
+import { cpus, totalmem } from "node:os";
+import { median } from "./measure.ts";
+
+export interface SubjectFigures {
+  helloMs: number[];
+  firstRequestMs: number[];
+  gapMs: number[];
+  streamCpuMs: number[];
+  peakKb: number[];
+  firstRequestBytes: number[];
+}
+
+export interface Figures {
+  node: { wallMs: number[] };
+  subjects: Record<string, SubjectFigures>;
+}
+
+interface Row {
+  readonly label: string;
+  readonly key: keyof SubjectFigures;
+  readonly unit: string;
+  readonly scale: number;
+  /** At most this many times the peer's figure. */
+  readonly toCodex?: number;
+  /** At most this many times `node -e 0`. */
+  readonly toNode?: number;
+  /** At most this, in the unit. */
+  readonly absolute?: number;
+}
+
+const ROWS: readonly Row[] = [
+  { label: "`exec` hello, wall", key: "helloMs", unit: "ms", scale: 1, toNode: 4, toCodex: 0.4 },
+  { label: "start to first model request", key: "firstRequestMs", unit: "ms", scale: 1, toCodex: 0.35 },
+  {
+    label: "answer to next request, one sandboxed `echo`",
+    key: "gapMs",
+    unit: "ms",
+    scale: 1,
+    toCodex: 0.25,
+    absolute: 12,
+  },
+  { label: "5,000 streamed deltas, CPU", key: "streamCpuMs", unit: "ms", scale: 1, toCodex: 1 },
+  { label: "peak memory while streaming", key: "peakKb", unit: "MB", scale: 1 / 1024, toCodex: 0.75 },
+  { label: "first request", key: "firstRequestBytes", unit: "kB", scale: 1 / 1024, absolute: 8 },
+];
+
+export function report(figures: Figures, rounds: number): string {
+  const names = Object.keys(figures.subjects);
+  const node = median(figures.node.wallMs);
+  const lines = [
+    "# Bench",
+    "",
+    `Made by \`npm run bench -- --write\` on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores, ` +
+      `${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}. Medians of ${rounds} interleaved rounds on one ` +
+      "scripted server over loopback; trust the ratios. Raw numbers: bench/results.json.",
+    "",
+    `\`node -e 0\`: ${node.toFixed(0)} ms`,
+    "",
+    `| | ${names.join(" | ")} | heddle : codex | budget |`,
+    `|---|${names.map(() => "---|").join("")}---|---|`,
+  ];
+  for (const row of ROWS) {
+    const cells = names.map((name) => `${figureOf(figures, name, row)?.toFixed(1) ?? "–"} ${row.unit}`);
+    lines.push(`| ${row.label} | ${cells.join(" | ")} | ${ratio(figures, row)} | ${budget(row)} |`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+export function checkBudgets(figures: Figures): string[] {
+  const missed: string[] = [];
+  const node = median(figures.node.wallMs);
+  for (const row of ROWS) {
+    const own = figureOf(figures, "heddle", row);
+    const peer = figureOf(figures, "codex", row);
+    if (own === undefined) continue;
+    if (row.toNode !== undefined && own > row.toNode * node)
+      missed.push(`${row.label}: ${(own / node).toFixed(2)} x node -e 0, budget ${row.toNode}`);
+    if (row.toCodex !== undefined && peer !== undefined && own > row.toCodex * peer) {
+      missed.push(`${row.label}: ${(own / peer).toFixed(2)} x codex, budget ${row.toCodex}`);
+    }
+    if (row.absolute !== undefined && own > row.absolute)
+      missed.push(`${row.label}: ${own.toFixed(1)} ${row.unit}, budget ${row.absolute}`);
+  }
+  return missed;
+}
+
+function figureOf(figures: Figures, name: string, row: Row): number | undefined {
+  const values = figures.subjects[name]?.[row.key];
+  return values === undefined || values.length === 0 ? undefined : median(values) * row.scale;
+}
+
+function ratio(figures: Figures, row: Row): string {
+  const [own, peer] = [figureOf(figures, "heddle", row), figureOf(figures, "codex", row)];
+  return own === undefined || peer === undefined ? "–" : (own / peer).toFixed(2);
+}
+
+function budget(row: Row): string {
+  const parts = [
+    row.toNode === undefined ? "" : `≤ ${row.toNode} × node`,
+    row.toCodex === undefined ? "" : `≤ ${row.toCodex} × codex`,
+    row.absolute === undefined ? "" : `≤ ${row.absolute} ${row.unit}`,
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}

@@ -1,0 +1,115 @@
+/**
+ * `npm run bench`: Heddle and the installed peers on one scripted server, interleaved, medians, as ratios of one run.
+ * A benchmark, not a timed test: it fails only when a budget is missed by more than its named tolerance.
+ *
+ *   npm run bench                     measure, print, check the budgets
+ *   npm run bench -- --rounds 15      more rounds
+ *   npm run bench -- --write          also write docs/bench.md and bench/results.json
+ */
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { startModelServer } from "@heddle/models/testing";
+import { measure, median, type Run } from "./measure.ts";
+import { openSubjects, type Subject } from "./subjects.ts";
+import { checkBudgets, report, type Figures } from "./report.ts";
+
+const { values } = parseArgs({ options: { rounds: { type: "string", default: "9" }, write: { type: "boolean" } } });
+const rounds = Number(values.rounds);
+
+const DELTAS = 5000;
+const HELLO = "say hello";
+const ECHO = "run echo";
+const STREAM = "stream much";
+
+/** What the server saw of one run. */
+interface Seen {
+  readonly arrivals: number[];
+  readonly endings: Promise<number>[];
+  readonly bytes: number[];
+}
+
+let seen: Seen = { arrivals: [], endings: [], bytes: [] };
+
+await using server = await startModelServer({
+  deltaChars: 4,
+  async respond(request) {
+    const run = seen;
+    run.arrivals.push(performance.now());
+    run.bytes.push(request.bytes);
+    run.endings.push(request.closed.then(() => performance.now()));
+    const asked = JSON.stringify(request.body);
+    if (asked.includes(STREAM)) return { text: "wor ".repeat(DELTAS) };
+    if (asked.includes(ECHO) && request.answers === 0)
+      return { calls: [{ tool: "exec_command", args: { cmd: "echo hello" } }] };
+    return { text: "hello" };
+  },
+});
+
+const root = await mkdtemp(join(homedir(), ".heddle-bench-"));
+try {
+  const workspace = join(root, "workspace");
+  await mkdir(workspace);
+  execFileSync("git", ["init", "--quiet"], { cwd: workspace });
+  const subjects = await openSubjects({ root, serverUrl: server.url });
+  const figures = await measureAll(subjects, workspace);
+  const text = report(figures, rounds);
+  process.stdout.write(text);
+  if (values.write === true) {
+    await writeFile(join(import.meta.dirname, "..", "docs", "bench.md"), text);
+    await writeFile(join(import.meta.dirname, "results.json"), `${JSON.stringify(figures, undefined, 2)}\n`);
+  }
+  const missed = checkBudgets(figures);
+  for (const line of missed) process.stderr.write(`missed: ${line}\n`);
+  process.exitCode = missed.length === 0 ? 0 : 1;
+} finally {
+  await rm(root, { recursive: true, force: true });
+}
+
+async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Figures> {
+  const figures: Figures = { node: { wallMs: [] }, subjects: {} };
+  for (const subject of subjects) {
+    figures.subjects[subject.name] = {
+      helloMs: [],
+      firstRequestMs: [],
+      gapMs: [],
+      streamCpuMs: [],
+      peakKb: [],
+      firstRequestBytes: [],
+    };
+    // The first run fills caches that every later one has.
+    await runOf(subject, ECHO, cwd);
+  }
+  for (let round = 0; round < rounds; round += 1) {
+    figures.node.wallMs.push((await measure([process.execPath, "-e", "0"], { cwd, env: {} })).wallMs);
+    for (const subject of subjects) {
+      const of = figures.subjects[subject.name];
+      if (of === undefined) continue;
+      const hello = await runOf(subject, HELLO, cwd);
+      of.helloMs.push(hello.run.wallMs);
+      of.firstRequestMs.push((hello.seen.arrivals[0] ?? Number.NaN) - hello.startedAt);
+      of.firstRequestBytes.push(hello.seen.bytes[0] ?? Number.NaN);
+      const echo = await runOf(subject, ECHO, cwd);
+      of.gapMs.push((echo.seen.arrivals[1] ?? Number.NaN) - ((await echo.seen.endings[0]) ?? Number.NaN));
+      const stream = await runOf(subject, STREAM, cwd);
+      of.streamCpuMs.push(stream.run.cpuMs);
+      of.peakKb.push(stream.run.peakKb);
+    }
+    process.stderr.write(`round ${round + 1} of ${rounds}\n`);
+  }
+  process.stderr.write(`node -e 0: ${median(figures.node.wallMs).toFixed(0)} ms\n`);
+  return figures;
+}
+
+async function runOf(
+  subject: Subject,
+  prompt: string,
+  cwd: string,
+): Promise<{ run: Run; seen: Seen; startedAt: number }> {
+  seen = { arrivals: [], endings: [], bytes: [] };
+  const startedAt = performance.now();
+  const run = await measure(subject.argv(prompt), { cwd, env: subject.env });
+  return { run, seen, startedAt };
+}

@@ -1,0 +1,65 @@
+/** The programs that are compared. Each gets the same scripted server, a home of its own and the same workspace. */
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface Subject {
+  readonly name: string;
+  /** What to spawn for `exec PROMPT` with JSON lines and a sandbox that may write the workspace. */
+  argv(prompt: string): readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface SubjectPlace {
+  /** Folder for homes; not under the temporary folder, because Codex refuses that. */
+  readonly root: string;
+  readonly serverUrl: string;
+}
+
+const REPOSITORY = join(import.meta.dirname, "..");
+const CODEX = join(REPOSITORY, "conformance", "node_modules", "@openai", "codex", "bin", "codex.js");
+
+/** Heddle always; Codex when `npm run conformance` has installed it. */
+export async function openSubjects(place: SubjectPlace): Promise<readonly Subject[]> {
+  const subjects = [await openHeddle(place)];
+  if (existsSync(CODEX)) subjects.push(await openCodex(place));
+  return subjects;
+}
+
+async function openHeddle({ root, serverUrl }: SubjectPlace): Promise<Subject> {
+  const home = join(root, "heddle-home");
+  await writeConfig(home, serverUrl);
+  const launcher = join(REPOSITORY, "packages", "cli", "bin", "heddle.cjs");
+  return {
+    name: "heddle",
+    argv: (prompt) => [process.execPath, launcher, "exec", "--json", "-s", "workspace-write", prompt],
+    env: { HEDDLE_HOME: home, MOCK_KEY: "bench" },
+  };
+}
+
+async function openCodex({ root, serverUrl }: SubjectPlace): Promise<Subject> {
+  const home = join(root, "codex-home");
+  await writeConfig(home, serverUrl);
+  return {
+    name: "codex",
+    argv: (prompt) => [process.execPath, CODEX, "exec", "--json", "-s", "workspace-write", prompt],
+    env: { CODEX_HOME: home, MOCK_KEY: "bench" },
+  };
+}
+
+/** Both read the same keys. */
+async function writeConfig(home: string, serverUrl: string): Promise<void> {
+  await mkdir(home, { recursive: true });
+  const lines = [
+    `model = "gpt-5.5"`,
+    `model_provider = "mock"`,
+    "",
+    "[model_providers.mock]",
+    `name = "mock"`,
+    `base_url = "${serverUrl}/v1"`,
+    `env_key = "MOCK_KEY"`,
+    `wire_api = "responses"`,
+    "",
+  ];
+  await writeFile(join(home, "config.toml"), lines.join("\n"));
+}
