@@ -23,6 +23,8 @@ export const ApprovalQuestion = z.discriminatedUnion("kind", [
     itemId: z.string(),
     tool: z.string(),
     arguments: z.unknown(),
+    /** Hash of what an MCP server says about the tool, so that an answer does not cover another definition. */
+    definition: z.string().optional(),
     reason: z.string().optional(),
   }),
 ]);

@@ -77,6 +77,7 @@ const table = {
 
   "sandbox.unavailable": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "sandbox.failed": { exit: EXIT.infrastructure, rpc: INTERNAL },
+  "mcp.failed": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "store.full": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "store.read-only": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "store.damaged": { exit: EXIT.infrastructure, rpc: INTERNAL },

@@ -253,6 +253,21 @@ export const EventBody = z.discriminatedUnion("type", [
     decision: Decision,
     reason: z.string().optional(),
   }),
+  /** The tools of an MCP server as they are from now on: stored when it was reached and whenever its list changed. */
+  z.object({
+    type: z.literal("mcp.listed"),
+    v: v1,
+    turnId,
+    server: z.string(),
+    transport: z.enum(["stdio", "http"]),
+    /** The server reaches the network: by its own address, or because its sandbox is open. */
+    hasNetwork: z.boolean(),
+    protocolVersion: z.string(),
+    /** `definition` is a hash of everything the server says about the tool; `offeredAs` is the name for models. */
+    tools: z.array(z.object({ tool: z.string(), offeredAs: z.string(), definition: z.string() })),
+    /** Tools of an earlier list of this thread whose definition is another one now. */
+    changed: z.array(z.string()),
+  }),
   z.object({
     type: z.literal("path.violated"),
     v: v1,

@@ -83,6 +83,22 @@ export const Item = z.discriminatedUnion("type", [
     durationMs: z.number().optional(),
     error: z.string().optional(),
   }),
+  /** A call of a tool that an MCP server brings. */
+  z.object({
+    type: z.literal("mcpToolCall"),
+    id,
+    callId: z.string(),
+    /** As configured. */
+    server: z.string(),
+    /** As the server knows it. */
+    tool: z.string(),
+    arguments: z.unknown(),
+    status: ItemStatus,
+    /** What the server answered, texts and images capped. */
+    result: z.object({ content: z.array(z.unknown()), structuredContent: z.unknown().optional() }).optional(),
+    error: z.string().optional(),
+    durationMs: z.number().optional(),
+  }),
   z.object({
     type: z.literal("plan"),
     id,
