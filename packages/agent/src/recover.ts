@@ -163,6 +163,7 @@ export function brokenOff(item: Item, appended: string, status: "unknown" | "int
       return { ...item, status, output: item.output + appended };
     case "fileChange":
     case "toolCall":
+    case "mcpToolCall":
     case "plan":
     case "imageView":
     case "contextCompaction":
