@@ -61,9 +61,9 @@ for (const { level, isThere } of levels) {
 
     async function start(
       command: string,
-      options: Partial<StartCommandOptions> = {},
+      options: Partial<Omit<StartCommandOptions, "output">> = {},
     ): Promise<{ owned: OwnedProcess; output: CappedOutput }> {
-      const output = options.output ?? new CappedOutput();
+      const output = new CappedOutput();
       const owned = await startCommand({
         sandbox,
         argv: ["bash", "-c", command],

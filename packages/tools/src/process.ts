@@ -75,6 +75,7 @@ export async function startCommand(options: StartCommandOptions): Promise<OwnedP
     child,
     input,
     outputs,
+    endsWithTree: command.endsWithTree,
     tree: { pid, pidDepth: command.pidDepth, ...(marker !== undefined && { marker }) },
   });
   failpoint("process.after-spawn");
@@ -176,6 +177,7 @@ function readStream(stream: Readable, output: CappedOutput): OutputReader {
 }
 
 interface RunningParts extends Spawned {
+  readonly endsWithTree: boolean;
   readonly tree: TreeOptions;
 }
 
@@ -230,8 +232,7 @@ class RunningCommand implements OwnedProcess {
     const drained = Promise.all(this.#parts.outputs.map((reader) => reader.drained));
     await Promise.race([drained, sleep(DRAIN_MS, undefined, { signal: giveUp.signal }).catch(() => undefined)]);
     giveUp.abort();
-    // With a pid namespace the kernel has done this already.
-    if (this.#parts.tree.pidDepth === 0) await killTree(this.#parts.tree, KILL_MS);
+    if (!this.#parts.endsWithTree) await killTree(this.#parts.tree, KILL_MS);
     for (const reader of this.#parts.outputs) reader.close();
     this.#parts.input?.destroy();
     await drained;

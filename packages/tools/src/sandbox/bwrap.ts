@@ -1,15 +1,19 @@
 /**
  * The same layout with bubblewrap, where unshare is not allowed to make namespaces by itself but bwrap is. One bwrap per
  * command: it is the first process of the command's pid namespace, dies with Heddle and takes everything inside along.
- * Commands do not share a network namespace here, so one cannot reach a server another one started.
+ * Folders above a protected path cannot be renamed here, because the mounts are made anew for each command; and commands
+ * do not share a network namespace here, so one cannot reach a server another one started.
  */
-import { realpath } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
 import { killByArgument } from "../process-tree.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
-import type { Layout, Step } from "./layout.ts";
+import { pinParents, type Layout, type Step } from "./layout.ts";
+import { findDeviations } from "./mount-operations.ts";
+import { parseMountinfo } from "./mountinfo.ts";
 import type { Holder } from "./namespaces.ts";
 import type { Scratch } from "./scratch.ts";
+import { statOrUndefined } from "./tree-index.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 const KILL_MS = 2000;
@@ -20,26 +24,45 @@ export interface BwrapOptions {
   readonly scratch: Scratch;
 }
 
-export async function openBwrap({ layout, network, scratch }: BwrapOptions): Promise<Holder> {
+export async function openBwrap({ layout: bare, network, scratch }: BwrapOptions): Promise<Holder> {
   const { bwrap, canForbidNesting } = await findBwrap();
-  const base = [...isolation(network, canForbidNesting), ...layoutArguments(layout.steps)];
-  const trial = await runHostTool(bwrap, [...base, "--", findHostTool("true") ?? "true"], PROBE_TIMEOUT_MS);
-  if (!trial.isOk) throw unavailable(trial.stderr.trim());
+  const layout = pinParents(bare);
+  const outer = isolation(network, canForbidNesting);
+  await tryOut(bwrap, outer, layout);
   return {
     enter: async (argv, { cwd, env }) => {
       if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
       const folder = await realpath(cwd).catch(() => cwd);
       return {
         file: bwrap,
-        args: [...base, "--chdir", folder, "--", ...argv],
+        args: [...outer, ...layoutArguments(layout.steps.filter(isStillThere)), "--chdir", folder, "--", ...argv],
         env: { ...env, TMPDIR: "/tmp" },
         cwd: "/",
         pidDepth: 1,
+        // The outer bwrap is told of the exit before the namespace has been emptied.
+        endsWithTree: false,
       };
     },
     // The private folder begins some argument of every bwrap of this sandbox and of no other process.
     [Symbol.asyncDispose]: async () => await killByArgument(scratch.path, KILL_MS),
   };
+}
+
+async function tryOut(bwrap: string, outer: readonly string[], layout: Layout): Promise<void> {
+  const hostMounts = parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"));
+  const look = [findHostTool("cat") ?? "cat", "/proc/self/mountinfo"];
+  const trial = await runHostTool(bwrap, [...outer, ...layoutArguments(layout.steps), "--", ...look], PROBE_TIMEOUT_MS);
+  if (!trial.isOk) throw unavailable(trial.stderr.trim());
+  const deviations = findDeviations(parseMountinfo(trial.stdout), layout, hostMounts);
+  if (deviations.length > 0) throw unavailable(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
+}
+
+/** The owner may remove a protected path while the sandbox is open; one that comes back is found by the sweep. */
+function isStillThere(step: Step): boolean {
+  if (step.kind === "empty") return statOrUndefined(step.path)?.isDirectory() === true;
+  if (step.kind !== "bind" || step.source !== step.path) return true;
+  const stat = statOrUndefined(step.path);
+  return stat !== undefined && !stat.isSymbolicLink();
 }
 
 export async function findBwrap(): Promise<{ bwrap: string; canForbidNesting: boolean }> {
@@ -69,7 +92,8 @@ function layoutArguments(steps: readonly Step[]): string[] {
         seals.push("--remount-ro", step.path);
         break;
       case "dev":
-        args.push("--dev", step.path);
+        args.push("--dev", step.path, "--tmpfs", "/dev/shm");
+        seals.push("--remount-ro", step.path);
         break;
       case "proc":
         args.push("--proc", step.path);

@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import type { LayoutInput, Place } from "./layout.ts";
+import { isWithin } from "./mountinfo.ts";
 import { isReachable } from "./reachable.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 import type { Scratch } from "./scratch.ts";
@@ -94,7 +95,7 @@ async function visibleFolders(policy: SandboxPolicy): Promise<{ source: string; 
   const visible: { source: string; path: string }[] = [];
   for (const path of wanted) {
     const source = await realpath(path).catch(() => undefined);
-    if (source === undefined || source === "/") continue;
+    if (source === undefined || source === "/" || policy.masked.some((masked) => isWithin(path, masked))) continue;
     // A link is followed inside too, so what it points to has to be there; without a link both are the same.
     visible.push({ source, path: path === "/etc/resolv.conf" ? source : path });
     if (source !== path) visible.push({ source, path: source });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { planLayout, type LayoutInput } from "./layout.ts";
+import { pinParents, planLayout, type LayoutInput } from "./layout.ts";
 
 const BARE: LayoutInput = {
   workspace: "/home/u/ws",
@@ -74,4 +74,17 @@ test("a socket is replaced by a dead one unless it is hidden already", () => {
   const steps = describeSteps({ sockets: ["/home/u/agent.sock", "/run/docker.sock", "/tmp/x"] });
   expect(steps).toContain("ro /home/u/agent.sock <- /scratch/socket");
   expect(steps.filter((step) => step.includes("docker") || step.includes("/tmp/x"))).toEqual([]);
+});
+
+test("folders between a write root and a protected path are pinned, and no folder above the root", () => {
+  const layout = planLayout({
+    ...BARE,
+    workspace: "/tmp/base/ws",
+    writeRoots: ["/tmp/base/ws"],
+    protectedPaths: ["/tmp/base/ws/a/b/.vscode", "/tmp/base/ws/.npmrc"],
+  });
+  const before = new Set(layout.steps.map((step) => step.path));
+  const pinned = pinParents(layout).steps.map((step) => step.path);
+  expect(pinned.filter((path) => !before.has(path))).toEqual(["/tmp/base/ws/a", "/tmp/base/ws/a/b"]);
+  expect(pinned.indexOf("/tmp/base/ws/a/b")).toBeLessThan(pinned.indexOf("/tmp/base/ws/a/b/.vscode"));
 });

@@ -3,6 +3,7 @@
  * tree, read-only; each step puts something over a path; sources are always the host's view. Deeper paths come later,
  * so a write root inside a masked folder is visible and a masked folder inside a write root is not.
  */
+import { dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { isBelow, isWithin } from "./mountinfo.ts";
 
@@ -41,6 +42,7 @@ export interface LayoutInput {
 
 export interface Layout {
   readonly steps: readonly Step[];
+  readonly writeRoots: readonly string[];
   /** Everything that may be writable inside; the check of the finished mounts goes by this list. */
   readonly writable: readonly string[];
 }
@@ -96,8 +98,27 @@ export function planLayout(input: LayoutInput): Layout {
   ];
   return {
     steps: dropRepeated(steps).toSorted((a, b) => depth(a.path) - depth(b.path)),
+    writeRoots: roots,
     writable: [...roots, ...temporary.map(({ path }) => path), "/dev/shm", "/dev/pts", "/proc"],
   };
+}
+
+/**
+ * Adds a mount for every folder between a write root and a path that is mounted below it. A folder that is a mount point
+ * cannot be moved away, so nobody inside can put a link where a later command's mounts would follow it out. Only needed
+ * where the mounts are made anew for each command.
+ */
+export function pinParents(layout: Layout): Layout {
+  const taken = new Set(layout.steps.map((step) => step.path));
+  const pins = new Map<string, Step>();
+  for (const { path } of layout.steps) {
+    const root = layout.writeRoots.find((candidate) => isBelow(path, candidate));
+    if (root === undefined) continue;
+    for (let parent = dirname(path); isBelow(parent, root); parent = dirname(parent)) {
+      if (!taken.has(parent)) pins.set(parent, { kind: "bind", source: parent, path: parent, isWritable: true });
+    }
+  }
+  return { ...layout, steps: [...pins.values(), ...layout.steps].toSorted((a, b) => depth(a.path) - depth(b.path)) };
 }
 
 function maskStep({ path, kind }: Place, input: LayoutInput): Step {

@@ -2,7 +2,7 @@
  * Turns a layout into the operations of the holder script, and checks the mounts that came out. Every mount of the host
  * is made read-only by itself, repeating the flags it has, because a user namespace may not take a flag away.
  */
-import type { Step } from "./layout.ts";
+import type { Layout, Step } from "./layout.ts";
 import { isBelow, isWithin, mountAt, mountFlags, visibleMounts, type Mount } from "./mountinfo.ts";
 import { isReachable } from "./reachable.ts";
 
@@ -59,12 +59,35 @@ function rootless(path: string): string {
   return path === "/" ? "" : path;
 }
 
-/** Mounts inside the sandbox that can be written although the layout does not say so. */
-export function unexpectedlyWritable(inside: readonly Mount[], writable: readonly string[]): string[] {
-  return visibleMounts(inside)
-    .filter((mount) => !mount.options.includes("ro") && isReachable(mount.path))
-    .filter((mount) => !isDeviceNode(mount) && !writable.some((path) => isWithin(mount.path, path)))
-    .map((mount) => mount.path);
+/**
+ * Compares the mounts inside with the plan: nothing else may be writable, every step must be where it belongs, and there
+ * must be no mount that neither the plan nor the host has. Somebody who swapped a path for a link while the mounts were
+ * made shows up here.
+ */
+export function findDeviations(inside: readonly Mount[], layout: Layout, hostMounts: readonly Mount[]): string[] {
+  const seen = visibleMounts(inside).filter((mount) => isReachable(mount.path));
+  const paths = new Set(seen.map((mount) => mount.path));
+  const expected = expectedPaths(layout.steps, visibleMounts(hostMounts));
+  const isSystem = (path: string): boolean => isWithin(path, "/dev") || isWithin(path, "/proc");
+  return [
+    ...seen
+      .filter((mount) => !mount.options.includes("ro") && !isDeviceNode(mount))
+      .filter((mount) => !layout.writable.some((path) => isWithin(mount.path, path)))
+      .map((mount) => `${mount.path} is writable`),
+    ...layout.steps.filter((step) => !paths.has(step.path)).map((step) => `${step.path} is not mounted`),
+    ...[...paths].filter((path) => !expected.has(path) && !isSystem(path)).map((path) => `${path} is mounted`),
+  ];
+}
+
+function expectedPaths(steps: readonly Step[], hostMounts: readonly Mount[]): Set<string> {
+  const expected = new Set(["/", ...hostMounts.map((mount) => mount.path), ...steps.map((step) => step.path)]);
+  for (const step of steps) {
+    if (step.kind !== "bind") continue;
+    for (const mount of hostMounts) {
+      if (isBelow(mount.path, step.source)) expected.add(step.path + mount.path.slice(step.source.length));
+    }
+  }
+  return expected;
 }
 
 /** A device node is a mount of its own; there is nothing below it to write to. */

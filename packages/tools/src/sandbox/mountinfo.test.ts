@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mountOperations, unexpectedlyWritable } from "./mount-operations.ts";
+import { findDeviations, mountOperations } from "./mount-operations.ts";
 import { isBelow, isWithin, mountAt, mountFlags, parseMountinfo, visibleMounts } from "./mountinfo.ts";
 
 const TEXT = `20 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda rw
@@ -42,11 +42,17 @@ test("flags that a user namespace may not take away are repeated", () => {
   );
 });
 
-test("a mount that stayed writable is named", () => {
+test("a mount that stayed writable, is missing or was not asked for is named", () => {
+  const host = parseMountinfo("1 0 8:1 / / rw - ext4 a rw\n2 1 8:1 / /usr rw - ext4 a rw\n");
   const inside = parseMountinfo(
-    `1 0 8:1 / / ro - ext4 a rw\n2 1 8:1 / /usr rw - ext4 a rw\n3 1 8:1 / /tmp rw - ext4 a rw\n`,
+    "1 0 8:1 / / ro - ext4 a rw\n2 1 8:1 / /usr rw - ext4 a rw\n3 1 8:1 / /tmp rw - ext4 a rw\n4 1 8:1 / /etc ro - ext4 a rw\n",
   );
-  expect(unexpectedlyWritable(inside, ["/tmp"])).toEqual(["/usr"]);
+  const steps = ["/tmp", "/var"].map((path) => ({ kind: "bind", source: path, path, isWritable: true }) as const);
+  expect(findDeviations(inside, { steps, writeRoots: [], writable: ["/tmp"] }, host)).toEqual([
+    "/usr is writable",
+    "/var is not mounted",
+    "/etc is mounted",
+  ]);
 });
 
 test("paths are compared by components", () => {

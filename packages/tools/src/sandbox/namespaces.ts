@@ -10,8 +10,8 @@ import { onlyStandardStreams } from "../inherited-descriptors.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT, INIT_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import type { Layout } from "./layout.ts";
-import { mountOperations, unexpectedlyWritable } from "./mount-operations.ts";
-import { parseMountinfo } from "./mountinfo.ts";
+import { findDeviations, mountOperations } from "./mount-operations.ts";
+import { parseMountinfo, type Mount } from "./mountinfo.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 import type { Scratch } from "./scratch.ts";
 
@@ -79,15 +79,19 @@ export async function openHolder({ layout, network, scratch }: HolderOptions): P
     child.once("close", () => resolve());
     child.once("error", () => resolve());
   });
+  let pid: number | undefined;
   const stop = async (): Promise<void> => {
     child.stdin?.destroy();
-    child.kill("SIGKILL");
+    // The first process of the pid namespace, not the one that made it: that one ends when all inside are gone, and
+    // until then the number cannot mean anybody else.
+    if (pid === undefined || child.exitCode !== null) child.kill("SIGKILL");
+    else killHolder(pid);
     await ended;
   };
   const handles: FileHandle[] = [];
   try {
-    const pid = await readyPid(child);
-    await verifyMounts(pid, layout);
+    pid = await readyPid(child);
+    await verifyMounts(pid, layout, mounts);
     const names = network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
     for (const name of names) handles.push(await open(`/proc/${pid}/ns/${name}`));
     // Open handles name exactly these namespaces; a pid could come to mean another process.
@@ -108,6 +112,15 @@ export async function openHolder({ layout, network, scratch }: HolderOptions): P
     await stop();
     for (const handle of handles) await handle.close();
     throw error;
+  }
+}
+
+function killHolder(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    // It may have ended by itself when its input closed.
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
 }
 
@@ -142,12 +155,10 @@ async function readyPid(child: ChildProcess): Promise<number> {
   return pid;
 }
 
-async function verifyMounts(pid: number, layout: Layout): Promise<void> {
+async function verifyMounts(pid: number, layout: Layout, hostMounts: readonly Mount[]): Promise<void> {
   const inside = parseMountinfo(await readFile(`/proc/${pid}/mountinfo`, "utf8"));
-  const open = unexpectedlyWritable(inside, layout.writable);
-  if (inside.length === 0 || open.length > 0) {
-    throw unavailable(`these mounts stayed writable: ${open.join(", ")}`);
-  }
+  const deviations = findDeviations(inside, layout, hostMounts);
+  if (deviations.length > 0) throw unavailable(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
 }
 
 async function enterCommand(
@@ -167,6 +178,8 @@ async function enterCommand(
     env: early,
     cwd: "/",
     pidDepth: 2,
+    // unshare waits for the first process of the pid namespace, and the kernel ends that one last.
+    endsWithTree: true,
   };
 }
 

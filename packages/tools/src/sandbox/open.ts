@@ -145,7 +145,7 @@ export function openUnconfined(policy: SandboxPolicy): Sandbox {
     enter: async (argv, { cwd, env }) => {
       const [file, ...args] = argv;
       if (file === undefined) throw new HeddleError("tool.invalid-arguments", "the command is empty");
-      return { file, args, env, cwd, pidDepth: 0 };
+      return { file, args, env, cwd, pidDepth: 0, endsWithTree: false };
     },
     sweep: async () => [],
     close: async () => [],

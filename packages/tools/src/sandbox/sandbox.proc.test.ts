@@ -174,6 +174,36 @@ for (const { backend, isThere } of backends) {
       }
     });
 
+    test("a link put in the place of a protected path leads no later command out", async () => {
+      const base = await tempFolder();
+      const workspace = join(base, "ws");
+      await mkdir(join(workspace, "sub/deep/.vscode"), { recursive: true });
+      git(workspace, "init", "-q", "sub/deep");
+      await mkdir(join(base, "outside"));
+      await mkdir(join(base, "home"));
+      await writeFile(join(base, "home/token"), "secret");
+      await using sandbox = await openSandbox(writing(workspace, { masked: [join(base, "home")] }), { backend });
+      await run(
+        sandbox,
+        "mv sub aside; mv sub/deep sub/aside; mkdir -p sub/deep; cd sub/deep && mv .git .vscode ..; ln -s ../../../outside .git; ln -s ../../../home .vscode",
+      );
+      const later = await run(
+        sandbox,
+        `touch ${base}/outside/escaped sub/deep/.git/escaped; cat ${base}/home/token sub/deep/.vscode/token`,
+      );
+      expect(later.text).not.toContain("secret");
+      expect(await readdir(join(base, "outside"))).toEqual([]);
+      expect(await run(sandbox, "echo still works")).toEqual({ code: 0, text: "still works\n" });
+    });
+
+    test("a protected file that its owner removes meanwhile stops nothing", async () => {
+      const workspace = await tempFolder();
+      await writeFile(join(workspace, ".npmrc"), "");
+      await using sandbox = await openSandbox(writing(workspace), { backend });
+      await rm(join(workspace, ".npmrc"));
+      expect(await run(sandbox, "echo fine")).toEqual({ code: 0, text: "fine\n" });
+    });
+
     test("killing Heddle with SIGKILL ends everything inside within 2 s, detached grandchildren too", async () => {
       const workspace = await tempFolder();
       const marker = `${process.pid}${Date.now()}`;

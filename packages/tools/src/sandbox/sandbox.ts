@@ -22,6 +22,8 @@ export interface SandboxedCommand {
   readonly cwd: string;
   /** How many pid namespaces lie between Heddle and the command; processes further out only carry it. */
   readonly pidDepth: number;
+  /** When it exits its whole tree is gone; otherwise what is left has to be looked for. */
+  readonly endsWithTree: boolean;
 }
 
 /** A protected path that appeared or changed although the mounts could not prevent it. */
