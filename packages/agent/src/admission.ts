@@ -16,6 +16,7 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { thisHolder } from "./holder.ts";
+import { readInherited } from "./history.ts";
 import { readStream } from "./stored-events.ts";
 
 export interface AdmitOptions {
@@ -36,25 +37,32 @@ export interface Repeat {
 
 export type Admitted =
   | Repeat
-  | { readonly kind: "new"; readonly turnId: string; readonly history: readonly StoredEvent[] };
+  | {
+      readonly kind: "new";
+      readonly turnId: string;
+      /** With what the thread was forked from; the last event is the admission. */
+      readonly history: readonly StoredEvent[];
+    };
 
 const MAX_TRIES = 50;
 
 /** What admission would say to an existing thread now: a repeat, a refusal (thrown), or nothing against it. */
 export async function foresee(journal: Journal, options: AdmitOptions): Promise<Repeat | undefined> {
-  const history = await readStream(journal, options.threadId);
-  const repeat = findRepeat(history, options);
-  if (repeat === undefined) refuseWhileBusy(history, options.threadId);
+  const own = await readStream(journal, options.threadId);
+  const repeat = findRepeat(own, options);
+  if (repeat === undefined) refuseWhileBusy(own, options.threadId);
   return repeat;
 }
 
 export async function admit(journal: Journal, options: AdmitOptions): Promise<Admitted> {
   const { threadId, newThread } = options;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const history = newThread === undefined ? await readStream(journal, threadId) : [];
-    const repeat = findRepeat(history, options);
+    const own = newThread === undefined ? await readStream(journal, threadId) : [];
+    // Client ids and open turns are the thread's own, also in a fork; what it has seen is not.
+    const repeat = findRepeat(own, options);
     if (repeat !== undefined) return repeat;
-    refuseWhileBusy(history, threadId);
+    refuseWhileBusy(own, threadId);
+    const inherited = await readInherited(journal, (newThread ?? createdIn(own))?.forkedFrom);
     const turnId = newTurnId();
     failpoint("turn.before-admit");
     try {
@@ -62,10 +70,10 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
         stream: threadId,
         author: "user",
         events: [...created(newThread), admittedEvent(turnId, options)],
-        expectedVersion: history.at(-1)?.version ?? 0,
+        expectedVersion: own.at(-1)?.version ?? 0,
       });
       failpoint("turn.after-admit");
-      return { kind: "new", turnId, history: [...history, ...events] };
+      return { kind: "new", turnId, history: [...inherited, ...own, ...events] };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
     }
@@ -75,6 +83,11 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
 
 function created(newThread: AdmitOptions["newThread"]): EventBody[] {
   return newThread === undefined ? [] : [{ type: "thread.created", v: 1, ...newThread }];
+}
+
+function createdIn(own: readonly StoredEvent[]): EventOf<"thread.created"> | undefined {
+  const first = own[0]?.body;
+  return first?.type === "thread.created" ? first : undefined;
 }
 
 function admittedEvent(turnId: string, { input, settings, clientId }: AdmitOptions): EventOf<"turn.admitted"> {
@@ -89,9 +102,9 @@ function admittedEvent(turnId: string, { input, settings, clientId }: AdmitOptio
   };
 }
 
-function findRepeat(history: readonly StoredEvent[], { clientId, input, settings }: AdmitOptions): Repeat | undefined {
+function findRepeat(own: readonly StoredEvent[], { clientId, input, settings }: AdmitOptions): Repeat | undefined {
   if (clientId === undefined) return undefined;
-  for (const { body, version } of history) {
+  for (const { body, version } of own) {
     if (body.type !== "turn.admitted" || body.clientId !== clientId) continue;
     if (canonical([body.input, body.settings]) !== canonical([input, settings])) {
       throw new HeddleError("store.id-conflict", `client id ${clientId} was used before with other input`);
@@ -101,9 +114,9 @@ function findRepeat(history: readonly StoredEvent[], { clientId, input, settings
   return undefined;
 }
 
-function refuseWhileBusy(history: readonly StoredEvent[], threadId: string): void {
+function refuseWhileBusy(own: readonly StoredEvent[], threadId: string): void {
   const open = new Set<string>();
-  for (const { body } of history) {
+  for (const { body } of own) {
     if (body.type === "turn.admitted") open.add(body.turnId);
     if (body.type === "turn.completed") open.delete(body.turnId);
   }

@@ -7,5 +7,14 @@ export {
   type StartTurn,
   type TurnHandle,
 } from "./open.ts";
+export { lastSettings, readHistory } from "./history.ts";
+export {
+  exportThread,
+  findThread,
+  type DeleteThread,
+  type ForkThread,
+  type NameThread,
+  type ThreadSelector,
+} from "./threads.ts";
 export type { TerminalEvent } from "./turn.ts";
 export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";

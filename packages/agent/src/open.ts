@@ -3,7 +3,7 @@
  * A turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
 import { stat } from "node:fs/promises";
-import { openJournal, type Journal } from "@heddle/journal";
+import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import { BUILT_IN_PROVIDERS, type ProviderConfig } from "@heddle/models";
 import {
   HeddleError,
@@ -16,6 +16,7 @@ import {
 import { envelopeFor } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
+import { lastSettings, lineage, readHistory } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { createPlaces, type Places } from "./places.ts";
 import { recover } from "./recover.ts";
@@ -23,6 +24,18 @@ import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import { createSerial } from "./serial.ts";
 import { readStream } from "./stored-events.ts";
+import {
+  findThread,
+  forkThread,
+  nameThread,
+  planFork,
+  purgeThread,
+  removeFiles,
+  type DeleteThread,
+  type ForkThread,
+  type NameThread,
+  type ThreadSelector,
+} from "./threads.ts";
 import { isTerminalOf, runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
 export interface HeddleOptions {
@@ -47,8 +60,8 @@ export interface NewThread {
 }
 
 export interface StartTurn {
-  /** An existing thread, or what a new one begins with; a refused turn leaves no new thread behind. */
-  readonly thread: string | NewThread;
+  /** An existing thread, or what a new one begins with; a refused turn leaves no new thread or fork behind. */
+  readonly thread: string | NewThread | { readonly fork: ForkThread };
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId?: string;
@@ -73,6 +86,21 @@ export interface Heddle extends AsyncDisposable {
   /** How many turns of dead processes were closed when this one opened. */
   readonly recoveredTurns: number;
   createThread(thread: NewThread): Promise<string>;
+  /**
+   * The thread to go on with: an exact id, a beginning of one (8 characters or more), an exact name, or the last active one.
+   * `thread.not-found` when nothing fits, `thread.ambiguous` with the candidates when more than one does.
+   */
+  findThread(selector: ThreadSelector): Promise<ThreadRow>;
+  /** With what the thread's last turn ran, its ancestors' included; undefined when there has been none. */
+  lastSettings(threadId: string): Promise<TurnSettings | undefined>;
+  /** A new thread with the past of another, up to its last ended turn or to `atTurn`; answers its id. */
+  forkThread(fork: ForkThread): Promise<string>;
+  nameThread(name: NameThread): Promise<void>;
+  /**
+   * Removes what a thread said, its spilled outputs and its quarantine; that it was there stays on record. Refused with
+   * `turn.active` while a turn runs, and with `thread.has-forks`, naming them, while a fork has its past there.
+   */
+  deleteThread(thread: DeleteThread): Promise<void>;
   /** Resolves when the input is durable. Every refusal is typed and comes before anything is written. */
   startTurn(start: StartTurn): Promise<TurnHandle>;
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
@@ -140,19 +168,30 @@ class Engine implements Heddle {
 
   async startTurn(start: StartTurn): Promise<TurnHandle> {
     const { thread } = start;
-    if (typeof thread !== "string") return this.#start(newThreadId(), thread.workspace, start);
+    if (typeof thread !== "string") return this.#startNew(thread, start);
     // One at a time in a thread: entering its place for one turn must not end the place of another.
     return this.#starts.run(thread, async () => this.#start(thread, await this.#workspaceOf(thread), start));
   }
 
-  async #start(threadId: string, workspace: string, start: StartTurn): Promise<TurnHandle> {
-    const { thread, input, settings, clientId } = start;
-    const isNew = typeof thread !== "string";
+  async #startNew(thread: Exclude<StartTurn["thread"], string>, start: StartTurn): Promise<TurnHandle> {
+    if (!("fork" in thread)) return this.#start(newThreadId(), thread.workspace, start, thread);
+    await this.#workspaceOf(thread.fork.threadId);
+    const created = await planFork(this.journal, thread.fork);
+    return this.#start(newThreadId(), created.workspace, start, created);
+  }
+
+  async #start(
+    threadId: string,
+    workspace: string,
+    { input, settings, clientId }: StartTurn,
+    newThread?: AdmitOptions["newThread"],
+  ): Promise<TurnHandle> {
+    const isNew = newThread !== undefined;
     const request: AdmitOptions = {
       threadId,
       input,
       settings,
-      ...(isNew ? { newThread: thread } : {}),
+      ...(isNew ? { newThread } : {}),
       ...(clientId === undefined ? {} : { clientId }),
     };
     const repeat = isNew ? undefined : await foresee(this.journal, request);
@@ -171,6 +210,31 @@ class Engine implements Heddle {
     const { turnId, history } = admitted;
     const done = this.#run({ threadId, turnId, workspace, settings, history, place });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
+  }
+
+  findThread(selector: ThreadSelector): Promise<ThreadRow> {
+    return findThread(this.journal, selector);
+  }
+
+  async lastSettings(threadId: string): Promise<TurnSettings | undefined> {
+    return lastSettings(await readHistory(this.journal, threadId));
+  }
+
+  forkThread(fork: ForkThread): Promise<string> {
+    return forkThread(this.journal, fork);
+  }
+
+  nameThread(name: NameThread): Promise<void> {
+    return nameThread(this.journal, name);
+  }
+
+  deleteThread(thread: DeleteThread): Promise<void> {
+    const { threadId } = thread;
+    return this.#starts.run(threadId, async () => {
+      await purgeThread(this.journal, thread);
+      await this.#places.leave(threadId);
+      await removeFiles(this.#options.home, threadId);
+    });
   }
 
   async steer(turnId: string, input: readonly InputPart[]): Promise<void> {
@@ -256,8 +320,10 @@ class Engine implements Heddle {
     const thread = await this.journal.threads.get(threadId);
     if (thread === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
     // A damaged past must not be carried on: name it before anything new is written behind it.
-    const [damage] = (await this.journal.verify(threadId)).damage;
-    if (damage !== undefined) throw new HeddleError("store.damaged", damage.message);
+    for (const { stream } of await lineage(this.journal, threadId)) {
+      const [damage] = (await this.journal.verify(stream)).damage;
+      if (damage !== undefined) throw new HeddleError("store.damaged", damage.message);
+    }
     return thread.workspace;
   }
 

@@ -28,7 +28,7 @@ export async function recover(journal: Journal): Promise<number> {
   if (journal.damage !== undefined) return 0;
   let closed = 0;
   for (const turn of await journal.threads.openTurns()) {
-    const events = await readStream(journal, turn.threadId, turn.admittedVersion - 1);
+    const events = await readStream(journal, turn.threadId, { after: turn.admittedVersion - 1 });
     const admitted = events[0]?.body;
     if (admitted?.type !== "turn.admitted" || stateOf(admitted.holder) !== "dead") continue;
     failpoint("recover.before-turn");

@@ -23,7 +23,7 @@ export interface TurnRequest {
   /** Absolute. */
   readonly workspace: string;
   readonly settings: TurnSettings;
-  /** The thread's events up to and including this turn's admission. */
+  /** The thread's past, that of its ancestors included, up to and including this turn's admission. */
   readonly history: readonly StoredEvent[];
   readonly place: TurnPlace;
 }

@@ -1,14 +1,24 @@
-/** Reading a whole stream in pages. */
+/** Reading a stream, or a range of it, in pages. */
 import type { Journal } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 
 const PAGE = 1000;
 
-export async function readStream(journal: Journal, stream: string, after = 0): Promise<StoredEvent[]> {
+export interface Range {
+  readonly after?: number;
+  /** The last version to read. */
+  readonly upTo?: number;
+}
+
+export async function readStream(journal: Journal, stream: string, range: Range = {}): Promise<StoredEvent[]> {
+  const { after = 0, upTo = Number.POSITIVE_INFINITY } = range;
   const events: StoredEvent[] = [];
   for (;;) {
-    const page = await journal.read({ stream, after: events.at(-1)?.version ?? after, limit: PAGE });
+    const from = events.at(-1)?.version ?? after;
+    const limit = Math.min(PAGE, upTo - from);
+    if (limit <= 0) return events;
+    const page = await journal.read({ stream, after: from, limit });
     events.push(...page);
-    if (page.length < PAGE) return events;
+    if (page.length < limit) return events;
   }
 }

@@ -19,6 +19,7 @@ import type { Journal } from "@heddle/journal";
 import { envelopeHash } from "@heddle/tools";
 import { ask } from "./approvals.ts";
 import { toFailure } from "./failure.ts";
+import { readHistory } from "./history.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
 import type { Live } from "./live.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
@@ -60,7 +61,7 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
     const terminal = await complete(journal, inbox, turn, end);
     if (terminal !== undefined) return terminal;
-    turn = { ...turn, history: await readStream(journal, threadId) };
+    turn = { ...turn, history: await readHistory(journal, threadId) };
   }
 }
 

@@ -44,6 +44,7 @@ export function store(connection: Connection, prepared: PreparedAppend, now: num
   const repeat = append.key === undefined ? undefined : findRepeat(connection, append.key, contentHash);
   if (repeat !== undefined) return repeat;
   const head = headOf(connection, append.stream);
+  refuseDeleted(connection, prepared, head);
   if (append.expectedVersion !== undefined && append.expectedVersion !== head.version) {
     throw new HeddleError(
       "store.version-conflict",
@@ -81,15 +82,35 @@ interface Head {
   readonly version: number;
   readonly hash: string;
   readonly at: number;
+  readonly type: string;
+}
+
+/** Nothing follows the end of a thread, and nothing new may have its past there. */
+function refuseDeleted(connection: Connection, { append }: PreparedAppend, head: Head): void {
+  if (head.type === "thread.deleted") throw deletedError(append.stream);
+  for (const body of append.events) {
+    if (body.type !== "thread.created" || body.forkedFrom === undefined) continue;
+    const { threadId } = body.forkedFrom;
+    if (headOf(connection, threadId).type === "thread.deleted") throw deletedError(threadId);
+  }
+}
+
+function deletedError(threadId: string): HeddleError {
+  return new HeddleError("thread.not-found", `thread ${threadId} was deleted`, { details: { threadId } });
 }
 
 function headOf(connection: Connection, stream: string): Head {
   const row = connection.get(
-    "SELECT version, hash, at FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1",
+    "SELECT version, hash, at, type FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1",
     stream,
   );
-  if (row === undefined) return { version: 0, hash: genesisOf(stream), at: 0 };
-  return { version: integer(row, "version"), hash: text(row, "hash"), at: integer(row, "at") };
+  if (row === undefined) return { version: 0, hash: genesisOf(stream), at: 0, type: "" };
+  return {
+    version: integer(row, "version"),
+    hash: text(row, "hash"),
+    at: integer(row, "at"),
+    type: text(row, "type"),
+  };
 }
 
 function findRepeat(connection: Connection, key: string, contentHash: string): Appended | undefined {

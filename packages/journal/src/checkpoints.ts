@@ -1,11 +1,11 @@
 /**
  * Signed checkpoints of a stream, in `checkpoints/<stream>.jsonl` outside the database: at its first event, at the end of
- * each turn and every 256 events. A chain alone does not show that its end was cut or that all of it was hashed anew;
+ * each turn and of the thread, and every 256 events. A chain alone does not show that its end was cut or that all of it was hashed anew;
  * a signature over an earlier head does. They are written after the commit, so one may be missing, never too many.
  */
 import { closeSync, existsSync, fsyncSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { canonical, type StoredEvent } from "@heddle/protocol";
+import { canonical, type EventType, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { sha256 } from "./chain.ts";
 import type { Connection } from "./driver.ts";
@@ -15,6 +15,7 @@ import type { Signer, Verifier } from "./keys.ts";
 import { text } from "./rows.ts";
 
 const EVERY_EVENTS = 256;
+const ENDINGS: ReadonlySet<EventType> = new Set(["turn.completed", "thread.deleted"]);
 
 interface Head {
   readonly stream: string;
@@ -33,7 +34,7 @@ export function checkpointDue(events: readonly StoredEvent[]): StoredEvent | und
   const [first, last] = [events.at(0), events.at(-1)];
   if (first === undefined || last === undefined) return undefined;
   const crosses = Math.floor(last.version / EVERY_EVENTS) > Math.floor((first.version - 1) / EVERY_EVENTS);
-  const isDue = first.version === 1 || crosses || events.some((event) => event.body.type === "turn.completed");
+  const isDue = first.version === 1 || crosses || events.some(({ body }) => ENDINGS.has(body.type));
   return isDue ? last : undefined;
 }
 
@@ -102,7 +103,18 @@ function parse(line: string): Checkpoint | undefined {
   } catch {
     return undefined;
   }
-  return isCheckpoint(value) ? value : undefined;
+  return toCheckpoint(value);
+}
+
+export function toCheckpoint(value: unknown): Checkpoint | undefined {
+  if (!isCheckpoint(value)) return undefined;
+  const { stream, version, hash, at, keyId, signature } = value;
+  return { stream, version, hash, at, keyId, signature };
+}
+
+export function isSignedBy(checkpoint: Checkpoint, verifier: Verifier): boolean {
+  const { stream, version, hash, at, keyId, signature } = checkpoint;
+  return verifier.keyId === keyId && verifier.verify(signedText({ stream, version, hash, at, keyId }), signature);
 }
 
 function isCheckpoint(value: unknown): value is Checkpoint {
@@ -120,11 +132,9 @@ export function checkCheckpoint(
   checkpoint: Checkpoint,
   verifier: Verifier | undefined,
 ): Damage | undefined {
-  const { stream, version, hash, at, keyId, signature } = checkpoint;
-  const isSigned =
-    verifier?.keyId === keyId && verifier.verify(signedText({ stream, version, hash, at, keyId }), signature);
+  const { stream, version, hash } = checkpoint;
   const where = { stream, version };
-  if (!isSigned) {
+  if (verifier === undefined || !isSignedBy(checkpoint, verifier)) {
     const message = `the checkpoint at event ${version} of ${stream} is not signed by this home's key`;
     return { kind: "checkpoint-forged", message, ...where };
   }

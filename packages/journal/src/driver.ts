@@ -27,6 +27,8 @@ export interface Connection {
   exec(sql: string): void;
   /** All or nothing, and nothing of it visible before the end. The work must not wait for anything. */
   transaction<T>(durability: Durability, work: () => T): T;
+  /** A copy of what is committed, WAL included, in an empty file; also while this connection holds the write lock. */
+  copyTo(file: string): void;
   close(): void;
 }
 
@@ -38,18 +40,22 @@ export async function connect(file: string, access: Access): Promise<Connection>
   const location = access === "immutable" ? new URL(`${pathToFileURL(file).href}?immutable=1`) : file;
   const db = new DatabaseSync(location, { readOnly: isReadOnly, timeout: BUSY_TIMEOUT_MS });
   if (!isReadOnly) db.exec(`PRAGMA journal_size_limit = ${WAL_KEPT_BYTES}`);
-  return connectionOf(db, isReadOnly);
+  const copyTo = (copy: string): void => {
+    using reading = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    reading.prepare("VACUUM INTO ?").run(copy);
+  };
+  return connectionOf(db, isReadOnly, copyTo);
 }
 
 /** A store with nothing in it, for reading what is left of one that is gone. */
 export async function connectToNothing(createSchema: (connection: Connection) => void): Promise<Connection> {
   const { DatabaseSync } = await import("node:sqlite");
-  const connection = connectionOf(new DatabaseSync(":memory:"), true);
+  const connection = connectionOf(new DatabaseSync(":memory:"), true, () => undefined);
   createSchema(connection);
   return connection;
 }
 
-function connectionOf(db: DatabaseSync, isReadOnly: boolean): Connection {
+function connectionOf(db: DatabaseSync, isReadOnly: boolean, copyTo: (file: string) => void): Connection {
   const statements = new Map<string, StatementSync>();
   // FULL is what SQLite starts with.
   let durability: Durability = "full";
@@ -71,6 +77,7 @@ function connectionOf(db: DatabaseSync, isReadOnly: boolean): Connection {
       prepare(sql).run(...values);
     },
     exec: (sql) => db.exec(sql),
+    copyTo,
     transaction(wanted, work) {
       if (wanted !== durability) {
         db.exec(`PRAGMA synchronous = ${wanted === "full" ? "FULL" : "NORMAL"}`);

@@ -2,8 +2,10 @@ export type {
   Append,
   Appended,
   Damage,
+  ExportPart,
   Journal,
   Notice,
+  Purge,
   ReadOptions,
   TailOptions,
   ThreadQueries,
@@ -11,6 +13,7 @@ export type {
   TurnRow,
   VerifyReport,
 } from "./journal.ts";
+export { verifyExport, type ExportReport } from "./verify-export.ts";
 export { openJournal, type OpenJournalOptions } from "./sqlite.ts";
 export { createRedactor, redactText, type Redactor } from "./redact.ts";
 export { createStreamRedactor, type StreamRedactor } from "./redact-stream.ts";

@@ -279,9 +279,13 @@ function projections(newStore: NewStore): void {
       workspace: "/other",
       origin: "exec",
       title: "third",
+      name: undefined,
+      preview: "do c1",
+      forkedFrom: undefined,
       createdAt: 7,
       updatedAt: 7,
       turnCount: 1,
+      lastTurnStatus: "open",
     });
     expect(await threads.turns("a")).toEqual([
       { id: "a1", threadId: "a", status: "failed", admittedVersion: 2, failureCode: "provider.cut" },

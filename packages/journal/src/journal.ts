@@ -28,6 +28,20 @@ export interface Append {
   readonly durability?: "full" | "relaxed";
 }
 
+export interface Purge {
+  /** A thread's stream. */
+  readonly stream: string;
+  readonly author: Author;
+  readonly reason: string;
+}
+
+/** A stream, or its beginning, as part of an export. */
+export interface ExportPart {
+  readonly stream: string;
+  /** The last version to export; all there is when absent. */
+  readonly upTo?: number;
+}
+
 export interface Appended {
   readonly events: readonly StoredEvent[];
   /** The key had been used before with the same content; nothing was written now. */
@@ -74,7 +88,9 @@ export interface Notice {
     | "checkpoint-torn"
     | "key-unusable"
     | "witness-failed"
-    | "checkpoint-failed";
+    | "checkpoint-failed"
+    | "bodies-purged"
+    | "purge-unsettled";
   readonly message: string;
 }
 
@@ -96,6 +112,13 @@ export interface Journal extends AsyncDisposable {
   /** What appends are redacted with; live output takes the same. */
   readonly redactor: Redactor;
   append(append: Append): Promise<Appended>;
+  /**
+   * Ends a thread for good: appends `thread.deleted` and removes what every earlier event of the stream said, in one
+   * transaction. Who, when and the chain stay, so that the record still verifies. Refused with `turn.active` while a turn
+   * is open and with `thread.has-forks` while the past of another thread is in this one. Nothing can be appended after it.
+   */
+  purge(purge: Purge): Promise<StoredEvent>;
+  /** Of one stream: `store.purged` where an event was purged. Of the whole journal: purged events are left out. */
   read(options: ReadOptions): Promise<readonly StoredEvent[]>;
   /** Everything after a cursor, then whatever is committed next, by any process, until the signal aborts. */
   tail(options: TailOptions): AsyncIterable<StoredEvent>;
@@ -103,6 +126,8 @@ export interface Journal extends AsyncDisposable {
   version(stream: string): Promise<number>;
   /** Walks chains, bodies, checkpoints and witness. One stream, or all. */
   verify(stream?: string): Promise<VerifyReport>;
+  /** JSON lines that anybody can verify without this store: see `verifyExport`. Read in pages, never held whole. */
+  exportLines(parts: readonly ExportPart[]): AsyncIterable<string>;
   rebuildProjections(): Promise<void>;
   readonly threads: ThreadQueries;
 }
@@ -112,9 +137,17 @@ export interface ThreadRow {
   readonly workspace: string;
   readonly origin: string;
   readonly title: string | undefined;
+  /** What people call it; not unique. */
+  readonly name: string | undefined;
+  /** The first words of its user, on one line and safe to show. */
+  readonly preview: string | undefined;
+  /** It begins with the events of that thread up to that version. */
+  readonly forkedFrom: { readonly threadId: string; readonly version: number } | undefined;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly turnCount: number;
+  /** undefined: it has had no turn of its own. */
+  readonly lastTurnStatus: TurnRow["status"] | undefined;
 }
 
 export interface TurnRow {
@@ -126,10 +159,17 @@ export interface TurnRow {
   readonly failureCode: string | undefined;
 }
 
-/** Questions answered from projections. */
+/** Questions answered from projections. Deleted threads are in no answer but that of `isDeleted`. */
 export interface ThreadQueries {
   get(threadId: string): Promise<ThreadRow | undefined>;
+  isDeleted(threadId: string): Promise<boolean>;
+  /** Newest activity first. */
   list(options: { readonly workspace?: string; readonly limit: number }): Promise<readonly ThreadRow[]>;
+  /** Newest activity first. */
+  named(name: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
+  beginningWith(prefix: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
+  /** Threads whose past is in this one. */
+  forksOf(threadId: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
   turn(turnId: string): Promise<TurnRow | undefined>;
   turns(threadId: string): Promise<readonly TurnRow[]>;
   /** Turns without their terminal event, of every thread; recovery starts here. */

@@ -42,7 +42,21 @@ export function loadOrMakeSigner(folder: string): Signer {
 /** Undefined when no key was ever made. The public half is enough, so that others can verify too. */
 export function loadVerifier(folder: string): Verifier | undefined {
   const key = readPublicKey(folder);
-  if (key === undefined) return undefined;
+  return key && toVerifier(key);
+}
+
+/** For somebody who has the public half from elsewhere. */
+export function verifierOf(publicPem: string): Verifier {
+  return toVerifier(createPublicKey(publicPem));
+}
+
+/** As PEM, to be handed on; undefined when no key was ever made. */
+export function loadPublicKey(folder: string): string | undefined {
+  const key = readPublicKey(folder);
+  return key && pem(key);
+}
+
+function toVerifier(key: KeyObject): Verifier {
   return {
     keyId: keyIdOf(key),
     verify: (text, signature) => verify(undefined, Buffer.from(text), key, Buffer.from(signature, "base64")),

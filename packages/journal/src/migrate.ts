@@ -1,15 +1,18 @@
 /**
  * Brings a store to today's schema. `PRAGMA user_version` says where it is; the steps are numbered files that never
- * change once released. All steps run in one transaction, so a crash leaves the old schema or the new one.
+ * change once released. All steps run in one transaction, so a crash leaves the old schema or the new one; before
+ * the first of them a copy of the database is put aside.
  */
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { untilFree, type Connection } from "./driver.ts";
+import { dropOlderCopies, keepCopy } from "./migration-copy.ts";
 import { events } from "./migrations/0001-events.ts";
+import { threads } from "./migrations/0002-threads.ts";
 import { createProjections, rebuildAll } from "./projections/projections.ts";
 import { integer } from "./rows.ts";
 
-const MIGRATIONS: readonly string[] = [events];
+const MIGRATIONS: readonly string[] = [events, threads];
 const NEWEST = MIGRATIONS.length;
 
 /** "hedl": tells a Heddle store from any other SQLite file. */
@@ -42,19 +45,22 @@ export function isForeign(connection: Connection): boolean {
  */
 export async function migrate(connection: Connection, file: string, mayCreate: () => boolean): Promise<void> {
   await untilFree(() => connection.exec("PRAGMA journal_mode = WAL"));
-  await untilFree(() =>
+  const migratedFrom = await untilFree(() =>
     connection.transaction("full", () => {
       const from = schemaVersion(connection);
-      if (isCurrent(from, file)) return;
-      if (from === 0 && !mayCreate()) return;
+      if (isCurrent(from, file)) return undefined;
+      if (from === 0 && !mayCreate()) return undefined;
+      if (from > 0) keepCopy(connection, file, from);
       for (const sql of MIGRATIONS.slice(from)) connection.exec(sql);
       createProjections(connection);
       if (from > 0) rebuildAll(connection);
       connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
       connection.exec(`PRAGMA user_version = ${NEWEST}`);
       failpoint("journal.migrate.before-commit");
+      return from;
     }),
   );
+  if (migratedFrom !== undefined && migratedFrom > 0) dropOlderCopies(file, migratedFrom);
 }
 
 /** The tables of today, for a connection that has none. */

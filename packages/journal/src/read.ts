@@ -5,7 +5,8 @@ import type { ReadOptions } from "./journal.ts";
 import { EVENT_COLUMNS, integer, optionalText, toEvent } from "./rows.ts";
 
 const OF_STREAM = `SELECT ${EVENT_COLUMNS} FROM events WHERE stream = ? AND version > ? ORDER BY version LIMIT ?`;
-const OF_JOURNAL = `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ?`;
+/** Without purged events: a reader of everything must get past a thread that its owner has deleted. */
+const OF_JOURNAL = `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND body IS NOT NULL ORDER BY position LIMIT ?`;
 /** SQLite's word for no limit. */
 const NO_LIMIT = -1;
 
@@ -35,6 +36,22 @@ export function readBatch(connection: Connection, options: Omit<ReadOptions, "li
     if (chars >= BATCH_CHARS) break;
   }
   return events;
+}
+
+/** Rows as they are stored, as many as are wise to hold at once. */
+export function readRows(
+  connection: Connection,
+  range: { readonly stream: string; readonly after: number; readonly upTo: number },
+): Row[] {
+  const rows: Row[] = [];
+  let chars = 0;
+  for (const row of connection.iterate(OF_STREAM, range.stream, range.after, BATCH_EVENTS)) {
+    if (integer(row, "version") > range.upTo) break;
+    rows.push(row);
+    chars += optionalText(row, "body")?.length ?? 0;
+    if (chars >= BATCH_CHARS) break;
+  }
+  return rows;
 }
 
 export function readVersions(

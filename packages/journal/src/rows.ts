@@ -22,6 +22,10 @@ export function optionalText(row: Row, column: string): string | undefined {
   return row[column] === null ? undefined : text(row, column);
 }
 
+export function optionalInteger(row: Row, column: string): number | undefined {
+  return row[column] === null ? undefined : integer(row, column);
+}
+
 export function wrongKind(column: string): HeddleError {
   return new HeddleError("store.damaged", `the store has a row without a proper ${column}`);
 }

@@ -32,7 +32,7 @@ describe("the store", () => {
     expect(["keys/journal.key", "keys/journal.pub", "checkpoints/a.jsonl"].map(mode)).toEqual(["600", "600", "600"]);
   });
 
-  test("refuses by itself to delete or change an event or a key, and lets a body be purged", async () => {
+  test("refuses by itself to delete or change an event or a key; a body can go, and is missed when no deletion is recorded", async () => {
     await using home = await testHome();
     {
       await using journal = await openJournal({ home: home.path });
@@ -63,7 +63,10 @@ describe("the store", () => {
       db.exec("UPDATE events SET body = NULL WHERE version = 2");
     }
     await using journal = await openJournal({ home: home.path });
-    expect(await journal.verify()).toMatchObject({ events: 2, damage: [] });
+    expect(await journal.verify()).toMatchObject({
+      events: 2,
+      damage: [{ kind: "body-altered", stream: "a", version: 2, message: expect.stringContaining("no deletion") }],
+    });
     await expect(journal.read({ stream: "a", after: 1 })).rejects.toMatchObject({ code: "store.purged" });
     expect(await journal.read({ stream: "a", after: 0, limit: 1 })).toHaveLength(1);
   });

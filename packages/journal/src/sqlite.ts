@@ -5,13 +5,16 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { prepare, store, type PreparedAppend } from "./append.ts";
 import { checkpointDue, writeCheckpoint } from "./checkpoints.ts";
 import { connect, untilFree, type Connection } from "./driver.ts";
+import { exportLines } from "./export.ts";
 import { pathsOf, type HomePaths } from "./home.ts";
 import type {
   Append,
   Appended,
   Damage,
+  ExportPart,
   Journal,
   Notice,
+  Purge,
   ReadOptions,
   TailOptions,
   ThreadQueries,
@@ -20,6 +23,7 @@ import type {
 import { loadOrMakeSigner, type Signer } from "./keys.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
+import { purge, purgeCopies, settle } from "./purge.ts";
 import { lastVersion, readAfter, readBatch } from "./read.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { openReserve, type Reserve } from "./reserve.ts";
@@ -97,6 +101,18 @@ class SqliteJournal implements Journal {
     }
   }
 
+  async purge({ stream, author, reason }: Purge): Promise<StoredEvent> {
+    const events = [{ type: "thread.deleted", v: 1, reason } as const];
+    const prepared = prepare({ stream, author, events }, this.redactor);
+    try {
+      const deleted = await this.#inTurn(() => this.#purge(prepared));
+      await purgeCopies(this.#paths.database, stream, deleted.version);
+      return deleted;
+    } catch (error) {
+      throw toStoreError(error, this.#paths.database);
+    }
+  }
+
   read(options: ReadOptions): Promise<readonly StoredEvent[]> {
     return this.#read((connection) => readAfter(connection, options));
   }
@@ -131,6 +147,10 @@ class SqliteJournal implements Journal {
     const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
     // What was found on opening comes first: of a file that cannot be read, the rest only says that nothing is there.
     return concerns ? { ...report, damage: [known, ...report.damage] } : report;
+  }
+
+  exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
+    return exportLines((work) => this.#read(work), this.#paths, parts);
   }
 
   rebuildProjections(): Promise<void> {
@@ -178,6 +198,18 @@ class SqliteJournal implements Journal {
     this.#testify(appended.events, durability);
     this.#reserve.refill();
     return appended;
+  }
+
+  async #purge(prepared: PreparedAppend): Promise<StoredEvent> {
+    const deleted = await this.#write(() => purge(this.#connection, prepared, this.#now()), "full");
+    this.#wake.now();
+    this.#testify([deleted], "full");
+    // Whoever reads just now keeps the old pages in the WAL; the next checkpoint of anybody takes them away.
+    if (!settle(this.#connection)) {
+      const message = `what was purged stays in ${this.#paths.database}-wal until no reader needs it`;
+      this.#notice({ kind: "purge-unsettled", message });
+    }
+    return deleted;
   }
 
   /** One transaction, with all that may go wrong on the way given a name. */

@@ -30,7 +30,7 @@ export async function verifyStore(connection: Connection, paths: HomePaths, stre
   const { claims, tornLines } = readClaims(paths.witness);
   if (tornLines > 0) notices.push({ kind: "witness-torn", message: tornMessage(paths.witness, tornLines) });
 
-  let walked: Walk = { events: 0, streams: 0 };
+  let walked: Walk = { events: 0, streams: 0, purged: 0 };
   let checkpoints = 0;
   try {
     if (stream === undefined) checkStructure(connection, report);
@@ -51,7 +51,11 @@ export async function verifyStore(connection: Connection, paths: HomePaths, stre
   } catch (error) {
     report(asDamage(error));
   }
-  return { ...walked, checkpoints, damage, notices };
+  const { events, streams, purged } = walked;
+  if (purged > 0) {
+    notices.push({ kind: "bodies-purged", message: `the content of ${purged} event(s) of deleted threads was purged` });
+  }
+  return { events, streams, checkpoints, damage, notices };
 }
 
 export function tornMessage(path: string, lines: number): string {
@@ -85,6 +89,8 @@ function checkStructure(connection: Connection, report: (damage: Damage) => void
 interface Walk {
   readonly events: number;
   readonly streams: number;
+  /** Bodies of deleted threads. */
+  readonly purged: number;
 }
 
 interface Head {
@@ -98,6 +104,7 @@ async function walkChains(
   report: (damage: Damage) => void,
 ): Promise<Walk> {
   const heads = new Map<string, Head>();
+  const purged = createPurgedBodies();
   const where = stream === undefined ? "position > ?" : "position > ? AND stream = ?";
   const order = stream === undefined ? "position" : "version";
   const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where} ORDER BY ${order} LIMIT ${CHUNK}`;
@@ -110,13 +117,49 @@ async function walkChains(
       const head = heads.get(name) ?? { version: 0, hash: genesisOf(name) };
       const damage = checkLink(row, head);
       if (damage !== undefined) report(damage);
+      purged.look(row);
       heads.set(name, { version: integer(row, "version"), hash: text(row, "hash") });
       after = integer(row, "position");
     }
     events += rows.length;
-    if (rows.length < CHUNK) return { events, streams: heads.size };
+    if (rows.length < CHUNK) {
+      for (const damage of purged.unexplained()) report(damage);
+      return { events, streams: heads.size, purged: purged.explained() };
+    }
     await breathe();
   }
+}
+
+interface PurgedBodies {
+  look(row: Row): void;
+  /** Bodies that are gone although no deletion is recorded behind them. */
+  unexplained(): Iterable<Damage>;
+  explained(): number;
+}
+
+/** A body may be missing only in a thread whose last event says that it was deleted. */
+function createPurgedBodies(): PurgedBodies {
+  const missing = new Map<string, { readonly version: number; readonly position: number; count: number }>();
+  let explained = 0;
+  return {
+    look(row) {
+      const stream = text(row, "stream");
+      const known = missing.get(stream);
+      if (row["body"] !== null) {
+        if (text(row, "type") !== "thread.deleted") return;
+        explained += known?.count ?? 0;
+        missing.delete(stream);
+      } else if (known !== undefined) known.count += 1;
+      else missing.set(stream, { version: integer(row, "version"), position: integer(row, "position"), count: 1 });
+    },
+    *unexplained() {
+      for (const [stream, { version, position }] of missing) {
+        const message = `the content of event ${version} of ${stream} is gone, and no deletion is recorded`;
+        yield { kind: "body-altered", message, stream, version, position };
+      }
+    },
+    explained: () => explained,
+  };
 }
 
 /** One event against the one before it. */

@@ -27,6 +27,9 @@ export function rebuildAll(connection: Connection): void {
   for (const row of rows) project(connection, toEvent(row));
 }
 
+/** Sorts after everything an id can go on with. */
+const LAST = "\u{10FFFF}";
+
 export function threadQueries(read: <T>(work: (connection: Connection) => T) => Promise<T>): ThreadQueries {
   return {
     get: (threadId) =>
@@ -42,6 +45,15 @@ export function threadQueries(read: <T>(work: (connection: Connection) => T) => 
             : connection.all(threads.queries.listOfWorkspace, workspace, limit);
         return rows.map(threads.toThread);
       }),
+    isDeleted: (threadId) => read((connection) => connection.get(threads.queries.isDeleted, threadId) !== undefined),
+    named: (name, { limit }) =>
+      read((connection) => connection.all(threads.queries.named, name, limit).map(threads.toThread)),
+    beginningWith: (prefix, { limit }) =>
+      read((connection) =>
+        connection.all(threads.queries.beginningWith, prefix, `${prefix}${LAST}`, limit).map(threads.toThread),
+      ),
+    forksOf: (threadId, { limit }) =>
+      read((connection) => connection.all(threads.queries.forksOf, threadId, limit).map(threads.toThread)),
     turn: (turnId) =>
       read((connection) => {
         const row = connection.get(turns.queries.get, turnId);

@@ -1,8 +1,12 @@
-/** One row a thread: what a list of threads shows. The newest activity is the highest position, never the latest time. */
-import type { StoredEvent } from "@heddle/protocol";
+/**
+ * One row a thread: what a list of threads shows. The newest activity is the highest position, never the latest time.
+ * Of a deleted thread only that it existed is kept, and every question but `isDeleted` passes over it.
+ */
+import { visibleLine, type EventOf, type InputPart, type StoredEvent } from "@heddle/protocol";
 import type { Connection, Row } from "../driver.ts";
 import type { ThreadRow } from "../journal.ts";
-import { integer, optionalText, text } from "../rows.ts";
+import { integer, optionalInteger, optionalText, text } from "../rows.ts";
+import { toStatus } from "./turns.ts";
 
 export const table = "threads";
 
@@ -12,56 +16,129 @@ CREATE TABLE threads (
   workspace TEXT NOT NULL,
   origin TEXT NOT NULL,
   title TEXT,
+  name TEXT,
+  preview TEXT,
+  forked_from TEXT,
+  forked_version INTEGER,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   turn_count INTEGER NOT NULL,
-  last_position INTEGER NOT NULL
+  last_turn_status TEXT,
+  last_position INTEGER NOT NULL,
+  deleted_at INTEGER
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX threads_by_activity ON threads (last_position);
-CREATE INDEX threads_by_workspace ON threads (workspace, last_position);
+CREATE INDEX threads_by_activity ON threads (last_position) WHERE deleted_at IS NULL;
+CREATE INDEX threads_by_workspace ON threads (workspace, last_position) WHERE deleted_at IS NULL;
+CREATE INDEX threads_by_name ON threads (name, last_position) WHERE name IS NOT NULL;
+CREATE INDEX threads_by_parent ON threads (forked_from, last_position) WHERE forked_from IS NOT NULL;
 `;
 
 export function apply(connection: Connection, event: StoredEvent): void {
   const { stream, at, position, body } = event;
-  if (body.type === "thread.created") {
-    connection.run(
-      `INSERT INTO threads (id, workspace, origin, title, created_at, updated_at, turn_count, last_position)
-       VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
-      stream,
-      body.workspace,
-      body.origin,
-      body.title ?? null,
-      at,
-      at,
-      position,
-    );
-    return;
+  switch (body.type) {
+    case "thread.created":
+      create(connection, event, body);
+      return;
+    case "thread.named":
+      // No activity: whoever looks for the last thread means the last one that worked.
+      connection.run("UPDATE threads SET name = ? WHERE id = ?", body.name, stream);
+      return;
+    case "thread.deleted":
+      // Made from this event alone, because the others have nothing left to say.
+      connection.run(
+        `INSERT OR REPLACE INTO threads (id, workspace, origin, created_at, updated_at, turn_count, last_position, deleted_at)
+         VALUES (?, '', '', ?, ?, 0, ?, ?)`,
+        stream,
+        at,
+        at,
+        position,
+        at,
+      );
+      return;
+    case "turn.admitted":
+      connection.run(
+        `UPDATE threads SET turn_count = turn_count + 1, last_turn_status = 'open', preview = coalesce(preview, ?)
+         WHERE id = ?`,
+        previewOf(body.input),
+        stream,
+      );
+      break;
+    case "turn.completed":
+      connection.run(
+        "UPDATE threads SET last_turn_status = ? WHERE id = ? AND last_turn_status = 'open'",
+        body.status,
+        stream,
+      );
+      break;
+    default:
+      break;
   }
+  connection.run("UPDATE threads SET updated_at = ?, last_position = ? WHERE id = ?", at, position, stream);
+}
+
+function create(connection: Connection, event: StoredEvent, body: EventOf<"thread.created">): void {
+  const { stream, at, position } = event;
   connection.run(
-    "UPDATE threads SET updated_at = ?, last_position = ?, turn_count = turn_count + ? WHERE id = ?",
+    `INSERT INTO threads
+       (id, workspace, origin, title, forked_from, forked_version, created_at, updated_at, turn_count, last_position)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+    stream,
+    body.workspace,
+    body.origin,
+    body.title ?? null,
+    body.forkedFrom?.threadId ?? null,
+    body.forkedFrom?.version ?? null,
+    at,
     at,
     position,
-    body.type === "turn.admitted" ? 1 : 0,
-    stream,
   );
 }
 
-const COLUMNS = "id, workspace, origin, title, created_at, updated_at, turn_count";
+const PREVIEW_CHARS = 120;
+/** A prompt may be a whole file; no more of it is looked at than a preview can need. */
+const PREVIEW_FROM_CHARS = 8 * PREVIEW_CHARS;
+
+/** The first words of the user on one line, safe to show; null when the input has none. */
+function previewOf(input: readonly InputPart[]): string | null {
+  const said = input.find((part) => part.type === "text" && part.text.trim() !== "");
+  if (said?.type !== "text") return null;
+  const start = said.text.trimStart().slice(0, PREVIEW_FROM_CHARS).replace(/\s+/gu, " ").trimEnd();
+  const shown = visibleLine(start);
+  // Never half of a surrogate pair.
+  return shown.length <= PREVIEW_CHARS
+    ? shown
+    : `${shown.slice(0, PREVIEW_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+
+const COLUMNS =
+  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status";
+const ALIVE = "deleted_at IS NULL";
+const NEWEST_FIRST = "ORDER BY last_position DESC LIMIT ?";
 
 export const queries = {
-  get: `SELECT ${COLUMNS} FROM threads WHERE id = ?`,
-  list: `SELECT ${COLUMNS} FROM threads ORDER BY last_position DESC LIMIT ?`,
-  listOfWorkspace: `SELECT ${COLUMNS} FROM threads WHERE workspace = ? ORDER BY last_position DESC LIMIT ?`,
+  get: `SELECT ${COLUMNS} FROM threads WHERE id = ? AND ${ALIVE}`,
+  isDeleted: "SELECT 1 FROM threads WHERE id = ? AND deleted_at IS NOT NULL",
+  list: `SELECT ${COLUMNS} FROM threads WHERE ${ALIVE} ${NEWEST_FIRST}`,
+  listOfWorkspace: `SELECT ${COLUMNS} FROM threads WHERE workspace = ? AND ${ALIVE} ${NEWEST_FIRST}`,
+  named: `SELECT ${COLUMNS} FROM threads WHERE name = ? AND ${ALIVE} ${NEWEST_FIRST}`,
+  beginningWith: `SELECT ${COLUMNS} FROM threads WHERE id >= ? AND id < ? AND ${ALIVE} ORDER BY id LIMIT ?`,
+  forksOf: `SELECT ${COLUMNS} FROM threads WHERE forked_from = ? AND ${ALIVE} ${NEWEST_FIRST}`,
 } as const;
 
 export function toThread(row: Row): ThreadRow {
+  const [parent, version] = [optionalText(row, "forked_from"), optionalInteger(row, "forked_version")];
+  const status = optionalText(row, "last_turn_status");
   return {
     id: text(row, "id"),
     workspace: text(row, "workspace"),
     origin: text(row, "origin"),
     title: optionalText(row, "title"),
+    name: optionalText(row, "name"),
+    preview: optionalText(row, "preview"),
+    forkedFrom: parent === undefined || version === undefined ? undefined : { threadId: parent, version },
     createdAt: integer(row, "created_at"),
     updatedAt: integer(row, "updated_at"),
     turnCount: integer(row, "turn_count"),
+    lastTurnStatus: status === undefined ? undefined : toStatus(status),
   };
 }

@@ -38,6 +38,8 @@ export function apply(connection: Connection, event: StoredEvent): void {
       body.turnId,
       stream,
     );
+  } else if (body.type === "thread.deleted") {
+    connection.run("DELETE FROM turns WHERE thread_id = ?", stream);
   }
 }
 
@@ -47,17 +49,22 @@ export const queries = {
   get: `SELECT ${COLUMNS} FROM turns WHERE id = ?`,
   ofThread: `SELECT ${COLUMNS} FROM turns WHERE thread_id = ? ORDER BY admitted_version`,
   open: `SELECT ${COLUMNS} FROM turns WHERE status = 'open' ORDER BY admitted_position`,
+  openOfThread: `SELECT ${COLUMNS} FROM turns WHERE thread_id = ? AND status = 'open' ORDER BY admitted_version`,
 } as const;
 
 const STATUSES = ["open", "completed", "failed", "interrupted"] as const;
 
-export function toTurn(row: Row): TurnRow {
-  const status = STATUSES.find((known) => known === text(row, "status"));
+export function toStatus(stored: string): TurnRow["status"] {
+  const status = STATUSES.find((known) => known === stored);
   if (status === undefined) throw wrongKind("status");
+  return status;
+}
+
+export function toTurn(row: Row): TurnRow {
   return {
     id: text(row, "id"),
     threadId: text(row, "thread_id"),
-    status,
+    status: toStatus(text(row, "status")),
     admittedVersion: integer(row, "admitted_version"),
     failureCode: optionalText(row, "failure_code"),
   };

@@ -1,0 +1,174 @@
+/**
+ * The life of a thread outside its turns: found, forked, named, exported, deleted. Every one of them is an event or reads
+ * events; a deleted thread is in no answer.
+ */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { HeddleError, newThreadId, visibleLine, type EventOf, type StoredEvent } from "@heddle/protocol";
+import type { Journal, ThreadRow } from "@heddle/journal";
+import { lineage, readHistory } from "./history.ts";
+
+/** An id, a beginning of one, a name; or the thread that was active last, in one workspace or in all. */
+export type ThreadSelector =
+  | string
+  | { readonly last: true; readonly workspace: string }
+  | { readonly last: true; readonly all: true };
+
+/** Shorter beginnings fit too many: the first eight digits of an id stand for about a minute. */
+const MIN_PREFIX_CHARS = 8;
+/** Named in a message; more would not be read. */
+const MAX_CANDIDATES = 10;
+
+export async function findThread(journal: Journal, selector: ThreadSelector): Promise<ThreadRow> {
+  return typeof selector === "string" ? await findByText(journal, selector) : await findLast(journal, selector);
+}
+
+async function findByText(journal: Journal, wanted: string): Promise<ThreadRow> {
+  const exact = await journal.threads.get(wanted);
+  if (exact !== undefined) return exact;
+  const limit = MAX_CANDIDATES + 1;
+  const named = await journal.threads.named(wanted, { limit });
+  const prefix = wanted.toLowerCase();
+  const begun = prefix.length < MIN_PREFIX_CHARS ? [] : await journal.threads.beginningWith(prefix, { limit });
+  const found = [...new Map([...named, ...begun].map((thread) => [thread.id, thread])).values()];
+  const [first] = found;
+  if (first === undefined) throw await notFound(journal, wanted);
+  if (found.length === 1) return first;
+  throw ambiguous(wanted, found);
+}
+
+async function findLast(journal: Journal, selector: Exclude<ThreadSelector, string>): Promise<ThreadRow> {
+  const workspace = "workspace" in selector ? { workspace: selector.workspace } : {};
+  const [newest] = await journal.threads.list({ ...workspace, limit: 1 });
+  if (newest !== undefined) return newest;
+  const where = "workspace" in selector ? ` in ${visibleLine(selector.workspace)}; --all looks everywhere` : " yet";
+  throw new HeddleError("thread.not-found", `there is no thread${where}`);
+}
+
+async function notFound(journal: Journal, wanted: string): Promise<HeddleError> {
+  const shown = visibleLine(wanted);
+  if (await journal.threads.isDeleted(wanted))
+    return new HeddleError("thread.not-found", `thread ${shown} was deleted`);
+  const isShort = /^[0-9a-f-]+$/i.test(wanted) && wanted.length < MIN_PREFIX_CHARS;
+  const hint = isShort
+    ? `write at least ${MIN_PREFIX_CHARS} characters of an id`
+    : "heddle threads list shows ids and names";
+  return new HeddleError("thread.not-found", `no thread has the id or name ${shown}; ${hint}`);
+}
+
+function ambiguous(wanted: string, found: readonly ThreadRow[]): HeddleError {
+  const shown = found.slice(0, MAX_CANDIDATES).map(({ id, name, preview, workspace }) => {
+    const words = [name, preview].filter((text) => text !== undefined).map((text) => visibleLine(text));
+    return `  ${id}  ${visibleLine(workspace)}  ${words.join("  ")}`.trimEnd();
+  });
+  const more = found.length > MAX_CANDIDATES ? ["  …"] : [];
+  const message = [`${visibleLine(wanted)} fits more than one thread; name one by its id:`, ...shown, ...more].join(
+    "\n",
+  );
+  const candidates = found.slice(0, MAX_CANDIDATES).map(({ id }) => id);
+  return new HeddleError("thread.ambiguous", message, { details: { candidates: candidates.join(" ") } });
+}
+
+export interface ForkThread {
+  readonly threadId: string;
+  /** The last turn to take over; the last one that has ended when absent. */
+  readonly atTurn?: string;
+  /** The door it came through. */
+  readonly origin: string;
+  /** The parent's when absent. */
+  readonly workspace?: string;
+}
+
+/** What a fork begins with. A running turn is left out: a fork begins where a turn has ended. */
+export async function planFork(
+  journal: Journal,
+  fork: ForkThread,
+): Promise<Omit<EventOf<"thread.created">, "type" | "v">> {
+  const parent = await requireThread(journal, fork.threadId);
+  const { threadId, version } = forkPoint(await readHistory(journal, parent.id), fork);
+  return { workspace: fork.workspace ?? parent.workspace, origin: fork.origin, forkedFrom: { threadId, version } };
+}
+
+/** Where the history is cut. A turn may be inherited; then the fork hangs where that turn is stored. */
+function forkPoint(
+  history: readonly StoredEvent[],
+  { threadId, atTurn }: ForkThread,
+): { readonly threadId: string; readonly version: number } {
+  const end = history.findLast(
+    ({ body }) => body.type === "turn.completed" && (atTurn === undefined || body.turnId === atTurn),
+  );
+  if (end !== undefined) return { threadId: end.stream, version: end.version };
+  if (atTurn === undefined) return { threadId, version: 1 };
+  const isOpen = history.some(({ body }) => body.type === "turn.admitted" && body.turnId === atTurn);
+  const why = isOpen ? "has not ended yet" : `is not in thread ${threadId}`;
+  throw new HeddleError("turn.not-found", `turn ${visibleLine(atTurn)} ${why}`);
+}
+
+export async function forkThread(journal: Journal, fork: ForkThread): Promise<string> {
+  const created = await planFork(journal, fork);
+  const threadId = newThreadId();
+  await journal.append({
+    stream: threadId,
+    author: "user",
+    events: [{ type: "thread.created", v: 1, ...created }],
+    expectedVersion: 0,
+  });
+  return threadId;
+}
+
+const MAX_NAME_CHARS = 200;
+
+export interface NameThread {
+  readonly threadId: string;
+  readonly name: string;
+}
+
+export async function nameThread(journal: Journal, { threadId, name }: NameThread): Promise<void> {
+  await requireThread(journal, threadId);
+  const trimmed = name.trim();
+  if (trimmed === "" || trimmed.length > MAX_NAME_CHARS || visibleLine(trimmed) !== trimmed) {
+    throw new HeddleError("usage.invalid", `a name is one line of 1 to ${MAX_NAME_CHARS} visible characters`);
+  }
+  await journal.append({
+    stream: threadId,
+    author: "user",
+    events: [{ type: "thread.named", v: 1, name: trimmed }],
+  });
+}
+
+export interface DeleteThread {
+  readonly threadId: string;
+  readonly reason?: string;
+}
+
+/** A thread that is deleted already is left so: whoever comes after a crash goes on to its files. */
+export async function purgeThread(journal: Journal, { threadId, reason }: DeleteThread): Promise<void> {
+  if (await journal.threads.isDeleted(threadId)) return;
+  await journal.purge({ stream: threadId, author: "user", reason: reason ?? "deleted by the user" });
+}
+
+/** What Heddle keeps of a thread outside the journal: spilled outputs, and files it has put in quarantine. */
+export async function removeFiles(home: string, threadId: string): Promise<void> {
+  for (const folder of ["outputs", "quarantine"]) {
+    const path = join(home, folder, threadId);
+    try {
+      await rm(path, { recursive: true, force: true });
+    } catch (cause) {
+      throw new HeddleError("store.failed", `thread ${threadId} is deleted, but ${path} could not be removed`, {
+        cause,
+      });
+    }
+  }
+}
+
+/** A thread with all of its past as JSON lines that `verifyExport` and third parties can check. */
+export async function* exportThread(journal: Journal, threadId: string): AsyncGenerator<string, void, void> {
+  await requireThread(journal, threadId);
+  yield* journal.exportLines(await lineage(journal, threadId));
+}
+
+async function requireThread(journal: Journal, threadId: string): Promise<ThreadRow> {
+  const thread = await journal.threads.get(threadId);
+  if (thread === undefined) throw await notFound(journal, threadId);
+  return thread;
+}
