@@ -294,6 +294,18 @@ test("a host without user namespaces gets a typed refusal that says what would m
   expect(result.stderr).toContain("bubblewrap");
 });
 
+const hasBwrap = findHostTool("bwrap") !== undefined;
+test.runIf(!hasBwrap)(
+  `bwrap that is not installed is refused by name${hasBwrap ? " (it is installed)" : ""}`,
+  async () => {
+    const workspace = await tempFolder();
+    await expect(openSandbox(writing(workspace), { backend: "bwrap" })).rejects.toMatchObject({
+      code: "sandbox.unavailable",
+      message: expect.stringContaining("bubblewrap"),
+    });
+  },
+);
+
 test("the root folder and folders of the kernel are refused as write roots", async () => {
   for (const root of ["/", "/proc", "/sys", "/dev"]) {
     await expect(
