@@ -49,6 +49,8 @@ export interface HeddleOptions {
   readonly isUnattended: boolean;
   /** The demo alone sets this: its scripted model may play on a host that can give no kernel sandbox. */
   readonly scriptMayGoUnconfined?: boolean;
+  /** Absolute paths that do not exist for the agent, besides the home. */
+  readonly masked?: readonly string[];
 }
 
 export interface NewThread {
@@ -310,10 +312,15 @@ class Engine implements Heddle {
       writableRoots: settings.writableRoots,
       networkAccess: settings.networkAccess,
       approval: settings.approvalPolicy,
-      masked: [this.#options.home],
+      masked: [this.#options.home, ...(this.#options.masked ?? [])],
     });
     const mayGoUnconfined = this.#options.scriptMayGoUnconfined === true && settings.provider === "scripted";
-    return this.#places.enter({ threadId, workspace, envelope, mayGoUnconfined });
+    const { allowedTools } = settings;
+    const narrowed =
+      allowedTools === undefined
+        ? envelope
+        : { ...envelope, tools: envelope.tools.filter((tool) => allowedTools.includes(tool)) };
+    return this.#places.enter({ threadId, workspace, envelope: narrowed, mayGoUnconfined });
   }
 
   async #workspaceOf(threadId: string): Promise<string> {

@@ -21,6 +21,7 @@ import { ask } from "./approvals.ts";
 import { toFailure } from "./failure.ts";
 import { readHistory } from "./history.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
+import { createMeter, metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { looseEnds } from "./recover.ts";
@@ -52,10 +53,11 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     onFailure: (error) => control.abort(toHeddleError(error, "store.failed")),
   });
   const recorder = createRecorder(journal, deps.live, { threadId, turnId, runner: deps.runner.name });
+  const meter = createMeter(request.settings.limits ?? {});
   let turn = request;
   let spent: Spent = NOTHING_SPENT;
   for (;;) {
-    const part = await carryOut(deps, turn, { inbox, recorder, signal: control.signal });
+    const part = await carryOut(deps, turn, { inbox, recorder, meter, control, signal: control.signal });
     spent = addSpent(spent, part.outcome.spent);
     const outcome = { ...part.outcome, spent };
     const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
@@ -68,6 +70,8 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
 interface Running {
   readonly inbox: TurnInbox;
   readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly control: AbortController;
   readonly signal: AbortSignal;
 }
 
@@ -83,12 +87,15 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
   try {
     signal.throwIfAborted();
     await begin(deps, turn, recorder);
-    outcome = await deps.runner.run(turn, turnIo(deps, turn, running));
+    const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
+    outcome = await deps.runner.run(turn, io);
   } catch (error) {
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }
   // Whatever a runner says of a broken end, the reason of the abort is the truth.
-  if (signal.aborted && outcome.kind !== "completed") outcome = endByAbort(signal.reason, outcome.spent);
+  if (signal.aborted && (outcome.kind !== "completed" || isLimit(signal.reason))) {
+    outcome = endByAbort(signal.reason, outcome.spent);
+  }
   let hasLooseEnds = false;
   // Each is tried: a record that cannot be written must not keep processes alive.
   for (const end of [() => recorder.closeOpenItems(), () => deps.leave(turn, outcome)]) {
@@ -100,6 +107,11 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     }
   }
   return { outcome, hasLooseEnds };
+}
+
+/** The answer that went over a limit is whole, and still too much: it is kept, and the turn has failed. */
+function isLimit(reason: unknown): boolean {
+  return isHeddleError(reason) && reason.code === "limit.reached";
 }
 
 function endByAbort(reason: unknown, spent: Spent): TurnOutcome {

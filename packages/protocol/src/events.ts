@@ -23,6 +23,16 @@ export const Holder = z.object({
 });
 export type Holder = z.infer<typeof Holder>;
 
+/** What a turn may spend. Reaching one ends the turn with `limit.reached`; what was said so far is kept. */
+export const TurnLimits = z.object({
+  /** Questions put to a model, tries of the same one counted once. */
+  maxRequests: z.number().int().positive().optional(),
+  /** Input and output together. */
+  maxTokens: z.number().int().positive().optional(),
+  maxCostUsd: z.number().positive().optional(),
+});
+export type TurnLimits = z.infer<typeof TurnLimits>;
+
 export const TurnSettings = z.object({
   provider: z.string(),
   model: z.string(),
@@ -36,6 +46,9 @@ export const TurnSettings = z.object({
   contextTokens: z.number().int().positive().optional(),
   /** From this size on the context is compacted; absent: at four fifths of the window. */
   compactAtTokens: z.number().int().positive().optional(),
+  limits: TurnLimits.optional(),
+  /** Only these tools exist, by their own names; absent: all that the sandbox mode gives. */
+  allowedTools: z.array(z.string()).optional(),
 });
 export type TurnSettings = z.infer<typeof TurnSettings>;
 

@@ -31,6 +31,7 @@ export {
   Failure,
   Holder,
   ToolOutcomeKind,
+  TurnLimits,
   TurnSettings,
   TurnStatus,
   type Author,
@@ -56,4 +57,5 @@ export {
   type CodexItem,
   type CodexUsage,
 } from "./dialects/codex-exec.ts";
+export { isRetryable, RunFinished, RunResult, runResultSchema, RunStatus } from "./run-result.ts";
 export { upcast } from "./upcast.ts";

@@ -16,6 +16,7 @@ import { rememberedApprovals } from "../approvals.ts";
 import { buildContext, toolCalls } from "../context.ts";
 import { toFailure } from "../failure.ts";
 import { INSTRUCTIONS } from "../instructions.ts";
+import { checkLimits } from "../limits.ts";
 import type { Runner, RunnerEvent, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
 import { addSpent, NOTHING_SPENT } from "../spent.ts";
 import { loadSurroundings } from "../surroundings.ts";
@@ -37,7 +38,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
   return {
     name: "embedded",
     async check(settings) {
-      provider(settings);
+      checkLimits(provider(settings), settings);
     },
     async run(turn, io) {
       const history = await greet(turn, io, options.home);
