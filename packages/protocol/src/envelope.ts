@@ -20,7 +20,7 @@ export type SandboxLevel = z.infer<typeof SandboxLevel>;
 
 export const Envelope = z.strictObject({
   id: z.string(),
-  /** Exact names of the tools that exist here. */
+  /** Names of the tools that exist here; `mcp.<server>.*` is every tool of an MCP server. */
   tools: z.array(z.string()),
   /** Ceiling: a tool whose effects exceed it is refused. */
   effects: z.array(Effect),

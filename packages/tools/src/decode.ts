@@ -60,7 +60,7 @@ function textField(value: unknown): Decoded {
 }
 
 function parseJson(text: string): Decoded {
-  if (depthOf(text) > MAX_DEPTH) return bad(`the arguments are nested deeper than ${MAX_DEPTH} levels`);
+  if (depthOfJson(text) > MAX_DEPTH) return bad(`the arguments are nested deeper than ${MAX_DEPTH} levels`);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -71,7 +71,7 @@ function parseJson(text: string): Decoded {
 }
 
 /** Brackets outside strings, counted before parsing, so that no recursion meets a hostile depth. */
-function depthOf(text: string): number {
+export function depthOfJson(text: string): number {
   let depth = 0;
   let deepest = 0;
   let isInString = false;

@@ -2,8 +2,8 @@
  * The wall: the only caller of a tool. Every call passes the same checks in the same order, and every way out is an outcome
  * with an item, refusals too. A tool that throws fails its call, not the turn.
  *
- *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → policy → ask
- *   → onStarted (intent durable) → run with a deadline → sweep → outcome
+ *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → policy → guard
+ *   → ask → onStarted (intent durable) → run with a deadline → sweep → outcome
  */
 import {
   HeddleError,
@@ -21,7 +21,7 @@ import { decodeInput, parseArguments, type ToolCall } from "./decode.ts";
 import { refusedItem, settledItem, unreadItem } from "./outcome-items.ts";
 import { checkPath } from "./paths.ts";
 import { approvalKey, decide } from "./policy.ts";
-import { findTool, isWithin, toolNamed, type Toolset } from "./registry.ts";
+import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
 import type { ProtectedPathViolation, Sandbox } from "./sandbox/sandbox.ts";
 import type { CallPlace, ThreadState, Tool, ToolResult } from "./tool.ts";
 
@@ -39,6 +39,8 @@ export interface DispatchContext {
   /** Must make both durable before it resolves: the effect begins right after. Its failure ends the call unrun. */
   onStarted(item: Item, intent: ToolIntent): Promise<void>;
   ask(question: ApprovalQuestion): Promise<Decision>;
+  /** Somebody else's say, once policy has nothing against the call and before anybody is asked; a reason refuses it. */
+  guard?(tool: string, input: unknown): Promise<string | undefined>;
   onViolation(violation: ProtectedPathViolation): Promise<void>;
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
 }
@@ -99,14 +101,13 @@ function admit(
   place: CallPlace,
   context: DispatchContext,
 ): Admitted | { readonly outcome: DispatchOutcome } {
-  const tool = findTool(context.toolset.family, call.name);
+  const tool = findTool(context.toolset, call.name);
   if (tool === undefined) {
     const offered = context.toolset.offered.map(({ name }) => name).join(", ");
     const message = `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; there are: ${offered}`;
     return { outcome: unread(call, place, "denied", { code: "tool.unknown", message }) };
   }
-  if (!context.envelope.tools.includes(tool.name))
-    return { outcome: unread(call, place, "denied", notHere(tool, context)) };
+  if (!isNamed(tool, context.envelope)) return { outcome: unread(call, place, "denied", notHere(tool, context)) };
   const decoded = decodeInput(call, tool.shape);
   if (decoded.kind === "bad") return { outcome: invalid(call, place, decoded.message) };
   const parsed = parseArguments(tool.input, decoded.value);
@@ -150,6 +151,7 @@ async function judge(
       effects: tool.effects,
       isReadOnly: isReadOnly(tool, args),
       wantsOutside: tool.wantsOutside?.(args) ?? false,
+      needsPerson: tool.approval === "prompt",
       writePaths,
       cwd: place.cwd,
       approvalKey: approvalKey(question),
@@ -157,8 +159,10 @@ async function judge(
     envelope,
     context.remembered,
   );
-  if (decision.kind === "run") return undefined;
   if (decision.kind === "deny") return refused(admitted, place, "denied", decision);
+  const objection = await context.guard?.(tool.name, admitted.input);
+  if (objection !== undefined) return refused(admitted, place, "denied", { code: "policy.denied", message: objection });
+  if (decision.kind === "run") return undefined;
   return askFirst(admitted, place, { question: { ...question, reason: decision.reason }, context });
 }
 

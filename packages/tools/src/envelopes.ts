@@ -1,6 +1,15 @@
 /** The built-in envelopes, made from a sandbox mode: what exists for the model, what it may touch, and when to ask. */
 import { createHash } from "node:crypto";
-import { canonical, never, type ApprovalPolicy, type Envelope, type SandboxMode } from "@heddle/protocol";
+import {
+  canonical,
+  never,
+  type ApprovalPolicy,
+  type Effect,
+  type Envelope,
+  type McpServerConfig,
+  type SandboxMode,
+} from "@heddle/protocol";
+import { serverPattern } from "./mcp/names.ts";
 
 export interface EnvelopeOptions {
   readonly mode: SandboxMode;
@@ -11,12 +20,27 @@ export interface EnvelopeOptions {
   readonly networkAccess: boolean;
   readonly approval: ApprovalPolicy;
   readonly masked: readonly string[];
+  /** Servers whose tools exist here. */
+  readonly mcpServers?: readonly McpServerConfig[];
 }
 
 const READING = ["exec_command", "write_stdin", "bash", "read", "list", "glob", "grep", "view_image", "update_plan"];
 const WRITING = ["apply_patch", "edit", "write"];
 
 export function envelopeFor(options: EnvelopeOptions): Envelope {
+  const envelope = envelopeOf(options);
+  const servers = options.mcpServers ?? [];
+  if (servers.length === 0) return envelope;
+  // A server at an address, or with a network of its own, reaches out whatever commands may.
+  const reachesOut = servers.some((server) => "url" in server || server.network === true);
+  return {
+    ...envelope,
+    tools: [...envelope.tools, ...servers.map(({ name }) => serverPattern(name))],
+    effects: reachesOut ? [...new Set<Effect>([...envelope.effects, "net"])] : envelope.effects,
+  };
+}
+
+function envelopeOf(options: EnvelopeOptions): Envelope {
   const { mode, workspace, writableRoots, networkAccess, approval } = options;
   const masked = [...options.masked];
   const network = networkAccess ? "all" : "none";

@@ -16,6 +16,8 @@ export interface CallFacts {
   /** The call changes nothing, by its effects or because its command is known. */
   readonly isReadOnly: boolean;
   readonly wantsOutside: boolean;
+  /** The configuration wants a person to see each call of this tool that changes something. */
+  readonly needsPerson?: boolean;
   /** Absolute. */
   readonly writePaths: readonly string[];
   readonly cwd: string;
@@ -39,24 +41,35 @@ export function decide(facts: CallFacts, envelope: Envelope, remembered: Readonl
         "this thread keeps every command inside the sandbox; run it inside, or tell the user which sandbox mode it needs",
     };
   }
-  const reason = reasonToAsk(facts, envelope);
+  const isForPerson = facts.needsPerson === true && !isHarmless(facts);
+  const reason = isForPerson ? "the configuration wants it approved" : reasonToAsk(facts, envelope);
   if (reason === undefined || remembered.has(facts.approvalKey)) return RUN;
+  if (isForPerson && envelope.approval === "never") {
+    return {
+      kind: "deny",
+      code: "policy.denied",
+      message: `${facts.tool} needs the approval of a person and this run asks nobody; the user can allow it with --allow-tool ${facts.tool} or with the approval mode "auto"`,
+    };
+  }
   return { kind: "ask", reason };
 }
 
+function isHarmless(facts: CallFacts): boolean {
+  return facts.isReadOnly || facts.effects.every((effect) => effect === "read");
+}
+
 function reasonToAsk(facts: CallFacts, envelope: Envelope): string | undefined {
-  const isHarmless = facts.isReadOnly || facts.effects.every((effect) => effect === "read");
   switch (envelope.approval) {
     case "never":
       return undefined;
     case "on-request":
-      if (envelope.sandbox === "required" || isHarmless) return undefined;
+      if (envelope.sandbox === "required" || isHarmless(facts)) return undefined;
       if (facts.effects.includes("exec")) return "no sandbox holds this command";
       return facts.writePaths.every((path) => isInside(path, facts.cwd))
         ? undefined
         : "it writes outside the working folder and no sandbox holds it";
     case "untrusted":
-      return isHarmless ? undefined : "it is not known to be read-only";
+      return isHarmless(facts) ? undefined : "it is not known to be read-only";
     default:
       return never(envelope.approval);
   }

@@ -36,10 +36,17 @@ export interface StartCommandOptions {
   readonly env: Readonly<Record<string, string>>;
   /** `ignore` is an empty input: a command that asks gets an end of file, not a hang. */
   readonly stdin: "ignore" | "pipe";
-  readonly output: CappedOutput;
+  readonly output: OutputSink;
+  /** For a program that speaks a protocol on its output: its errors go here. Absent: to `output`, in order. */
+  readonly errors?: OutputSink;
+  /** The output was closed: by the end of the command, or by a command that goes on without it. */
+  readonly onOutputEnd?: () => void;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number;
 }
+
+/** The chunk is only valid during the call. A promise holds the command back until it settles. */
+export type OutputSink = Pick<CappedOutput, "push">;
 
 export interface OwnedProcess extends AsyncDisposable {
   readonly pid: number;
@@ -97,10 +104,11 @@ interface OutputReader {
 
 async function spawnWithPipes(
   command: { file: string; args: readonly string[]; env: Readonly<Record<string, string>>; cwd: string },
-  { stdin, output: sink }: StartCommandOptions,
+  { stdin, output: sink, errors: errorSink, onOutputEnd }: StartCommandOptions,
 ): Promise<Spawned> {
   const hasRealPipes = process.platform === "linux";
   const output = hasRealPipes ? await openPipe("read") : undefined;
+  const errors = hasRealPipes && errorSink !== undefined ? await openPipe("read") : undefined;
   const input = hasRealPipes && stdin === "pipe" ? await openPipe("write") : undefined;
   const out = output?.writeFd ?? "pipe";
   let child: ChildProcess;
@@ -108,7 +116,7 @@ async function spawnWithPipes(
     child = spawn(command.file, command.args, {
       cwd: command.cwd,
       env: command.env,
-      stdio: onlyStandardStreams(input?.readFd ?? stdin, out, out),
+      stdio: onlyStandardStreams(input?.readFd ?? stdin, out, errors?.writeFd ?? out),
       // A group of its own: a ^C at Heddle's terminal is for Heddle to handle.
       detached: true,
     });
@@ -117,27 +125,24 @@ async function spawnWithPipes(
       child.once("error", reject);
     });
   } catch (cause) {
-    if (output !== undefined) closeSync(output.readFd);
-    if (input !== undefined) closeSync(input.writeFd);
+    for (const fd of [output?.readFd, errors?.readFd, input?.writeFd]) if (fd !== undefined) closeSync(fd);
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new HeddleError("tool.failed", `cannot start ${command.file} in ${command.cwd}: ${reason}`, { cause });
   } finally {
-    if (output !== undefined) closeSync(output.writeFd);
-    if (input !== undefined) closeSync(input.readFd);
+    for (const fd of [output?.writeFd, errors?.writeFd, input?.readFd]) if (fd !== undefined) closeSync(fd);
   }
-  if (output === undefined) {
-    const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
-    return { child, input: child.stdin ?? undefined, outputs: streams.map((stream) => readStream(stream, sink)) };
-  }
-  return {
-    child,
-    input: input && new Socket({ fd: input.writeFd, readable: false, writable: true }),
-    outputs: [readPipe(output.readFd, sink)],
-  };
+  const outputs: OutputReader[] = [];
+  if (output !== undefined) outputs.push(readPipe(output.readFd, sink));
+  else if (child.stdout !== null) outputs.push(readStream(child.stdout, sink));
+  if (onOutputEnd !== undefined) outputs[0]?.drained.then(onOutputEnd, onOutputEnd);
+  if (errors !== undefined) outputs.push(readPipe(errors.readFd, errorSink ?? sink));
+  else if (output === undefined && child.stderr !== null) outputs.push(readStream(child.stderr, errorSink ?? sink));
+  const stream = input && new Socket({ fd: input.writeFd, readable: false, writable: true });
+  return { child, input: stream ?? child.stdin ?? undefined, outputs };
 }
 
 /** One buffer for all of it: a flood must not turn into garbage faster than it is collected. */
-function readPipe(fd: number, output: CappedOutput): OutputReader {
+function readPipe(fd: number, output: OutputSink): OutputReader {
   const resume = (): void => {
     socket.resume();
   };
@@ -165,7 +170,7 @@ function readPipe(fd: number, output: CappedOutput): OutputReader {
   return { drained, close: () => socket.destroy() };
 }
 
-function readStream(stream: Readable, output: CappedOutput): OutputReader {
+function readStream(stream: Readable, output: OutputSink): OutputReader {
   const drained = (async () => {
     try {
       for await (const chunk of stream) await output.push(chunk as Buffer);

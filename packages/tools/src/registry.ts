@@ -20,6 +20,8 @@ import { updatePlan } from "./builtin/update-plan.ts";
 import { viewImage } from "./builtin/view-image.ts";
 import { write } from "./builtin/write.ts";
 import { writeStdin } from "./builtin/write-stdin.ts";
+import { matchesName } from "./mcp/names.ts";
+import { toolsOf, type McpServers } from "./mcp/servers.ts";
 import type { Tool } from "./tool.ts";
 
 export type ToolFamily = "openai" | "anthropic" | "gemini" | "other";
@@ -99,26 +101,35 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
   ),
 };
 
-export function toolsFor(family: ToolFamily, envelope: Envelope): Toolset {
-  const offered: OfferedTool[] = [];
+/** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
+const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Tool>>();
+
+/** `mcp`: the tools its servers bring now; a list that changes later is another toolset. */
+export function toolsFor(family: ToolFamily, envelope: Envelope, mcp?: McpServers): Toolset {
+  const tools = new Map<string, Tool>();
+  // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
   for (const [name, canonicalName] of NAMES[family]) {
     const tool = byName.get(canonicalName);
-    if (tool !== undefined && isWithin(tool, envelope)) offered.push(offer(name, tool));
+    if (tool !== undefined) tools.set(name, tool);
   }
-  return {
+  for (const { offeredAs, tool } of mcp === undefined ? [] : toolsOf(mcp)) {
+    if (!tools.has(offeredAs)) tools.set(offeredAs, tool);
+  }
+  const toolset: Toolset = {
     family,
-    offered,
+    offered: [...tools].flatMap(([name, tool]) => (isWithin(tool, envelope) ? [offer(name, tool)] : [])),
     resolve(name) {
-      const tool = findTool(family, name);
+      const tool = tools.get(name);
       return tool === undefined ? undefined : { name: tool.name, effects: tool.effects, shape: tool.shape };
     },
   };
+  toolsets.set(toolset, tools);
+  return toolset;
 }
 
 /** For dispatch alone: the tool behind a model's name. */
-export function findTool(family: ToolFamily, name: string): Tool | undefined {
-  const canonicalName = NAMES[family].get(name);
-  return canonicalName === undefined ? undefined : byName.get(canonicalName);
+export function findTool(toolset: Toolset, name: string): Tool | undefined {
+  return toolsets.get(toolset)?.get(name);
 }
 
 /** For dispatch alone: the tool by its canonical name. */
@@ -126,8 +137,13 @@ export function toolNamed(name: string): Tool | undefined {
   return byName.get(name);
 }
 
+/** The envelope names the tool, or all tools of its server. */
+export function isNamed(tool: Pick<Tool, "name">, envelope: Envelope): boolean {
+  return envelope.tools.some((pattern) => matchesName(pattern, tool.name));
+}
+
 export function isWithin(tool: Pick<Tool, "name" | "effects">, envelope: Envelope): boolean {
-  return envelope.tools.includes(tool.name) && tool.effects.every((effect) => envelope.effects.includes(effect));
+  return isNamed(tool, envelope) && tool.effects.every((effect) => envelope.effects.includes(effect));
 }
 
 const parameters = new Map<string, Readonly<Record<string, unknown>>>();
@@ -135,6 +151,7 @@ const parameters = new Map<string, Readonly<Record<string, unknown>>>();
 function offer(name: string, tool: Tool): OfferedTool {
   const { description, shape } = tool;
   if (shape === "freeform") return { name, description, shape };
+  if (tool.parameters !== undefined) return { name, description, shape, parameters: tool.parameters };
   const known = parameters.get(tool.name) ?? compactSchema(z.toJSONSchema(tool.input, { io: "input" }));
   parameters.set(tool.name, known);
   return { name, description, shape, parameters: known };

@@ -20,7 +20,11 @@ export interface Tool<A = unknown> {
   readonly shape: "json" | "freeform";
   /** Parses what the model sent: the decoded JSON for `json`, the bare text for `freeform`. */
   readonly input: z.ZodType<A>;
+  /** JSON Schema of the arguments where `input` does not know it: exactly as a server gave it. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
   readonly effects: readonly Effect[];
+  /** Configured for this tool; `prompt` asks before every call that changes something, whatever the envelope says. */
+  readonly approval?: "auto" | "prompt";
   /** This very call changes nothing, so it needs no question and may be run again after a crash. */
   isReadOnly(args: A): boolean;
   /** After this the call is aborted; a tool with a shorter limit of its own reports it better. */

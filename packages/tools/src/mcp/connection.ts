@@ -1,0 +1,184 @@
+/**
+ * One connection to one server, in whichever protocol era the server speaks: it is asked with `server/discover` first
+ * (2026-07-28, stateless) and greeted with `initialize` when it does not know that (2025-11-25 and before). The library is
+ * loaded here and only here, when the first server is needed.
+ */
+import { pathToFileURL } from "node:url";
+import type { CallToolResult, Client } from "@modelcontextprotocol/client";
+import { z } from "zod";
+import { mcpError, messageOf } from "./failure.ts";
+import type { ServerTransport } from "./stdio-transport.ts";
+
+export interface ConnectOptions {
+  /** Called again when the server does not survive the question which era it speaks. */
+  openTransport(): Promise<ServerTransport>;
+  /** What the server is told when it asks for roots. */
+  readonly workspace: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  onListChanged(): void;
+  /** Closed by the server or by a fault, not by `close`. */
+  onLost(cause: string): void;
+}
+
+export interface CallOptions {
+  readonly name: string;
+  readonly arguments: Record<string, unknown>;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Without progress. */
+  readonly timeoutMs: number;
+  readonly maxTotalMs: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (message: string) => void;
+}
+
+export interface McpConnection {
+  readonly protocolVersion: string;
+  /** Every entry of every page, unread. */
+  list(options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<readonly unknown[]>;
+  call(options: CallOptions): Promise<CallToolResult>;
+  close(): Promise<void>;
+}
+
+/** A server that does not know the question mostly says so at once; one that says nothing is greeted the old way. */
+const PROBE_SHARE = 0.3;
+const MAX_PAGES = 100;
+const MAX_LISTED = 5000;
+
+const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
+
+export async function connectMcp(options: ConnectOptions): Promise<McpConnection> {
+  const startedAt = performance.now();
+  const first = await options.openTransport();
+  try {
+    return await connectOnce(first, "auto", options, options.timeoutMs);
+  } catch (error) {
+    await first.close();
+    const leftMs = Math.round(options.timeoutMs - (performance.now() - startedAt));
+    // Some programs end on any word before `initialize`: they get a second life without the question.
+    const diedOfProbe = "stderr" in first && first.failure !== undefined && leftMs > 0 && !options.signal.aborted;
+    if (!diedOfProbe) throw withDiagnosis(error, first);
+    const second = await options.openTransport();
+    try {
+      return await connectOnce(second, "legacy", options, leftMs);
+    } catch (again) {
+      await second.close();
+      throw withDiagnosis(again, second);
+    }
+  }
+}
+
+async function connectOnce(
+  transport: ServerTransport,
+  mode: "auto" | "legacy",
+  options: ConnectOptions,
+  timeoutMs: number,
+): Promise<McpConnection> {
+  const client = await newClient(mode, options, timeoutMs);
+  const late = AbortSignal.timeout(timeoutMs);
+  const stop = AbortSignal.any([options.signal, late]);
+  await untilStopped(client.connect(transport, { timeout: timeoutMs, signal: stop }), stop, () =>
+    late.aborted ? mcpError(`the server did not start in ${timeoutMs} ms`) : mcpError("stopped with the turn"),
+  );
+  let isClosing = false;
+  client.onclose = () => {
+    if (!isClosing) options.onLost(describeEnd(transport));
+  };
+  return {
+    protocolVersion: client.getNegotiatedProtocolVersion() ?? "unknown",
+    list: ({ timeoutMs: listMs, signal }) => listAll(client, listMs, signal),
+    call: (call) => callTool(client, call),
+    async close() {
+      isClosing = true;
+      await transport.close();
+    },
+  };
+}
+
+async function newClient(mode: "auto" | "legacy", options: ConnectOptions, timeoutMs: number): Promise<Client> {
+  const { Client: McpClient, ProtocolError, ProtocolErrorCode } = await import("@modelcontextprotocol/client");
+  const client = new McpClient(
+    { name: "heddle", version: "1" },
+    {
+      capabilities: { roots: {} },
+      versionNegotiation: { mode, probe: { timeoutMs: Math.max(1, Math.round(timeoutMs * PROBE_SHARE)) } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => options.onListChanged() } },
+      // Results are not held against the server's own schema: a schema can be made to take for ever.
+      jsonSchemaValidator: {
+        getValidator: () => () => ({ valid: false, data: undefined, errorMessage: "schemas of results are not used" }),
+      },
+    },
+  );
+  const { workspace } = options;
+  client.setRequestHandler("roots/list", () => ({
+    roots: [{ uri: pathToFileURL(workspace).href, name: "workspace" }],
+  }));
+  client.fallbackRequestHandler = async ({ method }) => {
+    throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Heddle does not support ${method}: it runs unattended`);
+  };
+  return client;
+}
+
+/** The library waits for some steps without a limit; this does not. */
+async function untilStopped<T>(work: Promise<T>, stop: AbortSignal, reason: () => Error): Promise<T> {
+  const stopped = Promise.withResolvers<never>();
+  const onAbort = (): void => stopped.reject(reason());
+  stop.addEventListener("abort", onAbort, { once: true });
+  if (stop.aborted) onAbort();
+  // Whoever loses the race must not end the process.
+  work.catch(() => undefined);
+  stopped.promise.catch(() => undefined);
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    stop.removeEventListener("abort", onAbort);
+  }
+}
+
+async function listAll(client: Client, timeoutMs: number, signal: AbortSignal): Promise<readonly unknown[]> {
+  if (client.getServerCapabilities()?.tools === undefined) return [];
+  const entries: unknown[] = [];
+  const seen = new Set<string>();
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const params = cursor === undefined ? {} : { cursor };
+    const page = await client.request({ method: "tools/list", params }, Page, { timeout: timeoutMs, signal });
+    entries.push(...page.tools.slice(0, MAX_LISTED - entries.length));
+    cursor = page.nextCursor;
+    if (cursor === undefined || cursor === "" || entries.length >= MAX_LISTED || seen.has(cursor)) return entries;
+    seen.add(cursor);
+  }
+  return entries;
+}
+
+async function callTool(client: Client, call: CallOptions): Promise<CallToolResult> {
+  const { name, timeoutMs, maxTotalMs, signal, onProgress } = call;
+  return client.callTool(
+    { name, arguments: call.arguments },
+    {
+      timeout: timeoutMs,
+      maxTotalTimeout: maxTotalMs,
+      resetTimeoutOnProgress: true,
+      signal,
+      onprogress: ({ message }) => {
+        if (message !== undefined) onProgress(message);
+      },
+      // Given here, so that nothing is fetched or compiled behind this call.
+      toolDefinition: { name, inputSchema: { ...call.parameters, type: "object" } },
+    },
+  );
+}
+
+function describeEnd(transport: ServerTransport): string {
+  const { failure, diagnosis } = transport;
+  const end = failure ?? "the connection was closed";
+  return diagnosis === "" ? end : `${end}; it had written: ${messageOf(diagnosis)}`;
+}
+
+/** The end of the process says more than the request that could not be answered because of it. */
+function withDiagnosis(error: unknown, transport: ServerTransport): Error {
+  if (transport.failure !== undefined) return mcpError(describeEnd(transport), error);
+  const { diagnosis } = transport;
+  const words = diagnosis === "" ? "" : `; it had written: ${messageOf(diagnosis)}`;
+  return mcpError(`${messageOf(error)}${words}`, error);
+}

@@ -1,0 +1,14 @@
+/** Failures of MCP servers in words: bounded, and without anything that could act on a terminal. */
+import { HeddleError, isHeddleError, visibleText } from "@heddle/protocol";
+import { fitText } from "../fit-text.ts";
+
+const MAX_MESSAGE_BYTES = 1024;
+
+export function mcpError(message: string, cause?: unknown): HeddleError {
+  return new HeddleError("mcp.failed", message, cause === undefined ? {} : { cause });
+}
+
+export function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return isHeddleError(error) ? text : fitText(visibleText(text.trim()), MAX_MESSAGE_BYTES);
+}

@@ -1,0 +1,119 @@
+/**
+ * The HTTP requests of a server connection, over node's own client: every answer is bounded, redirects are handed back
+ * unfollowed, and no socket outlives the connection. Given to the client library in place of the global `fetch`.
+ */
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { Readable } from "node:stream";
+import { mcpError } from "./failure.ts";
+
+/** As for a line of a server that Heddle starts. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Events of one answer; a server that sends more floods. */
+const MAX_EVENTS = 100_000;
+const MAX_SOCKETS = 16;
+const MAX_HEADER_BYTES = 64 * 1024;
+/** Answers that have no body by their status; a `Response` refuses one. */
+const WITHOUT_BODY = new Set([204, 205, 304]);
+
+export interface BoundedFetch extends Disposable {
+  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
+}
+
+export function createBoundedFetch(): BoundedFetch {
+  const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+  return {
+    async fetch(url, init = {}) {
+      const target = new URL(url);
+      const answer = await send(target, init, agents);
+      const headers = new Headers();
+      for (const [name, values] of Object.entries(answer.headersDistinct)) {
+        for (const value of values ?? []) headers.append(name, value);
+      }
+      const status = answer.statusCode ?? 502;
+      if (WITHOUT_BODY.has(status)) answer.resume();
+      const isEventStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
+      const body = WITHOUT_BODY.has(status) ? null : webStream(isEventStream ? boundedEvents(answer) : bounded(answer));
+      return new Response(body, { status, statusText: answer.statusMessage ?? "", headers });
+    },
+    [Symbol.dispose]() {
+      agents.http.destroy();
+      agents.https.destroy();
+    },
+  };
+}
+
+async function send(
+  target: URL,
+  init: RequestInit,
+  agents: { readonly http: HttpAgent; readonly https: HttpsAgent },
+): Promise<IncomingMessage> {
+  const { method = "GET", body, signal } = init;
+  if (body !== undefined && body !== null && typeof body !== "string") throw mcpError("only text can be sent");
+  const isSecure = target.protocol === "https:";
+  const options = {
+    method,
+    headers: Object.fromEntries(new Headers(init.headers)),
+    maxHeaderSize: MAX_HEADER_BYTES,
+    ...(signal === undefined || signal === null ? {} : { signal }),
+  };
+  return new Promise((resolve, reject) => {
+    const request = isSecure
+      ? httpsRequest(target, { ...options, agent: agents.https })
+      : httpRequest(target, { ...options, agent: agents.http });
+    request.once("response", resolve);
+    // Stays on: after the answer has begun, its own stream reports the same failure.
+    request.on("error", reject);
+    request.end(body ?? undefined);
+  });
+}
+
+function webStream(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await iterator.next();
+      if (next.done === true) controller.close();
+      else controller.enqueue(next.value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
+}
+
+async function* bounded(answer: Readable): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_MESSAGE_BYTES) throw mcpError(`the server's answer is larger than ${MAX_MESSAGE_BYTES} bytes`);
+    yield chunk;
+  }
+}
+
+const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+
+/** Each event is bounded, and their number; not the length of a stream that stays open. */
+async function* boundedEvents(answer: Readable): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  let events = 0;
+  let isLineEmpty = true;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    for (const byte of chunk) {
+      bytes += 1;
+      if (byte === NEWLINE) {
+        // An empty line ends an event.
+        if (isLineEmpty) {
+          bytes = 0;
+          events += 1;
+        }
+        isLineEmpty = true;
+      } else if (byte !== RETURN) isLineEmpty = false;
+    }
+    if (bytes > MAX_MESSAGE_BYTES) throw mcpError(`the server sent a message larger than ${MAX_MESSAGE_BYTES} bytes`);
+    if (events > MAX_EVENTS) throw mcpError("the server floods Heddle with notifications");
+    yield chunk;
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * A server that runs somewhere else, over streamable HTTP. Its token is read from the environment at each start and goes
+ * into requests alone; a redirect is followed only within the origin, so that it cannot carry the token away.
+ */
+import type { McpHttpServer } from "@heddle/protocol";
+import { mcpError } from "./failure.ts";
+import { createBoundedFetch } from "./http-fetch.ts";
+import type { ServerTransport } from "./stdio-transport.ts";
+
+/** Saying goodbye to a session is a courtesy. */
+const GOODBYE_MS = 500;
+
+export async function openHttpTransport(server: McpHttpServer, env: NodeJS.ProcessEnv): Promise<ServerTransport> {
+  const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+  const { fetch, [Symbol.dispose]: closeSockets } = createBoundedFetch();
+  class HttpTransport extends StreamableHTTPClientTransport implements ServerTransport {
+    readonly failure = undefined;
+    readonly diagnosis = "";
+    #closed: Promise<void> | undefined;
+
+    override async close(): Promise<void> {
+      this.#closed ??= this.#close();
+      await this.#closed;
+    }
+
+    async #close(): Promise<void> {
+      let timer: NodeJS.Timeout | undefined;
+      const patience = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, GOODBYE_MS);
+      });
+      // A server that is gone or knows no sessions is left all the same.
+      await Promise.race([this.terminateSession().catch(() => undefined), patience]);
+      clearTimeout(timer);
+      await super.close();
+      closeSockets();
+    }
+  }
+  return new HttpTransport(new URL(server.url), {
+    fetch,
+    requestInit: { headers: headersOf(server, env) },
+    redirectPolicy: "same-origin",
+  });
+}
+
+function headersOf(server: McpHttpServer, env: NodeJS.ProcessEnv): Record<string, string> {
+  const { bearerTokenEnv } = server;
+  if (bearerTokenEnv === undefined) return { "user-agent": "heddle", ...server.headers };
+  const token = env[bearerTokenEnv]?.trim();
+  if (token === undefined || token === "") {
+    throw mcpError(`the environment variable ${bearerTokenEnv} with the token of this server is not set`);
+  }
+  return { "user-agent": "heddle", ...server.headers, authorization: `Bearer ${token}` };
+}

@@ -1,0 +1,104 @@
+/** One tool of a server, as dispatch calls it. */
+import type { Effect, Item, ItemOf, McpApproval, McpServerConfig } from "@heddle/protocol";
+import { z } from "zod";
+import type { CallPlace, Tool, ToolContext, ToolResult } from "../tool.ts";
+import type { ToolDefinition } from "./definitions.ts";
+import { messageOf } from "./failure.ts";
+import { canonicalName } from "./names.ts";
+import { shapeResult } from "./results.ts";
+import type { McpServer } from "./server.ts";
+
+const Arguments = z.record(z.string(), z.unknown());
+
+/** Dispatch stops a call that outlives every limit of its own. */
+const SLACK_MS = 10_000;
+
+export function mcpTool(
+  server: McpServer,
+  definition: ToolDefinition,
+  approval: Exclude<McpApproval, "deny">,
+): Tool<z.infer<typeof Arguments>> {
+  const { config } = server;
+  const name = canonicalName(config.name, definition.name);
+  const effects = effectsOf(definition, config);
+  const describe = (args: unknown, { callId, itemId }: CallPlace): ItemOf<"mcpToolCall"> => ({
+    type: "mcpToolCall",
+    id: itemId,
+    callId,
+    server: config.name,
+    tool: definition.name,
+    arguments: args,
+    status: "inProgress",
+  });
+  return {
+    name,
+    description: definition.description,
+    shape: "json",
+    input: Arguments,
+    parameters: definition.parameters,
+    effects,
+    approval,
+    isReadOnly: () => definition.isReadOnly,
+    deadlineMs: () => server.longestCallMs + SLACK_MS,
+    paths: () => [],
+    describe,
+    question: (args, { callId, itemId }) => ({
+      kind: "tool",
+      callId,
+      itemId,
+      tool: name,
+      arguments: args,
+      definition: definition.hash,
+    }),
+    async run(args, context) {
+      const startedAt = performance.now();
+      const item = describe(args, context);
+      const took = (): number => Math.round(performance.now() - startedAt);
+      try {
+        const answer = await server.call({
+          tool: definition,
+          arguments: args,
+          signal: context.signal,
+          onProgress: (message) => tellProgress(message, context),
+        });
+        const { isError, output, result } = shapeResult(answer);
+        const words = output.find(({ type }) => type === "text");
+        const error = words?.type === "text" ? firstLine(words.text) : "the tool reported an error";
+        const end: Item = isError
+          ? { ...item, status: "failed", result, error, durationMs: took() }
+          : { ...item, status: "completed", result, durationMs: took() };
+        return { isError, output, item: end };
+      } catch (error) {
+        // Dispatch knows how a stopped call is told.
+        if (context.signal.aborted) throw error;
+        return failed({ ...item, durationMs: took() }, messageOf(error));
+      }
+    },
+  };
+}
+
+/** A claim to be read-only is believed; otherwise the way the server is reached says what a call can do. */
+function effectsOf({ isReadOnly }: ToolDefinition, config: McpServerConfig): readonly Effect[] {
+  if (isReadOnly) return ["read"];
+  if ("url" in config) return ["net"];
+  return config.network === true ? ["exec", "net"] : ["exec"];
+}
+
+function failed(item: ItemOf<"mcpToolCall">, message: string): ToolResult {
+  return {
+    isError: true,
+    output: [{ type: "text", text: message }],
+    item: { ...item, status: "failed", error: message },
+    failure: { code: "tool.failed", message, details: { server: item.server } },
+  };
+}
+
+const MAX_PROGRESS_CHARS = 500;
+
+function tellProgress(message: string, context: ToolContext): void {
+  context.stream(`${message.slice(0, MAX_PROGRESS_CHARS)}\n`);
+}
+
+function firstLine(text: string): string {
+  return (text.split("\n", 1)[0] ?? "").slice(0, 500);
+}

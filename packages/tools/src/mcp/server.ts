@@ -1,0 +1,240 @@
+/**
+ * The life of one server in one thread. It is started when a turn begins, listed again when it says that its tools have
+ * changed, and started again when a call finds it gone: after a pause that grows, and not for ever.
+ *
+ *   idle ─▶ starting ─▶ up ─(ends, faults)─▶ down ─(next call or turn)─▶ starting
+ *                └─(cannot start)─▶ down          down ─(too often)─▶ stays down
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { McpServerConfig } from "@heddle/protocol";
+import { connectMcp, type McpConnection } from "./connection.ts";
+import { readDefinitions, type ToolDefinition } from "./definitions.ts";
+import { mcpError, messageOf } from "./failure.ts";
+import type { ServerTransport } from "./stdio-transport.ts";
+
+/** Pauses before the first, second, … start after the server was lost. */
+const RESTART_PAUSES_MS = [100, 500, 2000, 5000] as const;
+/** A call that reports progress may take so many times its limit. */
+const PROGRESS_FACTOR = 10;
+
+export interface ServerOptions {
+  readonly config: McpServerConfig;
+  readonly workspace: string;
+  readonly openTransport: () => Promise<ServerTransport>;
+}
+
+export type ServerNews =
+  | { readonly kind: "listed"; readonly protocolVersion: string; readonly changed: readonly string[] }
+  | { readonly kind: "failed"; readonly message: string };
+
+type State =
+  | { readonly kind: "idle" }
+  | { readonly kind: "starting"; readonly ready: Promise<McpConnection> }
+  | { readonly kind: "up"; readonly connection: McpConnection }
+  | { readonly kind: "down"; readonly cause: string };
+
+export interface CallRequest {
+  readonly tool: ToolDefinition;
+  readonly arguments: Record<string, unknown>;
+  readonly signal: AbortSignal;
+  readonly onProgress: (message: string) => void;
+}
+
+export class McpServer implements AsyncDisposable {
+  readonly config: McpServerConfig;
+  readonly #options: ServerOptions;
+  readonly #closing = new AbortController();
+  #state: State = { kind: "idle" };
+  #losses = 0;
+  #isStale = false;
+  #tools: readonly ToolDefinition[] = [];
+  #leftOut: readonly string[] = [];
+  #news: ServerNews[] = [];
+
+  constructor(options: ServerOptions) {
+    this.config = options.config;
+    this.#options = options;
+  }
+
+  get tools(): readonly ToolDefinition[] {
+    return this.#tools;
+  }
+
+  /** Entries of its list that are no tools. */
+  get leftOut(): readonly string[] {
+    return this.#leftOut;
+  }
+
+  /** Lost too often; its tools are gone for this thread. */
+  get isGivenUp(): boolean {
+    return this.#losses > RESTART_PAUSES_MS.length;
+  }
+
+  /** What happened since it was asked last. */
+  takeNews(): readonly ServerNews[] {
+    const news = this.#news;
+    this.#news = [];
+    return news;
+  }
+
+  /** Longer than any call can take, its start included. */
+  get longestCallMs(): number {
+    const { toolTimeoutMs, startupTimeoutMs } = this.config;
+    return toolTimeoutMs * PROGRESS_FACTOR + startupTimeoutMs + Math.max(...RESTART_PAUSES_MS);
+  }
+
+  /** Starts it unless it runs; a failure becomes news. Bounded by its start-up time. */
+  async start(signal: AbortSignal): Promise<void> {
+    if (this.#state.kind === "up" || this.isGivenUp) return;
+    await this.#connected(signal).catch(() => undefined);
+  }
+
+  /** Lists again when the server said that its list changed. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    if (this.#state.kind !== "up" || !this.#isStale) return;
+    const { connection } = this.#state;
+    try {
+      await this.#list(connection, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      await this.#lose(connection, messageOf(error));
+    }
+  }
+
+  async call({ tool, signal, onProgress, ...request }: CallRequest): Promise<CallToolResult> {
+    const connection = await this.#connectedAgain(signal);
+    const current = this.#tools.find(({ name }) => name === tool.name);
+    if (current?.hash !== tool.hash) {
+      throw mcpError(`the server ${this.config.name} has changed what this tool is; it was not called`);
+    }
+    const { toolTimeoutMs } = this.config;
+    try {
+      return await connection.call({
+        name: tool.name,
+        arguments: request.arguments,
+        parameters: tool.parameters,
+        timeoutMs: toolTimeoutMs,
+        maxTotalMs: toolTimeoutMs * PROGRESS_FACTOR,
+        signal,
+        onProgress,
+      });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      if (isForgottenSession(error)) await this.#lose(connection, "the server has forgotten the session");
+      // When the server went down under the call, that is the reason, whatever the request reports.
+      const state = this.#current();
+      throw mcpError(state.kind === "down" ? state.cause : messageOf(error), error);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(mcpError("the thread is closed"));
+    const state = this.#state;
+    this.#state = { kind: "down", cause: "the thread is closed" };
+    this.#losses = Infinity;
+    if (state.kind === "up") await state.connection.close();
+    if (state.kind === "starting")
+      await state.ready.then(
+        (connection) => connection.close(),
+        () => undefined,
+      );
+  }
+
+  /** The state may have changed while something was awaited; the compiler cannot know. */
+  #current(): State {
+    return this.#state;
+  }
+
+  async #connectedAgain(signal: AbortSignal): Promise<McpConnection> {
+    const state = this.#state;
+    if (state.kind === "up") return state.connection;
+    if (state.kind === "starting") return state.ready;
+    if (this.isGivenUp) {
+      const cause = state.kind === "down" ? `: ${state.cause}` : "";
+      throw mcpError(`the server ${this.config.name} was lost ${this.#losses} times and is not started again${cause}`);
+    }
+    const pause = RESTART_PAUSES_MS[this.#losses - 1] ?? 0;
+    await sleep(pause, undefined, { signal: AbortSignal.any([signal, this.#closing.signal]) });
+    return this.#connected(signal);
+  }
+
+  #connected(signal: AbortSignal): Promise<McpConnection> {
+    const state = this.#state;
+    if (state.kind === "up") return Promise.resolve(state.connection);
+    if (state.kind === "starting") return state.ready;
+    const ready = this.#connect(signal);
+    this.#state = { kind: "starting", ready };
+    return ready;
+  }
+
+  async #connect(turn: AbortSignal): Promise<McpConnection> {
+    const { config, workspace, openTransport } = this.#options;
+    const timeoutMs = config.startupTimeoutMs;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.any([turn, this.#closing.signal]);
+    let connection: McpConnection | undefined;
+    try {
+      connection = await connectMcp({
+        openTransport,
+        workspace,
+        timeoutMs,
+        signal,
+        onListChanged: () => {
+          this.#isStale = true;
+        },
+        onLost: (cause) => {
+          this.#lost(cause);
+        },
+      });
+      await this.#list(connection, AbortSignal.any([signal, deadline]));
+      signal.throwIfAborted();
+      this.#state = { kind: "up", connection };
+      return connection;
+    } catch (error) {
+      await connection?.close();
+      if (signal.aborted) {
+        // Stopped with the turn: nothing is known about the server.
+        this.#state = { kind: "idle" };
+        throw error;
+      }
+      const message = deadline.aborted
+        ? `the server was not ready in ${timeoutMs} ms: ${messageOf(error)}`
+        : messageOf(error);
+      this.#lost(message);
+      throw mcpError(message, error);
+    }
+  }
+
+  /** Reads the whole list, and tells which tools of the list before are something else now. */
+  async #list(connection: McpConnection, signal: AbortSignal): Promise<void> {
+    this.#isStale = false;
+    const timeoutMs = Math.min(this.config.toolTimeoutMs, this.config.startupTimeoutMs);
+    const { tools, leftOut } = readDefinitions(await connection.list({ timeoutMs, signal }));
+    const before = new Map(this.#tools.map(({ name, hash }) => [name, hash]));
+    const isFirst = before.size === 0;
+    const changed = tools.flatMap(({ name, hash }) => (before.has(name) && before.get(name) !== hash ? [name] : []));
+    this.#tools = tools;
+    this.#leftOut = leftOut;
+    const isSame = !isFirst && changed.length === 0 && tools.length === before.size;
+    const hasSameNames = isSame && tools.every(({ name }) => before.has(name));
+    if (!hasSameNames) this.#news.push({ kind: "listed", protocolVersion: connection.protocolVersion, changed });
+  }
+
+  async #lose(connection: McpConnection, cause: string): Promise<void> {
+    this.#lost(cause);
+    await connection.close();
+  }
+
+  #lost(cause: string): void {
+    if (this.#closing.signal.aborted || this.#state.kind === "down") return;
+    this.#state = { kind: "down", cause };
+    this.#losses += 1;
+    this.#news.push({ kind: "failed", message: cause });
+  }
+}
+
+/** A server of the session era answers 404 when it was restarted; a new session is needed then. */
+function isForgottenSession(error: unknown): boolean {
+  return error instanceof Error && "status" in error && error.status === 404;
+}

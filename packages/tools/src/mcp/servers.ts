@@ -1,0 +1,216 @@
+/**
+ * The MCP servers of one thread. `settle` is called before every request to the model: it starts what is not running, all
+ * at once and each within its own time, lists again what has changed, and tells the news. Closing ends every process.
+ * The tools themselves are only for dispatch: `toolsOf` is not exported from the package.
+ */
+import type { McpApproval, McpServerConfig, McpStdioServer } from "@heddle/protocol";
+import type { ProtectedPathViolation, Sandbox } from "../sandbox/sandbox.ts";
+import type { Tool } from "../tool.ts";
+import { shown, type ToolDefinition } from "./definitions.ts";
+import { openHttpTransport } from "./http-transport.ts";
+import { mcpTool } from "./mcp-tool.ts";
+import { canonicalName, matchesName, offeredNames } from "./names.ts";
+import { McpServer } from "./server.ts";
+import { StdioTransport, type ServerTransport } from "./stdio-transport.ts";
+
+/** Providers take some 128 tools in all, Heddle's own among them. */
+const MAX_OFFERED_TOOLS = 100;
+/** They are sent with every request. */
+const MAX_OFFERED_BYTES = 128 * 1024;
+const MAX_NAMED = 5;
+
+export interface McpServersOptions {
+  readonly servers: readonly McpServerConfig[];
+  readonly workspace: string;
+  /** The thread's own; not closed here. */
+  readonly sandbox: Sandbox;
+  /** The complete environment of commands, to which each server's own is added. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Where tokens come from. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Names or prefixes (`…*`) of tools that run without a question, for a run where nobody can be asked. */
+  readonly allowTools: readonly string[];
+  /** A sandbox like the thread's, with another network. */
+  readonly openSandbox: (network: "none" | "all") => Promise<Sandbox>;
+}
+
+export type McpReport =
+  | {
+      readonly kind: "listed";
+      readonly server: string;
+      readonly transport: "stdio" | "http";
+      readonly hasNetwork: boolean;
+      readonly protocolVersion: string;
+      readonly tools: readonly { readonly tool: string; readonly offeredAs: string; readonly definition: string }[];
+      readonly changed: readonly string[];
+    }
+  | { readonly kind: "failed"; readonly server: string; readonly message: string; readonly isRequired: boolean }
+  | { readonly kind: "leftOut"; readonly message: string };
+
+export interface McpServers {
+  settle(signal: AbortSignal, options: { readonly isNewTurn: boolean }): Promise<readonly McpReport[]>;
+  /** Ends every server; what their own sandboxes found touched. */
+  close(): Promise<readonly ProtectedPathViolation[]>;
+}
+
+export interface NamedTool {
+  readonly offeredAs: string;
+  readonly tool: Tool;
+}
+
+const offers = new WeakMap<McpServers, () => readonly NamedTool[]>();
+
+/** For the registry alone. */
+export function toolsOf(servers: McpServers): readonly NamedTool[] {
+  return offers.get(servers)?.() ?? [];
+}
+
+export function openMcpServers(options: McpServersOptions): McpServers {
+  const own = new Map<McpServerConfig, Promise<Sandbox>>();
+  const servers = options.servers.map(
+    (config) =>
+      new McpServer({
+        config,
+        workspace: options.workspace,
+        openTransport: () => openTransport(config, options, own),
+      }),
+  );
+  let offer: Offer = { tools: [], leftOut: "" };
+
+  const opened: McpServers = {
+    async settle(signal, { isNewTurn }) {
+      await Promise.all(
+        servers.map(async (server) => {
+          if (isNewTurn) await server.start(signal);
+          await server.refresh(signal);
+        }),
+      );
+      const before = offer.leftOut;
+      offer = makeOffer(servers, options);
+      const reports = servers.flatMap((server) => reportsOf(server, offer, options));
+      return offer.leftOut === "" || offer.leftOut === before
+        ? reports
+        : [...reports, { kind: "leftOut", message: offer.leftOut }];
+    },
+    async close() {
+      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+      const violations: ProtectedPathViolation[] = [];
+      for (const opening of own.values()) {
+        const sandbox = await opening.catch(() => undefined);
+        violations.push(...((await sandbox?.close()) ?? []));
+      }
+      own.clear();
+      return violations;
+    },
+  };
+  offers.set(opened, () => offer.tools);
+  return opened;
+}
+
+async function openTransport(
+  config: McpServerConfig,
+  options: McpServersOptions,
+  own: Map<McpServerConfig, Promise<Sandbox>>,
+): Promise<ServerTransport> {
+  if ("url" in config) return openHttpTransport(config, options.env);
+  return new StdioTransport({
+    sandbox: await sandboxFor(config, options, own),
+    argv: [config.command, ...config.args],
+    cwd: config.cwd ?? options.workspace,
+    env: { ...options.environment, ...config.env },
+  });
+}
+
+/** The thread's own, unless the server's network differs; then one for this server alone, kept for its restarts. */
+function sandboxFor(
+  config: McpStdioServer,
+  { sandbox, openSandbox }: McpServersOptions,
+  own: Map<McpServerConfig, Promise<Sandbox>>,
+): Promise<Sandbox> {
+  const wanted = networkOf(config, sandbox);
+  if (wanted === sandbox.policy.network) return Promise.resolve(sandbox);
+  const opening = own.get(config) ?? openSandbox(wanted);
+  own.set(config, opening);
+  // One that could not be opened is tried again.
+  opening.catch(() => own.delete(config));
+  return opening;
+}
+
+function networkOf(config: McpStdioServer, sandbox: Sandbox): "none" | "all" {
+  if (config.network === undefined || sandbox.level === "none") return sandbox.policy.network;
+  return config.network ? "all" : "none";
+}
+
+interface Offer {
+  readonly tools: readonly OfferedMcpTool[];
+  /** Empty: nothing is missing. */
+  readonly leftOut: string;
+}
+
+interface OfferedMcpTool extends NamedTool {
+  readonly server: McpServer;
+  readonly definition: ToolDefinition;
+}
+
+/** In the order of the configuration, so that what is cut when it is too much is the user's choice. */
+function makeOffer(servers: readonly McpServer[], options: McpServersOptions): Offer {
+  const wanted = servers.flatMap((server) => wantedTools(server).map((definition) => ({ server, definition })));
+  const names = offeredNames(
+    wanted.map(({ server, definition }) => ({ server: server.config.name, tool: definition.name })),
+  );
+  const tools: OfferedMcpTool[] = [];
+  const left: string[] = servers.flatMap(({ config, leftOut }) => leftOut.map((why) => `${shown(config.name)} ${why}`));
+  let bytes = 0;
+  for (const [index, { server, definition }] of wanted.entries()) {
+    const offeredAs = names[index] ?? "";
+    const approval = approvalOf(server.config, definition.name, { offeredAs, allowTools: options.allowTools });
+    if (approval === "deny") continue;
+    const { description, parameters } = definition;
+    bytes += Buffer.byteLength(JSON.stringify({ name: offeredAs, description, parameters }));
+    if (bytes > MAX_OFFERED_BYTES || tools.length >= MAX_OFFERED_TOOLS) left.push(offeredAs);
+    else tools.push({ offeredAs, server, definition, tool: mcpTool(server, definition, approval) });
+  }
+  return { tools, leftOut: left.length === 0 ? "" : leftOutText(left) };
+}
+
+function leftOutText(left: readonly string[]): string {
+  const named = left.slice(0, MAX_NAMED).join("; ");
+  const more = left.length > MAX_NAMED ? `; and ${left.length - MAX_NAMED} more` : "";
+  return `${left.length} MCP tools are not offered to the model because there are too many, they are too large or not valid (name the ones you need in enabled_tools): ${named}${more}`;
+}
+
+function wantedTools({ config, tools, isGivenUp }: McpServer): readonly ToolDefinition[] {
+  if (isGivenUp) return [];
+  const { enabledTools, disabledTools } = config;
+  return tools.filter(({ name }) => !disabledTools.includes(name) && (enabledTools?.includes(name) ?? true));
+}
+
+function approvalOf(
+  config: McpServerConfig,
+  tool: string,
+  { offeredAs, allowTools }: { readonly offeredAs: string; readonly allowTools: readonly string[] },
+): McpApproval {
+  const configured = Object.hasOwn(config.toolApproval, tool) ? config.toolApproval[tool] : undefined;
+  const approval = configured ?? config.approval;
+  if (approval !== "prompt") return approval;
+  const names = [offeredAs, canonicalName(config.name, tool)];
+  return allowTools.some((pattern) => names.some((name) => matchesName(pattern, name))) ? "auto" : "prompt";
+}
+
+function reportsOf(server: McpServer, offer: Offer, options: McpServersOptions): McpReport[] {
+  const { config } = server;
+  return server.takeNews().map((news): McpReport => {
+    if (news.kind === "failed") {
+      return { kind: "failed", server: config.name, message: news.message, isRequired: config.required };
+    }
+    return {
+      ...news,
+      server: config.name,
+      transport: "url" in config ? "http" : "stdio",
+      hasNetwork: "url" in config || networkOf(config, options.sandbox) === "all",
+      tools: offer.tools
+        .filter((tool) => tool.server === server)
+        .map(({ definition, offeredAs }) => ({ tool: definition.name, offeredAs, definition: definition.hash })),
+    };
+  });
+}
