@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -328,6 +328,23 @@ test("a masked folder that appears later inside a write root is moved away", asy
   const [violation] = await sandbox.sweep();
   expect(violation?.path).toBe(join(workspace, "later"));
   expect(readFileSync(join(violation?.quarantinedTo ?? "", "y"), "utf8")).toBe("x\n");
+});
+
+test("what a killed Heddle left behind is removed by the next one, and what a living one uses is not", async () => {
+  const workspace = await tempFolder();
+  const tmpDir = await tempFolder();
+  const abandoned = join(tmpDir, "heddle-sandbox-abandoned");
+  const halfMade = join(tmpDir, "heddle-sandbox-half-made");
+  const fresh = join(tmpDir, "heddle-sandbox-fresh");
+  for (const folder of [abandoned, halfMade, fresh]) await mkdir(folder);
+  await writeFile(join(abandoned, "owner"), "1 0 another-boot pid:[1]");
+  await utimes(halfMade, new Date(0), new Date(0));
+  await using first = await openSandbox(writing(workspace), { tmpDir });
+  await using second = await openSandbox(writing(workspace), { tmpDir });
+  expect((await readdir(tmpDir)).length).toBe(3);
+  expect([existsSync(abandoned), existsSync(halfMade), existsSync(fresh)]).toEqual([false, false, true]);
+  expect(await run(first, "echo 1 > /tmp/x")).toMatchObject({ code: 0 });
+  expect(await run(second, "echo 2 > /tmp/x")).toMatchObject({ code: 0 });
 });
 
 test("the probe says for each back-end whether it works", async () => {

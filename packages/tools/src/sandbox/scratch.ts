@@ -3,13 +3,15 @@
  * On disk rather than in memory, because builds put gigabytes into /tmp. Removed when the sandbox closes; what a killed
  * Heddle left behind is removed by the next one that opens a sandbox beside it.
  */
-import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const PREFIX = "heddle-sandbox-";
 const OWNER_FILE = "owner";
+/** Making one takes milliseconds. */
+const HALF_MADE_MS = 60_000;
 
 export interface Scratch extends AsyncDisposable {
   readonly path: string;
@@ -65,11 +67,16 @@ async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(PREFIX)) continue;
     const path = join(parent, name);
-    // Unreadable: another user's, or one that is being made right now.
     const owner = await readFile(join(path, OWNER_FILE), "utf8").catch(() => undefined);
-    if (owner === undefined || !(await isAbandoned(owner))) continue;
-    await removeTree(path).catch(() => undefined);
+    const isOver = owner === undefined ? await isHalfMade(path) : await isAbandoned(owner);
+    if (isOver) await removeTree(path).catch(() => undefined);
   }
+}
+
+/** Made or removed only in part: a Heddle was killed right then, or two cleaned up at once. */
+async function isHalfMade(path: string): Promise<boolean> {
+  const stat = await lstat(path).catch(() => undefined);
+  return stat !== undefined && stat.uid === process.getuid?.() && Date.now() - stat.mtimeMs > HALF_MADE_MS;
 }
 
 async function isAbandoned(owner: string): Promise<boolean> {
