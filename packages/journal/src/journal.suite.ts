@@ -6,6 +6,7 @@ import type { StoredEvent } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import type { Journal } from "./journal.ts";
 import { admitted, completed, created, said } from "./journal.samples.ts";
+import { answers, fillThreads, threadRows } from "./journal.threads-suite.ts";
 
 /** One store, new for each test. */
 export interface SuiteStore extends AsyncDisposable {
@@ -27,6 +28,7 @@ export function journalSuite(name: string, newStore: NewStore): void {
     describe("4. a stored event never changes", () => permanence(newStore));
     describe("5. a reader misses nothing and sees nothing twice", () => cursors(newStore));
     describe("7. projections rebuild equal", () => projections(newStore));
+    describe("7. rows of threads", () => threadRows(newStore));
   });
 }
 
@@ -300,30 +302,8 @@ function projections(newStore: NewStore): void {
     await journal.append({ stream: "a", author: "system", events: [created, admitted("t"), completed("t", "x")] });
     await journal.append({ stream: "a", author: "system", events: [completed("t")] });
     expect(await journal.threads.turn("t")).toMatchObject({ status: "failed", failureCode: "x" });
+    expect(await journal.threads.get("a")).toMatchObject({ lastTurnStatus: "failed" });
   });
-}
-
-async function fillThreads(journal: Journal): Promise<void> {
-  const author = "system";
-  await journal.append({ stream: "a", author, events: [created, admitted("a1"), completed("a1", "provider.cut")] });
-  await journal.append({ stream: "b", author, events: [created] });
-  const third = {
-    ...created,
-    type: "thread.created",
-    v: 1,
-    workspace: "/other",
-    origin: "exec",
-    title: "third",
-  } as const;
-  await journal.append({ stream: "c", author, events: [third, admitted("c1")] });
-  await journal.append({ stream: "a", author, events: [admitted("a2"), said("x"), completed("a2")] });
-  await journal.append({ stream: "not-a-thread", author, events: [said("x")] });
-}
-
-async function answers(journal: Journal): Promise<{ threads: unknown[]; turns: unknown[]; open: unknown[] }> {
-  const threads = await journal.threads.list({ limit: 100 });
-  const turns = await Promise.all(threads.map((thread) => journal.threads.turns(thread.id)));
-  return { threads: [...threads], turns: turns.flat(), open: [...(await journal.threads.openTurns())] };
 }
 
 export async function collect(events: AsyncIterable<StoredEvent>, count: number): Promise<StoredEvent[]> {

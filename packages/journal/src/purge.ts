@@ -5,6 +5,7 @@
 import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { store, type PreparedAppend } from "./append.ts";
 import { connect, untilFree, type Connection } from "./driver.ts";
+import { sizeOf } from "./home.ts";
 import { copiesOf } from "./migration-copy.ts";
 import { queries as threads } from "./projections/threads.ts";
 import { queries as turns } from "./projections/turns.ts";
@@ -19,10 +20,12 @@ const FORGET = "UPDATE events SET body = NULL WHERE stream = ? AND version < ? A
 export function purge(connection: Connection, prepared: PreparedAppend, now: number): StoredEvent {
   const { stream } = prepared.append;
   refuseWhileNeeded(connection, stream);
-  const [deleted] = store(connection, prepared, now).events;
-  if (deleted === undefined) throw new HeddleError("internal", `the end of ${stream} was not stored`);
-  forget(connection, stream, deleted.version);
-  return deleted;
+  return overwriting(connection, () => {
+    const [deleted] = store(connection, prepared, now).events;
+    if (deleted === undefined) throw new HeddleError("internal", `the end of ${stream} was not stored`);
+    connection.run(FORGET, stream, deleted.version);
+    return deleted;
+  });
 }
 
 function refuseWhileNeeded(connection: Connection, stream: string): void {
@@ -42,29 +45,61 @@ function refuseWhileNeeded(connection: Connection, stream: string): void {
   throw new HeddleError("thread.has-forks", message, { details: { threadId: stream, forks: forks.join(" ") } });
 }
 
-function forget(connection: Connection, stream: string, before: number): void {
-  // Otherwise SQLite leaves the bytes where they are until it needs their place.
+/** Otherwise SQLite leaves freed bytes where they are until it needs their place. */
+function overwriting<T>(connection: Connection, work: () => T): T {
   connection.exec("PRAGMA secure_delete = ON");
   try {
-    connection.run(FORGET, stream, before);
+    return work();
   } finally {
     connection.exec("PRAGMA secure_delete = OFF");
   }
 }
 
-/** Brings the emptied pages into the database file. False while a reader still needs the old ones from the WAL. */
-export function settle(connection: Connection): boolean {
-  return integer(connection.get("PRAGMA wal_checkpoint(TRUNCATE)"), "busy") === 0;
+/** Writing a larger database anew would hold up everybody for more than a few seconds. */
+const MAX_REWRITTEN_BYTES = 256 * 1024 * 1024;
+
+const SETTLE_DEADLINE_MS = 5000;
+
+/**
+ * Writes the database anew, because SQLite moves rows between pages and leaves fragments of them behind, also of rows it
+ * overwrites; then empties the WAL. Answers what keeps old bytes from going, if anything does.
+ */
+export async function settle(connection: Connection, file: string): Promise<string | undefined> {
+  if (sizeOf(file) > MAX_REWRITTEN_BYTES) return `fragments may stay in ${file}, which is too large to be written anew`;
+  try {
+    await untilFree(() => connection.exec("VACUUM"), SETTLE_DEADLINE_MS);
+    const isDone = integer(connection.get("PRAGMA wal_checkpoint(TRUNCATE)"), "busy") === 0;
+    return isDone ? undefined : `old pages stay in ${file}-wal until no reader needs them`;
+  } catch (error) {
+    return `fragments may stay in ${file}: ${reasonOf(error)}`;
+  }
 }
 
-/** The copy that was taken before the last migration forgets as well. */
-export async function purgeCopies(database: string, stream: string, before: number): Promise<void> {
+/** The copy that was taken before the last migration forgets as well; answers as `settle` does. */
+export async function purgeCopies(database: string, stream: string, before: number): Promise<string | undefined> {
+  const unsettled: string[] = [];
   for (const path of copiesOf(database)) {
-    const connection = await connect(path, "read-write");
     try {
-      await untilFree(() => connection.transaction("full", () => forget(connection, stream, before)));
-    } finally {
-      connection.close();
+      const left = await purgeCopy(path, stream, before);
+      if (left !== undefined) unsettled.push(left);
+    } catch (error) {
+      unsettled.push(`${path} still holds the thread: ${reasonOf(error)}`);
     }
   }
+  return unsettled[0];
+}
+
+async function purgeCopy(path: string, stream: string, before: number): Promise<string | undefined> {
+  const connection = await connect(path, "read-write");
+  try {
+    const forget = (): void => overwriting(connection, () => connection.run(FORGET, stream, before));
+    await untilFree(() => connection.transaction("full", forget));
+    return await settle(connection, path);
+  } finally {
+    connection.close();
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -105,9 +105,7 @@ class SqliteJournal implements Journal {
     const events = [{ type: "thread.deleted", v: 1, reason } as const];
     const prepared = prepare({ stream, author, events }, this.redactor);
     try {
-      const deleted = await this.#inTurn(() => this.#purge(prepared));
-      await purgeCopies(this.#paths.database, stream, deleted.version);
-      return deleted;
+      return await this.#inTurn(() => this.#purge(prepared));
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
     }
@@ -204,11 +202,11 @@ class SqliteJournal implements Journal {
     const deleted = await this.#write(() => purge(this.#connection, prepared, this.#now()), "full");
     this.#wake.now();
     this.#testify([deleted], "full");
-    // Whoever reads just now keeps the old pages in the WAL; the next checkpoint of anybody takes them away.
-    if (!settle(this.#connection)) {
-      const message = `what was purged stays in ${this.#paths.database}-wal until no reader needs it`;
-      this.#notice({ kind: "purge-unsettled", message });
-    }
+    const { database } = this.#paths;
+    const inStore = await settle(this.#connection, database);
+    const inCopies = await purgeCopies(database, deleted.stream, deleted.version);
+    const unsettled = inStore ?? inCopies;
+    if (unsettled !== undefined) this.#notice({ kind: "purge-unsettled", message: unsettled });
     return deleted;
   }
 

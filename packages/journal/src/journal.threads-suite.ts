@@ -1,0 +1,83 @@
+/** What a list of threads shows, as tests that any back-end can run. */
+import { expect, test } from "vitest";
+import type { Journal } from "./journal.ts";
+import { admitted, completed, created, said } from "./journal.samples.ts";
+import type { NewStore } from "./journal.suite.ts";
+
+export function threadRows(newStore: NewStore): void {
+  test("threads are found by name, by the beginning of their id and by the thread they were forked from", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    await fillThreads(journal);
+    const { threads } = journal;
+    const name = async (stream: string, given: string): Promise<unknown> =>
+      journal.append({ stream, author: "user", events: [{ type: "thread.named", v: 1, name: given }] });
+    await name("b", "work");
+    await name("c", "work");
+    await name("b", "rest");
+    await name("a", "100%_*");
+    const ids = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
+    expect(ids(await threads.named("work", { limit: 9 }))).toEqual(["c"]);
+    expect(ids(await threads.named("rest", { limit: 9 }))).toEqual(["b"]);
+    expect(ids(await threads.named("100%_*", { limit: 9 }))).toEqual(["a"]);
+    expect(ids(await threads.named("wor", { limit: 9 }))).toEqual([]);
+    // A name is no activity.
+    expect(ids(await threads.list({ limit: 9 }))).toEqual(["a", "c", "b"]);
+    const forkedFrom = { threadId: "a", version: 3 };
+    for (const stream of ["fork-1", "fork-2", "g"]) {
+      await journal.append({
+        stream,
+        author: "user",
+        events: [{ type: "thread.created", v: 1, workspace: "/w", origin: "exec", forkedFrom }],
+      });
+    }
+    expect(ids(await threads.beginningWith("fork-", { limit: 9 }))).toEqual(["fork-1", "fork-2"]);
+    expect(ids(await threads.beginningWith("fork-", { limit: 1 }))).toEqual(["fork-1"]);
+    expect(ids(await threads.beginningWith("%", { limit: 9 }))).toEqual([]);
+    expect(ids(await threads.forksOf("a", { limit: 9 }))).toEqual(["g", "fork-2", "fork-1"]);
+    expect(await threads.get("fork-1")).toMatchObject({ forkedFrom, turnCount: 0, lastTurnStatus: undefined });
+    const before = await answers(journal);
+    await journal.rebuildProjections();
+    expect(await answers(journal)).toEqual(before);
+  });
+
+  test.each([
+    ["a short prompt", "mend it", "mend it"],
+    ["lines and blanks", "  mend\n\n the\ttest   now \n", "mend the test now"],
+    ["what a terminal would obey", "a\u001b[2Jb\u202ec", "a\\x1b[2Jb\\u{202e}c"],
+    ["a long prompt", "x".repeat(5000), `${"x".repeat(119)}…`],
+    ["a pair of code units at the cut", `${"x".repeat(118)}😀 and more words`, `${"x".repeat(118)}…`],
+    ["nothing but blanks", " \n ", undefined],
+  ])("the preview of a thread is made from %s", async (_name, text, preview) => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const first = { ...admitted("t"), input: [{ type: "text" as const, text }] };
+    await journal.append({ stream: "a", author: "user", events: [created, first] });
+    expect((await journal.threads.get("a"))?.preview).toBe(preview);
+    await journal.append({ stream: "a", author: "user", events: [completed("t"), admitted("t2")] });
+    expect((await journal.threads.get("a"))?.preview).toBe(preview ?? "do t2");
+  });
+}
+
+export async function fillThreads(journal: Journal): Promise<void> {
+  const author = "system";
+  await journal.append({ stream: "a", author, events: [created, admitted("a1"), completed("a1", "provider.cut")] });
+  await journal.append({ stream: "b", author, events: [created] });
+  const third = {
+    ...created,
+    type: "thread.created",
+    v: 1,
+    workspace: "/other",
+    origin: "exec",
+    title: "third",
+  } as const;
+  await journal.append({ stream: "c", author, events: [third, admitted("c1")] });
+  await journal.append({ stream: "a", author, events: [admitted("a2"), said("x"), completed("a2")] });
+  await journal.append({ stream: "not-a-thread", author, events: [said("x")] });
+}
+
+export async function answers(journal: Journal): Promise<{ threads: unknown[]; turns: unknown[]; open: unknown[] }> {
+  const threads = await journal.threads.list({ limit: 100 });
+  const turns = await Promise.all(threads.map((thread) => journal.threads.turns(thread.id)));
+  return { threads: [...threads], turns: turns.flat(), open: [...(await journal.threads.openTurns())] };
+}
