@@ -26,6 +26,7 @@ export interface AdmitOptions {
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId?: string;
+  readonly task?: "compact";
 }
 
 /** This client id was admitted before; that turn stands. */
@@ -90,7 +91,7 @@ function createdIn(own: readonly StoredEvent[]): EventOf<"thread.created"> | und
   return first?.type === "thread.created" ? first : undefined;
 }
 
-function admittedEvent(turnId: string, { input, settings, clientId }: AdmitOptions): EventOf<"turn.admitted"> {
+function admittedEvent(turnId: string, { input, settings, clientId, task }: AdmitOptions): EventOf<"turn.admitted"> {
   return {
     type: "turn.admitted",
     v: 1,
@@ -99,6 +100,7 @@ function admittedEvent(turnId: string, { input, settings, clientId }: AdmitOptio
     settings,
     holder: thisHolder(),
     ...(clientId === undefined ? {} : { clientId }),
+    ...(task === undefined ? {} : { task }),
   };
 }
 

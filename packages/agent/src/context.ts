@@ -1,55 +1,152 @@
 /**
- * What the model sees: the thread's events folded into one conversation. Pure, so that a resumed thread sends the model
- * exactly what it had sent before. Every tool call the model made has a result here, whatever happened to it.
+ * What the model sees: the thread's events folded into one conversation. Pure, and the only maker of it: a running turn
+ * feeds the fold what it records, so that a resumed thread sends the model exactly what it had sent before. Every tool
+ * call the model made has a result here, whatever happened to it.
  */
-import type { EventBody, EventOf, InputPart, ModelOutputPart, ModelToolCall } from "@heddle/protocol";
+import type { EventBody, EventOf, InputPart, ModelOutputPart, ModelToolCall, PlanStep } from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
+import { afterCompaction } from "./compacted-context.ts";
+import { entryOf, userText, type ContextEntry } from "./context-entry.ts";
 
-export function buildContext(history: readonly EventBody[]): ModelInput[] {
-  const input: ModelInput[] = [];
-  const greeted = new Set<string>();
-  let turnBegins = 0;
-  /** Call id → the call and the place of its result; a later response may use an id again. */
-  const open = new Map<string, { readonly call: ModelToolCall; readonly place: number }>();
-  for (const body of history) {
-    switch (body.type) {
-      case "context.loaded":
-        // Stored after the admission it belongs to, told before it.
-        input.splice(turnBegins, 0, { kind: "user", parts: [{ type: "text", text: body.text }] });
-        break;
-      case "turn.admitted":
-        turnBegins = input.length;
-        input.push({ kind: "user", parts: body.input });
-        break;
-      case "item.completed":
-        if (body.item.type !== "userMessage") break;
-        // The first one repeats the admitted input; the later ones are steering, placed where the model was told.
-        if (greeted.has(body.turnId)) input.push({ kind: "user", parts: body.item.content });
-        greeted.add(body.turnId);
-        break;
-      case "model.responded":
-        if (body.output.length > 0) input.push({ kind: "assistant", parts: body.output });
-        for (const call of toolCalls(body.output)) {
-          open.set(call.callId, { call, place: input.push(toolResult(call, undefined)) - 1 });
-        }
-        break;
-      case "tool.settled": {
-        const waiting = open.get(body.callId);
-        if (waiting !== undefined) input[waiting.place] = toolResult(waiting.call, body);
-        break;
-      }
-      default:
-        break;
-    }
-  }
-  return input;
+export interface Context {
+  readonly entries: readonly ContextEntry[];
+  /** The last plan the model made. */
+  readonly plan: readonly PlanStep[];
+  /** Commands that had not ended when the model was last told of them. */
+  readonly openCommands: ReadonlyMap<string, string>;
+  readonly input: readonly ModelInput[];
+  /** What a request with it costs: the provider's figure for the last one and an estimate of what came since. */
+  tokens(overheadTokens: number): number;
+  apply(body: EventBody): void;
 }
+
+export function buildContext(history: readonly EventBody[]): readonly ModelInput[] {
+  return createContext(history).input;
+}
+
+export function createContext(history: readonly EventBody[]): Context {
+  const fold: Fold = {
+    entries: [],
+    turnBegins: 0,
+    plan: [],
+    measured: undefined,
+    greeted: new Set(),
+    openCommands: new Map(),
+    openCalls: new Map(),
+  };
+  for (const body of history) apply(fold, body);
+  return {
+    apply: (body) => apply(fold, body),
+    openCommands: fold.openCommands,
+    get entries() {
+      return fold.entries;
+    },
+    get plan() {
+      return fold.plan;
+    },
+    get input() {
+      return fold.entries.map(({ input }) => input);
+    },
+    tokens(overheadTokens) {
+      const { entries, measured } = fold;
+      const added = measured === undefined ? entries : entries.slice(measured.entries);
+      return added.reduce((total, { tokens }) => total + tokens, measured?.tokens ?? overheadTokens);
+    },
+  };
+}
+
+interface Fold {
+  entries: ContextEntry[];
+  /** Where the entries of the running turn begin. */
+  turnBegins: number;
+  plan: readonly PlanStep[];
+  /** The provider's figure for a request with so many entries. */
+  measured: { readonly tokens: number; readonly entries: number } | undefined;
+  /** Turns whose first message has been seen. */
+  readonly greeted: Set<string>;
+  readonly openCommands: Map<string, string>;
+  /** Call id → the call and the entry of its result; a later response may use an id again. */
+  readonly openCalls: Map<string, { readonly call: ModelToolCall; readonly entry: ContextEntry }>;
+}
+
+function apply(fold: Fold, body: EventBody): void {
+  switch (body.type) {
+    case "context.loaded":
+      // Stored after the admission it belongs to, told before it.
+      fold.entries.splice(fold.turnBegins, 0, entryOf("surroundings", userText(body.text)));
+      break;
+    case "context.added":
+      fold.entries.push(entryOf("note", userText(body.text)));
+      break;
+    case "context.compacted":
+      fold.entries = afterCompaction(fold.entries, body);
+      fold.measured = undefined;
+      break;
+    case "turn.admitted":
+      fold.turnBegins = fold.entries.length;
+      if (body.input.length > 0)
+        fold.entries.push(entryOf("message", { kind: "user", parts: body.input }, body.turnId));
+      break;
+    case "hook.ran":
+      // A prompt that was refused is never told.
+      if (body.event === "UserPromptSubmit" && body.subject === ADMITTED && body.outcome === "blocked")
+        fold.entries = fold.entries.filter(({ name }) => name !== body.turnId);
+      break;
+    case "item.completed":
+      complete(fold, body);
+      break;
+    case "model.responded":
+      respond(fold, body);
+      break;
+    case "tool.settled":
+      settle(fold, body);
+      break;
+    default:
+      break;
+  }
+}
+
+function complete(fold: Fold, { turnId, item }: EventOf<"item.completed">): void {
+  const { greeted, entries, openCommands } = fold;
+  if (item.type === "plan" && item.status === "completed") fold.plan = item.steps;
+  if (item.type === "commandExecution" && item.processId !== undefined) openCommands.set(item.processId, item.command);
+  if (item.type !== "userMessage") return;
+  // The first one repeats the admitted input; the later ones are steering, placed where the model was told.
+  if (greeted.has(turnId)) entries.push(entryOf("message", { kind: "user", parts: item.content }, item.id));
+  greeted.add(turnId);
+}
+
+function respond(fold: Fold, { purpose, usage, output, requestId }: EventOf<"model.responded">): void {
+  // Asked beside the conversation, such as for a summary.
+  if (purpose !== undefined) return;
+  const { entries, openCalls } = fold;
+  if (usage.inputTokens > 0) fold.measured = { tokens: usage.inputTokens, entries: entries.length };
+  if (output.length > 0) entries.push(entryOf("answer", { kind: "assistant", parts: output }, requestId));
+  for (const call of toolCalls(output)) {
+    const entry = entryOf("result", toolResult(call, undefined));
+    entries.push(entry);
+    openCalls.set(call.callId, { call, entry });
+  }
+}
+
+function settle({ entries, openCalls }: Fold, body: EventOf<"tool.settled">): void {
+  const waiting = openCalls.get(body.callId);
+  const place = waiting === undefined ? -1 : entries.lastIndexOf(waiting.entry);
+  if (waiting === undefined || place === -1) return;
+  const entry = entryOf("result", toolResult(waiting.call, body));
+  entries[place] = entry;
+  openCalls.set(body.callId, { call: waiting.call, entry });
+}
+
+/** What a UserPromptSubmit hook was asked about: the input a turn was admitted with, or what came later. */
+export const ADMITTED = "prompt";
+export const STEERING = "steering";
 
 export function toolCalls(output: readonly ModelOutputPart[]): ModelToolCall[] {
   return output.filter((part) => part.kind === "toolCall");
 }
 
-export function toolResult(
+function toolResult(
   call: ModelToolCall,
   settled: Pick<EventOf<"tool.settled">, "outcome" | "output"> | undefined,
 ): ModelInput {

@@ -10,6 +10,7 @@ import {
   newThreadId,
   type Decision,
   type ErrorCode,
+  type HookConfig,
   type InputPart,
   type TurnSettings,
 } from "@heddle/protocol";
@@ -47,6 +48,8 @@ export interface HeddleOptions {
   readonly sandboxBackend?: "auto" | "namespaces" | "bwrap";
   /** Nobody can be asked: questions are answered by policy, and nothing outlives its turn. */
   readonly isUnattended: boolean;
+  /** From Heddle's own configuration, never from a workspace. */
+  readonly hooks?: readonly HookConfig[];
   /** The demo alone sets this: its scripted model may play on a host that can give no kernel sandbox. */
   readonly scriptMayGoUnconfined?: boolean;
   /** Absolute paths that do not exist for the agent, besides the home. */
@@ -105,6 +108,8 @@ export interface Heddle extends AsyncDisposable {
   deleteThread(thread: DeleteThread): Promise<void>;
   /** Resolves when the input is durable. Every refusal is typed and comes before anything is written. */
   startTurn(start: StartTurn): Promise<TurnHandle>;
+  /** Makes the context of a thread smaller, as a turn without input; with the settings of its last turn unless told otherwise. */
+  compact(threadId: string, settings?: TurnSettings): Promise<TurnHandle>;
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
   steer(turnId: string, input: readonly InputPart[]): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;
@@ -185,7 +190,7 @@ class Engine implements Heddle {
   async #start(
     threadId: string,
     workspace: string,
-    { input, settings, clientId }: StartTurn,
+    { input, settings, clientId, task }: StartTurn & Pick<AdmitOptions, "task">,
     newThread?: AdmitOptions["newThread"],
   ): Promise<TurnHandle> {
     const isNew = newThread !== undefined;
@@ -195,6 +200,7 @@ class Engine implements Heddle {
       settings,
       ...(isNew ? { newThread } : {}),
       ...(clientId === undefined ? {} : { clientId }),
+      ...(task === undefined ? {} : { task }),
     };
     const repeat = isNew ? undefined : await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
@@ -212,6 +218,15 @@ class Engine implements Heddle {
     const { turnId, history } = admitted;
     const done = this.#run({ threadId, turnId, workspace, settings, history, place });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
+  }
+
+  async compact(threadId: string, given?: TurnSettings): Promise<TurnHandle> {
+    return this.#starts.run(threadId, async () => {
+      const workspace = await this.#workspaceOf(threadId);
+      const settings = given ?? (await this.lastSettings(threadId));
+      if (settings === undefined) throw new HeddleError("usage.invalid", `thread ${threadId} has had no turn yet`);
+      return this.#start(threadId, workspace, { thread: threadId, input: [], settings, task: "compact" });
+    });
   }
 
   findThread(selector: ThreadSelector): Promise<ThreadRow> {

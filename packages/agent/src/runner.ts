@@ -64,6 +64,8 @@ export interface TurnIo {
   ask(question: ApprovalQuestion): Promise<Decision>;
   /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */
   takeSteering(): Promise<readonly SteeringInput[]>;
+  /** The version of the thread's last event; everything up to there has been looked at. */
+  seenVersion(): Promise<number>;
 }
 
 export interface SteeringInput {

@@ -1,28 +1,33 @@
 /**
- * What the model is told about where it is: the workspace, its walls, and the AGENTS.md files that apply. Read through the
- * same race-free walk as the file tools, so that a link in a hostile repository shows it nothing it may not read.
+ * What the model is told about where it is: the workspace, its walls, the AGENTS.md files that apply and the skills it can
+ * read. Read through the same race-free walk as the file tools, so that a link in a hostile repository shows it nothing it may not read.
  */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isHeddleError, type Envelope, type EventOf } from "@heddle/protocol";
-import { readFileInside } from "@heddle/tools";
+import { readFileInside, type SkillsFound } from "@heddle/tools";
+import { loadSkills, skillsText } from "./skills.ts";
 
 /** All AGENTS.md text together; more would push the task itself out of the model's view. */
 const MAX_GUIDE_BYTES = 32 * 1024;
 const GUIDE_NAME = "AGENTS.md";
 
-type Loaded = Pick<EventOf<"context.loaded">, "text" | "sources">;
+export type Surroundings = Pick<EventOf<"context.loaded">, "text" | "sources"> & SkillsFound;
 
 export interface SurroundingsOptions {
   readonly workspace: string;
   readonly envelope: Envelope;
   readonly home: string;
+  /** The person's home folder, where known. */
+  readonly userHome: string | undefined;
   readonly signal: AbortSignal;
 }
 
-export async function loadSurroundings(options: SurroundingsOptions): Promise<Loaded> {
-  const guides = await loadGuides(options);
+export async function loadSurroundings(options: SurroundingsOptions): Promise<Surroundings> {
+  const folders = await foldersFromRoot(options.workspace);
+  const guides = await loadGuides(folders, options);
+  const { skills, skipped } = await loadSkills({ ...options, folders, masked: options.envelope.masked });
   const sources = guides.map(({ path, sha256, truncatedBytes }) => ({ path, sha256, truncatedBytes }));
   const parts = [describePlace(options)];
   if (guides.length > 0) parts.push("Guidance from the repository; where two disagree the later one wins.");
@@ -30,7 +35,9 @@ export async function loadSurroundings(options: SurroundingsOptions): Promise<Lo
     const cut = guide.truncatedBytes > 0 ? `\n[${guide.truncatedBytes} bytes left out]` : "";
     parts.push(`<guide path=${JSON.stringify(guide.path)}>\n${guide.text}${cut}\n</guide>`);
   }
-  return { text: parts.join("\n\n"), sources };
+  const offered = skillsText(skills);
+  if (offered !== undefined) parts.push(offered);
+  return { text: parts.join("\n\n"), sources, skills, skipped };
 }
 
 function describePlace({ workspace, envelope }: SurroundingsOptions): string {
@@ -53,8 +60,7 @@ interface Guide {
 }
 
 /** The home's guide, then from the repository's root down to the workspace: the nearest comes last and wins. */
-async function loadGuides(options: SurroundingsOptions): Promise<Guide[]> {
-  const folders = await foldersFromRoot(options.workspace);
+async function loadGuides(folders: readonly string[], options: SurroundingsOptions): Promise<Guide[]> {
   const guides: Guide[] = [];
   let left = MAX_GUIDE_BYTES;
   // The nearest folder is served first, so that a cap cuts what matters least.

@@ -154,6 +154,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, signal }: 
         isUnattended: deps.isUnattended,
       }),
     takeSteering: () => inbox.takeSteering(),
+    seenVersion: () => inbox.seenVersion(),
   };
 }
 

@@ -4,10 +4,12 @@
  */
 import { newItemId, type Decision, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import type { ModelInput } from "@heddle/models";
-import { approvalKey, dispatch, type DispatchOutcome, type Toolset } from "@heddle/tools";
-import { toolResult } from "../context.ts";
+import { approvalKey, dispatch, fitText, type DispatchOutcome, type Toolset } from "@heddle/tools";
+import { wordsOf } from "../compacted-context.ts";
+import { hookTool } from "../hook-tools.ts";
+import type { TurnHooks } from "../hooks.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "../runner.ts";
+import { hookNotes } from "./told.ts";
 
 /** Enough to hide latency, few enough not to starve the machine. */
 const MAX_PARALLEL_READS = 8;
@@ -18,21 +20,17 @@ export interface CallsContext {
   readonly toolset: Toolset;
   /** Keys of acts accepted for the whole thread; grows as answers come in. */
   readonly remembered: Set<string>;
+  readonly hooks: TurnHooks;
 }
 
-/** The results, in the order of the calls. Stops before the next call once the turn is aborted. */
-export async function runCalls(calls: readonly ModelToolCall[], context: CallsContext): Promise<ModelInput[]> {
-  const results: ModelInput[] = [];
+/** Every call and its result is recorded. Stops before the next call once the turn is aborted. */
+export async function runCalls(calls: readonly ModelToolCall[], context: CallsContext): Promise<void> {
   for (const group of inGroups(calls, context.toolset)) {
     if (context.io.signal.aborted) break;
     const ends = await Promise.allSettled(group.map((call) => runCall(call, context)));
     // All have ended before one's failure is told: nothing of the turn goes on behind its terminal event.
-    for (const end of ends) {
-      if (end.status === "rejected") throw end.reason;
-      results.push(end.value);
-    }
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
-  return results;
 }
 
 function inGroups(calls: readonly ModelToolCall[], toolset: Toolset): ModelToolCall[][] {
@@ -52,9 +50,11 @@ function inGroups(calls: readonly ModelToolCall[], toolset: Toolset): ModelToolC
   return groups;
 }
 
-async function runCall(call: ModelToolCall, context: CallsContext): Promise<ModelInput> {
-  const { turn, io, toolset, remembered } = context;
+async function runCall(call: ModelToolCall, context: CallsContext): Promise<void> {
+  const { turn, io, toolset, remembered, hooks } = context;
   const { turnId } = turn;
+  const notes: RunnerEvent[] = [];
+  let intended: unknown;
   const outcome = await dispatch(call, {
     ...turn.place,
     toolset,
@@ -62,7 +62,15 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<Mode
     signal: io.signal,
     remembered,
     newItemId,
+    async guard(tool, input) {
+      const { name, names, input: shown } = hookTool(tool, input);
+      const payload = { tool_name: name, tool_input: shown, tool_use_id: call.callId };
+      const verdict = await hooks.run("PreToolUse", { subject: call.callId, names, payload });
+      notes.push(...hookNotes(turnId, "PreToolUse", verdict.notes));
+      return verdict.isBlocked ? `a hook of the user refused this call: ${verdict.reason}` : undefined;
+    },
     async onStarted(item, intent) {
+      intended = intent.arguments;
       failpoint("turn.before-intent");
       await io.record([
         { type: "tool.intended", v: 1, turnId, ...intent },
@@ -82,14 +90,30 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<Mode
   });
   failpoint("turn.after-effect");
   const { item, isStarted } = outcome;
-  const settled = settledEvent(turnId, call, outcome);
   await io.record([
     ...(isStarted ? [] : [startedEvent(turnId, item)]),
-    settled,
+    settledEvent(turnId, call, outcome),
     { type: "item.completed", v: 1, turnId, item },
   ]);
   failpoint("turn.after-settle");
-  return toolResult(call, settled);
+  if (isStarted && outcome.kind !== "cancelled") notes.push(...(await askAfter(call, intended, outcome, context)));
+  if (notes.length > 0) await io.record(notes, "system");
+}
+
+const MAX_RESPONSE_BYTES = 64 * 1024;
+
+/** What PostToolUse hooks have to say to the model. The result stands already. */
+async function askAfter(
+  call: ModelToolCall,
+  intended: unknown,
+  outcome: DispatchOutcome,
+  { turn, hooks }: CallsContext,
+): Promise<RunnerEvent[]> {
+  const { name, names, input } = hookTool(outcome.tool, intended);
+  const response = { output: fitText(wordsOf(outcome.output), MAX_RESPONSE_BYTES), is_error: outcome.kind !== "ok" };
+  const payload = { tool_name: name, tool_input: input, tool_response: response, tool_use_id: call.callId };
+  const verdict = await hooks.run("PostToolUse", { subject: call.callId, names, payload });
+  return hookNotes(turn.turnId, "PostToolUse", [...verdict.notes, ...(verdict.isBlocked ? [verdict.reason] : [])]);
 }
 
 /** A call that was refused before it began still shows up as an item that was started and completed. */

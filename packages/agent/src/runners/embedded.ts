@@ -1,148 +1,283 @@
 /**
  * Heddle's own loop: ask the model, run what it calls, tell it the results, until it stops calling. Every call goes through
- * `dispatch`; an intent is durable before its effect and a result before the next request.
+ * `dispatch`; an intent is durable before its effect and a result before the next request. What the model is told is the
+ * fold of what was recorded, never a second copy of it.
  */
-import { HeddleError, newItemId, type EventBody, type InputPart, type Item, type TurnSettings } from "@heddle/protocol";
 import {
-  modelInfo,
-  resolveProvider,
-  type ModelInput,
-  type ModelRequest,
-  type Provider,
-  type ProviderConfig,
-} from "@heddle/models";
-import { toolsFor, type Toolset } from "@heddle/tools";
+  HeddleError,
+  isHeddleError,
+  type EventBody,
+  type HookConfig,
+  type ModelOutputPart,
+  type TurnSettings,
+} from "@heddle/protocol";
+import { modelInfo, resolveProvider, type ModelRequest, type Provider, type ProviderConfig } from "@heddle/models";
+import { toolsFor, type Skill, type Toolset } from "@heddle/tools";
 import { rememberedApprovals } from "../approvals.ts";
-import { buildContext, toolCalls } from "../context.ts";
+import { windowOf } from "../compact.ts";
+import { createContext, toolCalls, type Context } from "../context.ts";
+import { textTokens } from "../context-size.ts";
 import { toFailure } from "../failure.ts";
+import { checkHooks, turnHooks, type TurnHooks } from "../hooks.ts";
 import { INSTRUCTIONS } from "../instructions.ts";
 import { checkLimits } from "../limits.ts";
+import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../output-schema.ts";
 import type { Runner, RunnerEvent, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
 import { addSpent, NOTHING_SPENT } from "../spent.ts";
-import { loadSurroundings } from "../surroundings.ts";
 import { runCalls } from "./calls.ts";
+import { runCompaction, type CompactionOutcome, type Trigger } from "./compaction.ts";
+import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
 import { askModel } from "./response.ts";
+import { hookNotes, warning } from "./told.ts";
 
 /** A model that has not finished after so many requests is going in circles. */
 const MAX_REQUESTS = 200;
+/** How often Stop hooks can send a model back to work in one turn. */
+const MAX_STOPS_REFUSED = 3;
+/** A person who ends a run waits for its end. */
+const SESSION_END_MS = 1500;
 
 export interface EmbeddedOptions {
   readonly home: string;
   readonly providers: readonly ProviderConfig[];
   readonly env: NodeJS.ProcessEnv;
+  readonly isUnattended: boolean;
+  readonly hooks?: readonly HookConfig[];
 }
 
 export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
+  const hookConfigs = options.hooks ?? [];
+  checkHooks(hookConfigs);
   const provider = (settings: TurnSettings): Provider =>
     resolveProvider(options.providers, settings.provider, options.env);
+  /** Threads that have had a turn in this process. */
+  const sessions = new Set<string>();
   return {
     name: "embedded",
     async check(settings) {
       checkLimits(provider(settings), settings);
+      outputSchemaOf(settings);
     },
-    async run(turn, io) {
-      const history = await greet(turn, io, options.home);
-      return createLoop(provider(turn.settings), turn, io, buildContext(history)).run();
+    async run(turn, turnIo) {
+      const context = createContext(turn.history.map(({ body }) => body));
+      const io = folding(turnIo, context);
+      const hooks = turnHooks(hookConfigs, turn, io);
+      const greeter: Greeter = {
+        turn,
+        io,
+        hooks,
+        home: options.home,
+        userHome: options.env["HOME"],
+        sessionSource: sessions.has(turn.threadId) ? undefined : sourceOf(turn),
+      };
+      sessions.add(turn.threadId);
+      try {
+        return await createLoop(provider(turn.settings), greeter, context).run();
+      } finally {
+        if (options.isUnattended) {
+          sessions.delete(turn.threadId);
+          await endSession(hooks);
+        }
+      }
     },
   };
+}
+
+/** Whatever is recorded is told as well: a thread that is resumed can know no other past. */
+function folding(io: TurnIo, context: Context): TurnIo {
+  return {
+    ...io,
+    async record(events, author) {
+      await io.record(events, author);
+      for (const event of events) context.apply(event);
+    },
+  };
+}
+
+function sourceOf({ history, turnId }: TurnRequest): "startup" | "resume" {
+  const isOther = (body: EventBody): boolean => body.type === "turn.admitted" && body.turnId !== turnId;
+  return history.some(({ body }) => isOther(body)) ? "resume" : "startup";
+}
+
+/** Nothing outlives an unattended turn, so its session ends with it, however the turn ends. */
+async function endSession(hooks: TurnHooks): Promise<void> {
+  const limit = { signal: AbortSignal.timeout(2 * SESSION_END_MS), timeoutMs: SESSION_END_MS };
+  try {
+    await hooks.run("SessionEnd", { subject: "other", payload: { reason: "other" }, limit });
+  } catch {
+    // Out of time, or a record that cannot be written: the end of the turn meets the same and reports it.
+  }
 }
 
 interface Loop {
   run(): Promise<TurnOutcome>;
 }
 
-function createLoop(provider: Provider, turn: TurnRequest, io: TurnIo, input: ModelInput[]): Loop {
+function createLoop(provider: Provider, greeter: Greeter, context: Context): Loop {
+  const { turn, io, hooks } = greeter;
   const { turnId, settings } = turn;
   const toolset = toolsFor(modelInfo(provider, settings.model).family, turn.place.envelope);
   const remembered = rememberedApprovals(turn.history);
-  let spent: Spent = NOTHING_SPENT;
+  const schema = outputSchemaOf(settings);
+  const asker = createAsker(provider, greeter, { context, toolset });
+  const mustGoOn = createStopQuestion(greeter);
+  let skills: readonly Skill[] = [];
   let hasActed = false;
+  let isMending = false;
 
-  async function tellSteering(): Promise<number> {
-    const steering = await io.takeSteering();
-    for (const { input: parts, clientId } of steering) {
-      await io.record(userMessage(turnId, parts, clientId), "user");
-      input.push({ kind: "user", parts });
-    }
-    return steering.length;
+  async function hearSteering(): Promise<boolean> {
+    const told = await tellSteering(greeter, await io.takeSteering(), skills);
+    // Whoever speaks up wants another answer, not the old one mended.
+    if (told > 0) isMending = false;
+    return told > 0;
   }
 
-  /** One request and its calls; an outcome when the turn is over. */
-  async function step(): Promise<TurnOutcome | undefined> {
-    await tellSteering();
-    const answer = await askModel(provider, modelRequest(turn, toolset, input), turnId, io);
-    spent = addSpent(spent, answer);
-    if (answer.output.length > 0) input.push({ kind: "assistant", parts: answer.output });
-    const calls = toolCalls(answer.output);
-    hasActed ||= answer.output.some(({ kind }) => kind !== "reasoning");
-    if (calls.length > 0) {
-      input.push(...(await runCalls(calls, { turn, io, toolset, remembered })));
+  /** One request and its calls; true when the turn is over. */
+  async function step(): Promise<boolean> {
+    await hearSteering();
+    const { output, stopReason } = await asker.ask();
+    const calls = toolCalls(output);
+    hasActed ||= output.some(({ kind }) => kind !== "reasoning");
+    if (calls.length > 0 && !isMending) {
+      await runCalls(calls, { turn, io, toolset, remembered, hooks });
       io.signal.throwIfAborted();
-      return undefined;
+      return false;
     }
-    if (answer.stopReason === "length") {
+    if (stopReason === "length") {
       throw new HeddleError("limit.reached", "the model reached its output limit before it finished");
     }
-    if (answer.stopReason === "refusal") throw new HeddleError("provider.refused", "the model declined the request");
+    if (stopReason === "refusal") throw new HeddleError("provider.refused", "the model declined the request");
     // After its work a model may end without a word; a turn of nothing but silence is no success.
     if (!hasActed) throw new HeddleError("provider.malformed", "the model answered with nothing at all");
-    return (await tellSteering()) > 0 ? undefined : { kind: "completed", spent };
+    if (await hearSteering()) return false;
+    if (!isMending && (await mustGoOn(output))) return false;
+    const violations = schema === undefined ? [] : outputViolations(schema, output);
+    if (violations.length === 0) return true;
+    if (isMending) throw schemaViolated(violations);
+    isMending = true;
+    await io.record(askToMend(turnId, violations), "system");
+    return false;
+  }
+
+  async function carryOut(): Promise<void> {
+    if (admissionOf(turn).task === "compact") return asker.compactOnly();
+    skills = await greet(greeter);
+    for (let requests = 0; requests < MAX_REQUESTS; requests += 1) if (await step()) return;
+    throw new HeddleError("limit.reached", `the model made ${MAX_REQUESTS} requests without finishing`);
   }
 
   return {
     async run() {
       try {
-        for (let requests = 0; requests < MAX_REQUESTS; requests += 1) {
-          const outcome = await step();
-          if (outcome !== undefined) return outcome;
-        }
-        throw new HeddleError("limit.reached", `the model made ${MAX_REQUESTS} requests without finishing`);
+        await carryOut();
+        return { kind: "completed", spent: asker.spent };
       } catch (error) {
-        return { kind: "failed", failure: toFailure(error), spent };
+        return { kind: "failed", failure: toFailure(error), spent: asker.spent };
       }
     },
   };
 }
 
-function modelRequest(turn: TurnRequest, toolset: Toolset, input: readonly ModelInput[]): ModelRequest {
+interface Asker {
+  /** What all requests have cost, those for summaries too. */
+  readonly spent: Spent;
+  /** One request; when the context turns out to be too large for the model, once more with a smaller one. */
+  ask(): ReturnType<typeof askModel>;
+  /** Throws when it fails. */
+  compactOnly(): Promise<void>;
+}
+
+function createAsker(
+  provider: Provider,
+  { turn, io, hooks }: Greeter,
+  { context, toolset }: { readonly context: Context; readonly toolset: Toolset },
+): Asker {
+  const { turnId, settings } = turn;
+  const window = windowOf(settings, modelInfo(provider, settings.model).contextTokens);
+  const overheadTokens = textTokens(INSTRUCTIONS) + textTokens(JSON.stringify(toolset.offered));
+  let spent: Spent = NOTHING_SPENT;
+  let mayCompact = true;
+
+  const isTooLarge = (): boolean => context.tokens(overheadTokens) >= window.compactAtTokens;
+
+  async function compact(trigger: Trigger): Promise<CompactionOutcome> {
+    const given = { provider, turn, io, hooks, context, windowTokens: window.tokens, overheadTokens };
+    const outcome = await runCompaction(trigger, given);
+    spent = addSpent(spent, outcome.spent);
+    return outcome;
+  }
+
+  async function askOnce(): ReturnType<typeof askModel> {
+    const answer = await askModel(provider, modelRequest(turn, toolset, context), turnId, io);
+    spent = addSpent(spent, answer);
+    return answer;
+  }
+
+  return {
+    get spent() {
+      return spent;
+    },
+    async ask() {
+      if (mayCompact && isTooLarge()) {
+        await compact("auto");
+        // What could not be made smaller now is not tried again and again.
+        mayCompact = !isTooLarge();
+      }
+      try {
+        return await askOnce();
+      } catch (error) {
+        if (!isHeddleError(error) || error.code !== "provider.context-exceeded") throw error;
+        if ((await compact("overflow")).kind !== "compacted") throw error;
+        return await askOnce();
+      }
+    },
+    async compactOnly() {
+      const outcome = await compact("manual");
+      if (outcome.kind === "failed") throw outcome.error;
+      if (outcome.kind === "nothing") {
+        await io.record(warning(turnId, "context.small", "there is nothing to compact yet"), "system");
+      }
+    },
+  };
+}
+
+/** Asks the Stop hooks; true when one of them sends the model back to work. */
+function createStopQuestion({ turn, io, hooks }: Greeter): (output: readonly ModelOutputPart[]) => Promise<boolean> {
+  const { turnId } = turn;
+  let refused = 0;
+  return async (output) => {
+    const text = output.findLast((part) => part.kind === "text")?.text ?? null;
+    const payload = { stop_hook_active: refused > 0, last_assistant_message: text };
+    const verdict = await hooks.run("Stop", { payload });
+    if (!verdict.isBlocked) return false;
+    if (refused >= MAX_STOPS_REFUSED) {
+      const message = `a Stop hook asked to go on more than ${MAX_STOPS_REFUSED} times; the turn ends all the same`;
+      await io.record(warning(turnId, "limit.reached", message), "system");
+      return false;
+    }
+    refused += 1;
+    await io.record(hookNotes(turnId, "Stop", [verdict.reason]), "system");
+    return true;
+  };
+}
+
+function askToMend(turnId: string, violations: readonly string[]): RunnerEvent[] {
+  const { code, message } = schemaViolated(violations);
+  return [
+    ...warning(turnId, code, `${message}; the model is asked once to mend it`),
+    { type: "context.added", v: 1, turnId, source: "schema", name: "outputSchema", text: repairText(violations) },
+  ];
+}
+
+function modelRequest(turn: TurnRequest, toolset: Toolset, context: Context): ModelRequest {
   const { model, effort, outputSchema } = turn.settings;
   return {
     model,
     instructions: INSTRUCTIONS,
-    input,
+    input: context.input,
     tools: toolset.offered,
     cacheKey: turn.threadId,
     ...(effort === undefined ? {} : { effort }),
     ...(outputSchema === undefined ? {} : { outputSchema }),
   };
-}
-
-/** Records what a turn begins with, unless an earlier run of the same turn has: its surroundings, when they are news, and the user's message. */
-async function greet(turn: TurnRequest, io: TurnIo, home: string): Promise<EventBody[]> {
-  const { turnId, workspace } = turn;
-  const history = turn.history.map(({ body }) => body);
-  const admitted = history.findLast((body) => body.type === "turn.admitted" && body.turnId === turnId);
-  if (admitted?.type !== "turn.admitted") throw new HeddleError("internal", `turn ${turnId} was never admitted`);
-  if (history.some((body) => body.type === "item.completed" && body.turnId === turnId)) return history;
-
-  const loaded = await loadSurroundings({ workspace, envelope: turn.place.envelope, home, signal: io.signal });
-  const before = history.findLast((body) => body.type === "context.loaded");
-  const isNews = before?.type !== "context.loaded" || before.text !== loaded.text;
-  const message = userMessage(turnId, admitted.input, admitted.clientId);
-  const news: RunnerEvent[] = isNews ? [{ type: "context.loaded", v: 1, turnId, ...loaded }] : [];
-  await io.record([...news, ...message], "user");
-  return [...history, ...news, ...message];
-}
-
-function userMessage(turnId: string, content: readonly InputPart[], clientId: string | undefined): RunnerEvent[] {
-  const item: Item = {
-    type: "userMessage",
-    id: newItemId(),
-    content: [...content],
-    ...(clientId === undefined ? {} : { clientId }),
-  };
-  return [
-    { type: "item.started", v: 1, turnId, item },
-    { type: "item.completed", v: 1, turnId, item },
-  ];
 }

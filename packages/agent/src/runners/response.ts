@@ -18,14 +18,30 @@ import type { TurnIo } from "../runner.ts";
 
 type Completed = Extract<ModelEvent, { type: "completed" }>;
 
-export async function askModel(
-  provider: Provider,
-  request: ModelRequest,
-  turnId: string,
-  io: TurnIo,
+export function askModel(provider: Provider, request: ModelRequest, turnId: string, io: TurnIo): Promise<Completed> {
+  return ask({ provider, request, turnId, io }, createItems(turnId, io), {});
+}
+
+/** Asks beside the conversation: what the model says makes no items, and is no part of what it is told later. */
+export function askAside(provider: Provider, request: ModelRequest, turnId: string, io: TurnIo): Promise<Completed> {
+  return ask({ provider, request, turnId, io }, NO_ITEMS, { purpose: "compaction" });
+}
+
+interface Asking {
+  readonly provider: Provider;
+  readonly request: ModelRequest;
+  readonly turnId: string;
+  readonly io: TurnIo;
+}
+
+type Purpose = Pick<EventOf<"model.requested">, "purpose">;
+
+async function ask(
+  { provider, request, turnId, io }: Asking,
+  items: ResponseItems,
+  purpose: Purpose,
 ): Promise<Completed> {
   const requestId = `req_${uuidv7()}`;
-  const items = createItems(turnId, io);
   failpoint("turn.before-request");
   for await (const event of streamModel(provider, request, { signal: io.signal })) {
     switch (event.type) {
@@ -39,6 +55,7 @@ export async function askModel(
             provider: provider.id,
             model: request.model,
             requestBytes: event.requestBytes,
+            ...purpose,
           },
         ]);
         break;
@@ -54,8 +71,7 @@ export async function askModel(
           delayMs,
           cause,
         };
-        items.forget();
-        await io.closeOpenItems();
+        await items.breakOff();
         await io.record([retried]);
         break;
       }
@@ -70,7 +86,7 @@ export async function askModel(
         break;
       case "completed":
         failpoint("turn.after-response");
-        await io.record([responded(turnId, requestId, event)]);
+        await io.record([{ ...responded(turnId, requestId, event), ...purpose }]);
         return event;
     }
   }
@@ -94,9 +110,16 @@ interface ResponseItems {
   text(index: number, delta: string): Promise<void>;
   reasoning(event: Extract<ModelEvent, { type: "reasoning.delta" }>): Promise<void>;
   complete(index: number, part: ModelOutputPart): Promise<void>;
-  /** The attempt failed; its items are closed elsewhere, and the next attempt opens its own. */
-  forget(): void;
+  /** The attempt failed: closes its items as they are. The next attempt opens its own. */
+  breakOff(): Promise<void>;
 }
+
+const NO_ITEMS: ResponseItems = {
+  text: async () => undefined,
+  reasoning: async () => undefined,
+  complete: async () => undefined,
+  breakOff: async () => undefined,
+};
 
 function createItems(turnId: string, io: TurnIo): ResponseItems {
   const open = new Map<number, ItemOf<"agentMessage"> | ItemOf<"reasoning">>();
@@ -136,9 +159,10 @@ function createItems(turnId: string, io: TurnIo): ResponseItems {
       open.delete(index);
       await io.record([{ type: "item.completed", v: 1, turnId, item: finished(started.id, part) }]);
     },
-    forget() {
+    async breakOff() {
       open.clear();
       sections.clear();
+      await io.closeOpenItems();
     },
   };
 }

@@ -1,0 +1,40 @@
+/** How many tokens something is likely to cost. An estimate on the safe side; a provider's own figures go before it. */
+import type { InputPart, ModelOutputPart } from "@heddle/protocol";
+import type { ModelInput } from "@heddle/models";
+
+/** English prose has four and more, code and other scripts fewer. */
+export const BYTES_A_TOKEN = 3;
+/** What providers charge for a picture of ordinary size. */
+const IMAGE_TOKENS = 1600;
+/** Role, ids and brackets around every entry. */
+const ENTRY_TOKENS = 8;
+
+export function textTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / BYTES_A_TOKEN);
+}
+
+export function inputTokens(input: ModelInput): number {
+  if (input.kind === "assistant") return ENTRY_TOKENS + sum(input.parts, outputTokens);
+  const name = input.kind === "toolResult" ? textTokens(input.callId) + textTokens(input.name) : 0;
+  return ENTRY_TOKENS + name + sum(input.parts, partTokens);
+}
+
+export function partTokens(part: InputPart): number {
+  return part.type === "text" ? textTokens(part.text) : IMAGE_TOKENS;
+}
+
+function outputTokens(part: ModelOutputPart): number {
+  const opaque = part.opaque === undefined ? 0 : textTokens(JSON.stringify(part.opaque.data) ?? "");
+  switch (part.kind) {
+    case "text":
+      return opaque + textTokens(part.text);
+    case "reasoning":
+      return opaque + sum(part.summary, textTokens) + textTokens(part.text ?? "");
+    case "toolCall":
+      return opaque + textTokens(part.callId) + textTokens(part.name) + textTokens(part.input);
+  }
+}
+
+function sum<T>(values: readonly T[], tokensOf: (value: T) => number): number {
+  return values.reduce((total, value) => total + tokensOf(value), 0);
+}

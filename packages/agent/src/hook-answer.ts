@@ -1,0 +1,111 @@
+/**
+ * What a hook's exit code and output mean. Pure.
+ *
+ *   exit 0   nothing against it; a JSON object on the output may say more
+ *   exit 2   no; the output is the reason
+ *   others   the hook itself failed
+ */
+import type { HookEvent } from "@heddle/protocol";
+import { fitText } from "@heddle/tools";
+import { z } from "zod";
+
+export type HookAnswer =
+  | { readonly kind: "ok"; readonly notes: readonly string[] }
+  | { readonly kind: "blocked"; readonly reason: string; readonly notes: readonly string[] }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** Events at which a no changes what happens next. */
+const CAN_BLOCK: ReadonlySet<HookEvent> = new Set([
+  "UserPromptSubmit",
+  "PreToolUse",
+  "PostToolUse",
+  "PreCompact",
+  "Stop",
+]);
+/** Events at which plain output is meant for the model. */
+const SPEAKS_PLAINLY: ReadonlySet<HookEvent> = new Set(["SessionStart", "UserPromptSubmit"]);
+
+const MAX_NOTE_BYTES = 8 * 1024;
+const MAX_REASON_BYTES = 2 * 1024;
+const BLOCKING_EXIT = 2;
+
+/** Unknown fields pass: scripts are written for more than one program. */
+const Output = z.object({
+  continue: z.boolean().optional(),
+  stopReason: z.string().optional(),
+  decision: z.enum(["block", "approve"]).optional(),
+  reason: z.string().optional(),
+  hookSpecificOutput: z
+    .object({
+      permissionDecision: z.enum(["allow", "deny", "ask"]).optional(),
+      permissionDecisionReason: z.string().optional(),
+      additionalContext: z.string().optional(),
+      updatedInput: z.unknown().optional(),
+    })
+    .optional(),
+});
+
+export function readHookAnswer(event: HookEvent, exitCode: number, output: string): HookAnswer {
+  const text = output.trim();
+  if (exitCode === BLOCKING_EXIT) return block(event, text, []);
+  if (exitCode !== 0)
+    return { kind: "failed", message: `it ended with code ${exitCode}${text === "" ? "" : `: ${short(text)}`}` };
+  const json = jsonIn(text);
+  if (json === undefined) {
+    if (text.startsWith("{")) return { kind: "failed", message: `its output is not valid JSON: ${short(text)}` };
+    return { kind: "ok", notes: SPEAKS_PLAINLY.has(event) ? notes(text) : [] };
+  }
+  const parsed = Output.safeParse(json);
+  if (!parsed.success)
+    return { kind: "failed", message: `its output is not understood: ${z.prettifyError(parsed.error)}` };
+  return decided(event, parsed.data);
+}
+
+function decided(event: HookEvent, said: z.infer<typeof Output>): HookAnswer {
+  const { permissionDecision, permissionDecisionReason, additionalContext, updatedInput } =
+    said.hookSpecificOutput ?? {};
+  // Running what was not asked for must not look like consent.
+  if (updatedInput !== undefined && updatedInput !== null) {
+    return { kind: "failed", message: "it wants to change the input of a call, which is not possible here" };
+  }
+  const added = notes(additionalContext ?? "");
+  if (permissionDecision === "deny" || permissionDecision === "ask") {
+    return block(event, permissionDecisionReason ?? said.reason ?? "", added);
+  }
+  // At Stop, a no means to go on; `continue: false` means to stop, which is what happens anyway.
+  if (said.continue === false && event !== "Stop") return block(event, said.stopReason ?? said.reason ?? "", added);
+  if (said.decision === "block" && said.continue !== false) return block(event, said.reason ?? "", added);
+  return { kind: "ok", notes: added };
+}
+
+function block(event: HookEvent, reason: string, added: readonly string[]): HookAnswer {
+  if (!CAN_BLOCK.has(event))
+    return { kind: "failed", message: `it said no, which a ${event} hook cannot: ${short(reason)}` };
+  return {
+    kind: "blocked",
+    reason: reason === "" ? "no reason was given" : fitText(reason, MAX_REASON_BYTES),
+    notes: added,
+  };
+}
+
+/** The whole output, or its last line: what a script prints on its way is no part of its answer. */
+function jsonIn(text: string): object | undefined {
+  for (const candidate of [text, text.slice(text.lastIndexOf("\n") + 1)]) {
+    if (!candidate.startsWith("{")) continue;
+    try {
+      const value: unknown = JSON.parse(candidate);
+      if (typeof value === "object" && value !== null) return value;
+    } catch {
+      continue;
+    }
+  }
+  return undefined;
+}
+
+function notes(text: string): string[] {
+  return text.trim() === "" ? [] : [fitText(text.trim(), MAX_NOTE_BYTES)];
+}
+
+function short(text: string): string {
+  return text.split("\n", 1)[0]?.slice(0, 200) ?? "";
+}

@@ -1,0 +1,318 @@
+/**
+ * Checks a value against a JSON Schema (2020-12 without dynamic references and `unevaluated*`): everything that strict
+ * output of the providers knows, and what people write besides. A schema that cannot be kept is refused beforehand.
+ * `format` is a remark, as the standard has it.
+ */
+import { canonical, HeddleError } from "@heddle/protocol";
+
+/** More says nothing new, and a model mends them together. */
+const MAX_VIOLATIONS = 20;
+const MAX_SCHEMA_DEPTH = 100;
+const MAX_VALUE_DEPTH = 500;
+
+type Keywords = Readonly<Record<string, unknown>>;
+
+export interface JsonSchema {
+  /** Where and what, one line each; empty when the value is as it should be. */
+  violations(value: unknown): readonly string[];
+}
+
+const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === "string",
+  number: (value) => typeof value === "number",
+  integer: (value) => typeof value === "number" && Number.isInteger(value),
+  boolean: (value) => typeof value === "boolean",
+  null: (value) => value === null,
+  array: (value) => Array.isArray(value),
+  object: (value) => isRecord(value),
+};
+
+const ONE_SCHEMA = "not if then else additionalProperties propertyNames items contains".split(" ");
+const SCHEMA_LISTS = "anyOf oneOf allOf prefixItems".split(" ");
+const SCHEMA_MAPS = "properties patternProperties $defs definitions dependentSchemas".split(" ");
+const NUMBERS = "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf".split(" ");
+const COUNTS = "minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains".split(" ");
+const UNSUPPORTED = "$dynamicRef $recursiveRef unevaluatedProperties unevaluatedItems".split(" ");
+
+/** Throws `usage.invalid`, naming the place. */
+export function parseJsonSchema(schema: unknown): JsonSchema {
+  checkSchema(schema, { root: schema, at: "#", depth: 0 });
+  return {
+    violations(value) {
+      const found: string[] = [];
+      validate(value, schema, { root: schema, at: "", depth: 0, found });
+      return found;
+    },
+  };
+}
+
+interface SchemaPlace {
+  readonly root: unknown;
+  readonly at: string;
+  readonly depth: number;
+}
+
+function checkSchema(schema: unknown, place: SchemaPlace): void {
+  if (typeof schema === "boolean") return;
+  if (!isRecord(schema)) throw refuse(place.at, "a schema must be an object");
+  if (place.depth > MAX_SCHEMA_DEPTH) throw refuse(place.at, "it is nested too deeply");
+  const below = (key: string, part: unknown): void =>
+    checkSchema(part, { ...place, at: `${place.at}/${key}`, depth: place.depth + 1 });
+  for (const [key, value] of Object.entries(schema)) {
+    if (UNSUPPORTED.includes(key)) throw refuse(place.at, `${key} is not supported`);
+    if (ONE_SCHEMA.includes(key)) below(key, value);
+    else if (SCHEMA_LISTS.includes(key)) {
+      if (!Array.isArray(value) || value.length === 0)
+        throw refuse(`${place.at}/${key}`, "it must be a list of schemas");
+      for (const [index, part] of value.entries()) below(`${key}/${index}`, part);
+    } else if (SCHEMA_MAPS.includes(key)) {
+      if (!isRecord(value)) throw refuse(`${place.at}/${key}`, "it must be an object of schemas");
+      for (const [name, part] of Object.entries(value)) below(`${key}/${name}`, part);
+      if (key === "patternProperties") for (const name of Object.keys(value)) patternOf(name, place.at);
+    } else checkKeyword(key, value, place);
+  }
+}
+
+function checkKeyword(key: string, value: unknown, { root, at }: SchemaPlace): void {
+  const must = (isGood: boolean, what: string): void => {
+    if (!isGood) throw refuse(`${at}/${key}`, `it must be ${what}`);
+  };
+  if (key === "type") {
+    const names = [value].flat();
+    must(
+      names.length > 0 && names.every((name) => typeof name === "string" && Object.hasOwn(TYPES, name)),
+      "the name of a type",
+    );
+  } else if (NUMBERS.includes(key)) {
+    must(typeof value === "number" && (key !== "multipleOf" || value > 0), "a number");
+  } else if (COUNTS.includes(key)) {
+    must(typeof value === "number" && Number.isInteger(value) && value >= 0, "a whole number");
+  } else if (key === "required") must(isStrings(value), "a list of names");
+  else if (key === "enum") must(Array.isArray(value), "a list");
+  else if (key === "uniqueItems") must(typeof value === "boolean", "true or false");
+  else if (key === "dependentRequired")
+    must(isRecord(value) && Object.values(value).every(isStrings), "an object of lists of names");
+  else if (key === "pattern") {
+    must(typeof value === "string", "a regular expression");
+    patternOf(String(value), at);
+  } else if (key === "$ref" && resolve(root, value) === undefined) {
+    throw refuse(`${at}/$ref`, `${JSON.stringify(value)} leads nowhere in this schema`);
+  }
+}
+
+interface Check {
+  readonly root: unknown;
+  readonly at: string;
+  readonly depth: number;
+  readonly found: string[];
+}
+
+function validate(value: unknown, schema: unknown, check: Check): void {
+  if (check.found.length >= MAX_VIOLATIONS || schema === true) return;
+  if (check.depth > MAX_VALUE_DEPTH) throw refuse("#", "it refers to itself without end");
+  if (!isRecord(schema)) return tell(check, "nothing is allowed here");
+  if (schema["$ref"] !== undefined) validate(value, resolve(check.root, schema["$ref"]), deeper(check));
+  if (!typeFits(value, schema))
+    return tell(check, `it must be ${[schema["type"]].flat().join(" or ")}, not ${typeName(value)}`);
+  if (Array.isArray(schema["enum"]) && !schema["enum"].some((one) => same(one, value)))
+    tell(check, `it must be one of ${shown(schema["enum"])}`);
+  if ("const" in schema && !same(schema["const"], value)) tell(check, `it must be ${shown(schema["const"])}`);
+  if (typeof value === "string") validateText(value, schema, check);
+  if (typeof value === "number") validateNumber(value, schema, check);
+  if (Array.isArray(value)) validateList(value, schema, check);
+  if (isRecord(value)) validateObject(value, schema, check);
+  validateCombined(value, schema, check);
+}
+
+function typeFits(value: unknown, { type }: Keywords): boolean {
+  if (type === undefined) return true;
+  return [type].flat().some((name) => typeof name === "string" && TYPES[name]?.(value) === true);
+}
+
+function validateText(value: string, schema: Keywords, check: Check): void {
+  const { minLength, maxLength, pattern } = schema;
+  const length = Array.from(value).length;
+  if (typeof minLength === "number" && length < minLength) tell(check, `it must have at least ${minLength} characters`);
+  if (typeof maxLength === "number" && length > maxLength) tell(check, `it must have at most ${maxLength} characters`);
+  if (typeof pattern === "string" && !patternOf(pattern, "#").test(value)) tell(check, `it must match ${pattern}`);
+}
+
+function validateNumber(value: number, schema: Keywords, check: Check): void {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  if (typeof minimum === "number" && value < minimum) tell(check, `it must be at least ${minimum}`);
+  if (typeof maximum === "number" && value > maximum) tell(check, `it must be at most ${maximum}`);
+  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum)
+    tell(check, `it must be more than ${exclusiveMinimum}`);
+  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum)
+    tell(check, `it must be less than ${exclusiveMaximum}`);
+  if (typeof multipleOf === "number") {
+    const times = value / multipleOf;
+    // 0.3 is a multiple of 0.1, whatever binary fractions make of it.
+    if (Math.abs(times - Math.round(times)) > 1e-9 * Math.max(1, Math.abs(times)))
+      tell(check, `it must be a multiple of ${multipleOf}`);
+  }
+}
+
+function validateList(value: readonly unknown[], schema: Keywords, check: Check): void {
+  const { minItems, maxItems, uniqueItems, prefixItems, items, contains } = schema;
+  if (typeof minItems === "number" && value.length < minItems) tell(check, `it must have at least ${minItems} entries`);
+  if (typeof maxItems === "number" && value.length > maxItems) tell(check, `it must have at most ${maxItems} entries`);
+  if (uniqueItems === true && new Set(value.map(canonical)).size < value.length) tell(check, "its entries must differ");
+  const first: readonly unknown[] = Array.isArray(prefixItems) ? prefixItems : [];
+  for (const [index, entry] of value.entries()) {
+    const part = index < first.length ? first[index] : items;
+    if (part !== undefined) validate(entry, part, below(check, index));
+  }
+  if (contains === undefined) return;
+  const { minContains = 1, maxContains = Infinity } = schema;
+  const count = value.filter((entry) => fits(entry, contains, check)).length;
+  if (count < Number(minContains) || count > Number(maxContains))
+    tell(check, "it must contain the right number of matching entries");
+}
+
+function validateObject(value: Keywords, schema: Keywords, check: Check): void {
+  const names = Object.keys(value);
+  const { minProperties, maxProperties, propertyNames, additionalProperties } = schema;
+  if (typeof minProperties === "number" && names.length < minProperties)
+    tell(check, `it must have at least ${minProperties} fields`);
+  if (typeof maxProperties === "number" && names.length > maxProperties)
+    tell(check, `it must have at most ${maxProperties} fields`);
+  for (const name of strings(schema["required"]))
+    if (!Object.hasOwn(value, name)) tell(check, `${JSON.stringify(name)} is missing`);
+  for (const [name, needed] of fields(schema["dependentRequired"])) {
+    if (!Object.hasOwn(value, name)) continue;
+    for (const other of strings(needed))
+      if (!Object.hasOwn(value, other))
+        tell(check, `${JSON.stringify(other)} is missing beside ${JSON.stringify(name)}`);
+  }
+  for (const [name, part] of fields(schema["dependentSchemas"]))
+    if (Object.hasOwn(value, name)) validate(value, part, deeper(check));
+  const properties = new Map(fields(schema["properties"]));
+  const patterns = fields(schema["patternProperties"]).map(([source, part]) => [patternOf(source, "#"), part] as const);
+  for (const name of names) {
+    const place = below(check, name);
+    if (propertyNames !== undefined && !fits(name, propertyNames, check)) tell(place, "this name is not allowed");
+    const parts = patterns.filter(([pattern]) => pattern.test(name)).map(([, part]) => part);
+    if (properties.has(name)) parts.push(properties.get(name));
+    for (const part of parts) validate(value[name], part, place);
+    if (parts.length > 0 || additionalProperties === undefined) continue;
+    if (additionalProperties === false) tell(place, "there must be no such field");
+    else validate(value[name], additionalProperties, place);
+  }
+}
+
+function validateCombined(value: unknown, schema: Keywords, check: Check): void {
+  const { allOf, anyOf, oneOf, not } = schema;
+  if (Array.isArray(allOf)) for (const part of allOf) validate(value, part, deeper(check));
+  if (Array.isArray(anyOf)) explain(value, anyOf, check);
+  if (Array.isArray(oneOf)) {
+    const count = oneOf.filter((part) => fits(value, part, check)).length;
+    if (count === 0) explain(value, oneOf, check);
+    if (count > 1) tell(check, `it must fit exactly one of ${oneOf.length} shapes, not ${count}`);
+  }
+  if (not !== undefined && fits(value, not, check)) tell(check, "it has a shape that is not allowed");
+  if (schema["if"] === undefined) return;
+  const branch = fits(value, schema["if"], check) ? schema["then"] : schema["else"];
+  if (branch !== undefined) validate(value, branch, deeper(check));
+}
+
+/** Says what keeps the value from the alternative it comes nearest to. */
+function explain(value: unknown, alternatives: readonly unknown[], check: Check): void {
+  let nearest: readonly string[] | undefined;
+  for (const part of alternatives) {
+    const found: string[] = [];
+    validate(value, part, { ...deeper(check), found });
+    if (found.length === 0) return;
+    if (nearest === undefined || found.length < nearest.length) nearest = found;
+  }
+  tell(check, `it fits none of ${alternatives.length} shapes; nearest: ${nearest?.join("; ") ?? ""}`);
+}
+
+function fits(value: unknown, schema: unknown, check: Check): boolean {
+  const found: string[] = [];
+  validate(value, schema, { ...deeper(check), found });
+  return found.length === 0;
+}
+
+function deeper(check: Check): Check {
+  return { ...check, depth: check.depth + 1 };
+}
+
+function below(check: Check, key: string | number): Check {
+  return { ...deeper(check), at: `${check.at}/${key}` };
+}
+
+function tell({ found, at }: Check, message: string): void {
+  if (found.length < MAX_VIOLATIONS) found.push(`${at === "" ? "the answer" : at}: ${message}`);
+}
+
+/** By pointer within the schema; undefined when there is nothing. */
+function resolve(root: unknown, reference: unknown): unknown {
+  if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) return undefined;
+  let part = root;
+  for (const key of reference.slice(2).split("/")) {
+    if (key === "") continue;
+    const name = decodePointer(key);
+    if (Array.isArray(part)) part = part[Number(name)];
+    else part = isRecord(part) && Object.hasOwn(part, name) ? part[name] : undefined;
+  }
+  return typeof part === "boolean" || isRecord(part) ? part : undefined;
+}
+
+function decodePointer(key: string): string {
+  const plain = key.replaceAll("~1", "/").replaceAll("~0", "~");
+  try {
+    return decodeURIComponent(plain);
+  } catch {
+    return plain;
+  }
+}
+
+function patternOf(source: string, at: string): RegExp {
+  try {
+    return new RegExp(source, "u");
+  } catch {
+    try {
+      // Older schemas escape what the strict grammar does not allow.
+      return new RegExp(source);
+    } catch (cause) {
+      throw new HeddleError(
+        "usage.invalid",
+        `the output schema is not usable at ${at}: ${JSON.stringify(source)} is no regular expression`,
+        { cause },
+      );
+    }
+  }
+}
+
+function refuse(at: string, reason: string): HeddleError {
+  return new HeddleError("usage.invalid", `the output schema is not usable at ${at}: ${reason}`, { details: { at } });
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return a === b || canonical(a) === canonical(b);
+}
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? "").slice(0, 300);
+}
+
+function typeName(value: unknown): string {
+  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+}
+
+function fields(value: unknown): [string, unknown][] {
+  return isRecord(value) ? Object.entries(value) : [];
+}
+
+function strings(value: unknown): readonly string[] {
+  return isStrings(value) ? value : [];
+}
+
+function isStrings(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === "string");
+}
+
+function isRecord(value: unknown): value is Keywords {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,43 @@
+/**
+ * The last message of a turn with an output schema: parsed and checked here, whatever the provider promises. A message that
+ * breaks the schema is sent back once with what is wrong; a second one fails the turn.
+ */
+import { HeddleError, type ModelOutputPart } from "@heddle/protocol";
+import { parseJsonSchema, type JsonSchema } from "./json-schema.ts";
+
+const MAX_SHOWN_CHARS = 2000;
+
+/** undefined when no schema is set. Throws `usage.invalid` for one that cannot be kept. */
+export function outputSchemaOf(settings: { readonly outputSchema?: unknown }): JsonSchema | undefined {
+  return settings.outputSchema === undefined ? undefined : parseJsonSchema(settings.outputSchema);
+}
+
+export function outputViolations(schema: JsonSchema, output: readonly ModelOutputPart[]): readonly string[] {
+  if (output.some(({ kind }) => kind === "toolCall")) return ["the answer: it calls a tool instead of answering"];
+  const texts = output.flatMap((part) => (part.kind === "text" && part.text.trim() !== "" ? [part.text] : []));
+  const text = texts.at(-1);
+  if (text === undefined) return ["the answer: there is none"];
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return [`the answer: it is not JSON (${error instanceof Error ? error.message : String(error)})`];
+  }
+  return schema.violations(value);
+}
+
+export function repairText(violations: readonly string[]): string {
+  return [
+    "Your last message does not have the shape that was asked for:",
+    ...violations.map((violation) => `- ${violation}`),
+    "",
+    "Answer again with the corrected JSON alone: no other words, no code fence, no tool calls.",
+  ].join("\n");
+}
+
+export function schemaViolated(violations: readonly string[]): HeddleError {
+  const shown = violations.join("; ").slice(0, MAX_SHOWN_CHARS);
+  return new HeddleError("schema.violated", `the answer does not keep to the output schema: ${shown}`, {
+    details: { violations: shown, count: violations.length },
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * Carries out a compaction inside a turn: item, hooks, one bounded request for a summary, one event. Whatever fails leaves
+ * the conversation as it was and says so; only an abort of the turn passes through.
+ *
+ *   started ─▶ PreCompact ─▶ summary ─▶ context.compacted + item ─▶ PostCompact
+ *                 │no           │fails
+ *                 └── declined ◀┴▶ failed: the old context stays
+ */
+import { HeddleError, newItemId, toHeddleError, type EventOf, type ItemOf } from "@heddle/protocol";
+import type { ModelRequest, Provider } from "@heddle/models";
+import { fitText } from "@heddle/tools";
+import {
+  carriedOver,
+  planCompaction,
+  tokensAfter,
+  transcript,
+  transcriptBytes,
+  type CompactionPlan,
+} from "../compact.ts";
+import { userText } from "../context-entry.ts";
+import type { Context } from "../context.ts";
+import type { TurnHooks } from "../hooks.ts";
+import { SUMMARY_INSTRUCTIONS } from "../instructions.ts";
+import type { Spent, TurnIo, TurnRequest } from "../runner.ts";
+import { addSpent, NOTHING_SPENT } from "../spent.ts";
+import { askAside } from "./response.ts";
+
+export interface CompactionContext {
+  readonly provider: Provider;
+  readonly turn: TurnRequest;
+  readonly io: TurnIo;
+  readonly hooks: TurnHooks;
+  readonly context: Context;
+  readonly windowTokens: number;
+  /** Of everything that is sent with the conversation. */
+  readonly overheadTokens: number;
+}
+
+export type Trigger = EventOf<"context.compacted">["trigger"];
+
+export type CompactionOutcome =
+  | { readonly kind: "compacted"; readonly spent: Spent }
+  /** Nothing could be left out; nothing was done. */
+  | { readonly kind: "nothing"; readonly spent: Spent }
+  | { readonly kind: "failed"; readonly error: HeddleError; readonly spent: Spent };
+
+/** Reasoning counts as output; the summary itself is bounded apart from it. */
+const MAX_OUTPUT_TOKENS = 16_000;
+
+export async function runCompaction(trigger: Trigger, given: CompactionContext): Promise<CompactionOutcome> {
+  const { turn, io, hooks, context } = given;
+  const { turnId } = turn;
+  const plan = planCompaction(context.entries, given.windowTokens);
+  if (plan === undefined) return { kind: "nothing", spent: NOTHING_SPENT };
+  const tokensBefore = context.tokens(given.overheadTokens);
+  const item: ItemOf<"contextCompaction"> = {
+    type: "contextCompaction",
+    id: newItemId(),
+    trigger,
+    status: "inProgress",
+    tokensBefore,
+  };
+  await io.record([{ type: "item.started", v: 1, turnId, item }]);
+  const hookTrigger = trigger === "manual" ? "manual" : "auto";
+  const verdict = await hooks.run("PreCompact", { subject: hookTrigger, payload: { trigger: hookTrigger } });
+  let spent: Spent = NOTHING_SPENT;
+  try {
+    if (verdict.isBlocked) throw new HeddleError("policy.denied", `a PreCompact hook said no: ${verdict.reason}`);
+    const throughVersion = await io.seenVersion();
+    const overflowed = trigger === "overflow" ? tokensBefore : undefined;
+    const answer = await askAside(given.provider, summaryRequest(given, plan, overflowed), turnId, io);
+    spent = addSpent(spent, answer);
+    const summary = summaryOf(answer, plan);
+    const carried = carriedOver(context.plan, context.openCommands, (id) => isRunning(turn, id));
+    const after = tokensAfter(plan, summary, carried) + given.overheadTokens;
+    await io.record([
+      {
+        type: "context.compacted",
+        v: 1,
+        turnId,
+        trigger,
+        throughVersion,
+        summary,
+        ...carried,
+        keptMessages: plan.keptMessages,
+        ...(plan.keptFrom === undefined ? {} : { keptFrom: plan.keptFrom }),
+        tokensBefore,
+        tokensAfter: after,
+      },
+      { type: "item.completed", v: 1, turnId, item: { ...item, status: "completed", tokensAfter: after } },
+    ]);
+  } catch (error) {
+    if (io.signal.aborted) throw error;
+    const typed = toHeddleError(error);
+    const status = typed.code === "policy.denied" ? "declined" : "failed";
+    const message = `the context was not compacted and stays as it was: ${typed.message}`;
+    await io.record([{ type: "item.completed", v: 1, turnId, item: { ...item, status, error: message } }]);
+    return { kind: "failed", error: typed, spent };
+  }
+  await hooks.run("PostCompact", { subject: hookTrigger, payload: { trigger: hookTrigger } });
+  return { kind: "compacted", spent };
+}
+
+function summaryRequest(
+  { turn, windowTokens }: CompactionContext,
+  plan: CompactionPlan,
+  overflowedTokens: number | undefined,
+): ModelRequest {
+  const { model, effort } = turn.settings;
+  const record = transcript(plan.told, transcriptBytes(windowTokens, overflowedTokens));
+  return {
+    model,
+    instructions: SUMMARY_INSTRUCTIONS,
+    input: [userText(`<record>\n${record}\n</record>\n\nWrite the summary.`)],
+    tools: [],
+    cacheKey: turn.threadId,
+    maxOutputTokens: Math.min(MAX_OUTPUT_TOKENS, Math.ceil(windowTokens / 4)),
+    ...(effort === undefined ? {} : { effort }),
+  };
+}
+
+function summaryOf(answer: Awaited<ReturnType<typeof askAside>>, plan: CompactionPlan): string {
+  if (answer.stopReason === "refusal") throw new HeddleError("provider.refused", "the model declined to summarise");
+  const text = answer.output
+    .flatMap((part) => (part.kind === "text" ? [part.text] : []))
+    .join("\n")
+    .trim();
+  if (text === "") throw new HeddleError("provider.malformed", "the model answered without a summary");
+  return fitText(text, plan.maxSummaryBytes);
+}
+
+function isRunning(turn: TurnRequest, processId: string): boolean {
+  return turn.place.state.processes.get(Number(processId))?.isRunning === true;
+}

@@ -1,0 +1,116 @@
+/**
+ * What a turn begins with: hooks that may add to the prompt or refuse it, the surroundings when they are news, the user's
+ * message, and the skills it calls for. All of it is recorded before the first request; an earlier run of the same turn
+ * has done it already.
+ */
+import { HeddleError, type EventOf, type InputPart } from "@heddle/protocol";
+import type { Skill } from "@heddle/tools";
+import { ADMITTED, STEERING } from "../context.ts";
+import { wordsOf } from "../compacted-context.ts";
+import type { TurnHooks } from "../hooks.ts";
+import type { RunnerEvent, SteeringInput, TurnIo, TurnRequest } from "../runner.ts";
+import { mentionedSkills, skillEvent } from "../skills.ts";
+import { loadSurroundings, type Surroundings } from "../surroundings.ts";
+import { hookNotes, userMessage, warning } from "./told.ts";
+
+export interface Greeter {
+  readonly turn: TurnRequest;
+  readonly io: TurnIo;
+  readonly hooks: TurnHooks;
+  /** Heddle's own. */
+  readonly home: string;
+  /** The person's. */
+  readonly userHome: string | undefined;
+  /** How the thread comes to this process; undefined when it has been here before. */
+  readonly sessionSource: "startup" | "resume" | undefined;
+}
+
+/** Throws `policy.denied` when a hook refuses the prompt. Answers the skills of the turn. */
+export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
+  const { turn, io, hooks, home, userHome, sessionSource } = greeter;
+  const { turnId, workspace } = turn;
+  const admitted = admissionOf(turn);
+  const loaded = await loadSurroundings({
+    workspace,
+    envelope: turn.place.envelope,
+    home,
+    userHome,
+    signal: io.signal,
+  });
+  if (turn.history.some(({ body }) => body.type === "item.completed" && body.turnId === turnId)) return loaded.skills;
+
+  const notes: RunnerEvent[] = [];
+  if (sessionSource !== undefined) {
+    const payload = { source: sessionSource };
+    const verdict = await hooks.run("SessionStart", { subject: sessionSource, payload });
+    notes.push(...hookNotes(turnId, "SessionStart", verdict.notes));
+  }
+  const verdict = await hooks.run("UserPromptSubmit", {
+    subject: ADMITTED,
+    names: [],
+    payload: { prompt: wordsOf(admitted.input) },
+  });
+  const message = userMessage(turnId, admitted.input, admitted.clientId);
+  if (verdict.isBlocked) {
+    await io.record(message, "user");
+    throw new HeddleError("policy.denied", `a UserPromptSubmit hook refused the prompt: ${verdict.reason}`);
+  }
+  notes.push(...hookNotes(turnId, "UserPromptSubmit", verdict.notes));
+  const called = await calledSkills(greeter, admitted.input, loaded.skills);
+  await io.record([...newsOf(turn, loaded), ...message, ...called, ...notes], "user");
+  return loaded.skills;
+}
+
+/** Tells input that came while the turn ran; answers how much of it a hook let through. */
+export async function tellSteering(
+  greeter: Greeter,
+  steering: readonly SteeringInput[],
+  skills: readonly Skill[],
+): Promise<number> {
+  const { turn, io, hooks } = greeter;
+  let told = 0;
+  for (const { input, clientId } of steering) {
+    const payload = { prompt: wordsOf(input) };
+    const verdict = await hooks.run("UserPromptSubmit", { subject: STEERING, names: [], payload });
+    if (verdict.isBlocked) {
+      const message = `a UserPromptSubmit hook refused input that was added to this turn: ${verdict.reason}`;
+      await io.record(warning(turn.turnId, "policy.denied", message), "system");
+      continue;
+    }
+    const called = await calledSkills(greeter, input, skills);
+    const notes = hookNotes(turn.turnId, "UserPromptSubmit", verdict.notes);
+    await io.record([...userMessage(turn.turnId, input, clientId), ...called, ...notes], "user");
+    told += 1;
+  }
+  return told;
+}
+
+export function admissionOf({ history, turnId }: TurnRequest): EventOf<"turn.admitted"> {
+  const admitted = history.findLast(({ body }) => body.type === "turn.admitted" && body.turnId === turnId)?.body;
+  if (admitted?.type !== "turn.admitted") throw new HeddleError("internal", `turn ${turnId} was never admitted`);
+  return admitted;
+}
+
+function newsOf({ history, turnId }: TurnRequest, { text, sources, skipped }: Surroundings): RunnerEvent[] {
+  const before = history.findLast(({ body }) => body.type === "context.loaded")?.body;
+  if (before?.type === "context.loaded" && before.text === text) return [];
+  const problems = skipped.slice(0, MAX_NAMED).map(({ path, reason }) => `${path}: ${reason}`);
+  const more = skipped.length > problems.length ? [`and ${skipped.length - problems.length} more`] : [];
+  return [
+    { type: "context.loaded", v: 1, turnId, text, sources: [...sources] },
+    ...(problems.length === 0
+      ? []
+      : warning(turnId, "config.invalid", `skills that cannot be used: ${[...problems, ...more].join("; ")}`)),
+  ];
+}
+
+const MAX_NAMED = 5;
+
+async function calledSkills(
+  { turn, io, home }: Greeter,
+  input: readonly InputPart[],
+  skills: readonly Skill[],
+): Promise<RunnerEvent[]> {
+  const places = { home, masked: turn.place.envelope.masked, signal: io.signal };
+  return Promise.all(mentionedSkills(input, skills).map((skill) => skillEvent(skill, turn.turnId, places)));
+}

@@ -1,0 +1,41 @@
+/** Events that tell something, whole as soon as they are made: to the user, or to the model besides the user's words. */
+import { newItemId, type EventOf, type InputPart, type Item } from "@heddle/protocol";
+import type { RunnerEvent } from "../runner.ts";
+
+export function userMessage(
+  turnId: string,
+  content: readonly InputPart[],
+  clientId: string | undefined,
+): RunnerEvent[] {
+  const item: Item = {
+    type: "userMessage",
+    id: newItemId(),
+    content: [...content],
+    ...(clientId === undefined ? {} : { clientId }),
+  };
+  return both(turnId, item);
+}
+
+/** For the user alone. */
+export function warning(turnId: string, code: string, message: string): RunnerEvent[] {
+  return both(turnId, { type: "notice", id: newItemId(), level: "warning", code, message });
+}
+
+/** For the model alone. */
+export function hookNotes(turnId: string, event: string, notes: readonly string[]): EventOf<"context.added">[] {
+  return notes.map((note) => ({
+    type: "context.added",
+    v: 1,
+    turnId,
+    source: "hook",
+    name: event,
+    text: `A hook of the user (${event}) says:\n${note}`,
+  }));
+}
+
+function both(turnId: string, item: Item): RunnerEvent[] {
+  return [
+    { type: "item.started", v: 1, turnId, item },
+    { type: "item.completed", v: 1, turnId, item },
+  ];
+}

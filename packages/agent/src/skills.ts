@@ -1,0 +1,102 @@
+/**
+ * Which skills a turn has, how they are offered (a name and a line each, the rest is read when one is used), and which of
+ * them the user's words call for.
+ */
+import { join } from "node:path";
+import { visibleLine, type EventOf, type InputPart } from "@heddle/protocol";
+import { findSkills, readSkill, type Skill, type SkillsFound } from "@heddle/tools";
+
+const FOLDERS = [join(".agents", "skills"), join(".claude", "skills")];
+/** Every request pays for the list. */
+const MAX_LIST_BYTES = 2048;
+const MAX_LINE_CHARS = 240;
+/** One message that calls for more has lost its subject. */
+const MAX_MENTIONED = 8;
+
+export interface SkillPlaces {
+  /** From the workspace up, the nearest first. */
+  readonly folders: readonly string[];
+  /** Heddle's own. */
+  readonly home: string;
+  /** The person's home folder, where known. */
+  readonly userHome: string | undefined;
+  readonly masked: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+export async function loadSkills({ folders, home, userHome, masked, signal }: SkillPlaces): Promise<SkillsFound> {
+  const near = folders.flatMap((folder) => FOLDERS.map((name) => join(folder, name)));
+  const far = userHome === undefined ? [] : [join(userHome, ".agents", "skills")];
+  const hidden = { writeRoots: [], masked };
+  const parts = [
+    await findSkills(near, hidden, signal),
+    // Hidden from the agent's own tools, but its owner put them there.
+    await findSkills([join(home, "skills")], { writeRoots: [], masked: [] }, signal),
+    await findSkills(far, hidden, signal),
+  ];
+  const byName = new Map<string, Skill>();
+  for (const skill of parts.flatMap(({ skills }) => skills)) if (!byName.has(skill.name)) byName.set(skill.name, skill);
+  const skills = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { skills, skipped: parts.flatMap(({ skipped }) => skipped) };
+}
+
+/** undefined when there is none to offer. */
+export function skillsText(skills: readonly Skill[]): string | undefined {
+  if (skills.length === 0) return undefined;
+  const lines: string[] = [];
+  let left = MAX_LIST_BYTES - Buffer.byteLength(INTRODUCTION) - MARK_BYTES;
+  for (const skill of skills) {
+    const line = `- ${skill.name}: ${shortLine(skill.description)} (${visibleLine(skill.path)})`;
+    left -= Buffer.byteLength(line) + 1;
+    if (left < 0) break;
+    lines.push(line);
+  }
+  const missing = skills.length - lines.length;
+  const mark = missing === 0 ? [] : [`[${missing} more left out]`];
+  return ["<skills>", INTRODUCTION, ...lines, ...mark, "</skills>"].join("\n");
+}
+
+const INTRODUCTION =
+  "Guides for kinds of work. When one fits the task, read its file before you begin; paths in it start at its folder.";
+/** The brackets, and the line that says how many are missing. */
+const MARK_BYTES = 48;
+
+function shortLine(description: string): string {
+  const line = visibleLine(description);
+  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS - 1)}…` : line;
+}
+
+/** Skills named as `$name` in what the user wrote, in that order. */
+export function mentionedSkills(input: readonly InputPart[], skills: readonly Skill[]): Skill[] {
+  const byName = new Map(skills.map((skill) => [skill.name, skill]));
+  const found = new Set<Skill>();
+  for (const part of input) {
+    if (part.type !== "text") continue;
+    for (const [, name = ""] of part.text.matchAll(/(?<![\w$\\/-])\$([a-z0-9]+(?:-[a-z0-9]+)*)(?![\w-])/g)) {
+      const skill = byName.get(name);
+      if (skill !== undefined && found.size < MAX_MENTIONED) found.add(skill);
+    }
+  }
+  return [...found];
+}
+
+/** What is told and stored when a skill is called for. A file that went away since is told as such. */
+export async function skillEvent(
+  skill: Skill,
+  turnId: string,
+  places: Pick<SkillPlaces, "home" | "masked" | "signal">,
+): Promise<EventOf<"context.added">> {
+  const isOwn = skill.path.startsWith(`${join(places.home, "skills")}/`);
+  const rules = { writeRoots: [], masked: isOwn ? [] : places.masked };
+  const { text, ...file } = await readSkill(skill.path, rules, places.signal);
+  const cut = file.truncatedBytes > 0 ? `\n[${file.truncatedBytes} bytes left out]` : "";
+  return {
+    type: "context.added",
+    v: 1,
+    turnId,
+    source: "skill",
+    name: skill.name,
+    text: `The user calls for this skill:\n<skill name=${JSON.stringify(skill.name)} path=${JSON.stringify(skill.path)}>\n${text.trim()}${cut}\n</skill>`,
+    file: { path: skill.path, ...file },
+  };
+}
