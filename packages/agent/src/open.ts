@@ -157,7 +157,12 @@ class Engine implements Heddle {
     this.journal = journal;
     this.recoveredTurns = recoveredTurns;
     this.#options = options;
-    this.#places = createPlaces({ home: options.home, env: options.env, backend: options.sandboxBackend ?? "auto" });
+    this.#places = createPlaces({
+      home: options.home,
+      env: options.env,
+      backend: options.sandboxBackend ?? "auto",
+      redactor: journal.redactor,
+    });
     this.#runner = createEmbeddedRunner(options);
   }
 

@@ -3,7 +3,7 @@
  * whole goes to a spill file up to a quota that ends in an explicit mark. Text is cut between characters, never inside.
  * `push` returns a promise when the file is behind: whoever reads the pipe stops until it settles.
  */
-import { SpillFile } from "./spill-file.ts";
+import { SpillFile, type StoredTextFilter } from "./spill-file.ts";
 import { HeadTail } from "./head-tail.ts";
 import { LiveText } from "./live-text.ts";
 
@@ -19,6 +19,8 @@ export interface CappedOutputOptions {
   /** Created only when the output does not fit; must not exist yet. */
   readonly spillFile?: string;
   readonly spillQuotaBytes?: number;
+  /** What the file holds has gone through it. */
+  readonly spillFilter?: StoredTextFilter | undefined;
   /** Live text for people watching; bounded in rate, so a flood is thinned out with a mark. */
   readonly onText?: (delta: string) => void;
 }
@@ -49,7 +51,7 @@ export class CappedOutput {
     this.#spill =
       options.spillFile === undefined
         ? undefined
-        : new SpillFile(options.spillFile, options.spillQuotaBytes ?? DEFAULT_SPILL_QUOTA_BYTES);
+        : new SpillFile(options.spillFile, options.spillQuotaBytes ?? DEFAULT_SPILL_QUOTA_BYTES, options.spillFilter);
     this.#live = options.onText === undefined ? undefined : new LiveText(options.onText);
   }
 

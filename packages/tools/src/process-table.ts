@@ -9,6 +9,7 @@ import { HeddleError } from "@heddle/protocol";
 import { CappedOutput, type OutputSnapshot } from "./output.ts";
 import { startCommand, type OwnedProcess, type ProcessExit } from "./process.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
+import type { StoredTextFilter } from "./spill-file.ts";
 
 /** Dev servers, watchers and a REPL or two; a model that needs more has lost count. */
 const MAX_OPEN = 16;
@@ -29,12 +30,14 @@ export interface OpenCommandOptions {
 export class ProcessTable implements AsyncDisposable {
   readonly #open = new Map<number, OpenCommand>();
   readonly #spillDir: string;
+  readonly #newFilter: (() => StoredTextFilter) | undefined;
   readonly #closing = new AbortController();
   #nextId = FIRST_ID;
   #starting = 0;
 
-  constructor(spillDir: string) {
+  constructor(spillDir: string, newFilter?: () => StoredTextFilter) {
     this.#spillDir = spillDir;
+    this.#newFilter = newFilter;
   }
 
   get size(): number {
@@ -61,7 +64,12 @@ export class ProcessTable implements AsyncDisposable {
       const id = this.#nextId;
       this.#nextId += 1;
       const spillFile = join(this.#spillDir, `output-${id}-${randomUUID()}.txt`);
-      const command = await OpenCommand.start(id, { ...options, spillFile, signal: this.#closing.signal });
+      const command = await OpenCommand.start(id, {
+        ...options,
+        spillFile,
+        spillFilter: this.#newFilter?.(),
+        signal: this.#closing.signal,
+      });
       this.#open.set(id, command);
       return command;
     } finally {
@@ -97,6 +105,7 @@ export class ProcessTable implements AsyncDisposable {
 
 interface StartOptions extends OpenCommandOptions {
   readonly spillFile: string;
+  readonly spillFilter: StoredTextFilter | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -128,7 +137,8 @@ export class OpenCommand {
 
   static async start(id: number, options: StartOptions): Promise<OpenCommand> {
     const listener = { hear: options.onText };
-    const output = new CappedOutput({ spillFile: options.spillFile, onText: (delta) => listener.hear(delta) });
+    const { spillFile, spillFilter } = options;
+    const output = new CappedOutput({ spillFile, spillFilter, onText: (delta) => listener.hear(delta) });
     const { sandbox, argv, cwd, env, stdin, signal, timeoutMs } = options;
     const process = await startCommand({
       sandbox,

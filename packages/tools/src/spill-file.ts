@@ -6,12 +6,19 @@
 import { constants } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 
+/** What is stored goes through it, piece by piece; it may hold back what it cannot judge yet. */
+export interface StoredTextFilter {
+  push(text: string): string;
+  end(): string;
+}
+
 /** Two of them per command that writes much: enough to keep the disk busy, too little to show in the memory figures. */
 const BUFFER_BYTES = 1024 * 1024;
 
 export class SpillFile {
   readonly path: string;
   readonly #quota: number;
+  readonly #filter: StoredTextFilter | undefined;
   #accepted = 0;
   #filling: Buffer = Buffer.alloc(0);
   #filled = 0;
@@ -24,9 +31,10 @@ export class SpillFile {
   #isStarted = false;
   error: string | undefined;
 
-  constructor(path: string, quotaBytes: number) {
+  constructor(path: string, quotaBytes: number, filter?: StoredTextFilter) {
     this.path = path;
     this.#quota = quotaBytes;
+    this.#filter = filter;
   }
 
   get isStarted(): boolean {
@@ -41,9 +49,14 @@ export class SpillFile {
       this.#spare = Buffer.allocUnsafeSlow(BUFFER_BYTES);
     }
     if (this.#isFull || this.error !== undefined) return;
-    this.#take(this.#withinQuota(chunk));
-    this.#draining ??= this.#drain();
+    this.#take(this.#filtered(chunk));
     if (this.#filled > BUFFER_BYTES / 2 || this.#overflow.length > 0) return this.#draining;
+  }
+
+  /** One character for each byte, so that what is not text comes out as it went in. */
+  #filtered(chunk: Buffer): Buffer {
+    if (this.#filter === undefined) return chunk;
+    return Buffer.from(this.#filter.push(chunk.toString("latin1")), "latin1");
   }
 
   /** The mark counts toward the quota: a full file is never larger than promised. */
@@ -55,11 +68,14 @@ export class SpillFile {
     return Buffer.concat([chunk.subarray(0, room), mark]).subarray(0, this.#quota - this.#accepted);
   }
 
-  #take(chunk: Buffer): void {
+  #take(whole: Buffer): void {
+    const chunk = this.#withinQuota(whole);
+    if (chunk.length === 0) return;
     this.#accepted += chunk.length;
     const copied = this.#overflow.length > 0 ? 0 : chunk.copy(this.#filling, this.#filled);
     this.#filled += copied;
     if (copied < chunk.length) this.#overflow.push(Buffer.from(chunk.subarray(copied)));
+    this.#draining ??= this.#drain();
   }
 
   async #drain(): Promise<void> {
@@ -90,6 +106,9 @@ export class SpillFile {
   }
 
   async close(): Promise<void> {
+    if (this.#isStarted && !this.#isFull && this.error === undefined && this.#filter !== undefined) {
+      this.#take(Buffer.from(this.#filter.end(), "latin1"));
+    }
     while (this.#draining !== undefined) await this.#draining;
     const handle = this.#handle;
     this.#handle = undefined;
