@@ -35,6 +35,15 @@ export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
   }
 }
 
+/** Makes pipes ahead of the first command; a failure is met, and told, by whoever opens one. */
+export async function warmPipes(): Promise<void> {
+  if (ready.length > 0) return;
+  await makeBatch().then(
+    (fd) => ready.push(fd),
+    () => undefined,
+  );
+}
+
 async function makeBatch(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "heddle-pipes-"));
   try {

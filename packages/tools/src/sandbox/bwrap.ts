@@ -30,6 +30,8 @@ export async function openBwrap({ layout: bare, network, scratch }: BwrapOptions
   const outer = isolation(network, canForbidNesting);
   await tryOut(bwrap, outer, layout);
   return {
+    // The trial above has made all of it once.
+    ready: Promise.resolve(),
     enter: async (argv, { cwd, env }) => {
       if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
       const folder = await realpath(cwd).catch(() => cwd);

@@ -48,6 +48,7 @@ loopback() {
 
 mount -n --make-rprivate / || die "cannot make the mounts private"
 mount -n --rbind / "$root" || die "cannot bind the root folder"
+printf 'alive\\n'
 while [ $# -gt 0 ]; do
   operation=$1
   shift

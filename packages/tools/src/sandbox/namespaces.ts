@@ -7,6 +7,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { open, readFile, realpath, type FileHandle } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
 import { onlyStandardStreams } from "../inherited-descriptors.ts";
+import { warmPipes } from "../pipes.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT, INIT_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import type { Layout } from "./layout.ts";
@@ -29,16 +30,18 @@ export interface NamespaceTools {
   readonly setpriv: string;
   readonly mount: string;
   readonly sh: string;
-  /** `unshare` can show the caller's own uid inside; older ones can only show root. */
-  readonly canMapUser: boolean;
 }
 
-export async function findNamespaceTools(): Promise<NamespaceTools> {
+export function findNamespaceTools(): NamespaceTools {
   const found = { ...need("unshare"), ...need("nsenter"), ...need("setpriv"), ...need("mount"), ...need("sh") };
   need("pivot_root");
-  const help = await runHostTool(found.unshare, ["--help"], 5000);
-  if (!help.stdout.includes("--kill-child")) throw unavailable("unshare is older than util-linux 2.32");
-  return { ...found, canMapUser: help.stdout.includes("--map-user=") && help.stdout.includes("--keep-caps") };
+  return found;
+}
+
+/** `unshare` can show the caller's own uid inside; older ones can only show root. */
+async function canMapUser(tools: NamespaceTools): Promise<boolean> {
+  const { stdout } = await runHostTool(tools.unshare, ["--help"], 5000);
+  return stdout.includes("--map-user=") && stdout.includes("--keep-caps");
 }
 
 function need<Name extends string>(name: Name): Record<Name, string> {
@@ -50,6 +53,8 @@ function need<Name extends string>(name: Name): Record<Name, string> {
 }
 
 export interface Holder extends AsyncDisposable {
+  /** Commands can enter; see `Sandbox.ready`. */
+  readonly ready: Promise<void>;
   enter(
     argv: readonly string[],
     options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
@@ -62,8 +67,12 @@ export interface HolderOptions {
   readonly scratch: Scratch;
 }
 
+/**
+ * Resolves as soon as the host has let the namespaces and the first mounts be made: from there on only a defect can
+ * stop it. The other mounts, some fifty short programs, are made while the caller goes on.
+ */
 export async function openHolder({ layout, network, scratch }: HolderOptions): Promise<Holder> {
-  const tools = await findNamespaceTools();
+  const tools = findNamespaceTools();
   const mounts = parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"));
   const operations = mountOperations(layout.steps, mounts);
   const args = [...UNSHARE, ...(network === "none" ? ["--net"] : []), "--", tools.sh, "-c", HOLDER_SCRIPT];
@@ -88,31 +97,58 @@ export async function openHolder({ layout, network, scratch }: HolderOptions): P
     else killHolder(pid);
     await ended;
   };
+  const said = listenTo(child);
   const handles: FileHandle[] = [];
+  const names = network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
+
+  async function finish(): Promise<EntryPoint> {
+    try {
+      const [readyPid, mapsUser] = await Promise.all([said.ready, canMapUser(tools), warmPipes()]);
+      pid = readyPid;
+      await verifyMounts(pid, layout, mounts);
+      for (const name of names) handles.push(await open(`/proc/${pid}/ns/${name}`));
+      // Open handles name exactly these namespaces; a pid could come to mean another process.
+      const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]?.fd}`);
+      return { tools, targets, mapsUser };
+    } catch (error) {
+      await stop();
+      const message = `the sandbox could not be finished: ${said.complaint(error)}`;
+      throw new HeddleError("sandbox.failed", message, { cause: error });
+    }
+  }
+
   try {
-    pid = await readyPid(child);
-    await verifyMounts(pid, layout, mounts);
-    const names = network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
-    for (const name of names) handles.push(await open(`/proc/${pid}/ns/${name}`));
-    // Open handles name exactly these namespaces; a pid could come to mean another process.
-    const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]?.fd}`);
-    return {
-      enter: async (argv, options) => {
-        if (child.exitCode !== null || child.signalCode !== null) {
-          throw new HeddleError("sandbox.failed", "the sandbox has ended; nothing can run in it any more");
-        }
-        return await enterCommand(tools, targets, argv, options);
-      },
-      [Symbol.asyncDispose]: async () => {
-        await stop();
-        for (const handle of handles.splice(0)) await handle.close();
-      },
-    };
+    await said.alive;
   } catch (error) {
     await stop();
-    for (const handle of handles) await handle.close();
-    throw error;
+    throw unavailable(said.complaint(error));
   }
+  const finished = finish();
+  const ready = finished.then(() => undefined);
+  // Whoever enters or asks `ready` is told; nobody may do either.
+  ready.catch(() => undefined);
+  return {
+    ready,
+    enter: async (argv, options) => {
+      const entry = await finished;
+      if (child.exitCode !== null || child.signalCode !== null) {
+        throw new HeddleError("sandbox.failed", "the sandbox has ended; nothing can run in it any more");
+      }
+      return await enterCommand(entry, argv, options);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await stop();
+      await ready.catch(() => undefined);
+      for (const handle of handles.splice(0)) await handle.close();
+    },
+  };
+}
+
+/** All it takes to enter a finished holder. */
+interface EntryPoint {
+  readonly tools: NamespaceTools;
+  readonly targets: readonly string[];
+  readonly mapsUser: boolean;
 }
 
 function killHolder(pid: number): void {
@@ -128,42 +164,58 @@ function longName(name: string): string {
   return name === "mnt" ? "mount" : name;
 }
 
-async function readyPid(child: ChildProcess): Promise<number> {
+interface HolderWords {
+  /** The namespaces exist and mounts can be made in them. */
+  readonly alive: Promise<void>;
+  /** Everything is in place; the pid of the holder on the host. */
+  readonly ready: Promise<number>;
+  /** What the holder itself had to say about a failure, else the failure. */
+  complaint(error: unknown): string;
+}
+
+function listenTo(child: ChildProcess): HolderWords {
+  const alive = Promise.withResolvers<void>();
+  const ready = Promise.withResolvers<number>();
   let stdout = "";
   let stderr = "";
+  const fail = (reason: string): void => {
+    alive.reject(new Error(reason));
+    ready.reject(new Error(reason));
+  };
+  const timer = setTimeout(() => fail("the holder gave no answer"), OPEN_TIMEOUT_MS);
   child.stderr?.on("data", (chunk: Buffer) => {
     stderr = (stderr + chunk.toString()).slice(0, MAX_STDERR);
   });
-  const pid = await new Promise<number | undefined>((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), OPEN_TIMEOUT_MS);
-    const settle = (value: number | undefined): void => {
-      clearTimeout(timer);
-      resolve(value);
-    };
-    child.stdout?.on("data", (chunk: Buffer) => {
-      stdout += chunk.toString();
-      const ready = /^ready (\d+)\n/.exec(stdout);
-      if (ready !== null) settle(Number(ready[1]));
-    });
-    child.once("close", () => settle(undefined));
-    child.once("error", (error) => {
-      stderr += error.message;
-      settle(undefined);
-    });
+  child.stdout?.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString();
+    if (stdout.startsWith("alive\n")) alive.resolve();
+    const pid = /^ready (\d+)\n/m.exec(stdout)?.[1];
+    if (pid === undefined) return;
+    clearTimeout(timer);
+    ready.resolve(Number(pid));
   });
-  if (pid === undefined) throw unavailable(stderr.trim() === "" ? "the holder gave no answer" : stderr.trim());
-  return pid;
+  child.once("close", () => {
+    clearTimeout(timer);
+    fail("the holder ended");
+  });
+  child.once("error", (error) => fail(error.message));
+  // Each is awaited in its time; until then a failure must not count as unhandled.
+  for (const promise of [alive.promise, ready.promise]) promise.catch(() => undefined);
+  return {
+    alive: alive.promise,
+    ready: ready.promise,
+    complaint: (error) => stderr.trim() || (error instanceof Error ? error.message : String(error)),
+  };
 }
 
 async function verifyMounts(pid: number, layout: Layout, hostMounts: readonly Mount[]): Promise<void> {
   const inside = parseMountinfo(await readFile(`/proc/${pid}/mountinfo`, "utf8"));
   const deviations = findDeviations(inside, layout, hostMounts);
-  if (deviations.length > 0) throw unavailable(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
+  if (deviations.length > 0) throw new Error(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
 }
 
 async function enterCommand(
-  tools: NamespaceTools,
-  targets: readonly string[],
+  { tools, targets, mapsUser }: EntryPoint,
   argv: readonly string[],
   { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
 ): Promise<SandboxedCommand> {
@@ -174,7 +226,7 @@ async function enterCommand(
   const bare = [tools.setpriv, ...NO_PRIVILEGES, "--", ...init];
   return {
     file: tools.nsenter,
-    args: [...targets, "--preserve-credentials", "--", ...ownPidNamespace(tools), ...bare],
+    args: [...targets, "--preserve-credentials", "--", ...ownPidNamespace(tools, mapsUser), ...bare],
     env: early,
     cwd: "/",
     pidDepth: 2,
@@ -183,12 +235,12 @@ async function enterCommand(
   };
 }
 
-function ownPidNamespace(tools: NamespaceTools): string[] {
+function ownPidNamespace(tools: NamespaceTools, mapsUser: boolean): string[] {
   const common = [tools.unshare, "--mount", "--pid", "--fork", "--kill-child"];
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;
   if (uid === 0) return [...common, "--", tools.sh, "-c", READ_ONLY_PROC_SCRIPT, "heddle-proc", tools.mount];
-  const map = tools.canMapUser ? [`--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps"] : ["--map-root-user"];
+  const map = mapsUser ? [`--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps"] : ["--map-root-user"];
   return [...common, "--mount-proc", "--user", ...map, "--"];
 }
 

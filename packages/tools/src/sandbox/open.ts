@@ -106,6 +106,10 @@ class ConfinedSandbox implements Sandbox {
     this.#parts = parts;
   }
 
+  get ready(): Promise<void> {
+    return this.#parts.holder.ready;
+  }
+
   async enter(...[argv, options]: Parameters<Sandbox["enter"]>): ReturnType<Sandbox["enter"]> {
     if (this.#closing !== undefined) throw new HeddleError("sandbox.failed", "the sandbox is closed");
     return await this.#parts.holder.enter(argv, options);
@@ -142,6 +146,7 @@ export function openUnconfined(policy: SandboxPolicy): Sandbox {
   return {
     level: "none",
     policy,
+    ready: Promise.resolve(),
     enter: async (argv, { cwd, env }) => {
       const [file, ...args] = argv;
       if (file === undefined) throw new HeddleError("tool.invalid-arguments", "the command is empty");

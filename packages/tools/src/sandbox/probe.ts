@@ -34,7 +34,7 @@ async function attempt(probe: () => Promise<string | undefined>): Promise<ProbeR
 }
 
 async function probeNamespaces(): Promise<string | undefined> {
-  const tools = await findNamespaceTools();
+  const tools = findNamespaceTools();
   const mount = [tools.mount, "-n", "-t", "tmpfs", "tmpfs", "/"];
   const { isOk, stderr } = await runHostTool(tools.unshare, [...UNSHARE, "--", ...mount], PROBE_TIMEOUT_MS);
   return isOk ? undefined : stderr.trim();

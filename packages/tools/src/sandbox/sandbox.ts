@@ -36,6 +36,11 @@ export interface ProtectedPathViolation {
 export interface Sandbox extends AsyncDisposable {
   readonly level: SandboxLevel;
   readonly policy: SandboxPolicy;
+  /**
+   * Settles when commands can enter. What a host refuses is refused when the sandbox is opened; a rejection here
+   * (`sandbox.failed`) is a defect found while the last mounts were made, and a turn must not go on after it.
+   */
+  readonly ready: Promise<void>;
   /** What to spawn so that `argv` runs inside. `env` is the complete environment; nothing is inherited. */
   enter(
     argv: readonly string[],
