@@ -10,47 +10,51 @@ import { readStream } from "./stored-events.ts";
 /** Forks of forks of forks: far more than anybody makes by hand, few enough to read. */
 const MAX_FORK_DEPTH = 100;
 
-/** The streams a thread's history is made of, oldest first; the last is its own, whole. */
-export async function lineage(journal: Journal, threadId: string): Promise<readonly ExportPart[]> {
-  const parts: ExportPart[] = [];
-  let part: ExportPart | undefined = { stream: threadId };
-  while (part !== undefined) {
-    const { stream } = part;
-    if (parts.length > MAX_FORK_DEPTH || parts.some((known) => known.stream === stream)) {
-      throw new HeddleError("store.damaged", `thread ${threadId} is forked from itself, or too many times over`);
-    }
-    parts.unshift(part);
-    part = await parentOf(journal, stream);
-  }
-  return parts;
-}
-
-async function parentOf(journal: Journal, threadId: string): Promise<ExportPart | undefined> {
-  const [first] = await journal.read({ stream: threadId, after: 0, limit: 1 });
-  if (first?.body.type !== "thread.created" || first.body.forkedFrom === undefined) return undefined;
-  const { threadId: stream, version } = first.body.forkedFrom;
-  return { stream, upTo: version };
-}
+type ForkPoint = NonNullable<EventOf<"thread.created">["forkedFrom"]>;
 
 /** What the thread has seen, oldest first. Empty when it does not exist. */
 export async function readHistory(journal: Journal, threadId: string): Promise<StoredEvent[]> {
   const own = await readStream(journal, threadId);
-  const first = own[0]?.body;
-  const forkedFrom = first?.type === "thread.created" ? first.forkedFrom : undefined;
-  return [...(await readInherited(journal, forkedFrom)), ...own];
+  return [...(await readInherited(journal, forkPointOf(own[0]))), ...own];
 }
-
-type ForkPoint = NonNullable<EventOf<"thread.created">["forkedFrom"]>;
 
 /** What a thread forked there begins with; nothing for a thread that is no fork. */
 export async function readInherited(journal: Journal, forkedFrom: ForkPoint | undefined): Promise<StoredEvent[]> {
-  if (forkedFrom === undefined) return [];
-  const parts = (await lineage(journal, forkedFrom.threadId)).slice(0, -1);
   const inherited: StoredEvent[] = [];
-  for (const { stream, ...range } of [...parts, { stream: forkedFrom.threadId, upTo: forkedFrom.version }]) {
+  for (const { stream, ...range } of await ancestry(journal, forkedFrom)) {
     inherited.push(...(await readStream(journal, stream, range)));
   }
   return inherited;
+}
+
+/** The streams a thread's history is made of, oldest first; the last is its own, whole. */
+export async function lineage(journal: Journal, threadId: string): Promise<readonly ExportPart[]> {
+  return [...(await ancestry(journal, await readForkPoint(journal, threadId))), { stream: threadId }];
+}
+
+/** The beginnings of streams that a thread forked there has seen, oldest first. */
+export async function ancestry(journal: Journal, forkedFrom: ForkPoint | undefined): Promise<ExportPart[]> {
+  const parts: ExportPart[] = [];
+  for (let point = forkedFrom; point !== undefined; point = await readForkPoint(journal, point.threadId)) {
+    const { threadId, version } = point;
+    if (parts.some(({ stream }) => stream === threadId)) {
+      throw new HeddleError("store.damaged", `thread ${threadId} is forked from itself`);
+    }
+    if (parts.length === MAX_FORK_DEPTH) {
+      throw new HeddleError("limit.reached", `forks of forks are followed ${MAX_FORK_DEPTH} times, not further`);
+    }
+    parts.unshift({ stream: threadId, upTo: version });
+  }
+  return parts;
+}
+
+async function readForkPoint(journal: Journal, threadId: string): Promise<ForkPoint | undefined> {
+  const [first] = await journal.read({ stream: threadId, after: 0, limit: 1 });
+  return forkPointOf(first);
+}
+
+function forkPointOf(first: StoredEvent | undefined): ForkPoint | undefined {
+  return first?.body.type === "thread.created" ? first.body.forkedFrom : undefined;
 }
 
 /** With what the thread's last turn ran; undefined when it has had none. */

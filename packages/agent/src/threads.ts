@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, newThreadId, visibleLine, type EventOf, type StoredEvent } from "@heddle/protocol";
 import type { Journal, ThreadRow } from "@heddle/journal";
-import { lineage, readHistory } from "./history.ts";
+import { ancestry, lineage, readHistory } from "./history.ts";
 
 /** An id, a beginning of one, a name; or the thread that was active last, in one workspace or in all. */
 export type ThreadSelector =
@@ -85,8 +85,10 @@ export async function planFork(
   fork: ForkThread,
 ): Promise<Omit<EventOf<"thread.created">, "type" | "v">> {
   const parent = await requireThread(journal, fork.threadId);
-  const { threadId, version } = forkPoint(await readHistory(journal, parent.id), fork);
-  return { workspace: fork.workspace ?? parent.workspace, origin: fork.origin, forkedFrom: { threadId, version } };
+  const forkedFrom = forkPoint(await readHistory(journal, parent.id), fork);
+  // Refused now rather than never readable.
+  await ancestry(journal, forkedFrom);
+  return { workspace: fork.workspace ?? parent.workspace, origin: fork.origin, forkedFrom };
 }
 
 /** Where the history is cut. A turn may be inherited; then the fork hangs where that turn is stored. */
