@@ -9,7 +9,18 @@ const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 const MAX_SCHEMA_BYTES = 1024 * 1024;
 
 export async function readImages(files: readonly string[], cwd: string): Promise<readonly InputPart[]> {
-  return Promise.all(files.map((file) => readImage(path.resolve(cwd, file))));
+  const single = await Promise.all(files.map((file) => splitList(file, cwd)));
+  return Promise.all(single.flat().map(readImage));
+}
+
+/** `a.png,b.png` are two, unless there is a file of that name. */
+async function splitList(list: string, cwd: string): Promise<readonly string[]> {
+  const whole = path.resolve(cwd, list);
+  if (!list.includes(",") || (await stat(whole).catch(() => undefined)) !== undefined) return [whole];
+  return list
+    .split(",")
+    .filter((file) => file !== "")
+    .map((file) => path.resolve(cwd, file));
 }
 
 async function readImage(file: string): Promise<InputPart> {

@@ -33,9 +33,14 @@ test("an unknown flag is answered with the nearest one", async () => {
   expectOneLine(ran, 2, /unknown option --jsno; did you mean --json\?/);
 });
 
-test("an unknown flag before any command says where options go", async () => {
-  const { ran } = await refused(["--frobnicate"]);
-  expectOneLine(ran, 2, /unknown option --frobnicate; options come after a command/);
+test("flags before the command are those of exec; others, and other commands, are refused", async () => {
+  expectOneLine((await refused(["--frobnicate"])).ran, 2, /unknown option --frobnicate; see heddle --help/);
+  expectOneLine((await refused(["-m", "x"])).ran, 2, /a command is missing: heddle -m x exec/);
+  expectOneLine(
+    (await refused(["-m", "x", "doctor"])).ran,
+    2,
+    /-m is an option of exec; options of doctor come after it/,
+  );
 });
 
 test("a bad config names file and line, and is left as it is", async () => {
@@ -179,11 +184,14 @@ test("flags that contradict each other, and a time limit that is none, are refus
   expectOneLine((await refused(["exec", "--timeout", "soon", "hi"], { env: KEY })).ran, 2, /--timeout "soon"/);
 });
 
-test("with --json a refusal is also a JSON line, and still one line on stderr", async () => {
+test("with --json a refusal is also told as JSON lines, the last one terminal, and still one line on stderr", async () => {
   await using world = await openWorld();
   const ran = await run(["exec", "--json", "hello"], { world });
   expect(ran.code).toBe(3);
-  expect(JSON.parse(ran.stdout)).toMatchObject({ type: "error", code: "auth.missing" });
+  const [error, end, ...more] = ran.stdout.trimEnd().split("\n");
+  expect(JSON.parse(error ?? "")).toMatchObject({ type: "error", code: "auth.missing" });
+  expect(JSON.parse(end ?? "")).toMatchObject({ type: "turn.failed", error: { code: "auth.missing" } });
+  expect(more).toEqual([]);
   expect(ran.stderr).toMatch(/^heddle: [^\n]+\n$/);
 });
 

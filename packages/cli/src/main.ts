@@ -4,16 +4,11 @@
  */
 import { readFileSync } from "node:fs";
 import { exitCodeOf, HeddleError, isHeddleError, visibleLine, visibleText } from "@heddle/protocol";
-import { HELP_OPTION, parseCommandArgs, usage } from "./args.ts";
-import { helpText, type Command } from "./command.ts";
+import { HELP_OPTION, mergeArgs, parseCommandArgs, splitLeadingOptions, usage } from "./args.ts";
+import { helpText, type CommandEntry } from "./command.ts";
 import { watchLauncher } from "./launcher.ts";
 import { flushed } from "./print/output.ts";
 import { didYouMean } from "./suggest.ts";
-
-interface CommandEntry {
-  readonly summary: string;
-  load(): Promise<Command>;
-}
 
 const commands: Readonly<Record<string, CommandEntry>> = {
   exec: {
@@ -21,12 +16,24 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/exec.ts")).execCommand,
   },
   threads: {
-    summary: "List threads, or show the record of one",
+    summary: "List, show, export, name or delete threads",
     load: async () => (await import("./commands/threads.ts")).threadsCommand,
   },
   verify: {
     summary: "Prove that the record is what was written",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
+  },
+  config: {
+    summary: "Read or change one key of config.toml",
+    load: async () => (await import("./commands/config.ts")).configCommand,
+  },
+  schema: {
+    summary: "Print the JSON Schema of what exec --json prints",
+    load: async () => (await import("./commands/schema.ts")).schemaCommand,
+  },
+  completions: {
+    summary: "Print completions for bash, zsh or fish",
+    load: async () => (await import("./commands/completions.ts")).completionsCommand,
   },
   demo: {
     summary: "Watch a scripted model mend a failing test, in the real sandbox",
@@ -60,13 +67,40 @@ async function main(argv: readonly string[]): Promise<number> {
     return print(overview());
   }
   if (first === "--version" || first === "-V") return print(`heddle ${version()}\n`);
+  if (first.startsWith("-")) return runWithLeading(argv);
   const [name, args] = first === "help" ? [rest[0] ?? "", ["--help"]] : [first, rest];
+  return runCommand(name, args, []);
+}
+
+/** `heddle -a never exec …`: callers of Codex put options of exec before its name. */
+async function runWithLeading(argv: readonly string[]): Promise<number> {
+  const { EXEC_OPTIONS } = await import("./commands/exec-options.ts");
+  const { leading, rest } = splitLeadingOptions(EXEC_OPTIONS, argv);
+  const [name, ...args] = rest;
+  if (name !== undefined && commandName(name) !== "exec") {
+    throw usage(
+      `${leading[0] ?? ""} is an option of exec; options of ${name} come after it, see heddle ${name} --help`,
+    );
+  }
+  if (name === undefined) throw usage(`a command is missing: heddle ${leading.join(" ")} exec "what to do"`);
+  return runCommand(name, args, leading);
+}
+
+/** Codex knows the short form too. */
+function commandName(word: string): string {
+  return word === "e" ? "exec" : word;
+}
+
+async function runCommand(word: string, args: readonly string[], leading: readonly string[]): Promise<number> {
+  const name = commandName(word);
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (entry === undefined) throw unknownWord(name);
+  if (entry === undefined) throw unknownWord(word);
   const command = await entry.load();
-  const parsed = parseCommandArgs([...command.options, HELP_OPTION], args);
-  if (parsed.has("help")) return print(helpText({ ...command, options: [...command.options, HELP_OPTION] }));
-  return command.run(parsed, { env: process.env, cwd: currentFolder(), version: version() });
+  const options = [...command.options, HELP_OPTION];
+  const own = parseCommandArgs(options, args);
+  const parsed = leading.length === 0 ? own : mergeArgs(parseCommandArgs(options, leading), own, options);
+  if (parsed.has("help")) return print(helpText({ ...command, options }));
+  return command.run(parsed, { env: process.env, cwd: currentFolder(), version: version(), commands });
 }
 
 function currentFolder(): string {
@@ -80,7 +114,6 @@ function currentFolder(): string {
 }
 
 function unknownWord(word: string): HeddleError {
-  if (word.startsWith("-")) return usage(`unknown option ${word}; options come after a command, see heddle --help`);
   return usage(`unknown command "${word}"${didYouMean(word, Object.keys(commands)) || "; see heddle --help"}`);
 }
 
@@ -91,7 +124,7 @@ function overview(): string {
     "Usage: heddle COMMAND [OPTIONS]",
     "",
     "Commands:",
-    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(8)}  ${summary}`),
+    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(11)}  ${summary}`),
     "",
     "  heddle COMMAND --help   options and examples of one command",
     "  heddle --version",

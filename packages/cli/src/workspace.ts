@@ -2,6 +2,7 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
+import type { ConfigFile } from "./config/schema.ts";
 
 export async function openWorkspace(given: string | undefined, cwd: string): Promise<string> {
   return requireFolder(given === undefined ? cwd : path.resolve(cwd, given), given === undefined ? "" : "-C ");
@@ -17,13 +18,40 @@ export async function requireFolder(folder: string, flag: string): Promise<strin
   return realpath(folder);
 }
 
-export async function requireGitRepository(workspace: string): Promise<void> {
-  for (let folder = workspace; ; folder = path.dirname(folder)) {
-    if ((await stat(path.join(folder, ".git")).catch(() => undefined)) !== undefined) return;
-    if (folder === path.dirname(folder)) break;
-  }
+export interface Standing {
+  /** The folder that holds the repository; undefined outside any. */
+  readonly repository: string | undefined;
+  /** The owner has written so into the configuration. Heddle never does. */
+  readonly isTrusted: boolean;
+}
+
+export async function standingOf(workspace: string, projects: ConfigFile["projects"]): Promise<Standing> {
+  const repository = await repositoryOf(workspace);
+  const levels = [workspace, repository].flatMap((folder) => {
+    const project = folder === undefined || projects === undefined ? undefined : ownProject(projects, folder);
+    return project?.trust_level === undefined ? [] : [project.trust_level];
+  });
+  return { repository, isTrusted: levels[0] === "trusted" };
+}
+
+export function requireStanding(workspace: string, { repository, isTrusted }: Standing): void {
+  if (repository !== undefined || isTrusted) return;
   throw new HeddleError(
     "workspace.untrusted",
-    `${workspace} is not inside a git repository, so changes could not be undone; run git init there, or add --skip-git-repo-check`,
+    "Not inside a trusted directory and --skip-git-repo-check was not specified. " +
+      `${workspace} is not inside a git repository, so changes could not be undone; run git init there, or add --skip-git-repo-check`,
   );
+}
+
+type Projects = NonNullable<ConfigFile["projects"]>;
+
+function ownProject(projects: Projects, folder: string): Projects[string] | undefined {
+  return Object.hasOwn(projects, folder) ? projects[folder] : undefined;
+}
+
+async function repositoryOf(workspace: string): Promise<string | undefined> {
+  for (let folder = workspace; ; folder = path.dirname(folder)) {
+    if ((await stat(path.join(folder, ".git")).catch(() => undefined)) !== undefined) return folder;
+    if (folder === path.dirname(folder)) return undefined;
+  }
 }

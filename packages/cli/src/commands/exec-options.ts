@@ -1,16 +1,35 @@
-/** The options of `heddle exec`: names and meanings of `codex exec` where it has them. */
+/**
+ * The options of `heddle exec`: names and meanings of `codex exec` where it has them. Options that mean nothing here are
+ * understood all the same, so that no caller has to change; the run says so once where that could surprise.
+ */
+import { statSync } from "node:fs";
 import type { OptionSpec } from "../args.ts";
 
-export const EXEC_OPTIONS: readonly OptionSpec[] = [
+export const EXEC_SUBCOMMANDS = ["resume", "fork", "review"] as const;
+export type ExecSubcommand = (typeof EXEC_SUBCOMMANDS)[number];
+
+/** Of the words after `-i FILE`, those that name images; the first other word is the prompt. */
+function isImageWord(word: string): boolean {
+  return /\.(png|jpe?g|gif|webp)$/i.test(word) || statSync(word, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+const CHOOSING: readonly OptionSpec[] = [
   { name: "model", short: "m", value: "MODEL", help: "Model to ask" },
   {
     name: "config",
     short: "c",
     value: "KEY=VALUE",
     isMultiple: true,
-    help: "Override a key of config.toml; VALUE is TOML",
+    help: "Override a key of config.toml; VALUE is TOML, or text",
   },
   { name: "profile", short: "p", value: "NAME", help: "Use [profiles.NAME] of config.toml" },
+  { name: "oss", help: "Ask a model on this machine" },
+  { name: "local-provider", value: "NAME", choices: ["ollama", "lmstudio"], help: "Who serves it, with --oss" },
+  { name: "ignore-user-config", help: "Read no config.toml" },
+  { name: "strict-config", help: "Refuse unknown keys in Codex's config.toml too" },
+];
+
+const WORKING: readonly OptionSpec[] = [
   {
     name: "sandbox",
     short: "s",
@@ -18,16 +37,27 @@ export const EXEC_OPTIONS: readonly OptionSpec[] = [
     choices: ["read-only", "workspace-write", "danger-full-access"],
     help: "What commands may do",
   },
-  { name: "cd", short: "C", value: "DIR", help: "Folder to work in" },
-  { name: "add-dir", value: "DIR", isMultiple: true, help: "Another folder that may be written" },
-  { name: "image", short: "i", value: "FILE", isMultiple: true, help: "Attach an image" },
-  { name: "json", aliases: ["experimental-json"], help: "Print events as JSON lines on stdout" },
-  { name: "output-last-message", short: "o", value: "FILE", help: "Write the final message to FILE" },
-  { name: "output-schema", value: "FILE", help: "JSON Schema the final message must have" },
+  { name: "cd", short: "C", value: "DIR", completes: "folder", help: "Folder to work in" },
+  {
+    name: "add-dir",
+    value: "DIR",
+    isMultiple: true,
+    completes: "folder",
+    help: "Another folder that may be written",
+  },
+  {
+    name: "image",
+    short: "i",
+    value: "FILE",
+    isMultiple: true,
+    takesMore: isImageWord,
+    completes: "file",
+    help: "Attach images; several with commas or one after another",
+  },
   { name: "skip-git-repo-check", help: "Work in a folder outside any git repository" },
+  { name: "ephemeral", help: "Delete the thread when the run is over" },
   { name: "timeout", value: "SECONDS", help: "Stop the turn after so long (exit code 124)" },
-  { name: "script", value: "FILE", help: "Play a script (JSON) instead of asking a model" },
-  { name: "color", value: "WHEN", choices: ["always", "never", "auto"], help: "Colour on stderr" },
+  { name: "script", value: "FILE", completes: "file", help: "Play a script (JSON) instead of asking a model" },
   { name: "full-auto", help: "Same as -s workspace-write" },
   {
     name: "dangerously-bypass-approvals-and-sandbox",
@@ -36,10 +66,70 @@ export const EXEC_OPTIONS: readonly OptionSpec[] = [
   },
 ];
 
+const PRINTING: readonly OptionSpec[] = [
+  { name: "json", aliases: ["experimental-json"], help: "Print events as JSON lines on stdout" },
+  { name: "deltas", help: "With --json: text and output as they come, as item.updated" },
+  {
+    name: "output-last-message",
+    short: "o",
+    value: "FILE",
+    completes: "file",
+    help: "Write the final message to FILE",
+  },
+  { name: "output-schema", value: "FILE", completes: "file", help: "JSON Schema the final message must have" },
+  { name: "color", value: "WHEN", choices: ["always", "never", "auto"], help: "Colour on stderr" },
+  { name: "codex-exit-codes", help: "Exit with 1 for every failure but bad usage, as codex exec does" },
+];
+
+const OF_SUBCOMMANDS: readonly OptionSpec[] = [
+  { name: "last", of: "resume", help: "The thread last used in this folder" },
+  { name: "all", of: "resume", help: "With --last or a name: threads of every folder" },
+  { name: "uncommitted", of: "review", help: "Staged, unstaged and untracked changes" },
+  { name: "base", of: "review", value: "BRANCH", help: "Changes since this branch was left" },
+  { name: "commit", of: "review", value: "SHA", help: "The changes of one commit" },
+  { name: "title", of: "review", value: "TITLE", help: "What to call that commit" },
+];
+
+/** Callers of Codex send these; what they ask for exists here always, or not at all. */
+const UNDERSTOOD: readonly OptionSpec[] = [
+  {
+    name: "ask-for-approval",
+    short: "a",
+    value: "WHEN",
+    choices: ["never", "on-request", "on-failure", "untrusted"],
+    isHidden: true,
+    help: "Nobody can be asked here",
+  },
+  { name: "approve-for-me", isHidden: true, help: "Same as -s workspace-write" },
+  { name: "search", isHidden: true, help: "There is no web search" },
+  { name: "enable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
+  { name: "disable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
+  { name: "dangerously-bypass-hook-trust", isHidden: true, help: "Run hooks that nobody has trusted yet" },
+  { name: "worktree", isHidden: true, help: "Work in a new git worktree" },
+  { name: "thread-source", value: "SOURCE", isHidden: true, help: "What made the thread" },
+  {
+    name: "cyber-access-program",
+    value: "PROGRAM",
+    isHidden: true,
+    help: "A program of OpenAI",
+  },
+  { name: "ignore-rules", isHidden: true, help: "There are no rule files" },
+];
+
+export const EXEC_OPTIONS: readonly OptionSpec[] = [
+  ...CHOOSING,
+  ...WORKING,
+  ...PRINTING,
+  ...OF_SUBCOMMANDS,
+  ...UNDERSTOOD,
+];
+
 export const EXEC_EXAMPLES: readonly string[] = [
   `heddle exec "what does this project do?"`,
   `heddle exec -s workspace-write "fix the failing test"`,
-  `git diff | heddle exec "review this change" -`,
+  `git diff | heddle exec "review this change"`,
   `heddle exec --json --timeout 600 -o answer.txt "list the public functions" > events.jsonl`,
-  `heddle exec -c model_provider=ollama -m qwen3 "explain main.ts"`,
+  `heddle exec resume --last "now the other one"`,
+  `heddle exec review --base main`,
+  `heddle exec --oss -m qwen3 "explain main.ts"`,
 ];

@@ -40,8 +40,9 @@ test("a turn against a real HTTP model prints the answer alone on stdout and the
   const ran = await run(["exec", "run it"], { world, env: KEY });
   expect(ran).toMatchObject({ code: 0, stdout: "It printed hello.\n" });
   for (const text of [
-    world.workspace,
-    "gpt-5.5 (mock)",
+    `--------\nworkdir: ${world.workspace}\nmodel: gpt-5.5\nprovider: mock\napproval: never\nsandbox: read-only`,
+    "reasoning effort: none\nsession id: ",
+    "--------\nuser\nrun it\n",
     "Thinking about it",
     "$ echo hello; exit 3",
     "hello\n",
@@ -49,7 +50,9 @@ test("a turn against a real HTTP model prints the answer alone on stdout and the
   ]) {
     expect(ran.stderr).toContain(text);
   }
-  expect(ran.stderr).toMatch(/completed\n.* tokens in.*cost unknown\nrecord: heddle threads show [0-9a-f-]{36}\n$/);
+  expect(ran.stderr).toMatch(
+    /completed\ntokens used\n\d+\n.* tokens in.*cost unknown\nrecord: heddle threads show [0-9a-f-]{36}\n$/,
+  );
   expect(server.requests).toHaveLength(2);
   expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${KEY.MOCK_KEY}`);
 });

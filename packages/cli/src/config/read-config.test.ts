@@ -119,7 +119,7 @@ describe("Codex's config.toml", () => {
 [model_providers.builtin]\nname = "no address"
 [profiles.p]\nmodel = "b"\nmodel_verbosity = "low"
 [sandbox_workspace_write]\nexclude_slash_tmp = true\nnetwork_access = true
-[mcp_servers.a]\ncommand = "b"\n`,
+[mcp_servers.a]\ncommand = "b"\nodd = 1\n[projects."/w"]\ntrust_level = "trusted"\n[hooks]\nx = 1\n`,
     );
     expect(await loadConfig(env)).toEqual({
       file: codex(),
@@ -132,8 +132,41 @@ describe("Codex's config.toml", () => {
         },
         profiles: { p: { model: "b" } },
         sandbox_workspace_write: { network_access: true },
+        mcp_servers: { a: { command: "b" } },
+        projects: { "/w": { trust_level: "trusted" } },
       },
     });
+  });
+
+  test("with --strict-config refuses keys that neither program knows, with their line", async () => {
+    await writeFile(codex(), `model = "a"\nnotify = ["x"]\n[frobnication]\ndepth = 1\n`);
+    expect((await loadConfig(env)).config).toEqual({ model: "a" });
+    await expect(loadConfig(env, { isStrict: true })).rejects.toThrow(/config\.toml:3: unknown key "frobnication"/);
+  });
+
+  test("is left alone with --ignore-user-config, like Heddle's own", async () => {
+    await writeFile(codex(), `model = "a"`);
+    await writeFile(own(), `model = "b"`);
+    expect(await loadConfig(env, { isIgnored: true })).toEqual({ config: {}, file: undefined });
+  });
+
+  test("has profiles in files of their own, laid over it", async () => {
+    await writeFile(
+      codex(),
+      `model = "a"\nsandbox_mode = "read-only"\n[model_providers.x]\nbase_url = "http://h/v1"\n`,
+    );
+    const layer = path.join(dir, "codex", "work.config.toml");
+    await writeFile(layer, `model = "b"\n[model_providers.y]\nbase_url = "http://i/v1"\n`);
+    expect(await loadConfig(env, { profile: "work" })).toMatchObject({
+      file: layer,
+      config: {
+        model: "b",
+        sandbox_mode: "read-only",
+        model_providers: { x: { base_url: "http://h/v1" }, y: { base_url: "http://i/v1" } },
+        profiles: { work: {} },
+      },
+    });
+    expect((await loadConfig(env, { profile: "../heddle/config" })).config.model).toBe("a");
   });
 
   test("with a known key of the wrong kind is an error, for a wall must not fall by a typo", async () => {
@@ -155,17 +188,25 @@ describe("-c", () => {
         "sandbox_workspace_write.network_access=true",
         `model_providers.x.base_url="http://127.0.0.1:1"`,
         `model_providers.x.http_headers={ "a" = "b" }`,
-      ]),
+        "mcp_servers.docs.command=npx",
+      ]).config,
     ).toEqual({
       model: "gpt-5.1",
       model_provider: "x",
       sandbox_workspace_write: { network_access: true },
       model_providers: { x: { base_url: "http://127.0.0.1:1", http_headers: { a: "b" } } },
+      mcp_servers: { docs: { command: "npx" } },
     });
   });
 
-  test("passes over keys only Codex knows, refuses those nobody knows", () => {
-    expect(parseOverrides([`web_search="disabled"`, "features.x=true", "experimental_y=1"])).toEqual({});
+  test("passes over keys only Codex knows, names those nobody knows, refuses a slip of the finger", () => {
+    const codexOnly = [`web_search="disabled"`, "features.x=true", "experimental_y=1"];
+    expect(parseOverrides(codexOnly)).toEqual({ config: {}, passedOver: [] });
+    expect(parseOverrides(["frobnication.depth=3", "frobnication.width=1"])).toEqual({
+      config: {},
+      passedOver: ["frobnication"],
+    });
+    expect(() => parseOverrides(["frobnication.depth=3"], { isStrict: true })).toThrow(/unknown key "frobnication"/);
     expect(() => parseOverrides(["sandbox_mod=read-only"])).toThrow(
       `-c sandbox_mod: unknown key "sandbox_mod"; did you mean "sandbox_mode"?`,
     );

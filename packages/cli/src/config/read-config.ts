@@ -9,8 +9,8 @@ import path from "node:path";
 import { BUILT_IN_PROVIDERS } from "@heddle/models";
 import { HeddleError } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
-import type { z } from "zod";
-import { didYouMean } from "../suggest.ts";
+import { z } from "zod";
+import { didYouMean, nearest } from "../suggest.ts";
 import { CODEX_ONLY_KEYS, ConfigFile } from "./schema.ts";
 import { lineOfKey, splitKey } from "./toml-lines.ts";
 
@@ -20,28 +20,70 @@ export interface LoadedConfig {
   readonly file: string | undefined;
 }
 
+export interface LoadOptions {
+  /** `--ignore-user-config`. */
+  readonly isIgnored?: boolean;
+  /** Codex's file too may hold only keys that somebody knows. */
+  readonly isStrict?: boolean;
+  /** Codex keeps a profile in a file of its own beside config.toml. */
+  readonly profile?: string | undefined;
+}
+
 export function heddleHome(env: NodeJS.ProcessEnv): string {
   const home = env["HEDDLE_HOME"];
   return home === undefined || home === "" ? path.join(homedir(), ".heddle") : path.resolve(home);
 }
 
-export async function loadConfig(env: NodeJS.ProcessEnv): Promise<LoadedConfig> {
-  const own = path.join(heddleHome(env), "config.toml");
+export function codexHome(env: NodeJS.ProcessEnv): string {
+  const home = env["CODEX_HOME"];
+  return home === undefined || home === "" ? path.join(homedir(), ".codex") : path.resolve(home);
+}
+
+export function ownConfigFile(env: NodeJS.ProcessEnv): string {
+  return path.join(heddleHome(env), "config.toml");
+}
+
+export async function loadConfig(env: NodeJS.ProcessEnv, options: LoadOptions = {}): Promise<LoadedConfig> {
+  if (options.isIgnored === true) return { config: {}, file: undefined };
+  const own = ownConfigFile(env);
   const ownText = await readText(own);
   if (ownText !== undefined) return { config: parseOwn(ownText, own), file: own };
-  const codexHome = env["CODEX_HOME"];
-  const codex = path.join(
-    codexHome === undefined || codexHome === "" ? path.join(homedir(), ".codex") : path.resolve(codexHome),
-    "config.toml",
-  );
+  const codex = path.join(codexHome(env), "config.toml");
   const codexText = await readText(codex);
-  if (codexText === undefined) return { config: {}, file: undefined };
-  return { config: parseCodex(codexText, codex), file: codex };
+  const config = codexText === undefined ? {} : parseCodex(codexText, codex, options);
+  const { profile } = options;
+  if (profile !== undefined && config.profiles?.[profile] === undefined && /^[\w-]+$/.test(profile)) {
+    const layer = path.join(codexHome(env), `${profile}.config.toml`);
+    const layerText = await readText(layer);
+    if (layerText !== undefined)
+      return { config: withLayer(config, profile, parseCodex(layerText, layer, options)), file: layer };
+  }
+  return { config, file: codexText === undefined ? undefined : codex };
+}
+
+/** A profile's file over the common one: tables are joined key by key, anything else is replaced. */
+function withLayer(config: ConfigFile, profile: string, layer: ConfigFile): ConfigFile {
+  return {
+    ...config,
+    ...layer,
+    model_providers: { ...config.model_providers, ...layer.model_providers },
+    mcp_servers: { ...config.mcp_servers, ...layer.mcp_servers },
+    projects: { ...config.projects, ...layer.projects },
+    // So that choosing it finds it; what it says is in force already.
+    profiles: { ...config.profiles, [profile]: {} },
+  };
+}
+
+export interface Overrides {
+  readonly config: ConfigFile;
+  /** Keys that nobody knows here. */
+  readonly passedOver: readonly string[];
 }
 
 /** `-c key=value`: the value is TOML, or the bare text when it is not. */
-export function parseOverrides(overrides: readonly string[]): ConfigFile {
+export function parseOverrides(overrides: readonly string[], options: LoadOptions = {}): Overrides {
   const raw: Record<string, unknown> = Object.create(null);
+  const passedOver: string[] = [];
   for (const override of overrides) {
     const equals = override.indexOf("=");
     const key = splitKey(override.slice(0, Math.max(0, equals)).trim());
@@ -49,14 +91,25 @@ export function parseOverrides(overrides: readonly string[]): ConfigFile {
     if (equals < 1 || first === undefined) {
       throw new HeddleError("usage.invalid", `-c "${override}" is not key=value; write -c model="gpt-5.1" for example`);
     }
-    if (!CODEX_ONLY_KEYS.has(first) && !first.startsWith("experimental_")) {
-      setAt(raw, key, tomlValue(override.slice(equals + 1)));
-    }
+    if (isCodexOnly(first)) continue;
+    if (isForeign(first) && options.isStrict !== true) passedOver.push(first);
+    else setAt(raw, key, tomlValue(override.slice(equals + 1)));
   }
-  return checked(raw, (key) => `-c ${key.join(".")}`);
+  return { config: checked(raw, (key) => `-c ${key.join(".")}`), passedOver: [...new Set(passedOver)] };
 }
 
-function parseOwn(text: string, file: string): ConfigFile {
+function isCodexOnly(key: string): boolean {
+  return CODEX_ONLY_KEYS.has(key) || key.startsWith("experimental_");
+}
+
+/** Not one of ours, and not near one either: a slip of the finger must not pass for a key of another program. */
+function isForeign(key: string): boolean {
+  const known = knownKeys([]);
+  return !known.includes(key) && nearest(key, known) === undefined && /^[a-z]\w*$/.test(key);
+}
+
+/** The whole text of Heddle's own file, checked. */
+export function parseOwn(text: string, file: string): ConfigFile {
   const config = checked(parseToml(text, file), (key) => place(text, file, key));
   for (const [name, table] of Object.entries(config.model_providers ?? {})) {
     if (table.base_url !== undefined || BUILT_IN_PROVIDERS.some(({ id }) => id === name)) continue;
@@ -70,24 +123,19 @@ function parseOwn(text: string, file: string): ConfigFile {
 }
 
 /** Codex's file has many keys that mean nothing here; they are dropped before the rest is checked. */
-function parseCodex(text: string, file: string): ConfigFile {
-  const raw = onlyKnown(parseToml(text, file), Object.keys(ConfigFile.shape));
+function parseCodex(text: string, file: string, { isStrict }: LoadOptions): ConfigFile {
+  const whole = parseToml(text, file);
+  const raw: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(whole)) {
+    // Its hooks need a trust that is kept elsewhere; Heddle runs only hooks of its own configuration.
+    if (Object.hasOwn(ConfigFile.shape, key) && key !== "hooks") raw[key] = value;
+    else if (isStrict === true && key !== "hooks" && !isCodexOnly(key)) {
+      throw new HeddleError("config.invalid", `${place(text, file, [key])}: unknown key "${key}"`);
+    }
+  }
   // Codex allows a table of finer rules here; whoever wrote one wants to be asked.
   if (typeof raw["approval_policy"] === "object") raw["approval_policy"] = "on-request";
-  const providerKeys = Object.keys(ConfigFile.shape.model_providers.unwrap().valueType.shape);
-  const profileKeys = Object.keys(ConfigFile.shape.profiles.unwrap().valueType.shape);
-  const workspaceKeys = Object.keys(ConfigFile.shape.sandbox_workspace_write.unwrap().shape);
-  for (const [key, known] of [
-    ["model_providers", providerKeys],
-    ["profiles", profileKeys],
-  ] as const) {
-    const tables = raw[key];
-    if (!isTable(tables)) continue;
-    for (const [name, table] of Object.entries(tables)) if (isTable(table)) tables[name] = onlyKnown(table, known);
-  }
-  const workspace = raw["sandbox_workspace_write"];
-  if (isTable(workspace)) raw["sandbox_workspace_write"] = onlyKnown(workspace, workspaceKeys);
-  return checked(raw, (key) => place(text, file, key));
+  return checked(onlyKnown(ConfigFile, raw), (key) => place(text, file, key));
 }
 
 async function readText(file: string): Promise<string | undefined> {
@@ -158,12 +206,28 @@ function article(kind: string): string {
 }
 
 function knownKeys(key: readonly string[]): readonly string[] {
-  if (key.length === 0) return Object.keys(ConfigFile.shape);
-  if (key.includes("sandbox_workspace_write")) {
-    return Object.keys(ConfigFile.shape.sandbox_workspace_write.unwrap().shape);
-  }
-  const table = key[0] === "profiles" ? ConfigFile.shape.profiles : ConfigFile.shape.model_providers;
-  return Object.keys(table.unwrap().valueType.shape);
+  let schema: z.ZodType | undefined = ConfigFile;
+  for (const part of key) schema = schema === undefined ? undefined : childOf(schema, part);
+  const inner = schema === undefined ? undefined : unwrapped(schema);
+  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
+}
+
+function unwrapped(schema: z.ZodType): z.ZodType {
+  const inner: unknown = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return inner instanceof z.ZodType ? inner : schema;
+}
+
+function childOf(schema: z.ZodType, key: string): z.ZodType | undefined {
+  const inner = unwrapped(schema);
+  const child: unknown =
+    inner instanceof z.ZodObject
+      ? inner.shape[key]
+      : inner instanceof z.ZodRecord
+        ? inner.valueType
+        : inner instanceof z.ZodArray
+          ? inner.element
+          : undefined;
+  return child instanceof z.ZodType ? child : undefined;
 }
 
 function tomlValue(text: string): unknown {
@@ -187,8 +251,16 @@ function setAt(target: Record<string, unknown>, key: readonly string[], value: u
   if (last !== undefined) table[last] = value;
 }
 
-function onlyKnown(table: Record<string, unknown>, known: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(table).filter(([key]) => known.includes(key)));
+/** A value without the keys that its schema does not name, at every depth. */
+function onlyKnown(schema: z.ZodType, value: unknown): unknown {
+  if (!isTable(value)) return value;
+  const isOpen = unwrapped(schema) instanceof z.ZodRecord;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, child]) => {
+      const childSchema = childOf(schema, key);
+      return childSchema === undefined ? (isOpen ? [[key, child]] : []) : [[key, onlyKnown(childSchema, child)]];
+    }),
+  );
 }
 
 function isTable(value: unknown): value is Record<string, unknown> {

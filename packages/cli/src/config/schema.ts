@@ -3,7 +3,7 @@
  * Every key is optional.
  */
 import path from "node:path";
-import { SandboxMode } from "@heddle/protocol";
+import { HookConfig, SandboxMode } from "@heddle/protocol";
 import { z } from "zod";
 
 const text = z.string().min(1);
@@ -27,6 +27,40 @@ const ProviderTable = z.strictObject({
 });
 export type ProviderTable = z.infer<typeof ProviderTable>;
 
+/** One MCP server: `command` for one that is started here, `url` for one that is reached over HTTP. */
+const McpServerTable = z.strictObject({
+  command: text.optional(),
+  args: z.array(z.string()).optional(),
+  env: strings.optional(),
+  /** Variables of Heddle's own environment that the server may see. */
+  env_vars: z.array(text).optional(),
+  cwd: text.optional(),
+  url: z.url({ protocol: /^https?$/ }).optional(),
+  bearer_token_env_var: text.optional(),
+  http_headers: strings.optional(),
+  env_http_headers: strings.optional(),
+  startup_timeout_sec: z.number().positive().optional(),
+  startup_timeout_ms: z.number().positive().optional(),
+  tool_timeout_sec: z.number().positive().optional(),
+  enabled: z.boolean().optional(),
+  /** A run without this server makes no sense: it fails when the server cannot start. */
+  required: z.boolean().optional(),
+  enabled_tools: z.array(text).optional(),
+  disabled_tools: z.array(text).optional(),
+});
+export type McpServerTable = z.infer<typeof McpServerTable>;
+
+const HookTable = z.strictObject({
+  event: HookConfig.shape.event,
+  matcher: HookConfig.shape.matcher,
+  command: HookConfig.shape.command,
+  timeout_ms: HookConfig.shape.timeoutMs,
+  on_failure: HookConfig.shape.onFailure,
+});
+export type HookTable = z.infer<typeof HookTable>;
+
+const ProjectTable = z.strictObject({ trust_level: z.enum(["trusted", "untrusted"]).optional() });
+
 /** Policies that need somebody to ask; `exec` has nobody, so there they all mean `never`. */
 const ApprovalPolicyKey = z.enum(["never", "on-request", "untrusted", "on-failure"]);
 
@@ -46,7 +80,13 @@ export const ConfigFile = z.strictObject({
   openai_base_url: z.url({ protocol: /^https?$/ }).optional(),
   /** The profile in force when the command line names none. */
   profile: text.optional(),
+  /** Who serves the model of `--oss`. */
+  oss_provider: z.enum(["ollama", "lmstudio"]).optional(),
   model_providers: z.record(text, ProviderTable).optional(),
+  mcp_servers: z.record(text, McpServerTable).optional(),
+  hooks: z.array(HookTable).optional(),
+  /** By absolute folder. In a trusted one the sandbox lets the agent write unless something says otherwise. */
+  projects: z.record(text, ProjectTable).optional(),
   profiles: z.record(text, z.strictObject(Choices)).optional(),
 });
 export type ConfigFile = z.infer<typeof ConfigFile>;
@@ -68,7 +108,6 @@ export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
   "hide_agent_reasoning",
   "history",
   "instructions",
-  "mcp_servers",
   "model_auto_compact_token_limit",
   "model_context_window",
   "model_instructions_file",
@@ -78,13 +117,11 @@ export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
   "model_verbosity",
   "notice",
   "notify",
-  "oss_provider",
   "otel",
   "personality",
   "preferred_auth_method",
   "project_doc_fallback_filenames",
   "project_doc_max_bytes",
-  "projects",
   "review_model",
   "service_tier",
   "shell_environment_policy",

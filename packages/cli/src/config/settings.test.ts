@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
 import type { ConfigFile } from "./schema.ts";
 import { resolveSettings, type Choices, type Resolved } from "./settings.ts";
 
@@ -9,7 +12,7 @@ function resolve(
   choices: Partial<Choices> = {},
   more: { readonly overrides?: ConfigFile; readonly env?: NodeJS.ProcessEnv } = {},
 ): Promise<Resolved> {
-  const env = more.env ?? { OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" };
+  const env = { CODEX_HOME: "/nonexistent", ...(more.env ?? { OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" }) };
   return resolveSettings({ file, overrides: more.overrides ?? {} }, { addedRoots: [], ...choices }, env);
 }
 
@@ -114,4 +117,70 @@ test("CODEX_API_KEY serves as the key of OpenAI where it is set", async () => {
   const { provider } = await resolve({}, {}, { env: { CODEX_API_KEY: "k", OPENAI_API_KEY: "other" } });
   expect(provider.keySource).toBe("CODEX_API_KEY");
   await expect(resolve({}, {}, { env: {} })).rejects.toThrow(/OPENAI_API_KEY$/);
+});
+
+test("a trusted folder may be written unless something says otherwise", async () => {
+  const mode = async (...args: Parameters<typeof resolve>): Promise<string> =>
+    (await resolve(...args)).settings.sandboxMode;
+  expect(await mode({}, { isTrustedFolder: true })).toBe("workspace-write");
+  expect(await mode({ sandbox_mode: "read-only" }, { isTrustedFolder: true })).toBe("read-only");
+  expect(await mode({}, { isTrustedFolder: true, sandboxMode: "read-only" })).toBe("read-only");
+});
+
+test("a model on this machine is asked where it is served, not the configured one", async () => {
+  const file: ConfigFile = { model: "gpt-5.5", model_provider: "openai", oss_provider: "lmstudio" };
+  const local = await resolve(file, { local: { provider: undefined } }, { env: { CODEX_OSS_PORT: "7" } });
+  expect(local.settings).toMatchObject({ provider: "lmstudio", model: "openai/gpt-oss-20b" });
+  expect(local.provider.baseUrl).toBe("http://127.0.0.1:7/v1");
+  const named = await resolve(file, { local: { provider: "ollama" }, model: "qwen3" }, { env: {} });
+  expect(named.settings).toMatchObject({ provider: "ollama", model: "qwen3" });
+  expect(named.provider.baseUrl).toBe("http://127.0.0.1:11434/v1");
+});
+
+test("a thread's own model is taken on until one is named for this run", async () => {
+  const inherited = { provider: "anthropic", model: "claude-opus-5", effort: "high" };
+  expect((await resolve({ model: "gpt-5.5" }, { inherited })).settings).toMatchObject(inherited);
+  expect((await resolve({}, { inherited, model: "gpt-5.5" })).settings).toMatchObject({
+    provider: "openai",
+    model: "gpt-5.5",
+  });
+  const overrides: ConfigFile = { model_reasoning_effort: "low" };
+  expect((await resolve({}, { inherited }, { overrides })).settings).toMatchObject({ model: "gpt-5.5", effort: "low" });
+});
+
+test("OPENAI_BASE_URL says where OpenAI is, and the configuration says it louder", async () => {
+  const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://127.0.0.1:5/v1" };
+  expect((await resolve({}, {}, { env })).provider.baseUrl).toBe("http://127.0.0.1:5/v1");
+  const file: ConfigFile = { openai_base_url: "http://127.0.0.1:6/v1" };
+  expect((await resolve(file, {}, { env })).provider.baseUrl).toBe("http://127.0.0.1:6/v1");
+});
+
+describe("Codex's login", () => {
+  async function withAuth(auth: unknown, use: (env: NodeJS.ProcessEnv) => Promise<void>): Promise<void> {
+    const dir = await mkdtemp(path.join(tmpdir(), "heddle-login-"));
+    await writeFile(path.join(dir, "auth.json"), JSON.stringify(auth));
+    try {
+      await use({ CODEX_HOME: dir });
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  }
+
+  test("by key serves for OpenAI itself, and is not carried anywhere else", async () => {
+    await withAuth({ OPENAI_API_KEY: "sk-from-codex" }, async (env) => {
+      const { provider, providers } = await resolve({}, {}, { env });
+      expect(provider.headers()).toMatchObject({ authorization: "Bearer sk-from-codex" });
+      expect(providers).toEqual([{ id: "openai", key: "sk-from-codex" }]);
+      const elsewhere: ConfigFile = { openai_base_url: "http://127.0.0.1:6/v1" };
+      await expect(resolve(elsewhere, {}, { env })).rejects.toMatchObject({ code: "auth.missing" });
+      const own = await resolve({}, {}, { env: { ...env, OPENAI_API_KEY: "mine" } });
+      expect(own.provider.keySource).toBe("OPENAI_API_KEY");
+    });
+  });
+
+  test("by account is refused with the way out", async () => {
+    await withAuth({ OPENAI_API_KEY: null, tokens: { access_token: "t" } }, async (env) => {
+      await expect(resolve({}, {}, { env })).rejects.toThrow(/ChatGPT account.*OPENAI_API_KEY/);
+    });
+  });
 });

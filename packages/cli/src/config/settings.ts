@@ -5,12 +5,19 @@
 import { BUILT_IN_PROVIDERS, modelInfo, resolveProvider, type Provider, type ProviderConfig } from "@heddle/models";
 import { HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { didYouMean } from "../suggest.ts";
-import type { ConfigFile, ProviderTable } from "./schema.ts";
+import { codexLogin } from "./codex-login.ts";
+import type { ConfigFile, McpServerTable, ProviderTable } from "./schema.ts";
 
 export interface Choices {
   readonly model?: string | undefined;
   readonly profile?: string | undefined;
   readonly sandboxMode?: SandboxMode | undefined;
+  /** The owner has marked this folder as trusted: unless something says otherwise, the agent may write in it. */
+  readonly isTrustedFolder?: boolean;
+  /** A model on this machine, and who serves it when that is said. */
+  readonly local?: { readonly provider: string | undefined };
+  /** What the thread used last; taken on where nothing else is named. */
+  readonly inherited?: Pick<TurnSettings, "provider" | "model" | "effort"> | undefined;
   /** Absolute. */
   readonly addedRoots: readonly string[];
   /** A script to play instead of asking a model. */
@@ -29,6 +36,8 @@ const DEFAULT_MODELS: Readonly<Record<string, string>> = {
   openai: "gpt-5.5",
   anthropic: "claude-sonnet-5-5",
   gemini: "gemini-3.8-flash",
+  ollama: "gpt-oss:20b",
+  lmstudio: "openai/gpt-oss-20b",
   scripted: "scripted",
 };
 
@@ -37,24 +46,31 @@ const WIRES = { responses: "openai-responses", chat: "openai-chat", anthropic: "
 /** What the models package allows in all. */
 const MAX_ATTEMPTS = 20;
 
-export async function resolveSettings(
-  layers: { readonly file: ConfigFile; readonly overrides: ConfigFile },
-  choices: Choices,
-  env: NodeJS.ProcessEnv,
-): Promise<Resolved> {
-  const config = mergeLayers(layers.file, layers.overrides, choices.profile);
-  const providers = providerConfigs(config, choices, env);
-  const providerId = chooseProvider(config, choices);
+export interface Layers {
+  readonly file: ConfigFile;
+  readonly overrides: ConfigFile;
+}
+
+export async function resolveSettings(layers: Layers, choices: Choices, env: NodeJS.ProcessEnv): Promise<Resolved> {
+  const config = effectiveConfig(layers, choices.profile);
+  const inherited = isNamed(layers, choices) ? undefined : choices.inherited;
+  const providerId = inherited?.provider ?? chooseProvider(config, choices);
+  const providers = await withLogin(providerConfigs(config, choices, env), providerId, env);
   const provider = resolveProvider(providers, providerId, env);
-  const model = chooseModel(provider, choices.model ?? (choices.scriptFile === undefined ? config.model : undefined));
+  const named = choices.scriptFile === undefined && choices.local === undefined ? config.model : undefined;
+  const model = chooseModel(provider, choices.model ?? inherited?.model ?? named);
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
   const workspaceWrite = config.sandbox_workspace_write ?? {};
+  const effort = inherited?.effort ?? config.model_reasoning_effort;
   const settings: TurnSettings = {
     provider: providerId,
     model,
-    ...(config.model_reasoning_effort === undefined ? {} : { effort: config.model_reasoning_effort }),
-    sandboxMode: choices.sandboxMode ?? config.sandbox_mode ?? "read-only",
+    ...(effort === undefined ? {} : { effort }),
+    sandboxMode:
+      choices.sandboxMode ??
+      config.sandbox_mode ??
+      (choices.isTrustedFolder === true ? "workspace-write" : "read-only"),
     networkAccess: workspaceWrite.network_access ?? false,
     writableRoots: [...new Set([...(workspaceWrite.writable_roots ?? []), ...choices.addedRoots])],
     // `exec` has nobody to ask.
@@ -64,15 +80,34 @@ export async function resolveSettings(
   return { settings, providers, provider };
 }
 
-function mergeLayers(file: ConfigFile, overrides: ConfigFile, named: string | undefined): ConfigFile {
+/** A model, a provider or an effort is chosen for this run, so the thread's own are not taken on. */
+function isNamed({ file, overrides }: Layers, choices: Choices): boolean {
+  const profile = profileOf({ file, overrides }, choices.profile);
+  const chosen = [overrides, profile].flatMap((layer) => [
+    layer.model,
+    layer.model_provider,
+    layer.model_reasoning_effort,
+    "openai_base_url" in layer ? layer.openai_base_url : undefined,
+  ]);
+  return [choices.model, choices.scriptFile, choices.local, ...chosen].some((value) => value !== undefined);
+}
+
+type Profile = NonNullable<ConfigFile["profiles"]>[string];
+
+function profileOf({ file, overrides }: Layers, named: string | undefined): Profile {
   const name = named ?? overrides.profile ?? file.profile;
   const profiles = { ...file.profiles, ...overrides.profiles };
-  const profile = name === undefined ? {} : profiles[name];
-  if (profile === undefined) {
-    const known = Object.keys(profiles);
-    const hint = known.length === 0 ? "the configuration has none" : `known are ${known.join(", ")}`;
-    throw new HeddleError("config.invalid", `there is no profile "${name}"; ${hint}`);
-  }
+  const profile = name === undefined ? {} : Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (profile !== undefined) return profile;
+  const known = Object.keys(profiles);
+  const hint = known.length === 0 ? "the configuration has none" : `known are ${known.join(", ")}`;
+  throw new HeddleError("config.invalid", `there is no profile "${name}"; ${hint}`);
+}
+
+/** File, profile and `-c` as one. */
+export function effectiveConfig(layers: Layers, named: string | undefined): ConfigFile {
+  const { file, overrides } = layers;
+  const profile = profileOf(layers, named);
   return {
     ...file,
     ...profile,
@@ -82,36 +117,75 @@ function mergeLayers(file: ConfigFile, overrides: ConfigFile, named: string | un
       ...profile.sandbox_workspace_write,
       ...overrides.sandbox_workspace_write,
     },
-    model_providers: mergeProviders(file.model_providers ?? {}, overrides.model_providers ?? {}),
+    model_providers: mergeTables<ProviderTable>(file.model_providers, overrides.model_providers),
+    mcp_servers: mergeTables<McpServerTable>(file.mcp_servers, overrides.mcp_servers),
+    projects: mergeTables(file.projects, overrides.projects),
   };
 }
 
-type ProviderTables = Readonly<Record<string, ProviderTable>>;
+type Tables<T> = Readonly<Record<string, T>>;
 
-function mergeProviders(below: ProviderTables, above: ProviderTables): Record<string, ProviderTable> {
-  const merged: Record<string, ProviderTable> = { ...below };
+function mergeTables<T extends object>(below: Tables<T> = {}, above: Tables<T> = {}): Record<string, T> {
+  const merged: Record<string, T> = { ...below };
   for (const [name, table] of Object.entries(above)) merged[name] = { ...below[name], ...table };
   return merged;
 }
 
+/** The key Codex was logged in with, where OpenAI itself is asked and no variable holds one. */
+async function withLogin(
+  configs: readonly ProviderConfig[],
+  providerId: string,
+  env: NodeJS.ProcessEnv,
+): Promise<readonly ProviderConfig[]> {
+  const own = configs.find(({ id }) => id === "openai");
+  const variable = own?.envKey ?? "OPENAI_API_KEY";
+  const isAsked = providerId === "openai" && own?.baseUrl === undefined && own?.key === undefined;
+  if (!isAsked || typeof variable !== "string" || (env[variable] ?? "").trim() !== "") return configs;
+  const login = await codexLogin(env);
+  if (login.kind === "none") return configs;
+  if (login.kind === "account") {
+    throw new HeddleError(
+      "auth.missing",
+      "Codex is logged in with a ChatGPT account, which only Codex itself may use; Heddle needs a key: set the environment variable OPENAI_API_KEY",
+    );
+  }
+  return [...configs.filter(({ id }) => id !== "openai"), { ...own, id: "openai", key: login.key }];
+}
+
 export function providerConfigs(
   config: ConfigFile,
-  choices: Pick<Choices, "scriptFile">,
+  choices: Pick<Choices, "scriptFile" | "local">,
   env: NodeJS.ProcessEnv,
 ): readonly ProviderConfig[] {
-  const configs = Object.entries(config.model_providers ?? {}).map(([id, table]) => providerConfig(id, table));
+  const configs: ProviderConfig[] = Object.entries(config.model_providers ?? {}).map(([id, table]) =>
+    providerConfig(id, table),
+  );
+  const openaiUrl = config.openai_base_url ?? (env["OPENAI_BASE_URL"] || undefined);
   const openai: ProviderConfig = {
     id: "openai",
-    ...(config.openai_base_url === undefined ? {} : { baseUrl: config.openai_base_url }),
+    ...(openaiUrl === undefined ? {} : { baseUrl: openaiUrl }),
     // Callers of Codex set this one; it is meant for exactly this process.
-    ...(env["CODEX_API_KEY"] === undefined ? {} : { envKey: "CODEX_API_KEY" }),
+    ...((env["CODEX_API_KEY"] ?? "") === "" ? {} : { envKey: "CODEX_API_KEY" }),
   };
   // A table of its own says it more exactly than the two short forms.
   const table = configs.findIndex(({ id }) => id === "openai");
   if (table >= 0) configs[table] = { ...openai, ...configs[table], id: "openai" };
   else if (Object.keys(openai).length > 1) configs.push(openai);
+  const localUrl = choices.local === undefined ? undefined : localAddress(env);
+  const local = chooseLocal(config, choices);
+  if (localUrl !== undefined && !configs.some(({ id }) => id === local)) configs.push({ id: local, baseUrl: localUrl });
   if (choices.scriptFile !== undefined) configs.push({ id: "scripted", scriptFile: choices.scriptFile });
   return configs;
+}
+
+/** Codex's two variables for a model server that is not at its usual place. */
+function localAddress(env: NodeJS.ProcessEnv): string | undefined {
+  const port = env["CODEX_OSS_PORT"] ?? "";
+  return env["CODEX_OSS_BASE_URL"] || (port === "" ? undefined : `http://127.0.0.1:${port}/v1`);
+}
+
+function chooseLocal(config: ConfigFile, { local }: Pick<Choices, "local">): string {
+  return local?.provider ?? config.oss_provider ?? "ollama";
 }
 
 function providerConfig(id: string, table: ProviderTable): ProviderConfig {
@@ -135,6 +209,7 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
 
 function chooseProvider(config: ConfigFile, choices: Choices): string {
   if (choices.scriptFile !== undefined) return "scripted";
+  if (choices.local !== undefined) return chooseLocal(config, choices);
   return config.model_provider ?? makerOf(choices.model ?? config.model) ?? "openai";
 }
 

@@ -42,7 +42,7 @@ interface OpenValue {
   readonly depth: number;
 }
 
-function scanValue(line: string, before: OpenValue): OpenValue {
+function scanValue(line: string, before: OpenValue, { keepsQuote = false } = {}): OpenValue {
   let { quote, depth } = before;
   for (let at = 0; at < line.length; at += 1) {
     const three = line.slice(at, at + 3);
@@ -62,12 +62,46 @@ function scanValue(line: string, before: OpenValue): OpenValue {
     else if (char === "]" || char === "}") depth = Math.max(0, depth - 1);
   }
   // Only long strings cross the end of a line.
-  return { quote: quote?.length === 3 ? quote : undefined, depth };
+  return { quote: keepsQuote || quote?.length === 3 ? quote : undefined, depth };
 }
 
 function keyBeforeEquals(line: string): { readonly key: string; readonly rest: string } | undefined {
   const match = /^\s*((?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+|\s*\.\s*)+?)\s*=(.*)$/.exec(line);
   return match?.[1] === undefined ? undefined : { key: match[1], rest: match[2] ?? "" };
+}
+
+/** The key of a line and where its value begins; undefined for a line that assigns nothing. */
+export function keyAndValue(line: string): { readonly key: readonly string[]; readonly valueAt: number } | undefined {
+  const bare = line.replace(/\r?\n$/, "");
+  const assigned = keyBeforeEquals(bare);
+  if (assigned === undefined) return undefined;
+  return { key: splitKey(assigned.key), valueAt: bare.length - assigned.rest.trimStart().length };
+}
+
+/** Where the value that begins at `start` ends: before the line break, a comment, and the blanks in front of those. */
+export function valueEnd(text: string, start: number): number {
+  let open: OpenValue = { quote: undefined, depth: 0 };
+  for (let at = start; ;) {
+    const found = text.indexOf("\n", at);
+    const end = found < 0 ? text.length : found;
+    const line = text.slice(at, end);
+    const before = open;
+    open = scanValue(line, before);
+    if ((open.quote === undefined && open.depth === 0) || found < 0) {
+      return at + withoutComment(line, before).trimEnd().length;
+    }
+    at = end + 1;
+  }
+}
+
+function withoutComment(line: string, before: OpenValue): string {
+  for (let length = 0; length < line.length; length += 1) {
+    if (line.charAt(length) !== "#") continue;
+    // A mark inside a string leaves that string open in what stands before it.
+    const upTo = scanValue(line.slice(0, length), before, { keepsQuote: true });
+    if (upTo.quote === undefined) return line.slice(0, length);
+  }
+  return line;
 }
 
 /** `a."b.c".d` → ["a", "b.c", "d"]. */

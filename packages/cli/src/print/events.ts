@@ -75,6 +75,8 @@ function words(body: EventBody): readonly string[] {
       return [
         `${body.stopReason}, ${body.output.length} parts, ${body.usage.inputTokens} in, ${body.usage.outputTokens} out`,
       ];
+    case "mcp.listed":
+      return [`${body.server} (${body.transport}): ${body.tools.map(({ tool }) => tool).join(", ") || "no tools"}`];
     case "tool.intended":
       return [`${body.tool} ${JSON.stringify(body.arguments) ?? ""}`];
     case "tool.settled":
@@ -117,6 +119,11 @@ function itemWords(item: Item): readonly string[] {
       ];
     case "toolCall":
       return [`${item.tool} ${item.status} ${JSON.stringify(item.arguments) ?? ""}`, item.error ?? item.output ?? ""];
+    case "mcpToolCall":
+      return [
+        `${item.server}.${item.tool} ${item.status} ${JSON.stringify(item.arguments) ?? ""}`,
+        item.error ?? JSON.stringify(item.result?.content ?? []),
+      ];
     case "plan":
       return [`${item.type} ${item.status}`, ...item.steps.map(({ status, text }) => `${status}: ${text}`)];
     case "imageView":

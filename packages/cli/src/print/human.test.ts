@@ -158,7 +158,7 @@ test("the end says result, time, tokens, cost, and how to look at the record", a
     }),
   );
   expect(text()).toBe(
-    "failed: the stream broke\n1 min 1 s · 200 tokens in (80 cached), 40 out · cost unknown\nrecord: heddle threads show thread-1\n",
+    "failed: the stream broke\ntokens used\n160\n1 min 1 s · 200 tokens in (80 cached), 40 out · cost unknown\nrecord: heddle threads show thread-1\n",
   );
 });
 

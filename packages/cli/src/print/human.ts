@@ -9,8 +9,10 @@ import {
   visibleText,
   type EventBody,
   type EventOf,
+  type InputPart,
   type Item,
   type ItemDelta,
+  type TurnSettings,
 } from "@heddle/protocol";
 import { itemHead, itemTail, planLines, resultLine } from "./items.ts";
 import type { Output } from "./output.ts";
@@ -24,6 +26,8 @@ export interface HumanPrinterOptions {
   readonly workspace: string;
   /** Set when a script is played instead of asking a model. */
   readonly scriptFile?: string | undefined;
+  /** False when the thread is deleted at the end, so that there is no record to look at. */
+  readonly isKept?: boolean;
 }
 
 /** One command must not scroll everything else away; the record holds the rest. */
@@ -112,7 +116,7 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "turn.admitted":
       return header(threadId, body, options);
     case "turn.started":
-      return style.dim(`sandbox    ${sandboxText(body)}`);
+      return style.dim(`walls: ${sandboxText(body)}`);
     case "model.retried":
       return style.yellow(retryText(body));
     case "approval.requested":
@@ -126,7 +130,7 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "turn.steered":
       return style.dim("more input was added to this turn");
     case "turn.completed":
-      return endText(threadId, body, style);
+      return endText(threadId, body, options);
     case "hook.ran":
       return body.outcome === "ok" ? undefined : style.yellow(hookText(body));
     case "thread.created":
@@ -138,6 +142,7 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "item.checkpointed":
     case "model.requested":
     case "model.responded":
+    case "mcp.listed":
     case "tool.intended":
     case "tool.settled":
       return undefined;
@@ -193,6 +198,7 @@ function restOf(item: Item, already: string, style: Style): string {
     case "userMessage":
     case "fileChange":
     case "toolCall":
+    case "mcpToolCall":
     case "imageView":
     case "contextCompaction":
     case "notice":
@@ -202,28 +208,45 @@ function restOf(item: Item, already: string, style: Style): string {
   }
 }
 
+/** The same lines, in the same order, as Codex prints them, for whoever looks for `session id:`. */
 function header(threadId: string, body: EventOf<"turn.admitted">, options: HumanPrinterOptions): string {
   const { style, version, workspace, scriptFile } = options;
   const { settings } = body;
   const model =
     scriptFile === undefined
-      ? `${visibleLine(settings.model)} (${visibleLine(settings.provider)})`
+      ? visibleLine(settings.model)
       : `none: the script ${visibleLine(scriptFile)} is played, no model is asked`;
-  const access =
-    settings.sandboxMode === "read-only"
-      ? "read-only (-s workspace-write lets it change the folder)"
-      : settings.sandboxMode === "workspace-write"
-        ? `workspace-write, network ${settings.networkAccess ? "on" : "off"}`
-        : "danger-full-access: nothing holds the agent back";
+  const sandbox = `sandbox: ${accessText(settings)}`;
   return [
     style.bold(`heddle ${version}`),
-    style.dim(`folder     ${visibleLine(workspace)}`),
-    style.dim(`model      ${model}`),
-    settings.sandboxMode === "danger-full-access"
-      ? style.red(`access     ${access}`)
-      : style.dim(`access     ${access}`),
-    style.dim(`thread     ${threadId}`),
+    "--------",
+    style.dim(`workdir: ${visibleLine(workspace)}`),
+    style.dim(`model: ${model}`),
+    style.dim(`provider: ${visibleLine(settings.provider)}`),
+    style.dim(`approval: ${settings.approvalPolicy}`),
+    settings.sandboxMode === "danger-full-access" ? style.red(sandbox) : style.dim(sandbox),
+    style.dim(`reasoning effort: ${visibleLine(settings.effort ?? "none")}`),
+    style.dim(`session id: ${threadId}`),
+    "--------",
+    style.bold("user"),
+    promptText(body.input),
   ].join("\n");
+}
+
+function accessText({ sandboxMode, networkAccess }: TurnSettings): string {
+  if (sandboxMode === "read-only") return "read-only (-s workspace-write lets it change the folder)";
+  if (sandboxMode === "danger-full-access") return "danger-full-access: nothing holds the agent back";
+  return `workspace-write, network ${networkAccess ? "on" : "off"}`;
+}
+
+/** Enough to know it again. */
+const MAX_PROMPT_LINES = 20;
+
+function promptText(input: readonly InputPart[]): string {
+  const parts = input.map((part) => (part.type === "text" ? visibleText(part.text) : `[${part.mediaType}]`));
+  const lines = parts.join("\n").split("\n");
+  const more = lines.length - MAX_PROMPT_LINES;
+  return [...lines.slice(0, MAX_PROMPT_LINES), ...(more > 0 ? [`… ${more} more lines`] : [])].join("\n");
 }
 
 function sandboxText({ sandboxLevel }: EventOf<"turn.started">): string {
@@ -252,7 +275,7 @@ function violationText({ path, quarantinedTo }: EventOf<"path.violated">): strin
   return `protected path written: ${visibleLine(path)}${moved}`;
 }
 
-function endText(threadId: string, end: EventOf<"turn.completed">, style: Style): string {
+function endText(threadId: string, end: EventOf<"turn.completed">, { style, isKept }: HumanPrinterOptions): string {
   const { usage } = end;
   const cached = usage.cachedInputTokens > 0 ? ` (${usage.cachedInputTokens} cached)` : "";
   const figures = [
@@ -260,7 +283,8 @@ function endText(threadId: string, end: EventOf<"turn.completed">, style: Style)
     `${usage.inputTokens} tokens in${cached}, ${usage.outputTokens} out`,
     money(end.costUsd),
   ].join(" · ");
-  const how = `record: heddle threads show ${threadId}`;
+  const how = isKept === false ? "" : `\nrecord: heddle threads show ${threadId}`;
   const failure = end.failure === undefined ? "" : `: ${visibleText(end.failure.message)}`;
-  return `${resultLine(end.status, failure, style)}\n${style.dim(`${figures}\n${how}`)}`;
+  const used = `tokens used\n${usage.inputTokens - usage.cachedInputTokens + usage.outputTokens}`;
+  return `${resultLine(end.status, failure, style)}\n${used}\n${style.dim(`${figures}${how}`)}`;
 }

@@ -21,6 +21,8 @@ export function itemHead(item: Item, style: Style): string | undefined {
       return `${style.bold("$")} ${style.bold(visibleText(item.command))}`;
     case "toolCall":
       return style.dim(`· ${visibleLine(item.tool)} ${shortJson(item.arguments)}`);
+    case "mcpToolCall":
+      return style.dim(`· ${visibleLine(item.server)}.${visibleLine(item.tool)} ${shortJson(item.arguments)}`);
     case "imageView":
       return style.dim(`· view ${visibleLine(item.path)}`);
     case "plan":
@@ -46,6 +48,7 @@ export function itemTail(item: Item, style: Style): readonly string[] {
     case "fileChange":
       return [...item.changes.flatMap((change) => changeLines(change, style)), ...problem(item, style)];
     case "toolCall":
+    case "mcpToolCall":
     case "plan":
     case "imageView":
     case "contextCompaction":

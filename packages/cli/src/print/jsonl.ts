@@ -1,18 +1,78 @@
-/** `--json`: one JSON object a line on stdout, in the dialect of `codex exec`. Notices go to stderr. */
-import { codexExecDialect, visibleText } from "@heddle/protocol";
+/**
+ * `--json`: one JSON object a line on stdout, in the dialect of `codex exec`. Notices go to stderr. With deltas, running
+ * text and output are shown whole a few times a second: what arrives in between is told with the next line.
+ */
+import { codexExecDialect, visibleText, type ItemDelta, type Usage } from "@heddle/protocol";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
 
-export function createJsonlPrinter(out: Output, err: Output): Printer {
-  const translate = codexExecDialect();
+export interface JsonlOptions {
+  readonly out: Output;
+  readonly err: Output;
+  readonly hasDeltas?: boolean;
+  readonly usageBefore?: Usage;
+}
+
+export function createJsonlPrinter(options: JsonlOptions): Printer {
+  const { out, err, hasDeltas = false } = options;
+  const dialect = codexExecDialect({
+    hasDeltas,
+    ...(options.usageBefore === undefined ? {} : { usageBefore: options.usageBefore }),
+  });
+  const running = createRunningText((itemId, soFar) => {
+    // What cannot be written now is in the item's next line, and whole in its last.
+    if (out.isBehind) return;
+    const line = dialect.progress(itemId, soFar);
+    if (line !== undefined) out.write(toLine(line)).catch(() => undefined);
+  });
   return {
     async event(event) {
-      const lines = translate(event).map(toLine);
+      const { body } = event;
+      if (body.type === "item.completed") running.forget(body.item.id);
+      const lines = dialect.event(event).map(toLine);
       if (lines.length > 0) await out.write(lines.join(""));
     },
-    // Codex has no deltas on this channel: what is said arrives whole.
-    delta: () => undefined,
+    delta: (delta) => {
+      if (hasDeltas) running.add(delta);
+    },
     notice: (text) => err.write(`heddle: ${visibleText(text)}\n`),
+  };
+}
+
+/** How often a growing item is shown; more would only repeat its beginning. */
+const UPDATE_MS = 50;
+/** Beyond this an item is shown again only when it is complete. */
+const MAX_RUNNING_CHARS = 128 * 1024;
+
+interface RunningText {
+  add(delta: ItemDelta): void;
+  forget(itemId: string): void;
+}
+
+function createRunningText(show: (itemId: string, soFar: string) => void): RunningText {
+  const texts = new Map<string, { text: string; isNew: boolean; isFull: boolean }>();
+  let timer: NodeJS.Timeout | undefined;
+  const tell = (): void => {
+    timer = undefined;
+    for (const [itemId, state] of texts) {
+      if (state.isNew) show(itemId, state.text);
+      state.isNew = false;
+    }
+  };
+  return {
+    add({ itemId, delta }) {
+      const state = texts.get(itemId) ?? { text: "", isNew: false, isFull: false };
+      texts.set(itemId, state);
+      // Nothing after a gap: what is shown is always a prefix of the whole.
+      state.isFull ||= state.text.length + delta.length > MAX_RUNNING_CHARS;
+      if (state.isFull) return;
+      state.text += delta;
+      state.isNew = true;
+      timer ??= setTimeout(tell, UPDATE_MS).unref();
+    },
+    forget(itemId) {
+      texts.delete(itemId);
+    },
   };
 }
 

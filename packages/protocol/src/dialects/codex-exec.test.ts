@@ -22,7 +22,7 @@ const codexUsage = {
 
 function lines(...bodies: readonly EventBody[]): readonly CodexExecLine[] {
   const dialect = codexExecDialect();
-  return bodies.flatMap((body, index) => dialect(stored(body, index + 1)));
+  return bodies.flatMap((body, index) => dialect.event(stored(body, index + 1)));
 }
 
 function stored(body: EventBody, version: number): StoredEvent {
@@ -74,7 +74,7 @@ const command = {
   type: "commandExecution",
   id: "item_a",
   callId: "call_1",
-  command: "/bin/bash -c 'echo hello; exit 3'",
+  command: "echo hello; exit 3",
   cwd: "/home/dev/project",
 } as const;
 
@@ -155,7 +155,7 @@ test("refused work is seen: a declined command and a declined patch keep their r
       item: {
         id: "item_0",
         type: "command_execution",
-        command: command.command,
+        command: "/bin/bash -c 'echo hello; exit 3'",
         aggregated_output: "",
         exit_code: null,
         status: "declined",
@@ -304,5 +304,74 @@ test("a message cut off by a retry is marked partial, an empty one is not shown"
   ).toEqual([
     { type: "item.completed", item: { id: "item_0", type: "agent_message", text: "It pri", is_partial: true } },
     { type: "item.completed", item: { id: "item_1", type: "agent_message", text: "It printed." } },
+  ]);
+});
+
+test("the end names what the whole thread used beside what this turn used", () => {
+  const dialect = codexExecDialect({ usageBefore: { ...usage, outputTokens: 2 } });
+  expect(dialect.event(stored(ended(), 9))).toEqual([
+    {
+      type: "turn.completed",
+      usage: codexUsage,
+      thread_usage: {
+        input_tokens: 400,
+        cached_input_tokens: 160,
+        cache_write_input_tokens: 0,
+        output_tokens: 42,
+        reasoning_output_tokens: 20,
+      },
+      cost_usd: null,
+      duration_ms: 12,
+    },
+  ]);
+});
+
+test("with deltas a message is announced and grows under one number; without, it arrives whole", () => {
+  const message = { type: "agentMessage", id: "item_m", text: "" } as const;
+  const dialect = codexExecDialect({ hasDeltas: true });
+  const item = (text: string): unknown => ({ id: "item_0", type: "agent_message", text });
+  expect(dialect.progress("item_m", "early")).toBeUndefined();
+  expect(dialect.event(stored(started(message), 1))).toEqual([{ type: "item.started", item: item("") }]);
+  expect(dialect.progress("item_m", "so f")).toEqual({ type: "item.updated", item: item("so f") });
+  expect(dialect.event(stored(completed({ ...message, text: "so far" }), 2))).toEqual([
+    { type: "item.completed", item: item("so far") },
+  ]);
+  expect(dialect.progress("item_m", "late")).toBeUndefined();
+  expect(lines(started(message))).toEqual([]);
+});
+
+test("a command grows by what it prints, and what has no text does not", () => {
+  const dialect = codexExecDialect({ hasDeltas: true });
+  dialect.event(stored(started({ ...command, status: "inProgress", output: "" }), 1));
+  dialect.event(stored(started({ type: "fileChange", id: "p", callId: "c", status: "inProgress", changes: [] }), 2));
+  expect(dialect.progress("item_a", "hel")).toMatchObject({
+    type: "item.updated",
+    item: { id: "item_0", aggregated_output: "hel", status: "in_progress" },
+  });
+  expect(dialect.progress("p", "x")).toBeUndefined();
+});
+
+test("a call of an MCP tool names its server, and keeps result or error", () => {
+  const call = {
+    type: "mcpToolCall",
+    id: "m",
+    callId: "c",
+    server: "docs",
+    tool: "find",
+    arguments: { q: 1 },
+  } as const;
+  const content = [{ type: "text", text: "found" }];
+  const item = { id: "item_0", type: "mcp_tool_call", server: "docs", tool: "find", arguments: { q: 1 } };
+  expect(
+    lines(started({ ...call, status: "inProgress" }), completed({ ...call, status: "completed", result: { content } })),
+  ).toEqual([
+    { type: "item.started", item: { ...item, result: null, error: null, status: "in_progress" } },
+    {
+      type: "item.completed",
+      item: { ...item, result: { content, structured_content: null }, error: null, status: "completed" },
+    },
+  ]);
+  expect(lines(completed({ ...call, status: "failed", error: "gone" }))).toMatchObject([
+    { item: { error: { message: "gone" }, result: null, status: "failed" } },
   ]);
 });

@@ -1,100 +1,51 @@
 /**
  * The lines of `codex exec --json`, made from stored events: events of one turn in, in order, lines out. Shapes, names and
  * order are those of codex-cli 0.166; what it lacks (codes, cost, duration, `outcome`) is added beside them, never instead.
- * The only memory is the numbering of items and the running to-do list.
+ * The only memory is the numbering of items, those that run, and the to-do list.
  */
 import type { EventOf, StoredEvent } from "../events.ts";
 import type { Item, ItemOf, ItemStatus } from "../items.ts";
-import type { Usage } from "../model-output.ts";
+import { addUsage, type Usage } from "../model-output.ts";
 import { never } from "../never.ts";
+import type { CodexExecLine, CodexItem, CodexUsage } from "./codex-exec-schema.ts";
+import { joinShellWords } from "./shell-words.ts";
 
-export interface CodexUsage {
-  readonly input_tokens: number;
-  readonly cached_input_tokens: number;
-  readonly cache_write_input_tokens: number;
-  readonly output_tokens: number;
-  readonly reasoning_output_tokens: number;
+export type { CodexExecLine, CodexItem, CodexUsage } from "./codex-exec-schema.ts";
+
+export interface CodexExecOptions {
+  /** Also announce what is said, so that `progress` can show it growing. */
+  readonly hasDeltas?: boolean;
+  /** What the thread used before this turn; with it the end names the thread's total. */
+  readonly usageBefore?: Usage;
 }
 
-export interface CodexError {
-  readonly message: string;
-  readonly code?: string;
-  readonly details?: Readonly<Record<string, string | number | boolean>>;
+export interface CodexExecDialect {
+  event(event: StoredEvent): readonly CodexExecLine[];
+  /** A running item as it is after it has said or printed so much; undefined when it is not running. */
+  progress(itemId: string, soFar: string): CodexExecLine | undefined;
 }
 
-type CodexStatus = "in_progress" | "completed" | "failed" | "declined";
-
-/** `outcome` is Heddle's own word where Codex has none for what happened. */
-interface WithOutcome {
-  readonly outcome?: ItemStatus;
-}
-
-type CodexItemDetails =
-  | { readonly type: "agent_message"; readonly text: string; readonly is_partial?: true }
-  | { readonly type: "reasoning"; readonly text: string }
-  | ({
-      readonly type: "command_execution";
-      readonly command: string;
-      readonly aggregated_output: string;
-      readonly exit_code: number | null;
-      readonly status: CodexStatus;
-      readonly error?: string;
-    } & WithOutcome)
-  | ({
-      readonly type: "file_change";
-      readonly changes: readonly { readonly path: string; readonly kind: "add" | "update" | "delete" }[];
-      readonly status: CodexStatus;
-      readonly error?: string;
-    } & WithOutcome)
-  | ({
-      readonly type: "mcp_tool_call";
-      readonly server: string;
-      readonly tool: string;
-      readonly arguments: unknown;
-      readonly result: CodexToolResult | null;
-      readonly error: { readonly message: string } | null;
-      readonly status: CodexStatus;
-    } & WithOutcome)
-  | {
-      readonly type: "todo_list";
-      readonly items: readonly { readonly text: string; readonly completed: boolean }[];
-    }
-  | { readonly type: "error"; readonly message: string; readonly code?: string };
-
-interface CodexToolResult {
-  readonly content: readonly { readonly type: "text"; readonly text: string }[];
-  readonly structured_content: null;
-}
-
-export type CodexItem = { readonly id: string } & CodexItemDetails;
-
-export type CodexExecLine =
-  | { readonly type: "thread.started"; readonly thread_id: string }
-  | { readonly type: "turn.started"; readonly turn_id: string; readonly sandbox: string }
-  | { readonly type: "item.started" | "item.updated" | "item.completed"; readonly item: CodexItem }
-  | {
-      readonly type: "turn.completed";
-      readonly usage: CodexUsage;
-      /** null: the price of a model that took part is not known. */
-      readonly cost_usd: number | null;
-      readonly duration_ms: number;
-    }
-  | {
-      readonly type: "turn.failed";
-      readonly error: CodexError;
-      readonly status: "failed" | "interrupted";
-      readonly usage: CodexUsage;
-      readonly cost_usd: number | null;
-      readonly duration_ms: number;
-    }
-  | ({ readonly type: "error" } & CodexError);
-
-export type CodexExecDialect = (event: StoredEvent) => readonly CodexExecLine[];
+type DistributiveOmit<T, K extends string> = T extends unknown ? Omit<T, K> : never;
+type ItemDetails = DistributiveOmit<CodexItem, "id">;
 
 /** One translator for one run of `exec`. */
-export function codexExecDialect(): CodexExecDialect {
+export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDialect {
   const numbering = createNumbering();
+  const running = new Map<string, Item>();
   let todo: CodexItem | undefined;
+
+  const startedLines = (item: Item): readonly CodexExecLine[] => {
+    running.set(item.id, item);
+    return runs(item) || (options.hasDeltas === true && speaks(item))
+      ? [numbering.started(item.id, details(item))]
+      : [];
+  };
+
+  const completedLines = (item: Item): readonly CodexExecLine[] => {
+    running.delete(item.id);
+    if (item.type === "plan") return planLines(item);
+    return isShown(item) || numbering.knows(item.id) ? [numbering.completed(item.id, details(item))] : [];
+  };
 
   const planLines = (item: ItemOf<"plan">): readonly CodexExecLine[] => {
     if (item.status !== "completed") return [numbering.completed(item.id, toolCall("update_plan", item))];
@@ -104,17 +55,16 @@ export function codexExecDialect(): CodexExecDialect {
     return [{ type, item: todo }];
   };
 
-  return ({ stream, body }) => {
+  const event = ({ stream, body }: StoredEvent): readonly CodexExecLine[] => {
     switch (body.type) {
       case "turn.admitted":
         return [{ type: "thread.started", thread_id: stream }];
       case "turn.started":
         return [{ type: "turn.started", turn_id: body.turnId, sandbox: body.sandboxLevel }];
       case "item.started":
-        return runs(body.item) ? [numbering.started(body.item.id, details(body.item))] : [];
+        return startedLines(body.item);
       case "item.completed":
-        if (body.item.type === "plan") return planLines(body.item);
-        return isShown(body.item) ? [numbering.completed(body.item.id, details(body.item))] : [];
+        return completedLines(body.item);
       case "model.retried":
         return [retryLine(body)];
       case "path.violated":
@@ -124,7 +74,7 @@ export function codexExecDialect(): CodexExecDialect {
       case "turn.completed": {
         const last: readonly CodexExecLine[] = todo === undefined ? [] : [{ type: "item.completed", item: todo }];
         todo = undefined;
-        return [...last, ...endLines(body)];
+        return [...last, ...endLines(body, options.usageBefore)];
       }
       case "thread.created":
       case "thread.named":
@@ -137,6 +87,7 @@ export function codexExecDialect(): CodexExecDialect {
       case "item.checkpointed":
       case "model.requested":
       case "model.responded":
+      case "mcp.listed":
       case "tool.intended":
       case "tool.settled":
       case "approval.requested":
@@ -146,28 +97,46 @@ export function codexExecDialect(): CodexExecDialect {
         return never(body);
     }
   };
+
+  return {
+    event,
+    progress(itemId, soFar) {
+      const item = running.get(itemId);
+      const grown = item === undefined ? undefined : grow(item, soFar);
+      return grown === undefined || !numbering.knows(itemId) ? undefined : numbering.updated(itemId, details(grown));
+    },
+  };
+}
+
+/** An item with what its deltas have brought so far; undefined for items that have none. */
+function grow(item: Item, soFar: string): Item | undefined {
+  if (item.type === "agentMessage") return { ...item, text: soFar };
+  if (item.type === "reasoning") return { ...item, summary: [soFar] };
+  return item.type === "commandExecution" ? { ...item, output: soFar } : undefined;
 }
 
 /** Items are numbered in the order in which a run first shows them: item_0, item_1, … */
 function createNumbering(): {
   next(): string;
-  started(id: string, item: CodexItemDetails): CodexExecLine;
-  completed(id: string | undefined, item: CodexItemDetails): CodexExecLine;
+  knows(id: string): boolean;
+  started(id: string, item: ItemDetails): CodexExecLine;
+  updated(id: string, item: ItemDetails): CodexExecLine;
+  completed(id: string | undefined, item: ItemDetails): CodexExecLine;
 } {
   const known = new Map<string, string>();
   let count = 0;
   const next = (): string => `item_${count++}`;
+  const numberOf = (id: string | undefined): string => (id === undefined ? undefined : known.get(id)) ?? next();
   return {
     next,
+    knows: (id) => known.has(id),
     started(id, item) {
       const number = next();
       known.set(id, number);
       return { type: "item.started", item: { id: number, ...item } };
     },
-    completed(id, item) {
-      const number = (id === undefined ? undefined : known.get(id)) ?? next();
-      return { type: "item.completed", item: { id: number, ...item } };
-    },
+    updated: (id, item) => ({ type: "item.updated", item: { id: numberOf(id), ...item } }),
+    completed: (id, item) => ({ type: "item.completed", item: { id: numberOf(id), ...item } }),
   };
 }
 
@@ -177,8 +146,13 @@ function runs(item: Item): boolean {
     item.type === "commandExecution" ||
     item.type === "fileChange" ||
     item.type === "toolCall" ||
+    item.type === "mcpToolCall" ||
     item.type === "imageView"
   );
+}
+
+function speaks(item: Item): boolean {
+  return item.type === "agentMessage" || item.type === "reasoning";
 }
 
 function isShown(item: Item): boolean {
@@ -189,7 +163,7 @@ function isShown(item: Item): boolean {
   return item.type !== "agentMessage" || item.text !== "" || item.isPartial !== true;
 }
 
-function details(item: Item): CodexItemDetails {
+function details(item: Item): ItemDetails {
   switch (item.type) {
     case "agentMessage":
       return { type: "agent_message", text: item.text, ...(item.isPartial === true ? { is_partial: true } : {}) };
@@ -198,7 +172,7 @@ function details(item: Item): CodexItemDetails {
     case "commandExecution":
       return {
         type: "command_execution",
-        command: item.command,
+        command: joinShellWords([...SHELL, item.command]),
         aggregated_output: item.output,
         exit_code: item.exitCode ?? null,
         ...withStatus(item.status, item.exitCode !== undefined && item.exitCode !== 0),
@@ -213,6 +187,8 @@ function details(item: Item): CodexItemDetails {
       };
     case "toolCall":
       return toolCall(item.tool, item, item.output);
+    case "mcpToolCall":
+      return mcpToolCall(item);
     case "imageView":
       return toolCall("view_image", { ...item, arguments: { path: item.path } });
     case "plan":
@@ -228,6 +204,9 @@ function details(item: Item): CodexItemDetails {
   }
 }
 
+/** How Heddle runs a command line; Codex shows it with its shell, and its readers take it off again. */
+const SHELL = ["/bin/bash", "-c"] as const;
+
 interface CalledTool {
   readonly status: ItemStatus;
   readonly arguments?: unknown;
@@ -235,7 +214,7 @@ interface CalledTool {
 }
 
 /** Heddle's own tools appear as those of a server named "heddle". */
-function toolCall(tool: string, called: CalledTool, output?: string): CodexItemDetails {
+function toolCall(tool: string, called: CalledTool, output?: string): ItemDetails {
   const isOver = called.status !== "inProgress";
   const isGood = called.status === "completed" || !isOver;
   const error = isGood ? undefined : (called.error ?? called.status);
@@ -251,7 +230,27 @@ function toolCall(tool: string, called: CalledTool, output?: string): CodexItemD
   };
 }
 
-function withStatus(status: ItemStatus, hasFailedExit = false): { status: CodexStatus } & WithOutcome {
+function mcpToolCall(item: ItemOf<"mcpToolCall">): ItemDetails {
+  const { result } = item;
+  return {
+    type: "mcp_tool_call",
+    server: item.server,
+    tool: item.tool,
+    arguments: item.arguments ?? {},
+    result:
+      result === undefined ? null : { content: result.content, structured_content: result.structuredContent ?? null },
+    error: item.error === undefined ? null : { message: item.error },
+    ...withStatus(item.status),
+  };
+}
+
+function withStatus(
+  status: ItemStatus,
+  hasFailedExit = false,
+): {
+  status: "in_progress" | "completed" | "failed" | "declined";
+  outcome?: "interrupted" | "unknown";
+} {
   switch (status) {
     case "inProgress":
       return { status: "in_progress" };
@@ -283,23 +282,24 @@ function retryLine(retry: EventOf<"model.retried">): CodexExecLine {
   };
 }
 
-function violation(event: EventOf<"path.violated">): CodexItemDetails {
+function violation(event: EventOf<"path.violated">): ItemDetails {
   const moved = event.quarantinedTo === undefined ? "" : `; it was moved to ${event.quarantinedTo}`;
   return { type: "error", message: `a protected path was written: ${event.path}${moved}`, code: "path.protected" };
 }
 
-function hookFailure({ event, failure }: EventOf<"hook.ran">): CodexItemDetails {
+function hookFailure({ event, failure }: EventOf<"hook.ran">): ItemDetails {
   return { type: "error", message: `a ${event} hook failed: ${failure?.message ?? ""}` };
 }
 
-function endLines(end: EventOf<"turn.completed">): readonly CodexExecLine[] {
+function endLines(end: EventOf<"turn.completed">, usageBefore: Usage | undefined): readonly CodexExecLine[] {
   const figures = {
     usage: codexUsage(end.usage),
+    ...(usageBefore === undefined ? {} : { thread_usage: codexUsage(addUsage(usageBefore, end.usage)) }),
     cost_usd: end.costUsd ?? null,
     duration_ms: end.durationMs,
   };
   if (end.status === "completed") return [{ type: "turn.completed", ...figures }];
-  const error: CodexError = {
+  const error = {
     message: end.failure?.message ?? `the turn was ${end.status}`,
     ...(end.failure === undefined ? {} : { code: end.failure.code }),
     ...(end.failure?.details === undefined ? {} : { details: end.failure.details }),

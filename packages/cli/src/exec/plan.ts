@@ -1,0 +1,149 @@
+/**
+ * From the command line to a plan: everything that can be refused without opening the record is refused here, in the order
+ * in which it is cheap; standard input is listened to meanwhile and waited for last.
+ */
+import path from "node:path";
+import { HeddleError, SandboxMode, type InputPart } from "@heddle/protocol";
+import { usage, type ParsedArgs } from "../args.ts";
+import { checkWritable, readImages, readSchema } from "../attachments.ts";
+import type { CommandContext } from "../command.ts";
+import { heddleHome, loadConfig, parseOverrides } from "../config/read-config.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { effectiveConfig, resolveSettings, type Choices, type Layers, type Resolved } from "../config/settings.ts";
+import type { Output } from "../print/output.ts";
+import { beginPrompt } from "../prompt.ts";
+import type { Stop } from "../stop.ts";
+import { openWorkspace, requireFolder, requireStanding, standingOf } from "../workspace.ts";
+import { notesFor, refuseUnsupported } from "./notes.ts";
+import { parseRequest, type ThreadChoice } from "./request.ts";
+import { reviewPrompt } from "./review.ts";
+
+export interface Plan {
+  readonly home: string;
+  /** Where a new thread works, and where `--last` looks. */
+  readonly workspace: string;
+  /** A folder was named with -C, so that another one would be a surprise. */
+  readonly isFolderNamed: boolean;
+  readonly mayBeOutsideGit: boolean;
+  readonly thread: ThreadChoice;
+  /** undefined: there is nothing to say, only a fork to make. */
+  readonly input: readonly InputPart[] | undefined;
+  /** File, profile and `-c` as one. */
+  readonly config: ConfigFile;
+  readonly layers: Layers;
+  readonly choices: Choices;
+  /** What a new thread runs with; for an older one it depends on what that used. */
+  readonly resolved: Resolved | undefined;
+  readonly origin: string;
+  readonly isEphemeral: boolean;
+  readonly lastMessageFile: string | undefined;
+}
+
+export async function makePlan(
+  args: ParsedArgs,
+  { env, cwd }: CommandContext,
+  { err, stop }: { readonly err: Output; readonly stop: Stop },
+): Promise<Plan> {
+  const request = parseRequest(args);
+  refuseUnsupported(args);
+  const isEphemeral = args.has("ephemeral");
+  if (isEphemeral && request.thread.kind.startsWith("resume")) {
+    throw usage("--ephemeral would delete the resumed thread; fork it instead: heddle exec fork --ephemeral ID");
+  }
+  const notify = (text: string): void => {
+    process.stderr.write(/^[A-Z]/.test(text) ? `${text}\n` : `heddle: ${text}\n`);
+  };
+  const reading = request.needsPrompt
+    ? beginPrompt({ words: request.promptWords, stdin: process.stdin, signal: stop.signal, notify })
+    : undefined;
+
+  const loading = {
+    isIgnored: args.has("ignore-user-config"),
+    isStrict: args.has("strict-config"),
+    profile: args.value("profile"),
+  };
+  const { config: overrides, passedOver } = parseOverrides(args.values("config"), loading);
+  const { config: file } = await loadConfig(env, loading);
+  const layers: Layers = { file, overrides };
+  const config = effectiveConfig(layers, args.value("profile"));
+  for (const note of notesFor(args, passedOver)) await err.write(`heddle: ${note}\n`);
+
+  const workspace = await openWorkspace(args.value("cd"), cwd);
+  const isNew = request.thread.kind === "new";
+  const standing = isNew ? await standingOf(workspace, config.projects) : undefined;
+  const mayBeOutsideGit = args.has("skip-git-repo-check") || args.has("dangerously-bypass-approvals-and-sandbox");
+  if (standing !== undefined && !mayBeOutsideGit) requireStanding(workspace, standing);
+  const choices = await readChoices(args, cwd, {
+    isReview: request.review !== undefined,
+    isTrustedFolder: standing?.isTrusted ?? false,
+  });
+  const resolved = isNew ? await resolveSettings(layers, choices, env) : undefined;
+  const lastMessage = args.value("output-last-message");
+  const lastMessageFile = lastMessage === undefined ? undefined : await checkWritable(lastMessage, cwd);
+  const images = await readImages(args.values("image"), cwd);
+
+  const words = await reading?.prompt();
+  const prompt = request.review === undefined ? words : await reviewPrompt(request.review, workspace, words);
+  return {
+    home: heddleHome(env),
+    workspace,
+    isFolderNamed: args.has("cd"),
+    mayBeOutsideGit,
+    thread: request.thread,
+    input: prompt === undefined ? undefined : [{ type: "text", text: prompt }, ...images],
+    config,
+    layers,
+    choices,
+    resolved,
+    origin: originOf(env),
+    isEphemeral,
+    lastMessageFile,
+  };
+}
+
+async function readChoices(
+  args: ParsedArgs,
+  cwd: string,
+  { isReview, isTrustedFolder }: { readonly isReview: boolean; readonly isTrustedFolder: boolean },
+): Promise<Choices> {
+  const addedRoots = await Promise.all(
+    args.values("add-dir").map((folder) => requireFolder(path.resolve(cwd, folder), "--add-dir ")),
+  );
+  const schemaFile = args.value("output-schema");
+  const script = args.value("script");
+  const isLocal = args.has("oss") || args.has("local-provider");
+  return {
+    model: args.value("model"),
+    profile: args.value("profile"),
+    // Whoever reviews changes nothing.
+    sandboxMode: isReview ? "read-only" : sandboxMode(args),
+    isTrustedFolder,
+    ...(isLocal ? { local: { provider: args.value("local-provider") } } : {}),
+    addedRoots,
+    scriptFile: script === undefined ? undefined : path.resolve(cwd, script),
+    ...(schemaFile === undefined ? {} : { outputSchema: await readSchema(schemaFile, cwd) }),
+  };
+}
+
+function sandboxMode(args: ParsedArgs): SandboxMode | undefined {
+  const named = args.value("sandbox");
+  if (args.has("dangerously-bypass-approvals-and-sandbox")) {
+    if (named !== undefined && named !== "danger-full-access") {
+      throw usage(`--dangerously-bypass-approvals-and-sandbox contradicts -s ${named}; give one of them`);
+    }
+    return "danger-full-access";
+  }
+  if (named !== undefined) return SandboxMode.parse(named);
+  return args.has("full-auto") || args.has("approve-for-me") ? "workspace-write" : undefined;
+}
+
+/** Who called, where a caller says so; it is kept with the thread. */
+function originOf(env: NodeJS.ProcessEnv): string {
+  const name = env["CODEX_INTERNAL_ORIGINATOR_OVERRIDE"] ?? "";
+  if (name === "") return "exec";
+  if (/^[\x21-\x7e]{1,64}$/.test(name)) return name;
+  throw new HeddleError(
+    "usage.invalid",
+    "CODEX_INTERNAL_ORIGINATOR_OVERRIDE must be one word of up to 64 plain characters",
+  );
+}

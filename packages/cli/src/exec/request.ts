@@ -1,0 +1,89 @@
+/** What the words of `heddle exec` ask for: a new thread, an old one, a fork of one, or a review; and where the prompt is. */
+import { usage, type ParsedArgs } from "../args.ts";
+import { EXEC_OPTIONS, EXEC_SUBCOMMANDS, type ExecSubcommand } from "../commands/exec-options.ts";
+
+export type ThreadChoice =
+  | { readonly kind: "new" }
+  | { readonly kind: "resume"; readonly selector: string }
+  | { readonly kind: "resumeLast"; readonly isEverywhere: boolean }
+  | { readonly kind: "fork"; readonly selector: string };
+
+export type ReviewTarget =
+  | { readonly kind: "uncommitted" }
+  | { readonly kind: "base"; readonly branch: string }
+  | { readonly kind: "commit"; readonly commit: string; readonly title: string | undefined }
+  | { readonly kind: "custom" };
+
+export interface ExecRequest {
+  readonly thread: ThreadChoice;
+  readonly review: ReviewTarget | undefined;
+  /** What stands in the place of the prompt; empty: it is on standard input, or there is none to be read. */
+  readonly promptWords: readonly string[];
+  /** A fork or a review can do without a prompt. */
+  readonly needsPrompt: boolean;
+}
+
+export function parseRequest(args: ParsedArgs): ExecRequest {
+  const [first, ...rest] = args.positionals;
+  const isWord = args.positionalsBeforeDashes > 0;
+  const subcommand = isWord ? EXEC_SUBCOMMANDS.find((name) => name === first) : undefined;
+  refuseForeignOptions(args, subcommand);
+  switch (subcommand) {
+    case "resume":
+      return resume(args, rest);
+    case "fork":
+      return fork(rest);
+    case "review":
+      return review(args, rest);
+    case undefined:
+      return { thread: { kind: "new" }, review: undefined, promptWords: args.positionals, needsPrompt: true };
+  }
+}
+
+function refuseForeignOptions(args: ParsedArgs, subcommand: ExecSubcommand | undefined): void {
+  for (const { name, of } of EXEC_OPTIONS) {
+    if (of !== undefined && of !== subcommand && args.has(name)) {
+      throw usage(`--${name} belongs to ${of}: heddle exec ${of} --${name}`);
+    }
+  }
+}
+
+function resume(args: ParsedArgs, words: readonly string[]): ExecRequest {
+  const common = { review: undefined, needsPrompt: true };
+  if (args.has("last")) {
+    const thread: ThreadChoice = { kind: "resumeLast", isEverywhere: args.has("all") };
+    return { ...common, thread, promptWords: words };
+  }
+  const [selector, ...promptWords] = words;
+  if (selector === undefined || selector === "-") {
+    throw usage("name the thread to go on with: heddle exec resume ID, or heddle exec resume --last");
+  }
+  return { ...common, thread: { kind: "resume", selector }, promptWords };
+}
+
+function fork([selector, ...promptWords]: readonly string[]): ExecRequest {
+  if (selector === undefined || selector === "-") {
+    throw usage("name the thread to fork: heddle exec fork ID; heddle threads list shows them");
+  }
+  const needsPrompt = promptWords.length > 0;
+  return { thread: { kind: "fork", selector }, review: undefined, promptWords, needsPrompt };
+}
+
+function review(args: ParsedArgs, promptWords: readonly string[]): ExecRequest {
+  const base = args.value("base");
+  const commit = args.value("commit");
+  const title = args.value("title");
+  const targets: readonly ReviewTarget[] = [
+    ...(args.has("uncommitted") ? [{ kind: "uncommitted" } as const] : []),
+    ...(base === undefined ? [] : [{ kind: "base", branch: base } as const]),
+    ...(commit === undefined ? [] : [{ kind: "commit", commit, title } as const]),
+  ];
+  const [target, ...more] = targets;
+  if (more.length > 0) throw usage("review one thing: --uncommitted, --base BRANCH or --commit SHA");
+  if (title !== undefined && commit === undefined) throw usage("--title names a commit; give --commit SHA with it");
+  if (target === undefined && promptWords.length === 0) {
+    throw usage(`say what to review: --uncommitted, --base BRANCH, --commit SHA, or words of your own`);
+  }
+  const needsPrompt = promptWords.length > 0;
+  return { thread: { kind: "new" }, review: target ?? { kind: "custom" }, promptWords, needsPrompt };
+}

@@ -1,0 +1,181 @@
+/** A plan carried out: the record is opened, the thread found or made, one turn run and followed to its terminal event. */
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { openHeddle, type Heddle, type StartTurn, type TerminalEvent, type ThreadSelector } from "@heddle/agent";
+import { HeddleError, NO_USAGE, addUsage, visibleText, type TurnSettings, type Usage } from "@heddle/protocol";
+import type { ParsedArgs } from "../args.ts";
+import type { CommandContext } from "../command.ts";
+import { providerConfigs, resolveSettings } from "../config/settings.ts";
+import { followTurn } from "../follow.ts";
+import { createHumanPrinter } from "../print/human.ts";
+import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
+import type { Output } from "../print/output.ts";
+import type { Printer } from "../print/printer.ts";
+import { styleFor } from "../print/style.ts";
+import { allEvents } from "../record.ts";
+import type { Stop } from "../stop.ts";
+import { requireStanding, standingOf } from "../workspace.ts";
+import { writeLastMessage } from "./last-message.ts";
+import type { Plan } from "./plan.ts";
+
+export interface RunSurface {
+  readonly args: ParsedArgs;
+  readonly context: CommandContext;
+  readonly out: Output;
+  readonly err: Output;
+  readonly stop: Stop;
+}
+
+/** How a run ended. */
+export interface RunEnd {
+  readonly threadId: string;
+  /** undefined: a thread was forked and nothing was asked of it. */
+  readonly terminal: TerminalEvent | undefined;
+  /** The final message of a turn that completed. */
+  readonly lastMessage: string | undefined;
+}
+
+export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> {
+  const { args, context, out, err, stop } = surface;
+  await refuseWithoutRecord(plan);
+  const providers = plan.resolved?.providers ?? providerConfigs(plan.config, plan.choices, context.env);
+  await using heddle = await openHeddle({ home: plan.home, providers, env: context.env, isUnattended: true });
+  const notice = (text: string): Promise<void> => err.write(`heddle: ${visibleText(text)}\n`);
+  if (heddle.recoveredTurns > 0) await notice(`${heddle.recoveredTurns} turns of dead processes were closed`);
+  const { scriptFile } = plan.choices;
+  if (args.has("json") && scriptFile !== undefined)
+    await notice(`the script ${scriptFile} is played, no model is asked`);
+  stop.signal.throwIfAborted();
+  const target = await findTarget(heddle, plan, notice);
+  if (plan.input === undefined) return forkOnly(heddle, target, { out, isJson: args.has("json") });
+
+  const settings = await settingsFor(heddle, plan, target, context.env);
+  if (settings.sandboxMode === "read-only" && plan.choices.addedRoots.length > 0) {
+    await notice("--add-dir changes nothing while the sandbox is read-only; add -s workspace-write");
+  }
+  const printer = createPrinter(surface, plan, target);
+  stop.signal.throwIfAborted();
+  const handle = await heddle.startTurn({ thread: target.thread, input: plan.input, settings });
+  try {
+    const { terminal, message } = await followTurn(heddle, handle, { printer, stop });
+    // What was said before a turn broke off is in the record; it is not the answer.
+    const lastMessage = terminal.body.status === "completed" ? message : undefined;
+    await deliver(lastMessage, { plan, surface, printer });
+    return { threadId: handle.threadId, terminal, lastMessage };
+  } finally {
+    if (plan.isEphemeral) await forget(heddle, handle.threadId, printer);
+  }
+}
+
+/** Nothing is made where there is nothing to go on with. */
+async function refuseWithoutRecord({ thread, home }: Plan): Promise<void> {
+  if (thread.kind === "new") return;
+  const found = await stat(path.join(home, "heddle.db")).catch(() => undefined);
+  if (found === undefined) {
+    throw new HeddleError("thread.not-found", `there are no threads in ${home} yet; heddle exec "…" makes one`);
+  }
+}
+
+interface Target {
+  readonly thread: StartTurn["thread"];
+  readonly workspace: string;
+  /** The thread it goes on with or comes from. */
+  readonly basedOn: string | undefined;
+  readonly usageBefore: Usage;
+}
+
+async function findTarget(heddle: Heddle, plan: Plan, notice: (text: string) => Promise<void>): Promise<Target> {
+  const { thread, workspace, origin } = plan;
+  if (thread.kind === "new") {
+    return { thread: { workspace, origin }, workspace, basedOn: undefined, usageBefore: NO_USAGE };
+  }
+  const found = await heddle.findThread(selectorOf(plan));
+  if (plan.isFolderNamed && found.workspace !== workspace) {
+    throw new HeddleError(
+      "usage.invalid",
+      `thread ${found.id} works in ${found.workspace}, not in ${workspace}; leave -C out`,
+    );
+  }
+  if (found.workspace !== workspace) await notice(`going on in ${found.workspace}, the folder of this thread`);
+  const basedOn = found.id;
+  if (thread.kind === "fork") {
+    const fork = { threadId: found.id, origin };
+    return { thread: { fork }, workspace: found.workspace, basedOn, usageBefore: NO_USAGE };
+  }
+  return { thread: found.id, workspace: found.workspace, basedOn, usageBefore: await usageOf(heddle, found.id) };
+}
+
+function selectorOf({ thread, workspace }: Plan): ThreadSelector {
+  if (thread.kind === "resume" || thread.kind === "fork") return thread.selector;
+  const isEverywhere = thread.kind === "resumeLast" && thread.isEverywhere;
+  return isEverywhere ? { last: true, all: true } : { last: true, workspace };
+}
+
+async function usageOf(heddle: Heddle, threadId: string): Promise<Usage> {
+  let sum = NO_USAGE;
+  for await (const { body } of allEvents(heddle.journal, threadId)) {
+    if (body.type === "turn.completed") sum = addUsage(sum, body.usage);
+  }
+  return sum;
+}
+
+/** An older thread keeps its model unless another is named; its sandbox is chosen anew each time. */
+async function settingsFor(heddle: Heddle, plan: Plan, target: Target, env: NodeJS.ProcessEnv): Promise<TurnSettings> {
+  if (plan.resolved !== undefined) return plan.resolved.settings;
+  const standing = await standingOf(target.workspace, plan.config.projects);
+  if (!plan.mayBeOutsideGit) requireStanding(target.workspace, standing);
+  const last = target.basedOn === undefined ? undefined : await heddle.lastSettings(target.basedOn);
+  const inherited = last?.provider === "scripted" ? undefined : last;
+  const choices = { ...plan.choices, isTrustedFolder: standing.isTrusted, inherited };
+  return (await resolveSettings(plan.layers, choices, env)).settings;
+}
+
+async function forkOnly(
+  heddle: Heddle,
+  { thread }: Target,
+  { out, isJson }: { readonly out: Output; readonly isJson: boolean },
+): Promise<RunEnd> {
+  if (typeof thread === "string" || !("fork" in thread)) throw new HeddleError("internal", "there is nothing to fork");
+  const threadId = await heddle.forkThread(thread.fork);
+  await out.write(isJson ? toLine({ type: "thread.started", thread_id: threadId }) : `${threadId}\n`);
+  return { threadId, terminal: undefined, lastMessage: undefined };
+}
+
+function createPrinter({ args, context, out, err }: RunSurface, plan: Plan, target: Target): Printer {
+  if (args.has("json")) {
+    return createJsonlPrinter({ out, err, hasDeltas: args.has("deltas"), usageBefore: target.usageBefore });
+  }
+  const color = args.value("color");
+  const choice = color === "always" || color === "never" ? color : "auto";
+  return createHumanPrinter({
+    err,
+    style: styleFor(choice, err.isTerminal, context.env),
+    version: context.version,
+    workspace: target.workspace,
+    scriptFile: plan.choices.scriptFile,
+    isKept: !plan.isEphemeral,
+  });
+}
+
+async function deliver(
+  lastMessage: string | undefined,
+  run: { readonly plan: Plan; readonly surface: RunSurface; readonly printer: Printer },
+): Promise<void> {
+  const { args, out, err } = run.surface;
+  const file = run.plan.lastMessageFile;
+  if (!args.has("json") && !(out.isTerminal && err.isTerminal) && lastMessage !== undefined) {
+    await out.write(`${out.isTerminal ? visibleText(lastMessage) : lastMessage}\n`);
+  }
+  if (file === undefined) return;
+  await writeLastMessage(file, lastMessage ?? "");
+  if (lastMessage === undefined) await run.printer.notice(`there is no final message; ${file} is empty`);
+}
+
+async function forget(heddle: Heddle, threadId: string, printer: Printer): Promise<void> {
+  try {
+    await heddle.deleteThread({ threadId, reason: "ephemeral" });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    await printer.notice(`the ephemeral thread ${threadId} could not be deleted: ${why}`);
+  }
+}
