@@ -12,13 +12,15 @@ import {
   type ErrorCode,
   type HookConfig,
   type InputPart,
+  type McpServerConfig,
   type TurnSettings,
 } from "@heddle/protocol";
-import { envelopeFor } from "@heddle/tools";
+import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
 import { lastSettings, lineage, readHistory } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
+import { mcpSecrets } from "./mcp.ts";
 import { createPlaces, type Places } from "./places.ts";
 import { recover } from "./recover.ts";
 import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
@@ -54,6 +56,8 @@ export interface HeddleOptions {
   readonly scriptMayGoUnconfined?: boolean;
   /** Absolute paths that do not exist for the agent, besides the home. */
   readonly masked?: readonly string[];
+  /** From the user's own configuration, never from a workspace. */
+  readonly mcpServers?: readonly McpServerConfig[];
 }
 
 export interface NewThread {
@@ -129,12 +133,12 @@ export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
 }
 
 /** Provider keys are secrets whatever they look like; the journal removes these exact values. */
-function keysInUse({ providers, env }: HeddleOptions): string[] {
+function keysInUse({ providers, env, mcpServers = [] }: HeddleOptions): string[] {
   const keys = [...BUILT_IN_PROVIDERS, ...providers].flatMap(({ key, envKey }) => [
     key ?? "",
     ...[envKey ?? []].flat().map((name) => env[name] ?? ""),
   ]);
-  return keys.filter((key) => key !== "");
+  return [...keys, ...mcpSecrets(mcpServers, env)].filter((key) => key !== "");
 }
 
 interface RunningTurn {
@@ -162,6 +166,7 @@ class Engine implements Heddle {
       env: options.env,
       backend: options.sandboxBackend ?? "auto",
       redactor: journal.redactor,
+      mcpServers: options.mcpServers ?? [],
     });
     this.#runner = createEmbeddedRunner(options);
   }
@@ -333,14 +338,13 @@ class Engine implements Heddle {
       networkAccess: settings.networkAccess,
       approval: settings.approvalPolicy,
       masked: [this.#options.home, ...(this.#options.masked ?? [])],
+      mcpServers: this.#options.mcpServers ?? [],
     });
     const mayGoUnconfined = this.#options.scriptMayGoUnconfined === true && settings.provider === "scripted";
     const { allowedTools } = settings;
-    const narrowed =
-      allowedTools === undefined
-        ? envelope
-        : { ...envelope, tools: envelope.tools.filter((tool) => allowedTools.includes(tool)) };
-    return this.#places.enter({ threadId, workspace, envelope: narrowed, mayGoUnconfined });
+    const narrowed = allowedTools === undefined ? envelope : narrowEnvelope(envelope, allowedTools);
+    const allowTools = allowedTools ?? [];
+    return this.#places.enter({ threadId, workspace, envelope: narrowed, allowTools, mayGoUnconfined });
   }
 
   async #workspaceOf(threadId: string): Promise<string> {

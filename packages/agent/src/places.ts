@@ -4,8 +4,9 @@
  */
 import { join } from "node:path";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
-import { canonical, isHeddleError, type Envelope } from "@heddle/protocol";
+import { canonical, isHeddleError, type Envelope, type McpServerConfig } from "@heddle/protocol";
 import {
+  openMcpServers,
   openThreadState,
   openSandbox,
   openUnconfined,
@@ -22,12 +23,15 @@ export interface PlacesOptions {
   readonly backend: "auto" | "namespaces" | "bwrap";
   /** Whole outputs are stored without secrets, as events are. */
   readonly redactor: Redactor;
+  readonly mcpServers: readonly McpServerConfig[];
 }
 
 export interface EnterOptions {
   readonly threadId: string;
   readonly workspace: string;
   readonly envelope: Envelope;
+  /** MCP tools that run without a question: names, or prefixes ending in `*`. */
+  readonly allowTools: readonly string[];
   /** Only the demo's known script: run without a kernel sandbox where the host cannot give one. */
   readonly mayGoUnconfined: boolean;
 }
@@ -46,13 +50,14 @@ export function createPlaces(options: PlacesOptions): Places {
     const place = open.get(threadId);
     open.delete(threadId);
     if (place === undefined) return [];
+    const byServers = (await place.mcp?.close()) ?? [];
     await place.state[Symbol.asyncDispose]();
     await place.sandbox[Symbol.asyncDispose]();
-    return place.sandbox.sweep();
+    return [...byServers, ...(await place.sandbox.sweep())];
   }
 
   return {
-    async enter({ threadId, workspace, envelope, mayGoUnconfined }) {
+    async enter({ threadId, workspace, envelope, allowTools, mayGoUnconfined }) {
       const known = open.get(threadId);
       if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
       await leave(threadId);
@@ -62,7 +67,26 @@ export function createPlaces(options: PlacesOptions): Places {
         env: options.env,
         newFilter: () => createStreamRedactor(options.redactor),
       });
-      const place = { envelope, sandbox, state };
+      const openLike = (network: "none" | "all"): Promise<Sandbox> =>
+        openFor({ ...envelope, network }, workspace, { ...options, threadId, mayGoUnconfined });
+      const place: TurnPlace = {
+        envelope,
+        sandbox,
+        state,
+        ...(options.mcpServers.length === 0
+          ? {}
+          : {
+              mcp: openMcpServers({
+                servers: options.mcpServers,
+                workspace,
+                sandbox,
+                environment: state.environment,
+                env: options.env,
+                allowTools,
+                openSandbox: openLike,
+              }),
+            }),
+      };
       open.set(threadId, place);
       return place;
     },

@@ -15,7 +15,7 @@ import type {
   TurnSettings,
   Usage,
 } from "@heddle/protocol";
-import type { Sandbox, ThreadState } from "@heddle/tools";
+import type { McpServers, Sandbox, ThreadState } from "@heddle/tools";
 
 export interface TurnRequest {
   readonly threadId: string;
@@ -33,6 +33,8 @@ export interface TurnPlace {
   readonly envelope: Envelope;
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
+  /** Absent: none is configured. */
+  readonly mcp?: McpServers;
 }
 
 /** What a runner may record; admission, start and end belong to the turn, questions to `ask`. */

@@ -3,7 +3,14 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProviderConfig } from "@heddle/models";
-import type { EventOf, EventType, StoredEvent, TurnSettings } from "@heddle/protocol";
+import {
+  McpServerConfig,
+  type EventOf,
+  type EventType,
+  type McpServerInput,
+  type StoredEvent,
+  type TurnSettings,
+} from "@heddle/protocol";
 import { openHeddle, type Heddle, type HeddleOptions, type TurnHandle } from "../src/index.ts";
 
 type Script = NonNullable<ProviderConfig["script"]>;
@@ -13,6 +20,10 @@ export interface TestHeddleOptions {
   readonly settings?: Partial<TurnSettings>;
   readonly isUnattended?: boolean;
   readonly providers?: readonly ProviderConfig[];
+  readonly hooks?: HeddleOptions["hooks"];
+  readonly mcpServers?: readonly McpServerInput[];
+  /** Besides PATH. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Shared with an earlier one, to play a second process or a restart. */
   readonly folder?: string;
 }
@@ -41,8 +52,10 @@ export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<T
   const heddleOptions: HeddleOptions = {
     home,
     providers: options.providers ?? [{ id: "scripted", family: "openai", script: options.script ?? [] }],
-    env: { PATH: process.env["PATH"] },
+    env: { PATH: process.env["PATH"], ...options.env },
+    mcpServers: (options.mcpServers ?? []).map((server) => McpServerConfig.parse(server)),
     isUnattended: options.isUnattended ?? true,
+    ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
   };
   const heddle = await openHeddle(heddleOptions);
   const settings: TurnSettings = {

@@ -9,7 +9,7 @@ import {
   type McpServerConfig,
   type SandboxMode,
 } from "@heddle/protocol";
-import { serverPattern } from "./mcp/names.ts";
+import { asCanonical, matchesName, serverPattern } from "./mcp/names.ts";
 
 export interface EnvelopeOptions {
   readonly mode: SandboxMode;
@@ -38,6 +38,12 @@ export function envelopeFor(options: EnvelopeOptions): Envelope {
     tools: [...envelope.tools, ...servers.map(({ name }) => serverPattern(name))],
     effects: reachesOut ? [...new Set<Effect>([...envelope.effects, "net"])] : envelope.effects,
   };
+}
+
+/** The same envelope with only these tools; a name of an MCP tool stands for itself, `…*` for all that begin so. */
+export function narrowEnvelope(envelope: Envelope, allowed: readonly string[]): Envelope {
+  const isHere = (name: string): boolean => envelope.tools.some((known) => matchesName(known, name));
+  return { ...envelope, tools: [...new Set(allowed.map(asCanonical).filter(isHere))] };
 }
 
 function envelopeOf(options: EnvelopeOptions): Envelope {

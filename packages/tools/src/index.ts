@@ -1,6 +1,7 @@
 export { dispatch, type DispatchOutcome } from "./dispatch.ts";
 export { toolsFor, type Toolset } from "./registry.ts";
-export { envelopeFor, envelopeHash } from "./envelopes.ts";
+export { openMcpServers, type McpReport, type McpServers } from "./mcp/servers.ts";
+export { envelopeFor, envelopeHash, narrowEnvelope } from "./envelopes.ts";
 export { approvalKey } from "./policy.ts";
 export { openThreadState } from "./thread-state.ts";
 export type { ThreadState } from "./tool.ts";

@@ -12,7 +12,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import { modelInfo, resolveProvider, type ModelRequest, type Provider, type ProviderConfig } from "@heddle/models";
-import { toolsFor, type Skill, type Toolset } from "@heddle/tools";
+import type { Skill, Toolset } from "@heddle/tools";
 import { rememberedApprovals } from "../approvals.ts";
 import { windowOf } from "../compact.ts";
 import { createContext, toolCalls, type Context } from "../context.ts";
@@ -21,6 +21,7 @@ import { toFailure } from "../failure.ts";
 import { checkHooks, turnHooks, type TurnHooks } from "../hooks.ts";
 import { INSTRUCTIONS } from "../instructions.ts";
 import { checkLimits } from "../limits.ts";
+import { createTurnTools, type TurnTools } from "../mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../output-schema.ts";
 import type { Runner, RunnerEvent, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
 import { addSpent, NOTHING_SPENT } from "../spent.ts";
@@ -116,10 +117,10 @@ interface Loop {
 function createLoop(provider: Provider, greeter: Greeter, context: Context): Loop {
   const { turn, io, hooks } = greeter;
   const { turnId, settings } = turn;
-  const toolset = toolsFor(modelInfo(provider, settings.model).family, turn.place.envelope);
+  const tools = createTurnTools(modelInfo(provider, settings.model).family, turn, io);
   const remembered = rememberedApprovals(turn.history);
   const schema = outputSchemaOf(settings);
-  const asker = createAsker(provider, greeter, { context, toolset });
+  const asker = createAsker(provider, greeter, { context, tools });
   const mustGoOn = createStopQuestion(greeter);
   let skills: readonly Skill[] = [];
   let hasActed = false;
@@ -135,11 +136,12 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
   /** One request and its calls; true when the turn is over. */
   async function step(): Promise<boolean> {
     await hearSteering();
+    await tools.refresh();
     const { output, stopReason } = await asker.ask();
     const calls = toolCalls(output);
     hasActed ||= output.some(({ kind }) => kind !== "reasoning");
     if (calls.length > 0 && !isMending) {
-      await runCalls(calls, { turn, io, toolset, remembered, hooks });
+      await runCalls(calls, { turn, io, toolset: tools.toolset, remembered, hooks });
       io.signal.throwIfAborted();
       return false;
     }
@@ -190,25 +192,25 @@ interface Asker {
 function createAsker(
   provider: Provider,
   { turn, io, hooks }: Greeter,
-  { context, toolset }: { readonly context: Context; readonly toolset: Toolset },
+  { context, tools }: { readonly context: Context; readonly tools: TurnTools },
 ): Asker {
   const { turnId, settings } = turn;
   const window = windowOf(settings, modelInfo(provider, settings.model).contextTokens);
-  const overheadTokens = textTokens(INSTRUCTIONS) + textTokens(JSON.stringify(toolset.offered));
+  const overheadTokens = (): number => textTokens(INSTRUCTIONS) + textTokens(JSON.stringify(tools.toolset.offered));
   let spent: Spent = NOTHING_SPENT;
   let mayCompact = true;
 
-  const isTooLarge = (): boolean => context.tokens(overheadTokens) >= window.compactAtTokens;
+  const isTooLarge = (): boolean => context.tokens(overheadTokens()) >= window.compactAtTokens;
 
   async function compact(trigger: Trigger): Promise<CompactionOutcome> {
-    const given = { provider, turn, io, hooks, context, windowTokens: window.tokens, overheadTokens };
+    const given = { provider, turn, io, hooks, context, windowTokens: window.tokens, overheadTokens: overheadTokens() };
     const outcome = await runCompaction(trigger, given);
     spent = addSpent(spent, outcome.spent);
     return outcome;
   }
 
   async function askOnce(): ReturnType<typeof askModel> {
-    const answer = await askModel(provider, modelRequest(turn, toolset, context), turnId, io);
+    const answer = await askModel(provider, modelRequest(turn, tools.toolset, context), turnId, io);
     spent = addSpent(spent, answer);
     return answer;
   }

@@ -52,18 +52,21 @@ export async function connectMcp(options: ConnectOptions): Promise<McpConnection
   const first = await options.openTransport();
   try {
     return await connectOnce(first, "auto", options, options.timeoutMs);
-  } catch (error) {
+  } catch (cause) {
+    // Read before it is closed: what it says when it is ended is not the reason.
+    const error = withDiagnosis(cause, first);
     await first.close();
     const leftMs = Math.round(options.timeoutMs - (performance.now() - startedAt));
     // Some programs end on any word before `initialize`: they get a second life without the question.
     const diedOfProbe = "stderr" in first && first.failure !== undefined && leftMs > 0 && !options.signal.aborted;
-    if (!diedOfProbe) throw withDiagnosis(error, first);
+    if (!diedOfProbe) throw error;
     const second = await options.openTransport();
     try {
       return await connectOnce(second, "legacy", options, leftMs);
     } catch (again) {
+      const secondError = withDiagnosis(again, second);
       await second.close();
-      throw withDiagnosis(again, second);
+      throw secondError;
     }
   }
 }

@@ -24,6 +24,12 @@ export function serverPattern(server: string): string {
   return `mcp.${canonicalServer(server)}.*`;
 }
 
+/** The canonical form of a name as models know it, where that can be told from the name; any other name as it is. */
+export function asCanonical(name: string): string {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
+  return server === undefined || tool === undefined ? name : `mcp.${server}.${tool}`;
+}
+
 /** An exact name, or a prefix when it ends in `*`. */
 export function matchesName(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;

@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
-import type { McpServerConfig } from "@heddle/protocol";
+import { isHeddleError, type McpServerConfig } from "@heddle/protocol";
 import { connectMcp, type McpConnection } from "./connection.ts";
 import { readDefinitions, type ToolDefinition } from "./definitions.ts";
 import { mcpError, messageOf } from "./failure.ts";
@@ -15,6 +15,7 @@ import type { ServerTransport } from "./stdio-transport.ts";
 
 /** Pauses before the first, second, … start after the server was lost. */
 const RESTART_PAUSES_MS = [100, 500, 2000, 5000] as const;
+const SIGN_OF_LIFE_MS = 5000;
 /** A call that reports progress may take so many times its limit. */
 const PROGRESS_FACTOR = 10;
 
@@ -48,6 +49,8 @@ export class McpServer implements AsyncDisposable {
   #state: State = { kind: "idle" };
   #losses = 0;
   #isStale = false;
+  /** A call got no answer: the server may be stuck, and is asked for a sign of life before the next. */
+  #isDoubtful = false;
   #tools: readonly ToolDefinition[] = [];
   #leftOut: readonly string[] = [];
   #news: ServerNews[] = [];
@@ -103,7 +106,7 @@ export class McpServer implements AsyncDisposable {
   }
 
   async call({ tool, signal, onProgress, ...request }: CallRequest): Promise<CallToolResult> {
-    const connection = await this.#connectedAgain(signal);
+    const connection = await this.#alive(signal);
     const current = this.#tools.find(({ name }) => name === tool.name);
     if (current?.hash !== tool.hash) {
       throw mcpError(`the server ${this.config.name} has changed what this tool is; it was not called`);
@@ -121,6 +124,7 @@ export class McpServer implements AsyncDisposable {
       });
     } catch (error) {
       if (signal.aborted) throw error;
+      if (isTimeout(error)) this.#isDoubtful = true;
       if (isForgottenSession(error)) await this.#lose(connection, "the server has forgotten the session");
       // When the server went down under the call, that is the reason, whatever the request reports.
       const state = this.#current();
@@ -144,6 +148,20 @@ export class McpServer implements AsyncDisposable {
   /** The state may have changed while something was awaited; the compiler cannot know. */
   #current(): State {
     return this.#state;
+  }
+
+  async #alive(signal: AbortSignal): Promise<McpConnection> {
+    const connection = await this.#connectedAgain(signal);
+    if (!this.#isDoubtful) return connection;
+    this.#isDoubtful = false;
+    try {
+      await this.#list(connection, AbortSignal.any([signal, AbortSignal.timeout(SIGN_OF_LIFE_MS)]));
+      return connection;
+    } catch (error) {
+      signal.throwIfAborted();
+      await this.#lose(connection, `the server gave no sign of life: ${messageOf(error)}`);
+      return this.#connectedAgain(signal);
+    }
   }
 
   async #connectedAgain(signal: AbortSignal): Promise<McpConnection> {
@@ -198,9 +216,8 @@ export class McpServer implements AsyncDisposable {
         this.#state = { kind: "idle" };
         throw error;
       }
-      const message = deadline.aborted
-        ? `the server was not ready in ${timeoutMs} ms: ${messageOf(error)}`
-        : messageOf(error);
+      const isLate = deadline.aborted && !isHeddleError(error);
+      const message = isLate ? `the server did not list its tools in ${timeoutMs} ms` : messageOf(error);
       this.#lost(message);
       throw mcpError(message, error);
     }
@@ -232,6 +249,10 @@ export class McpServer implements AsyncDisposable {
     this.#losses += 1;
     this.#news.push({ kind: "failed", message: cause });
   }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "REQUEST_TIMEOUT";
 }
 
 /** A server of the session era answers 404 when it was restarted; a new session is needed then. */

@@ -48,11 +48,14 @@ export class StdioTransport implements ServerTransport {
   readonly #waiting = new Set<string | number>();
   #process: OwnedProcess | undefined;
   #starting: Promise<OwnedProcess> | undefined;
+  #behind = Promise.withResolvers<void>();
   #failure: string | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: StdioTransportOptions) {
     this.#options = options;
+    const goOn = (): void => this.#behind.resolve();
+    this.#output.on("drain", goOn).on("close", goOn);
   }
 
   get failure(): string | undefined {
@@ -91,10 +94,8 @@ export class StdioTransport implements ServerTransport {
   #push(chunk: Buffer): void | Promise<void> {
     if (this.#output.writableEnded || this.#output.destroyed) return;
     if (this.#output.write(Buffer.from(chunk))) return;
-    return new Promise((resolve) => {
-      this.#output.once("drain", resolve);
-      this.#output.once("close", resolve);
-    });
+    this.#behind = Promise.withResolvers<void>();
+    return this.#behind.promise;
   }
 
   async #read(): Promise<void> {

@@ -1,0 +1,83 @@
+/**
+ * MCP servers in the life of a turn: before every request to the model their tools are brought up to date, and what
+ * happened to them is recorded. A server that fails is told and left out; only one that is required ends the turn.
+ */
+import { HeddleError, newItemId, type Item, type McpServerConfig } from "@heddle/protocol";
+import { toolsFor, type McpReport, type Toolset } from "@heddle/tools";
+import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
+
+export interface TurnTools {
+  /** What the model may be offered, as of the last `refresh`. */
+  readonly toolset: Toolset;
+  /** Before each request: starts servers that do not run yet, each within its own time, and lists again what changed. */
+  refresh(): Promise<void>;
+}
+
+export function createTurnTools(family: Toolset["family"], turn: TurnRequest, io: TurnIo): TurnTools {
+  const { envelope, mcp } = turn.place;
+  let toolset = toolsFor(family, envelope);
+  let isNewTurn = true;
+
+  async function refresh(): Promise<void> {
+    if (mcp === undefined) return;
+    const reports = await mcp.settle(io.signal, { isNewTurn });
+    io.signal.throwIfAborted();
+    const events = reports.flatMap((report) => eventsOf(report, turn.turnId));
+    if (events.length > 0) await io.record(events, "system");
+    const missing = isNewTurn ? reports.find((report) => report.kind === "failed" && report.isRequired) : undefined;
+    if (missing?.kind === "failed") throw new HeddleError("mcp.failed", failedText(missing));
+    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, mcp);
+    isNewTurn = false;
+  }
+
+  return {
+    get toolset() {
+      return toolset;
+    },
+    refresh,
+  };
+}
+
+function eventsOf(report: McpReport, turnId: string): readonly RunnerEvent[] {
+  switch (report.kind) {
+    case "listed": {
+      const { kind: _kind, tools, changed, ...listed } = report;
+      return [{ type: "mcp.listed", v: 1, turnId, ...listed, tools: [...tools], changed: [...changed] }];
+    }
+    case "failed":
+      return notice(turnId, { level: "error", code: "mcp.failed", message: failedText(report) });
+    case "leftOut":
+      return notice(turnId, { level: "warning", code: "mcp.left-out", message: report.message });
+  }
+}
+
+function failedText({ server, message }: Extract<McpReport, { kind: "failed" }>): string {
+  return `the MCP server ${server} failed: ${message}`;
+}
+
+function notice(
+  turnId: string,
+  words: { readonly level: "warning" | "error"; readonly code: string; readonly message: string },
+): readonly RunnerEvent[] {
+  const item: Item = { type: "notice", id: newItemId(), ...words };
+  return [
+    { type: "item.started", v: 1, turnId, item },
+    { type: "item.completed", v: 1, turnId, item },
+  ];
+}
+
+/** Names of variables that hold what nobody else may see. */
+const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
+
+/** Values of a server's configuration that must never be stored: its token, its headers, and variables named like keys. */
+export function mcpSecrets(servers: readonly McpServerConfig[], env: NodeJS.ProcessEnv): string[] {
+  return servers.flatMap((server) => {
+    if (!("url" in server)) {
+      return Object.entries(server.env).flatMap(([name, value]) => (SECRET_NAME.test(name) ? [value] : []));
+    }
+    const token = server.bearerTokenEnv === undefined ? undefined : env[server.bearerTokenEnv];
+    // "Bearer abc": the value alone must not be found either.
+    const values = Object.values(server.headers).flatMap((value) => [value, value.split(" ").at(-1) ?? value]);
+    return token === undefined ? values : [token, ...values];
+  });
+}
