@@ -1,7 +1,9 @@
 /** Events and homes for tests. */
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { NO_USAGE, type EventBody, type EventOf } from "@heddle/protocol";
 
 export const created: EventBody = { type: "thread.created", v: 1, workspace: "/w", origin: "exec" };
@@ -51,4 +53,16 @@ export async function testHome(parent = tmpdir()): Promise<TestHome> {
     path: join(folder, "home"),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
+}
+
+const SCHEMA_1 = join(import.meta.dirname, "..", "test", "schema-1");
+
+/** A home as a Heddle of schema 1 has left it. */
+export function putSchema1(home: string): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  using db = new DatabaseSync(join(home, "heddle.db"));
+  db.exec("PRAGMA journal_mode = WAL");
+  db.exec(readFileSync(join(SCHEMA_1, "store.sql"), "utf8"));
+  for (const name of ["checkpoints", "keys"]) cpSync(join(SCHEMA_1, name), join(home, name), { recursive: true });
+  writeFileSync(join(home, "witness.log"), readFileSync(join(SCHEMA_1, "witness.txt")));
 }

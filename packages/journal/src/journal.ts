@@ -4,7 +4,8 @@
  *  1. An event is visible to readers only after it and its projections are committed.
  *  2. Per stream versions are dense; an append may name the version it expects.
  *  3. An append may carry a key; the same key twice returns the first result; the same key with other content is a conflict.
- *  4. A stored event never changes. A new shape is a new `v` and an upcaster.
+ *  4. A stored event never changes. A new shape is a new `v` and an upcaster. What it said can be purged with its whole
+ *     thread, on record; who, when and its hash stay.
  *  5. A reader that asks "after N" misses nothing and sees nothing twice, also across processes.
  *  6. Acknowledged means durable: when `append` resolves, the events survive `kill -9` and loss of power
  *     (`durability: "relaxed"` gives up the power-loss half).

@@ -1,27 +1,16 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { created, testHome } from "./journal.samples.ts";
+import { created, putSchema1, testHome } from "./journal.samples.ts";
 import { openJournal } from "./sqlite.ts";
 
-const FIXTURE = join(import.meta.dirname, "..", "test", "schema-1");
 const [A, B, C] = ["a", "b", "c"].map((last) => `01890000-0000-7000-8000-00000000000${last}`) as [
   string,
   string,
   string,
 ];
 const COPY = "heddle.db.schema-1";
-
-/** A home as a Heddle of schema 1 has left it. */
-function putSchema1(home: string): void {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  using db = new DatabaseSync(join(home, "heddle.db"));
-  db.exec("PRAGMA journal_mode = WAL");
-  db.exec(readFileSync(join(FIXTURE, "store.sql"), "utf8"));
-  for (const name of ["checkpoints", "keys"]) cpSync(join(FIXTURE, name), join(home, name), { recursive: true });
-  writeFileSync(join(home, "witness.log"), readFileSync(join(FIXTURE, "witness.txt")));
-}
 
 function schemaOf(file: string): number {
   using db = new DatabaseSync(file, { readOnly: true });
