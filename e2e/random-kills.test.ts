@@ -11,7 +11,7 @@ import { openJournal } from "@heddle/journal";
 import { expect, test } from "vitest";
 import type { BusyLine, BusyThread } from "./busy-worker.ts";
 import { check, NOTHING_FOUND, reopen, type Acknowledged } from "./checker.ts";
-import { figure, linesOf, openWorld, percentile, type World } from "./world.ts";
+import { figure, linesOf, openWorld, percentile, randomFrom, type World } from "./world.ts";
 
 const KILLS = Number(process.env["HEDDLE_E2E_KILLS"] ?? 200);
 const SEED = Number(process.env["HEDDLE_E2E_SEED"] ?? Date.now() % 1_000_000);
@@ -170,16 +170,5 @@ function startWorker(world: World): Worker {
       await closed;
     },
     stderr: () => stderr,
-  };
-}
-
-/** Small, fast and repeatable. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
