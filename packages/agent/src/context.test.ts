@@ -1,6 +1,6 @@
 import { NO_USAGE, type EventBody, type EventOf, type ModelOutputPart } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { buildContext } from "./context.ts";
+import { buildContext, createContext } from "./context.ts";
 
 const turnId = "turn-1";
 const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "n" };
@@ -23,9 +23,29 @@ function admitted(text: string, turn = turnId): EventOf<"turn.admitted"> {
   };
 }
 
-function said(...output: ModelOutputPart[]): EventBody {
+function said(...output: ModelOutputPart[]): EventOf<"model.responded"> {
   return { type: "model.responded", v: 1, turnId, requestId: "r", output, stopReason: "end", usage: NO_USAGE };
 }
+
+function compacted(kept: Partial<EventOf<"context.compacted">>): EventOf<"context.compacted"> {
+  return {
+    type: "context.compacted",
+    v: 1,
+    turnId,
+    trigger: "auto",
+    throughVersion: 1,
+    summary: "it went well",
+    plan: [],
+    openCommands: [],
+    keptMessages: [],
+    tokensBefore: 100,
+    tokensAfter: 10,
+    ...kept,
+  };
+}
+
+const user = (text: string): object => ({ kind: "user", parts: [{ type: "text", text }] });
+const text = (words: string): ModelOutputPart => ({ kind: "text", text: words });
 
 function userMessage(text: string, turn = turnId): EventBody {
   const item = { type: "userMessage" as const, id: `item-${text}`, content: [{ type: "text" as const, text }] };
@@ -118,4 +138,127 @@ test("steering stands where the agent was told, the admitted input only once", (
   expect(context.map((part) => part.kind)).toEqual(["user", "assistant", "toolResult", "user", "user"]);
   expect(context.at(-2)).toEqual({ kind: "user", parts: [{ type: "text", text: "wait, also this" }] });
   expect(context.at(-1)).toEqual({ kind: "user", parts: [{ type: "text", text: "two" }] });
+});
+
+test("a compaction leaves surroundings, kept messages, summary with plan and commands, and the tail, in this order", () => {
+  const reasoning: ModelOutputPart = {
+    kind: "reasoning",
+    summary: [],
+    opaque: { wire: "openai-responses:test", data: "encrypted" },
+  };
+  const context = buildContext([
+    admitted("first wish"),
+    { type: "context.loaded", v: 1, turnId, text: "you were there", sources: [] },
+    userMessage("first wish"),
+    { ...said(reasoning, text("old answer"), call("a")), requestId: "r1" },
+    settled("a", "old result"),
+    admitted("second wish", "turn-2"),
+    { type: "context.loaded", v: 1, turnId: "turn-2", text: "you are here", sources: [] },
+    userMessage("second wish", "turn-2"),
+    { ...said(call("b")), requestId: "r2" },
+    settled("b", "new result"),
+    compacted({
+      keptMessages: [{ name: "turn-1" }, { name: "turn-2" }],
+      keptFrom: "r2",
+      plan: [
+        { text: "look", status: "completed" },
+        { text: "mend", status: "inProgress" },
+      ],
+      openCommands: [{ processId: "1000", command: "npm run dev" }],
+    }),
+    { ...said(text("afterwards")), requestId: "r3" },
+  ]);
+  expect(context).toEqual([
+    user("you are here"),
+    user("first wish"),
+    user("second wish"),
+    user(
+      [
+        "Earlier parts of this conversation were left out to save room. You wrote this summary of them; go on from it, and look again at files and state where you need details.",
+        "<summary>\nit went well\n</summary>",
+        "Your plan as it stands:\n[x] look\n[>] mend",
+        "Commands that are still running:\n- session 1000: npm run dev",
+      ].join("\n\n"),
+    ),
+    { kind: "assistant", parts: [call("b")] },
+    {
+      kind: "toolResult",
+      callId: "b",
+      name: "exec_command",
+      shape: "json",
+      isError: false,
+      parts: [{ type: "text", text: "new result" }],
+    },
+    { kind: "assistant", parts: [text("afterwards")] },
+  ]);
+});
+
+test("a message that is kept in part keeps its name, so that a later compaction can keep it again", () => {
+  const history = [
+    admitted("x".repeat(1000)),
+    compacted({ keptMessages: [{ name: "turn-1", maxBytes: 300 }] }),
+    compacted({ keptMessages: [{ name: "turn-1" }], summary: "and then" }),
+  ];
+  const [message, summary, ...rest] = buildContext(history);
+  expect(JSON.stringify(message)).toMatch(/x+.*bytes left out.*x+/);
+  expect(JSON.stringify(message).length).toBeLessThan(400);
+  expect(JSON.stringify(summary)).toContain("and then");
+  expect(JSON.stringify(summary)).not.toContain("it went well");
+  expect(rest).toEqual([]);
+});
+
+test("an answer asked for beside the conversation, such as a summary nobody used, is no part of it", () => {
+  const context = buildContext([admitted("go"), { ...said(text("a summary")), purpose: "compaction" }]);
+  expect(context).toEqual([user("go")]);
+});
+
+test("a turn without input, as a compaction on demand, tells nothing", () => {
+  expect(buildContext([{ ...admitted(""), input: [], task: "compact" }])).toEqual([]);
+});
+
+test("notes stand behind all results of the answer they came with", () => {
+  const note: EventBody = {
+    type: "context.added",
+    v: 1,
+    turnId,
+    source: "hook",
+    name: "PostToolUse",
+    text: "mind this",
+  };
+  const context = buildContext([
+    admitted("go"),
+    said(call("a"), call("b")),
+    settled("a", "1"),
+    note,
+    settled("b", "2"),
+  ]);
+  expect(context.map(({ kind }) => kind)).toEqual(["user", "assistant", "toolResult", "toolResult", "user"]);
+  expect(context.at(-1)).toEqual(user("mind this"));
+});
+
+test("a prompt that a hook refused is never told, and steering that was refused takes nothing else away", () => {
+  const refused = (subject: string): EventBody => ({
+    type: "hook.ran",
+    v: 1,
+    turnId,
+    event: "UserPromptSubmit",
+    command: "guard",
+    subject,
+    outcome: "blocked",
+    durationMs: 1,
+    output: "",
+  });
+  expect(buildContext([admitted("secret"), refused("prompt"), userMessage("secret")])).toEqual([]);
+  expect(buildContext([admitted("go"), userMessage("go"), refused("steering")])).toEqual([user("go")]);
+});
+
+test("the size is the provider's figure and an estimate of what came since; a compaction makes it an estimate again", () => {
+  const usage = { ...NO_USAGE, inputTokens: 5000 };
+  const context = createContext([admitted("go"), { ...said(call("a")), usage }, settled("a", "y".repeat(3000))]);
+  const added = context.tokens(0) - 5000;
+  expect(added).toBeGreaterThan(1000);
+  expect(added).toBeLessThan(1100);
+  expect(context.tokens(700)).toBe(context.tokens(0));
+  context.apply(compacted({}));
+  expect(context.tokens(700)).toBeLessThan(900);
 });
