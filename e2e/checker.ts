@@ -58,7 +58,7 @@ export async function check(heddle: Heddle, outside: Outside): Promise<Findings>
 }
 
 /** Everything but damage. Pure. */
-export function findingsIn(events: readonly StoredEvent[], outside: Outside): Omit<Findings, "damage"> {
+function findingsIn(events: readonly StoredEvent[], outside: Outside): Omit<Findings, "damage"> {
   return {
     lostInputs: lostInputs(events, outside.acknowledged),
     repeatedTurns: repeatedTurns(events),
