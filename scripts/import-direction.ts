@@ -3,7 +3,7 @@
  * nothing but zod; dialects know nothing but protocol; product code imports nothing made for tests.
  * Usage: node scripts/import-direction.ts [root]
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { join, posix } from "node:path";
 import { runCheck, type CheckResult, type Finding } from "./finding.ts";
@@ -36,6 +36,8 @@ interface Package {
 interface Tree {
   readonly packages: readonly Package[];
   readonly declaredAtRoot: ReadonlySet<string>;
+  /** What conformance/ installs for itself, beside what the root has. */
+  readonly declaredForConformance: ReadonlySet<string>;
 }
 
 export function checkImportDirection(root: string): CheckResult {
@@ -117,6 +119,7 @@ function wrongOutside({ path, specifier, tree }: Question, own: Package | undefi
   if (own?.folder === "protocol" && !isForTests && !PROTOCOL_MAY_USE.includes(name)) {
     return `protocol imports only ${PROTOCOL_MAY_USE.join(", ")}`;
   }
+  if (path.startsWith("conformance/") && tree.declaredForConformance.has(name)) return undefined;
   const declared = own?.declared ?? tree.declaredAtRoot;
   return declared.has(name) || isForTests ? undefined : notDeclared(name, tree);
 }
@@ -137,7 +140,12 @@ function readTree(root: string): Tree {
     const entries = Object.keys(manifest.exports ?? {}).map((key) => posix.join(manifest.name, key));
     return { folder, name: manifest.name, declared: declaredBy(manifest), entries: new Set(entries) };
   });
-  return { packages, declaredAtRoot: declaredBy(readManifest(join(root, "package.json"))) };
+  const conformance = join(root, "conformance", "package.json");
+  return {
+    packages,
+    declaredAtRoot: declaredBy(readManifest(join(root, "package.json"))),
+    declaredForConformance: existsSync(conformance) ? declaredBy(readManifest(conformance)) : new Set(),
+  };
 }
 
 interface Manifest {

@@ -1,6 +1,6 @@
 /**
  * The same tree for everybody: every dependency is named by one exact version, packages agree with each other on it,
- * and the lockfile names no registry host.
+ * and no lockfile names a registry host.
  * Usage: node scripts/manifests.ts [root]
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ type Manifest = { readonly version?: string } & {
 };
 
 export function checkManifests(root: string): CheckResult {
-  const files = globSync(["package.json", "packages/*/package.json"], { cwd: root }).sort();
+  const files = globSync(["package.json", "packages/*/package.json", "conformance/package.json"], { cwd: root }).sort();
   const findings: Finding[] = [];
   const seen = new Map<string, { version: string; file: string }>();
   for (const file of files) {
@@ -29,11 +29,15 @@ export function checkManifests(root: string): CheckResult {
       }
     }
   }
-  return { examined: files.length, findings: [...findings, ...hostsInLockfile(root)] };
+  return { examined: files.length, findings: [...findings, ...hostsInLockfiles(root)] };
 }
 
-function hostsInLockfile(root: string): Finding[] {
-  const file = "package-lock.json";
+function hostsInLockfiles(root: string): Finding[] {
+  const beside = existsSync(join(root, "conformance/package.json")) ? ["conformance/package-lock.json"] : [];
+  return ["package-lock.json", ...beside].flatMap((file) => hostsIn(root, file));
+}
+
+function hostsIn(root: string, file: string): Finding[] {
   if (!existsSync(join(root, file))) return [{ at: file, text: "is missing" }];
   const lines = readFileSync(join(root, file), "utf8").split("\n");
   return lines.flatMap((content, index) =>

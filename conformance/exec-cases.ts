@@ -1,0 +1,15 @@
+/** Every invocation that both programs are put through, in the order in which they are played. */
+import { FAULT_CASES } from "./cases/faults.ts";
+import { PROMPT_CASES } from "./cases/prompts.ts";
+import { SETTING_CASES } from "./cases/settings.ts";
+import { THREAD_CASES } from "./cases/threads.ts";
+import { TOOL_CASES } from "./cases/tools.ts";
+import type { ExecCase } from "./exec-case.ts";
+
+export const EXEC_CASES: readonly ExecCase[] = [
+  ...PROMPT_CASES,
+  ...SETTING_CASES,
+  ...TOOL_CASES,
+  ...FAULT_CASES,
+  ...THREAD_CASES,
+];

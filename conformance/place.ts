@@ -1,0 +1,81 @@
+/**
+ * A fresh home and workspace for one case, removed with it. Not in the temporary folder: Codex refuses to keep its helper
+ * programs there, and its sandbox lets every command write there.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { KEY_NAME, MOCK_CONFIG, type ExecCase } from "./exec-case.ts";
+import { DEAD_ADDRESS, type Program } from "./program.ts";
+
+const execute = promisify(execFile);
+
+export interface Place extends AsyncDisposable {
+  readonly root: string;
+  readonly workspace: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Puts what this run knows in the place of words in braces. */
+  fill(text: string, thread?: string): string;
+  /** Puts the words back. */
+  blank(text: string): string;
+  /** The content of a file under the root; undefined when there is none. */
+  look(name: string): Promise<string | undefined>;
+}
+
+type Furniture = Pick<ExecCase, "config" | "files" | "setUp" | "isOutsideGit">;
+
+export async function openPlace(program: Program, url: string, furniture: Furniture = {}): Promise<Place> {
+  const parent = path.join(homedir(), ".cache", "heddle-conformance");
+  await mkdir(parent, { recursive: true });
+  const root = await realpath(await mkdtemp(path.join(parent, "case-")));
+  const [workspace, home] = [path.join(root, "ws"), path.join(root, "codex")];
+  const words = {
+    "{ws}": workspace,
+    "{home}": home,
+    "{root}": root,
+    "{url}": url,
+    "{dead}": DEAD_ADDRESS,
+    "{host}": new URL(url).host,
+  };
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: root,
+    CODEX_HOME: home,
+    HEDDLE_HOME: path.join(root, "heddle"),
+    LANG: "C.UTF-8",
+    [KEY_NAME]: "test-key",
+    ...program.env,
+  };
+  const place: Place = {
+    root,
+    workspace,
+    env,
+    fill: (text, thread = "") =>
+      Object.entries({ ...words, "{thread}": thread }).reduce(
+        (all, [word, value]) => all.replaceAll(word, value),
+        text,
+      ),
+    blank: (text) => Object.entries(words).reduce((all, [word, value]) => all.replaceAll(value, word), text),
+    look: (name) => readFile(path.join(root, name), "utf8").catch(() => undefined),
+    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }),
+  };
+  await furnish(place, furniture);
+  return place;
+}
+
+async function furnish(
+  place: Place,
+  { config = MOCK_CONFIG, files = {}, setUp, isOutsideGit }: Furniture,
+): Promise<void> {
+  await mkdir(place.workspace);
+  for (const [name, content] of Object.entries({ "codex/config.toml": config, ...files })) {
+    const file = path.join(place.root, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, place.fill(content));
+  }
+  const inWorkspace = { cwd: place.workspace, env: place.env };
+  if (isOutsideGit !== true) await execute("git", ["init", "-q", "-b", "main"], inWorkspace);
+  if (setUp !== undefined) await execute("sh", ["-ec", place.fill(setUp)], inWorkspace);
+}

@@ -1,0 +1,8 @@
+import { defineConfig } from "vitest/config";
+
+// The SDK starts whole programs; one file at a time, and no test beside another.
+export default defineConfig({
+  resolve: { conditions: ["heddle-source"] },
+  ssr: { resolve: { conditions: ["heddle-source"] } },
+  test: { include: ["*.test.ts"], pool: "forks", fileParallelism: false, testTimeout: 60_000, hookTimeout: 60_000 },
+});
