@@ -3,42 +3,14 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
-import type { EventBody, ItemOf, McpServerInput } from "@heddle/protocol";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
-import { openTestHeddle, type TestHeddle } from "../test/test-heddle.ts";
-
-const FIXTURE = join(import.meta.dirname, "../test/mcp-stdio-in-child.ts");
-
-function fixture(mode = "good", more: Partial<McpServerInput> = {}): McpServerInput {
-  return { name: "fix", command: process.execPath, args: [FIXTURE, mode], ...more };
-}
-
-const call = (tool: string, args: Record<string, unknown>): { tool: string; args: Record<string, unknown> } => ({
-  tool: `mcp__fix__${tool}`,
-  args,
-});
-
-/** One turn with these calls, each in a step of its own, and what it stored. */
-async function play(t: TestHeddle, text = "go"): Promise<{ status: string; bodies: readonly EventBody[] }> {
-  const turn = await t.start(text);
-  const { body } = await turn.done;
-  return { status: body.status, bodies: (await t.events(turn.threadId)).map((event) => event.body) };
-}
-
-function mcpItems(bodies: readonly EventBody[]): ItemOf<"mcpToolCall">[] {
-  return bodies.flatMap((body) =>
-    body.type === "item.completed" && body.item.type === "mcpToolCall" ? [body.item] : [],
-  );
-}
-
-function notices(bodies: readonly EventBody[]): ItemOf<"notice">[] {
-  return bodies.flatMap((body) => (body.type === "item.completed" && body.item.type === "notice" ? [body.item] : []));
-}
+import { fixture, mcpCall, mcpItems, notices, play, processesWith } from "../test/mcp-play.ts";
+import { openTestHeddle } from "../test/test-heddle.ts";
 
 test("a tool of a server is offered, called inside the sandbox, and its answer goes back to the model", async () => {
   await using model = await startModelServer({
-    script: [{ calls: [call("echo", { text: "hello" })] }, { text: "done" }],
+    script: [{ calls: [mcpCall("echo", { text: "hello" })] }, { text: "done" }],
   });
   await using t = await openTestHeddle({
     providers: [model.provider("openai-responses")],
@@ -95,9 +67,9 @@ test("a server writes in the workspace, nowhere else, and reaches no network", a
   const port = typeof address === "object" && address !== null ? address.port : 0;
   await using t = await openTestHeddle({
     script: [
-      { calls: [call("write", { path: "inside.txt" })] },
-      { calls: [call("write", { path: join(import.meta.dirname, "heddle-was-here") })] },
-      { calls: [call("dial", { port })] },
+      { calls: [mcpCall("write", { path: "inside.txt" })] },
+      { calls: [mcpCall("write", { path: join(import.meta.dirname, "heddle-was-here") })] },
+      { calls: [mcpCall("dial", { port })] },
       { text: "done" },
     ],
     mcpServers: [fixture()],
@@ -123,7 +95,7 @@ test("a server with a network of its own reaches it, and that is recorded; its c
     script: [
       {
         calls: [
-          call("dial", { port }),
+          mcpCall("dial", { port }),
           { tool: "exec_command", args: { cmd: `exec 3<>/dev/tcp/127.0.0.1/${port} && echo through` } },
         ],
       },
@@ -141,7 +113,7 @@ test("a server with a network of its own reaches it, and that is recorded; its c
 
 test("a server gets the allow-listed environment and exactly the variables of its configuration", async () => {
   await using t = await openTestHeddle({
-    script: [{ calls: [call("look", {})] }, { text: "done" }],
+    script: [{ calls: [mcpCall("look", {})] }, { text: "done" }],
     env: { OPENAI_API_KEY: "sk-of-heddle-itself", LANG: "C" },
     mcpServers: [fixture("good", { env: { WIKI_TOKEN: "wiki-token-0123456789", WIKI_URL: "http://wiki.test" } })],
   });
@@ -156,23 +128,12 @@ test("a server gets the allow-listed environment and exactly the variables of it
 
 test("nothing of a server is left when its turn is over", async () => {
   await using t = await openTestHeddle({
-    script: [{ calls: [call("look", {})] }, { text: "done" }],
+    script: [{ calls: [mcpCall("look", {})] }, { text: "done" }],
     mcpServers: [fixture("good", { env: { MCP_MARK: "heddle-mcp-leftover" } })],
   });
   await play(t);
   expect(await processesWith("heddle-mcp-leftover")).toEqual([]);
 });
-
-async function processesWith(mark: string): Promise<string[]> {
-  const { readdir } = await import("node:fs/promises");
-  const found: string[] = [];
-  for (const pid of await readdir("/proc")) {
-    if (!/^\d+$/.test(pid)) continue;
-    const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
-    if (environment.includes(mark)) found.push(pid);
-  }
-  return found;
-}
 
 test("a server that cannot start is told with its last words, and the turn goes on without it", async () => {
   await using t = await openTestHeddle({
@@ -196,7 +157,7 @@ test("a server that cannot start is told with its last words, and the turn goes 
 
 test("a server that never answers costs its start-up time and nothing else, also beside one that works", async () => {
   await using t = await openTestHeddle({
-    script: [{ calls: [call("echo", { text: "here" })] }, { text: "done" }],
+    script: [{ calls: [mcpCall("echo", { text: "here" })] }, { text: "done" }],
     mcpServers: [fixture("silent", { name: "mute", startupTimeoutMs: 700 }), fixture()],
   });
   const startedAt = performance.now();
@@ -222,7 +183,7 @@ test("a required server that cannot start fails the turn before the model is ask
 
 test("a server that ends on a question it does not know is started again and greeted the old way", async () => {
   await using t = await openTestHeddle({
-    script: [{ calls: [call("echo", { text: "old" })] }, { text: "done" }],
+    script: [{ calls: [mcpCall("echo", { text: "old" })] }, { text: "done" }],
     mcpServers: [fixture("dies-of-probe")],
   });
   const { bodies } = await play(t);
@@ -232,7 +193,7 @@ test("a server that ends on a question it does not know is started again and gre
 
 test("text a server prints between its messages does no harm", async () => {
   await using t = await openTestHeddle({
-    script: [{ calls: [call("echo", { text: "still" })] }, { text: "done" }],
+    script: [{ calls: [mcpCall("echo", { text: "still" })] }, { text: "done" }],
     mcpServers: [fixture("talks")],
   });
   const { bodies } = await play(t);
@@ -242,8 +203,8 @@ test("text a server prints between its messages does no harm", async () => {
 test("a server that dies in a call fails that call, and the next call finds it started again", async () => {
   await using t = await openTestHeddle({
     script: [
-      { calls: [call("misbehave", { how: "die" })] },
-      { calls: [call("echo", { text: "back" })] },
+      { calls: [mcpCall("misbehave", { how: "die" })] },
+      { calls: [mcpCall("echo", { text: "back" })] },
       { text: "done" },
     ],
     mcpServers: [fixture()],
@@ -258,7 +219,7 @@ test("a server that dies in a call fails that call, and the next call finds it s
 });
 
 test("a server that keeps dying is given up after a bounded number of starts", async () => {
-  const die = { calls: [call("misbehave", { how: "die" })] };
+  const die = { calls: [mcpCall("misbehave", { how: "die" })] };
   await using t = await openTestHeddle({
     script: [die, die, die, die, die, die, { text: "done" }],
     mcpServers: [fixture()],
@@ -273,8 +234,8 @@ test("a server that keeps dying is given up after a bounded number of starts", a
 test("an answer of 50 MB fails its call and the server stays usable", async () => {
   await using t = await openTestHeddle({
     script: [
-      { calls: [call("misbehave", { how: "huge" })] },
-      { calls: [call("echo", { text: "after" })] },
+      { calls: [mcpCall("misbehave", { how: "huge" })] },
+      { calls: [mcpCall("echo", { text: "after" })] },
       { text: "done" },
     ],
     mcpServers: [fixture()],
@@ -289,7 +250,7 @@ test("an answer of 50 MB fails its call and the server stays usable", async () =
 
 test("a long answer is cut in the middle with a mark", async () => {
   await using t = await openTestHeddle({
-    script: [{ calls: [call("misbehave", { how: "long" })] }, { text: "done" }],
+    script: [{ calls: [mcpCall("misbehave", { how: "long" })] }, { text: "done" }],
     mcpServers: [fixture()],
   });
   const { bodies } = await play(t);
@@ -302,8 +263,8 @@ test("a long answer is cut in the middle with a mark", async () => {
 test("a server that closes its output but lives costs the limit of one call and is then started again", async () => {
   await using t = await openTestHeddle({
     script: [
-      { calls: [call("misbehave", { how: "close" })] },
-      { calls: [call("echo", { text: "again" })] },
+      { calls: [mcpCall("misbehave", { how: "close" })] },
+      { calls: [mcpCall("echo", { text: "again" })] },
       { text: "done" },
     ],
     mcpServers: [fixture("good", { toolTimeoutMs: 500 })],
@@ -316,7 +277,7 @@ test("a server that closes its output but lives costs the limit of one call and 
 
 test("chatter between the answers is no harm", async () => {
   await using t = await openTestHeddle({
-    script: [{ calls: [call("misbehave", { how: "chatter" })] }, { text: "done" }],
+    script: [{ calls: [mcpCall("misbehave", { how: "chatter" })] }, { text: "done" }],
     mcpServers: [fixture()],
   });
   const { bodies } = await play(t);
@@ -338,10 +299,10 @@ test("a server that floods Heddle with notifications is ended, and the turn goes
 test("a call that does not answer ends at its limit, and progress moves the limit", async () => {
   await using t = await openTestHeddle({
     script: [
-      { calls: [call("misbehave", { how: "progress" })] },
-      { calls: [call("misbehave", { how: "hang" })] },
+      { calls: [mcpCall("misbehave", { how: "progress" })] },
+      { calls: [mcpCall("misbehave", { how: "hang" })] },
       // Answered after what was sent before it.
-      { calls: [call("echo", { text: "here" })] },
+      { calls: [mcpCall("echo", { text: "here" })] },
       { text: "done" },
     ],
     mcpServers: [fixture("good", { toolTimeoutMs: 400 })],
@@ -354,7 +315,7 @@ test("a call that does not answer ends at its limit, and progress moves the limi
 
 test("stopping the turn stops a hanging call at once", async () => {
   await using t = await openTestHeddle({
-    script: [{ calls: [call("misbehave", { how: "hang" })] }, { text: "never" }],
+    script: [{ calls: [mcpCall("misbehave", { how: "hang" })] }, { text: "never" }],
     mcpServers: [fixture()],
   });
   const turn = await t.start("go");
@@ -371,8 +332,8 @@ test("stopping the turn stops a hanging call at once", async () => {
 test("images of an answer reach the model as images; a tool's own error is an error", async () => {
   await using t = await openTestHeddle({
     script: [
-      { calls: [call("misbehave", { how: "image" })] },
-      { calls: [call("misbehave", { how: "refuse" })] },
+      { calls: [mcpCall("misbehave", { how: "image" })] },
+      { calls: [mcpCall("misbehave", { how: "refuse" })] },
       { text: "done" },
     ],
     mcpServers: [fixture()],
@@ -386,8 +347,8 @@ test("images of an answer reach the model as images; a tool's own error is an er
 test("a server may ask for roots and gets the workspace; other questions are refused in words", async () => {
   await using t = await openTestHeddle({
     script: [
-      { calls: [call("misbehave", { how: "roots" })] },
-      { calls: [call("misbehave", { how: "elicit" })] },
+      { calls: [mcpCall("misbehave", { how: "roots" })] },
+      { calls: [mcpCall("misbehave", { how: "elicit" })] },
       { text: "done" },
     ],
     mcpServers: [fixture()],

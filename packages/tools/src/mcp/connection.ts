@@ -77,10 +77,14 @@ async function connectOnce(
   options: ConnectOptions,
   timeoutMs: number,
 ): Promise<McpConnection> {
-  const client = await newClient(mode, options, timeoutMs);
+  // On a shared channel silence may mean the old era, so there must be time left to greet; over HTTP it is an outage.
+  const probeMs = "stderr" in transport ? Math.max(1, Math.round(timeoutMs * PROBE_SHARE)) : timeoutMs + 1000;
+  const client = await newClient(mode, options, probeMs);
   const late = AbortSignal.timeout(timeoutMs);
   const stop = AbortSignal.any([options.signal, late]);
-  await untilStopped(client.connect(transport, { timeout: timeoutMs, signal: stop }), stop, () =>
+  // Later than `late`, which says what happened.
+  const connecting = client.connect(transport, { timeout: timeoutMs + 1000, signal: stop });
+  await untilStopped(connecting, stop, () =>
     late.aborted ? mcpError(`the server did not start in ${timeoutMs} ms`) : mcpError("stopped with the turn"),
   );
   let isClosing = false;
@@ -98,13 +102,13 @@ async function connectOnce(
   };
 }
 
-async function newClient(mode: "auto" | "legacy", options: ConnectOptions, timeoutMs: number): Promise<Client> {
+async function newClient(mode: "auto" | "legacy", options: ConnectOptions, probeMs: number): Promise<Client> {
   const { Client: McpClient, ProtocolError, ProtocolErrorCode } = await import("@modelcontextprotocol/client");
   const client = new McpClient(
     { name: "heddle", version: "1" },
     {
       capabilities: { roots: {} },
-      versionNegotiation: { mode, probe: { timeoutMs: Math.max(1, Math.round(timeoutMs * PROBE_SHARE)) } },
+      versionNegotiation: { mode, probe: { timeoutMs: probeMs } },
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => options.onListChanged() } },
       // Results are not held against the server's own schema: a schema can be made to take for ever.
       jsonSchemaValidator: {

@@ -5,12 +5,13 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Readable } from "node:stream";
+import { isHeddleError } from "@heddle/protocol";
 import { mcpError } from "./failure.ts";
 
 /** As for a line of a server that Heddle starts. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Events of one answer; a server that sends more floods. */
-const MAX_EVENTS = 100_000;
+const MAX_EVENTS = 20_000;
 const MAX_SOCKETS = 16;
 const MAX_HEADER_BYTES = 64 * 1024;
 /** Answers that have no body by their status; a `Response` refuses one. */
@@ -20,7 +21,8 @@ export interface BoundedFetch extends Disposable {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
 }
 
-export function createBoundedFetch(): BoundedFetch {
+/** `onBroken`: the stream of events that answers this request body broke off, and nobody can take it up again. */
+export function createBoundedFetch(onBroken: (requestBody: string, error: unknown) => void): BoundedFetch {
   const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
   const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
   return {
@@ -34,7 +36,11 @@ export function createBoundedFetch(): BoundedFetch {
       const status = answer.statusCode ?? 502;
       if (WITHOUT_BODY.has(status)) answer.resume();
       const isEventStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
-      const body = WITHOUT_BODY.has(status) ? null : webStream(isEventStream ? boundedEvents(answer) : bounded(answer));
+      const onFailure = (error: unknown): void => {
+        if (typeof init.body === "string") onBroken(init.body, error);
+      };
+      const chunks = isEventStream ? boundedEvents(answer, onFailure) : bounded(answer);
+      const body = WITHOUT_BODY.has(status) ? null : webStream(chunks);
       return new Response(body, { status, statusText: answer.statusMessage ?? "", headers });
     },
     [Symbol.dispose]() {
@@ -96,24 +102,46 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
 /** Each event is bounded, and their number; not the length of a stream that stays open. */
-async function* boundedEvents(answer: Readable): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  let events = 0;
-  let isLineEmpty = true;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    for (const byte of chunk) {
-      bytes += 1;
-      if (byte === NEWLINE) {
-        // An empty line ends an event.
-        if (isLineEmpty) {
-          bytes = 0;
-          events += 1;
-        }
-        isLineEmpty = true;
-      } else if (byte !== RETURN) isLineEmpty = false;
+async function* boundedEvents(answer: Readable, onFailure: (error: unknown) => void): AsyncGenerator<Uint8Array> {
+  const count = createEventCount();
+  try {
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      count.take(chunk);
+      yield chunk;
     }
-    if (bytes > MAX_MESSAGE_BYTES) throw mcpError(`the server sent a message larger than ${MAX_MESSAGE_BYTES} bytes`);
-    if (events > MAX_EVENTS) throw mcpError("the server floods Heddle with notifications");
-    yield chunk;
+  } catch (error) {
+    // With ids the rest of a broken stream can be asked for; a stream beyond its bounds is not wanted any more.
+    if (!count.hasIds || isHeddleError(error)) onFailure(error);
+    throw error;
   }
 }
+
+function createEventCount(): { readonly hasIds: boolean; take(chunk: Buffer): void } {
+  let bytes = 0;
+  let events = 0;
+  let hasIds = false;
+  let isLineEmpty = true;
+  return {
+    get hasIds() {
+      return hasIds;
+    },
+    take(chunk) {
+      hasIds ||= chunk.includes("\nid:") || (isLineEmpty && chunk.subarray(0, 3).equals(ID_FIELD));
+      for (const byte of chunk) {
+        bytes += 1;
+        if (byte === NEWLINE) {
+          // An empty line ends an event.
+          if (isLineEmpty) {
+            bytes = 0;
+            events += 1;
+          }
+          isLineEmpty = true;
+        } else if (byte !== RETURN) isLineEmpty = false;
+      }
+      if (bytes > MAX_MESSAGE_BYTES) throw mcpError(`the server sent a message larger than ${MAX_MESSAGE_BYTES} bytes`);
+      if (events > MAX_EVENTS) throw mcpError("the server floods Heddle with notifications");
+    },
+  };
+}
+
+const ID_FIELD = Buffer.from("id:");

@@ -3,8 +3,9 @@
  * into requests alone; a redirect is followed only within the origin, so that it cannot carry the token away.
  */
 import type { McpHttpServer } from "@heddle/protocol";
-import { mcpError } from "./failure.ts";
+import { mcpError, messageOf } from "./failure.ts";
 import { createBoundedFetch } from "./http-fetch.ts";
+import { INTERNAL_ERROR, readMessage } from "./message.ts";
 import type { ServerTransport } from "./stdio-transport.ts";
 
 /** Saying goodbye to a session is a courtesy. */
@@ -12,7 +13,7 @@ const GOODBYE_MS = 500;
 
 export async function openHttpTransport(server: McpHttpServer, env: NodeJS.ProcessEnv): Promise<ServerTransport> {
   const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
-  const { fetch, [Symbol.dispose]: closeSockets } = createBoundedFetch();
+  const bounded = createBoundedFetch((requestBody, error) => fail(requestBody, messageOf(error)));
   class HttpTransport extends StreamableHTTPClientTransport implements ServerTransport {
     readonly failure = undefined;
     readonly diagnosis = "";
@@ -32,14 +33,23 @@ export async function openHttpTransport(server: McpHttpServer, env: NodeJS.Proce
       await Promise.race([this.terminateSession().catch(() => undefined), patience]);
       clearTimeout(timer);
       await super.close();
-      closeSockets();
+      bounded[Symbol.dispose]();
     }
   }
-  return new HttpTransport(new URL(server.url), {
-    fetch,
+  const transport = new HttpTransport(new URL(server.url), {
+    fetch: bounded.fetch,
     requestInit: { headers: headersOf(server, env) },
     redirectPolicy: "same-origin",
   });
+
+  /** The library leaves a request whose answer broke off to its time limit; this tells it at once. */
+  function fail(requestBody: string, message: string): void {
+    const request = readMessage(requestBody);
+    if (request === undefined || !("method" in request) || !("id" in request)) return;
+    transport.onmessage?.({ jsonrpc: "2.0", id: request.id, error: { code: INTERNAL_ERROR, message } });
+  }
+
+  return transport;
 }
 
 function headersOf(server: McpHttpServer, env: NodeJS.ProcessEnv): Record<string, string> {

@@ -3,6 +3,9 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { depthOfJson } from "../decode.ts";
 
+/** Of JSON-RPC; what a transport answers in the place of a server that cannot. */
+export const INTERNAL_ERROR = -32603;
+
 /** Deeper than any schema in use, and far from what a parser of results could stumble over. */
 const MAX_DEPTH = 200;
 

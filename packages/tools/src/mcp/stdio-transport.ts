@@ -10,7 +10,7 @@ import { readLines } from "../lines.ts";
 import { startCommand, type OwnedProcess } from "../process.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { mcpError, messageOf } from "./failure.ts";
-import { readMessage } from "./message.ts";
+import { INTERNAL_ERROR, readMessage } from "./message.ts";
 import { createTrafficRule } from "./traffic.ts";
 
 export interface StdioTransportOptions {
@@ -29,7 +29,6 @@ export interface ServerTransport extends Transport {
 
 const STDERR_HEAD_BYTES = 512;
 const STDERR_TAIL_BYTES = 2048;
-const INTERNAL_ERROR = -32603;
 
 export class StdioTransport implements ServerTransport {
   onclose?: () => void;
