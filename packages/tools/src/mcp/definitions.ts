@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { canonical, visibleLine, visibleText } from "@heddle/protocol";
 import { z } from "zod";
 import { fitText } from "../fit-text.ts";
+import { isWithinDepth } from "./depth.ts";
 
 /** Ten screens of prose about one tool; more is an attack on the context. */
 const MAX_DESCRIPTION_BYTES = 4096;
@@ -57,7 +58,7 @@ function readDefinition(entry: unknown): ToolDefinition | string {
   if (!parsed.success) return `${nameOf(entry)}: ${visibleLine(parsed.error.issues[0]?.message ?? "not a tool")}`;
   const { name, description = "", inputSchema, annotations } = parsed.data;
   if (name.length > MAX_NAME_CHARS) return `${shown(name)}: a name of ${name.length} characters`;
-  if (depthOf(entry) > MAX_SCHEMA_DEPTH) return `${shown(name)}: nested deeper than ${MAX_SCHEMA_DEPTH} levels`;
+  if (!isWithinDepth(entry, MAX_SCHEMA_DEPTH)) return `${shown(name)}: nested deeper than ${MAX_SCHEMA_DEPTH} levels`;
   const bytes = Buffer.byteLength(JSON.stringify(inputSchema));
   if (bytes > MAX_SCHEMA_BYTES) return `${shown(name)}: a schema of ${bytes} bytes`;
   if (inputSchema["type"] !== undefined && inputSchema["type"] !== "object") {
@@ -80,17 +81,4 @@ function nameOf(entry: unknown): string {
 /** A name as a person may see it. */
 export function shown(name: string): string {
   return JSON.stringify(visibleLine(name.slice(0, 80)));
-}
-
-/** Without recursion: the depth is the attacker's choice. */
-function depthOf(value: unknown): number {
-  let deepest = 0;
-  const open: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (typeof next.value !== "object" || next.value === null) continue;
-    deepest = Math.max(deepest, next.depth + 1);
-    if (deepest > MAX_SCHEMA_DEPTH) return deepest;
-    for (const inner of Object.values(next.value)) open.push({ value: inner, depth: next.depth + 1 });
-  }
-  return deepest;
 }

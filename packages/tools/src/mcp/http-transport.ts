@@ -45,7 +45,7 @@ export async function openHttpTransport(server: McpHttpServer, env: NodeJS.Proce
   /** The library leaves a request whose answer broke off to its time limit; this tells it at once. */
   function fail(requestBody: string, message: string): void {
     const request = readMessage(requestBody);
-    if (request === undefined || !("method" in request) || !("id" in request)) return;
+    if (request === undefined || request === "tooDeep" || !("method" in request) || !("id" in request)) return;
     transport.onmessage?.({ jsonrpc: "2.0", id: request.id, error: { code: INTERNAL_ERROR, message } });
   }
 

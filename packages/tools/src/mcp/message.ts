@@ -1,4 +1,4 @@
-/** One JSON-RPC message from its text; undefined for everything that is none, whatever it is. */
+/** One JSON-RPC message from its text; everything else is told apart, whatever it is. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { depthOfJson } from "../decode.ts";
@@ -6,8 +6,8 @@ import { depthOfJson } from "../decode.ts";
 /** Of JSON-RPC; what a transport answers in the place of a server that cannot. */
 export const INTERNAL_ERROR = -32603;
 
-/** Deeper than any schema in use, and far from what a parser of results could stumble over. */
-const MAX_DEPTH = 200;
+/** Far deeper than any schema in use, so that one odd tool does not cost the list; far from any stack's end. */
+const MAX_DEPTH = 1000;
 
 const id = z.union([z.string(), z.number().int()]);
 const params = z.record(z.string(), z.unknown()).optional();
@@ -24,8 +24,8 @@ const Message = z.union([
   }),
 ]);
 
-export function readMessage(text: string): JSONRPCMessage | undefined {
-  if (depthOfJson(text) > MAX_DEPTH) return undefined;
+export function readMessage(text: string): JSONRPCMessage | "tooDeep" | undefined {
+  if (depthOfJson(text) > MAX_DEPTH) return "tooDeep";
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -5,11 +5,13 @@
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { InputPart } from "@heddle/protocol";
 import { fitText } from "../fit-text.ts";
+import { isWithinDepth } from "./depth.ts";
 
 /** Like the output of a command: one answer must not push the task out of the context. */
 const MAX_TEXT_BYTES = 32 * 1024;
 /** Structured content is for programs; models are told the text, and the structure only when there is no text. */
 const MAX_STRUCTURED_BYTES = 64 * 1024;
+const MAX_DEPTH = 64;
 /** What providers take at most, in base64. */
 const MAX_IMAGE_CHARS = 5 * 1024 * 1024;
 const MAX_IMAGES = 8;
@@ -44,7 +46,8 @@ export function shapeResult(answer: CallToolResult): ShapedResult {
       content.push({ type: "text", text });
     }
   }
-  const structured = answer.structuredContent === undefined ? undefined : JSON.stringify(answer.structuredContent);
+  const hasStructure = answer.structuredContent !== undefined && isWithinDepth(answer.structuredContent, MAX_DEPTH);
+  const structured = hasStructure ? JSON.stringify(answer.structuredContent) : undefined;
   const isKept = structured !== undefined && Buffer.byteLength(structured) <= MAX_STRUCTURED_BYTES;
   if (structured !== undefined && !output.some(({ type }) => type === "text") && room > 0) say(structured);
   if (output.length === 0) say("(the tool answered with nothing)");

@@ -109,6 +109,7 @@ export class StdioTransport implements ServerTransport {
 
   #take(text: string): void {
     const message = readMessage(text);
+    if (message === "tooDeep") return this.#failWaiting("the server sent a message that is nested too deep");
     if (message === undefined) {
       this.#errors.push(Buffer.from(`${text.slice(0, STDERR_HEAD_BYTES)}\n`));
       return;
