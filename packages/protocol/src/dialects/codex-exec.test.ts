@@ -156,7 +156,7 @@ test("refused work is seen: a declined command and a declined patch keep their r
         id: "item_0",
         type: "command_execution",
         command: "/bin/bash -c 'echo hello; exit 3'",
-        aggregated_output: "",
+        aggregated_output: "read-only",
         exit_code: null,
         status: "declined",
         error: "read-only",
@@ -275,7 +275,7 @@ test("a provider that fails to the end prints each retry, the error, and the fai
     turnId: TURN,
     requestId: "r",
     attempt,
-    maxAttempts: 2,
+    maxAttempts: 3,
     delayMs: 200,
     cause,
   });

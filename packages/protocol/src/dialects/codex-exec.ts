@@ -173,7 +173,8 @@ function details(item: Item): ItemDetails {
       return {
         type: "command_execution",
         command: joinShellWords([...SHELL, item.command]),
-        aggregated_output: item.output,
+        // A command that never ran has printed nothing; its readers look for the reason here.
+        aggregated_output: item.output === "" && item.exitCode === undefined ? (item.error ?? "") : item.output,
         exit_code: item.exitCode ?? null,
         ...withStatus(item.status, item.exitCode !== undefined && item.exitCode !== 0),
         ...(item.error === undefined ? {} : { error: item.error }),
@@ -181,7 +182,7 @@ function details(item: Item): ItemDetails {
     case "fileChange":
       return {
         type: "file_change",
-        changes: item.changes.map(({ path, kind }) => ({ path, kind })),
+        changes: item.changes.map(({ path, kind }) => ({ path, kind })).toSorted(byPath),
         ...withStatus(item.status),
         ...(item.error === undefined ? {} : { error: item.error }),
       };
@@ -268,6 +269,11 @@ function withStatus(
   }
 }
 
+/** The order in which Codex lists what a patch changed. */
+function byPath(a: { readonly path: string }, b: { readonly path: string }): number {
+  return a.path < b.path ? -1 : 1;
+}
+
 function reasoningText(item: ItemOf<"reasoning">): string {
   return item.summary.length > 0 ? item.summary.join("\n\n") : (item.text ?? "");
 }
@@ -276,7 +282,8 @@ function retryLine(retry: EventOf<"model.retried">): CodexExecLine {
   const { attempt, maxAttempts, cause } = retry;
   return {
     type: "error",
-    message: `Reconnecting... ${attempt}/${maxAttempts} (${cause.message})`,
+    // Codex counts retries, not requests: after one failed request of two it is at its first and last.
+    message: `Reconnecting... ${attempt}/${Math.max(attempt, maxAttempts - 1)} (${cause.message})`,
     code: cause.code,
     details: { delay_ms: retry.delayMs },
   };
