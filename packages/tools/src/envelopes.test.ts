@@ -1,6 +1,6 @@
-import { Envelope } from "@heddle/protocol";
+import { Envelope, McpServerConfig } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { envelopeFor, envelopeHash } from "./envelopes.ts";
+import { envelopeFor, envelopeHash, narrowEnvelope } from "./envelopes.ts";
 
 const options = {
   workspace: "/w",
@@ -46,4 +46,25 @@ test("the hash follows the content and not the order of keys", () => {
   expect(envelopeHash(envelope)).toMatch(/^[0-9a-f]{64}$/);
   expect(envelopeHash(Envelope.parse(reordered))).toBe(envelopeHash(envelope));
   expect(envelopeHash({ ...envelope, network: "all" })).not.toBe(envelopeHash(envelope));
+});
+
+const stdioServer = McpServerConfig.parse({ name: "wiki", command: "wiki-server" });
+const httpServer = McpServerConfig.parse({ name: "my.tracker", url: "https://tracker.test/mcp" });
+
+test("the tools of a configured MCP server exist by their pattern; only one that reaches out brings the net effect", () => {
+  const near = envelopeFor({ ...options, mode: "read-only", mcpServers: [stdioServer] });
+  expect(near.tools).toContain("mcp.wiki.*");
+  expect(near).toMatchObject({ effects: ["read", "exec"], network: "none" });
+  const far = envelopeFor({ ...options, mode: "read-only", mcpServers: [stdioServer, httpServer] });
+  expect(far.tools.at(-1)).toMatch(/^mcp\.my_tracker-[0-9a-f]{8}\.\*$/);
+  // Commands still have no network.
+  expect(far).toMatchObject({ effects: ["read", "exec", "net"], network: "none" });
+});
+
+test("an envelope can be narrowed to some tools and never widened", () => {
+  const envelope = envelopeFor({ ...options, mode: "read-only", mcpServers: [stdioServer] });
+  const allowed = ["read", "apply_patch", "mcp__wiki__search", "mcp.other.search", "mcp.*", "*"];
+  expect(narrowEnvelope(envelope, allowed).tools).toEqual(["read", "mcp.wiki.search"]);
+  expect(narrowEnvelope(envelope, ["mcp.wiki.*"]).tools).toEqual(["mcp.wiki.*"]);
+  expect(narrowEnvelope(envelope, []).tools).toEqual([]);
 });

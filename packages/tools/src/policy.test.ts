@@ -186,3 +186,24 @@ test("an acceptance covers the same command in the same folder and nothing that 
     expect(approvalKey(other)).not.toBe(key);
   }
 });
+
+test("a tool that is configured to need a person asks whoever can be asked, and is declined where nobody can", () => {
+  const call: CallFacts = { ...base, tool: "mcp.wiki.edit", effects: ["exec"], isReadOnly: false, needsPerson: true };
+  expect(decide(call, envelope("workspace-write", "on-request"), NOTHING)).toMatchObject({ kind: "ask" });
+  expect(decide(call, envelope("workspace-write", "untrusted"), NOTHING)).toMatchObject({ kind: "ask" });
+  expect(decide(call, envelope("workspace-write", "never"), NOTHING)).toEqual({
+    kind: "deny",
+    code: "policy.denied",
+    message: expect.stringContaining("--allow-tool mcp.wiki.edit"),
+  });
+  expect(decide(call, envelope("workspace-write", "never"), new Set(["key"]))).toEqual({ kind: "run" });
+  const reading: CallFacts = { ...call, effects: ["read"], isReadOnly: true };
+  expect(decide(reading, envelope("workspace-write", "never"), NOTHING)).toEqual({ kind: "run" });
+});
+
+test("an answer about an MCP tool covers one definition of it", () => {
+  const question: ApprovalQuestion = { kind: "tool", callId: "1", itemId: "1", tool: "mcp.a.b", arguments: {} };
+  const first = approvalKey({ ...question, definition: "one" });
+  expect(approvalKey({ ...question, callId: "2", definition: "one" })).toBe(first);
+  expect(approvalKey({ ...question, definition: "two" })).not.toBe(first);
+});
