@@ -303,8 +303,10 @@ test.each(["turn.before-request", "turn.after-response", "journal.append.before-
       process.execPath,
       [
         "--conditions=heddle-source",
-        join(import.meta.dirname, "../test/compact-worker.ts"),
-        JSON.stringify({ home: t.home, threadId, provider }),
+        join(import.meta.dirname, "../test/compact-in-child.ts"),
+        t.home,
+        threadId,
+        provider.baseUrl ?? "",
       ],
       {
         env: { PATH: process.env["PATH"], HEDDLE_FAILPOINT: `${failpoint}=kill` },

@@ -19,7 +19,7 @@ export function inputTokens(input: ModelInput): number {
   return ENTRY_TOKENS + name + sum(input.parts, partTokens);
 }
 
-export function partTokens(part: InputPart): number {
+function partTokens(part: InputPart): number {
   return part.type === "text" ? textTokens(part.text) : IMAGE_TOKENS;
 }
 

@@ -5,9 +5,8 @@
  *   exit 2   no; the output is the reason
  *   others   the hook itself failed
  */
-import type { HookEvent } from "@heddle/protocol";
+import { HookOutput, type HookEvent } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
-import { z } from "zod";
 
 export type HookAnswer =
   | { readonly kind: "ok"; readonly notes: readonly string[] }
@@ -29,22 +28,6 @@ const MAX_NOTE_BYTES = 8 * 1024;
 const MAX_REASON_BYTES = 2 * 1024;
 const BLOCKING_EXIT = 2;
 
-/** Unknown fields pass: scripts are written for more than one program. */
-const Output = z.object({
-  continue: z.boolean().optional(),
-  stopReason: z.string().optional(),
-  decision: z.enum(["block", "approve"]).optional(),
-  reason: z.string().optional(),
-  hookSpecificOutput: z
-    .object({
-      permissionDecision: z.enum(["allow", "deny", "ask"]).optional(),
-      permissionDecisionReason: z.string().optional(),
-      additionalContext: z.string().optional(),
-      updatedInput: z.unknown().optional(),
-    })
-    .optional(),
-});
-
 export function readHookAnswer(event: HookEvent, exitCode: number, output: string): HookAnswer {
   const text = output.trim();
   if (exitCode === BLOCKING_EXIT) return block(event, text, []);
@@ -55,13 +38,13 @@ export function readHookAnswer(event: HookEvent, exitCode: number, output: strin
     if (text.startsWith("{")) return { kind: "failed", message: `its output is not valid JSON: ${short(text)}` };
     return { kind: "ok", notes: SPEAKS_PLAINLY.has(event) ? notes(text) : [] };
   }
-  const parsed = Output.safeParse(json);
+  const parsed = HookOutput.safeParse(json);
   if (!parsed.success)
-    return { kind: "failed", message: `its output is not understood: ${z.prettifyError(parsed.error)}` };
+    return { kind: "failed", message: `its output is not understood: ${parsed.error.issues[0]?.path.join(".") ?? ""}` };
   return decided(event, parsed.data);
 }
 
-function decided(event: HookEvent, said: z.infer<typeof Output>): HookAnswer {
+function decided(event: HookEvent, said: HookOutput): HookAnswer {
   const { permissionDecision, permissionDecisionReason, additionalContext, updatedInput } =
     said.hookSpecificOutput ?? {};
   // Running what was not asked for must not look like consent.

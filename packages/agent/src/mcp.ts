@@ -13,9 +13,16 @@ export interface TurnTools {
   refresh(): Promise<void>;
 }
 
-export function createTurnTools(family: Toolset["family"], turn: TurnRequest, io: TurnIo): TurnTools {
+export function createTurnTools(
+  family: Toolset["family"],
+  {
+    turn,
+    io,
+    skillFolder,
+  }: { readonly turn: TurnRequest; readonly io: TurnIo; readonly skillFolder: string | undefined },
+): TurnTools {
   const { envelope, mcp } = turn.place;
-  let toolset = toolsFor(family, envelope);
+  let toolset = toolsFor(family, envelope, { skillFolder });
   let isNewTurn = true;
 
   async function refresh(): Promise<void> {
@@ -26,7 +33,7 @@ export function createTurnTools(family: Toolset["family"], turn: TurnRequest, io
     if (events.length > 0) await io.record(events, "system");
     const missing = isNewTurn ? reports.find((report) => report.kind === "failed" && report.isRequired) : undefined;
     if (missing?.kind === "failed") throw new HeddleError("mcp.failed", failedText(missing));
-    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, mcp);
+    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, { mcp, skillFolder });
     isNewTurn = false;
   }
 

@@ -1,5 +1,6 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { ScriptCall } from "@heddle/models";
 import { startModelServer } from "@heddle/models/testing";
 import type { EventBody } from "@heddle/protocol";
 import { expect, test } from "vitest";
@@ -29,7 +30,7 @@ test("skills of workspace, repository, home and person are offered by name and l
   const near = await writeSkill(join(inner, ".claude", "skills"), "deploy", "ships this package");
   await writeSkill(join(repo, ".agents", "skills"), "deploy", "ships everything");
   const review = await writeSkill(join(repo, ".agents", "skills"), "review", "reads a change");
-  const own = await writeSkill(join(base.home, "skills"), "notes", "keeps notes", "SECRET OF THE HOME");
+  await writeSkill(join(base.home, "skills"), "notes", "keeps notes", "SECRET OF THE HOME");
   const users = await writeSkill(join(person, ".agents", "skills"), "mail", "writes mail");
   await using t = await openTestHeddle({
     folder: base.folder,
@@ -45,7 +46,7 @@ test("skills of workspace, repository, home and person are offered by name and l
     [
       `- deploy: ships this package (${near})`,
       `- mail: writes mail (${users})`,
-      `- notes: keeps notes (${own})`,
+      "- notes: keeps notes (call skill)",
       `- review: reads a change (${review})`,
       "</skills>",
     ].join("\n"),
@@ -112,4 +113,45 @@ test("a broken skill is named to the user and offered to nobody; a link to a sec
   });
   expect(JSON.stringify(notice)).toContain("thief");
   expect(JSON.stringify(server.requests[0]?.body)).not.toMatch(/bomb|STOLEN/);
+});
+
+test("a skill of Heddle's own home is read with the skill tool, which reaches nothing else and exists only with it", async () => {
+  const read = (args: Record<string, string>): ScriptCall => ({ tool: "skill", args });
+  await using server = await startModelServer({
+    script: [
+      {
+        calls: [
+          read({ name: "notes" }),
+          read({ name: "notes", file: "more/list.md" }),
+          read({ name: "notes", file: "../../secret" }),
+          read({ name: "../notes" }),
+        ],
+      },
+      { text: "ok" },
+    ],
+  });
+  await using t = await openTestHeddle({ providers: [server.provider("openai-responses")], settings });
+  const first = await t.start("hello");
+  await first.done;
+  expect(JSON.stringify(server.requests[0]?.body)).not.toContain('"skill"');
+  await writeSkill(join(t.home, "skills"), "notes", "keeps notes", "Step one: sharpen the pencil.");
+  await mkdir(join(t.home, "skills", "notes", "more"));
+  await writeFile(join(t.home, "skills", "notes", "more", "list.md"), "pencils, paper");
+  await writeFile(join(t.home, "secret"), "TOP SECRET");
+  const turn = await t.start("take a note");
+  await turn.done;
+  const events = await bodies(t, turn.threadId);
+  const calls = events.flatMap((body) => (body.type === "model.responded" ? body.output : []));
+  const settled = calls.flatMap((call) =>
+    events.flatMap((body) =>
+      call.kind === "toolCall" && body.type === "tool.settled" && body.callId === call.callId ? [body] : [],
+    ),
+  );
+  expect(settled).toMatchObject([
+    { outcome: "ok", output: [{ text: expect.stringContaining("sharpen the pencil") }] },
+    { outcome: "ok", output: [{ text: "pencils, paper" }] },
+    { outcome: "failed", failure: { code: "path.outside" } },
+    { outcome: "failed", failure: { code: "tool.failed" } },
+  ]);
+  expect(JSON.stringify(server.requests)).not.toContain("TOP SECRET");
 });

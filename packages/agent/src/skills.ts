@@ -2,10 +2,13 @@
  * Which skills a turn has, how they are offered (a name and a line each, the rest is read when one is used), and which of
  * them the user's words call for.
  */
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { visibleLine, type EventOf, type InputPart } from "@heddle/protocol";
 import { findSkills, readSkill, type Skill, type SkillsFound } from "@heddle/tools";
 
+/** Below Heddle's home, which no tool but `skill` can look into. */
+const OWN = "skills";
 const FOLDERS = [join(".agents", "skills"), join(".claude", "skills")];
 /** Every request pays for the list. */
 const MAX_LIST_BYTES = 2048;
@@ -24,6 +27,13 @@ export interface SkillPlaces {
   readonly signal: AbortSignal;
 }
 
+/** Where the skills of Heddle's home are; undefined when there is no such folder. */
+export async function ownSkillFolder(home: string): Promise<string | undefined> {
+  const folder = join(home, OWN);
+  const found = await stat(folder).catch(() => undefined);
+  return found?.isDirectory() === true ? folder : undefined;
+}
+
 export async function loadSkills({ folders, home, userHome, masked, signal }: SkillPlaces): Promise<SkillsFound> {
   const near = folders.flatMap((folder) => FOLDERS.map((name) => join(folder, name)));
   const far = userHome === undefined ? [] : [join(userHome, ".agents", "skills")];
@@ -31,7 +41,7 @@ export async function loadSkills({ folders, home, userHome, masked, signal }: Sk
   const parts = [
     await findSkills(near, hidden, signal),
     // Hidden from the agent's own tools, but its owner put them there.
-    await findSkills([join(home, "skills")], { writeRoots: [], masked: [] }, signal),
+    await findSkills([join(home, OWN)], { writeRoots: [], masked: [] }, signal),
     await findSkills(far, hidden, signal),
   ];
   const byName = new Map<string, Skill>();
@@ -41,12 +51,12 @@ export async function loadSkills({ folders, home, userHome, masked, signal }: Sk
 }
 
 /** undefined when there is none to offer. */
-export function skillsText(skills: readonly Skill[]): string | undefined {
+export function skillsText(skills: readonly Skill[], home: string): string | undefined {
   if (skills.length === 0) return undefined;
   const lines: string[] = [];
   let left = MAX_LIST_BYTES - Buffer.byteLength(INTRODUCTION) - MARK_BYTES;
   for (const skill of skills) {
-    const line = `- ${skill.name}: ${shortLine(skill.description)} (${visibleLine(skill.path)})`;
+    const line = `- ${skill.name}: ${shortLine(skill.description)} (${isOwn(skill, home) ? "call skill" : visibleLine(skill.path)})`;
     left -= Buffer.byteLength(line) + 1;
     if (left < 0) break;
     lines.push(line);
@@ -86,8 +96,7 @@ export async function skillEvent(
   turnId: string,
   places: Pick<SkillPlaces, "home" | "masked" | "signal">,
 ): Promise<EventOf<"context.added">> {
-  const isOwn = skill.path.startsWith(`${join(places.home, "skills")}/`);
-  const rules = { writeRoots: [], masked: isOwn ? [] : places.masked };
+  const rules = { writeRoots: [], masked: isOwn(skill, places.home) ? [] : places.masked };
   const { text, ...file } = await readSkill(skill.path, rules, places.signal);
   const cut = file.truncatedBytes > 0 ? `\n[${file.truncatedBytes} bytes left out]` : "";
   return {
@@ -99,4 +108,8 @@ export async function skillEvent(
     text: `The user calls for this skill:\n<skill name=${JSON.stringify(skill.name)} path=${JSON.stringify(skill.path)}>\n${text.trim()}${cut}\n</skill>`,
     file: { path: skill.path, ...file },
   };
+}
+
+function isOwn({ path }: Skill, home: string): boolean {
+  return path.startsWith(`${join(home, OWN)}/`);
 }

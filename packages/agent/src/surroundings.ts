@@ -35,7 +35,7 @@ export async function loadSurroundings(options: SurroundingsOptions): Promise<Su
     const cut = guide.truncatedBytes > 0 ? `\n[${guide.truncatedBytes} bytes left out]` : "";
     parts.push(`<guide path=${JSON.stringify(guide.path)}>\n${guide.text}${cut}\n</guide>`);
   }
-  const offered = skillsText(skills);
+  const offered = skillsText(skills, options.home);
   if (offered !== undefined) parts.push(offered);
   return { text: parts.join("\n\n"), sources, skills, skipped };
 }

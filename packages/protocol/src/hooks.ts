@@ -30,3 +30,20 @@ export const HookConfig = z.strictObject({
   onFailure: z.enum(["open", "closed"]).optional(),
 });
 export type HookConfig = z.infer<typeof HookConfig>;
+
+/** What a hook may print; unknown fields pass, because scripts are written for more than one program. */
+export const HookOutput = z.object({
+  continue: z.boolean().optional(),
+  stopReason: z.string().optional(),
+  decision: z.enum(["block", "approve"]).optional(),
+  reason: z.string().optional(),
+  hookSpecificOutput: z
+    .object({
+      permissionDecision: z.enum(["allow", "deny", "ask"]).optional(),
+      permissionDecisionReason: z.string().optional(),
+      additionalContext: z.string().optional(),
+      updatedInput: z.unknown().optional(),
+    })
+    .optional(),
+});
+export type HookOutput = z.infer<typeof HookOutput>;

@@ -48,7 +48,7 @@ export {
   McpStdioServer,
   type McpServerInput,
 } from "./mcp.ts";
-export { HookConfig, HookEvent } from "./hooks.ts";
+export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
 export { visibleLine, visibleText } from "./visible-text.ts";
 export {
   codexExecDialect,

@@ -24,7 +24,18 @@ export interface EnvelopeOptions {
   readonly mcpServers?: readonly McpServerConfig[];
 }
 
-const READING = ["exec_command", "write_stdin", "bash", "read", "list", "glob", "grep", "view_image", "update_plan"];
+const READING = [
+  "exec_command",
+  "write_stdin",
+  "bash",
+  "read",
+  "list",
+  "glob",
+  "grep",
+  "view_image",
+  "update_plan",
+  "skill",
+];
 const WRITING = ["apply_patch", "edit", "write"];
 
 export function envelopeFor(options: EnvelopeOptions): Envelope {

@@ -66,7 +66,9 @@ test("a name resolves to what it is in its own family only", () => {
 
 test("every tool an envelope names exists in some family", () => {
   const known = new Set(
-    FAMILIES.flatMap((family) => names(family).map((name) => toolsFor(family, edit).resolve(name)?.name)),
+    FAMILIES.flatMap((family) => names(family).map((name) => toolsFor(family, edit).resolve(name)?.name)).concat(
+      toolsFor("openai", edit, { skillFolder: "/skills" }).resolve("skill")?.name,
+    ),
   );
   expect(known).toEqual(new Set(edit.tools));
 });

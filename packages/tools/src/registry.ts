@@ -16,6 +16,7 @@ import { glob } from "./builtin/glob.ts";
 import { grep } from "./builtin/grep.ts";
 import { list } from "./builtin/list.ts";
 import { read } from "./builtin/read.ts";
+import { skillTool } from "./builtin/skill.ts";
 import { updatePlan } from "./builtin/update-plan.ts";
 import { viewImage } from "./builtin/view-image.ts";
 import { write } from "./builtin/write.ts";
@@ -104,14 +105,21 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
 /** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
 const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Tool>>();
 
-/** `mcp`: the tools its servers bring now; a list that changes later is another toolset. */
-export function toolsFor(family: ToolFamily, envelope: Envelope, mcp?: McpServers): Toolset {
+export interface MoreTools {
+  /** The tools its servers bring now; a list that changes later is another toolset. */
+  readonly mcp?: McpServers | undefined;
+  /** Where skills lie that the agent cannot see. */
+  readonly skillFolder?: string | undefined;
+}
+
+export function toolsFor(family: ToolFamily, envelope: Envelope, { mcp, skillFolder }: MoreTools = {}): Toolset {
   const tools = new Map<string, Tool>();
   // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
   for (const [name, canonicalName] of NAMES[family]) {
     const tool = byName.get(canonicalName);
     if (tool !== undefined) tools.set(name, tool);
   }
+  if (skillFolder !== undefined) tools.set("skill", skillTool(skillFolder));
   for (const { offeredAs, tool } of mcp === undefined ? [] : toolsOf(mcp)) {
     if (!tools.has(offeredAs)) tools.set(offeredAs, tool);
   }

@@ -25,6 +25,7 @@ import { createTurnTools, type TurnTools } from "../mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../output-schema.ts";
 import type { Runner, RunnerEvent, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
 import { addSpent, NOTHING_SPENT } from "../spent.ts";
+import { ownSkillFolder } from "../skills.ts";
 import { runCalls } from "./calls.ts";
 import { runCompaction, type CompactionOutcome, type Trigger } from "./compaction.ts";
 import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
@@ -69,6 +70,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
         hooks,
         home: options.home,
         userHome: options.env["HOME"],
+        skillFolder: await ownSkillFolder(options.home),
         sessionSource: sessions.has(turn.threadId) ? undefined : sourceOf(turn),
       };
       sessions.add(turn.threadId);
@@ -117,7 +119,7 @@ interface Loop {
 function createLoop(provider: Provider, greeter: Greeter, context: Context): Loop {
   const { turn, io, hooks } = greeter;
   const { turnId, settings } = turn;
-  const tools = createTurnTools(modelInfo(provider, settings.model).family, turn, io);
+  const tools = createTurnTools(modelInfo(provider, settings.model).family, greeter);
   const remembered = rememberedApprovals(turn.history);
   const schema = outputSchemaOf(settings);
   const asker = createAsker(provider, greeter, { context, tools });

@@ -21,6 +21,8 @@ export interface Greeter {
   readonly home: string;
   /** The person's. */
   readonly userHome: string | undefined;
+  /** Of skills in Heddle's own home, when it has any. */
+  readonly skillFolder: string | undefined;
   /** How the thread comes to this process; undefined when it has been here before. */
   readonly sessionSource: "startup" | "resume" | undefined;
 }

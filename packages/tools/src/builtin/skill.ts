@@ -1,0 +1,48 @@
+/**
+ * `skill`: a file of a skill in Heddle's own home, which is hidden from every other tool. Exists only where there are such
+ * skills. Nothing but the folder of the named skill can be reached.
+ */
+import { join } from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import { z } from "zod";
+import { callItem, callQuestion, callResult } from "../call-item.ts";
+import { isSkillName } from "../skill-head.ts";
+import { readSkill } from "../skills.ts";
+import type { Tool } from "../tool.ts";
+
+const Input = z.object({
+  name: z.string(),
+  file: z.string().optional().describe("Below the skill's folder; default is SKILL.md"),
+});
+type Input = z.infer<typeof Input>;
+
+export function skillTool(folder: string): Tool<Input> {
+  return {
+    name: "skill",
+    description: "Reads a skill whose file no other tool can read.",
+    shape: "json",
+    input: Input,
+    effects: ["read"],
+    isReadOnly: () => true,
+    deadlineMs: () => 30_000,
+    paths: () => [],
+    describe: (args, place) => callItem("skill", args, place),
+    question: (args, place) => callQuestion("skill", args, place),
+    async run(args, context) {
+      // The owner's own folder: links in it lead where the owner wants, words of the model do not.
+      const path = pathOf(folder, args);
+      const { text, truncatedBytes } = await readSkill(path, { writeRoots: [], masked: [] }, context.signal);
+      const cut = truncatedBytes > 0 ? `\n[${truncatedBytes} bytes left out]` : "";
+      return callResult(callItem("skill", args, context), `${text}${cut}`);
+    },
+  };
+}
+
+function pathOf(folder: string, { name, file = "SKILL.md" }: Input): string {
+  if (!isSkillName(name))
+    throw new HeddleError("tool.failed", `there is no skill ${JSON.stringify(name.slice(0, 100))}`);
+  const root = join(folder, name);
+  const path = join(root, file);
+  if (!path.startsWith(`${root}/`)) throw new HeddleError("path.outside", `${file} is not in the folder of this skill`);
+  return path;
+}
