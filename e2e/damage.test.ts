@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { execArgs, jsonLines, openWorld, run, type World } from "./world.ts";
+import { execArgs, jsonLines, openWorld, refusals, run, type World } from "./world.ts";
 
 let world: World;
 let script = "";
@@ -188,7 +188,7 @@ async function expectVerdict(home: DamagedHome, named: RegExp, thread: string): 
 async function expectRefusal(home: DamagedHome): Promise<void> {
   const { code, stdout, stderr } = await heddle(home, ...execArgs("--script", script));
   expect({ code, stdout, stderr }).toMatchObject({ code: 8 });
-  expect(jsonLines(stdout)).toEqual([expect.objectContaining({ type: "error", code: "store.damaged" })]);
+  expect(refusals(stdout)).toEqual(["store.damaged"]);
   const told = stderr.split("\n").filter((line) => line !== "" && !line.includes("is played"));
   expect(told).toEqual([expect.stringMatching(/^heddle: /)]);
 }

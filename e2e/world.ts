@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { ModelServer } from "@heddle/models/testing";
 
-const LAUNCHER = path.join(import.meta.dirname, "..", "packages", "cli", "bin", "heddle.cjs");
+export const LAUNCHER = path.join(import.meta.dirname, "..", "packages", "cli", "bin", "heddle.cjs");
 
 /** No run of a test takes longer; one that does hangs. */
 const DEADLINE_MS = 30_000;
@@ -167,6 +167,12 @@ export interface Line {
 export function jsonLines(stdout: string): readonly Line[] {
   const lines = stdout.split("\n").slice(0, -1);
   return lines.map((line): Line => JSON.parse(line));
+}
+
+/** What a run that was refused before its turn began tells: the same code on every line, and no thread. */
+export function refusals(stdout: string): readonly string[] {
+  const told = jsonLines(stdout).map(({ type, code, error }) => code ?? error?.code ?? type);
+  return [...new Set(told)];
 }
 
 /** Waits for a condition of the outside world that announces itself to nobody. */
