@@ -43,7 +43,7 @@ export const McpStdioServer = z.strictObject({
   args: z.array(z.string()).default([]),
   /** Besides the allow-listed variables; exactly these values. */
   env: strings.default({}),
-  /** Absolute; the workspace when absent. */
+  /** From the workspace when relative; the workspace itself when absent. */
   cwd: z.string().optional(),
   /** This server alone reaches the network, whatever the thread may. Absent: as the thread. */
   network: z.boolean().optional(),

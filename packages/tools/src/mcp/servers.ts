@@ -3,6 +3,7 @@
  * at once and each within its own time, lists again what has changed, and tells the news. Closing ends every process.
  * The tools themselves are only for dispatch: `toolsOf` is not exported from the package.
  */
+import { resolve } from "node:path";
 import type { McpApproval, McpServerConfig, McpStdioServer } from "@heddle/protocol";
 import type { ProtectedPathViolation, Sandbox } from "../sandbox/sandbox.ts";
 import type { Tool } from "../tool.ts";
@@ -116,7 +117,7 @@ async function openTransport(
   return new StdioTransport({
     sandbox: await sandboxFor(config, options, own),
     argv: [config.command, ...config.args],
-    cwd: config.cwd ?? options.workspace,
+    cwd: resolve(options.workspace, config.cwd ?? "."),
     env: { ...options.environment, ...config.env },
   });
 }
