@@ -216,7 +216,12 @@ test("after kill -9 the thread goes on in another process: the turn is closed, n
   ];
   const child = spawn(
     process.execPath,
-    ["--conditions=heddle-source", join(import.meta.dirname, "../test/killed-turn.ts"), folder, JSON.stringify(script)],
+    [
+      "--conditions=heddle-source",
+      join(import.meta.dirname, "../test/killed-in-child.ts"),
+      folder,
+      JSON.stringify(script),
+    ],
     { stdio: ["ignore", "pipe", "inherit"], timeout: 30_000, killSignal: "SIGKILL" },
   );
   try {
