@@ -252,6 +252,32 @@ test("F31 an interrupt while the summary is awaited ends the turn at once, and t
   expect((await (await t.start("third", { thread: threadId })).done).body.status).toBe("completed");
 });
 
+test("input added while a compaction runs is told after it, in the same turn", async () => {
+  const going = Promise.withResolvers<void>();
+  await using server = await startModelServer({
+    async respond(request) {
+      if (!isForSummary(request)) return { text: `answer ${"g".repeat(20_000)}` };
+      await going.promise;
+      return { text: SUMMARY };
+    },
+  });
+  await using t = await openTestHeddle({
+    providers: [server.provider("openai-responses")],
+    settings: { ...settings, contextTokens: 20_000, compactAtTokens: 1_000_000 },
+  });
+  const threadId = await threadWith(t, ["first", "second"]);
+  const handle = await t.heddle.compact(threadId);
+  await server.arrived(2);
+  await t.heddle.steer(handle.turnId, [{ type: "text", text: "and then this" }]);
+  going.resolve();
+  expect((await handle.done).body.status).toBe("completed");
+  expect(server.requests).toHaveLength(4);
+  const sent = JSON.stringify(server.requests[3]?.body);
+  expect(sent).toContain(SUMMARY);
+  expect(sent).toContain("and then this");
+  expectWhole(bodies(await t.events(threadId)));
+});
+
 test("the plan and commands that still run are carried over", async () => {
   const plan = [
     { step: "look", status: "completed" },

@@ -212,8 +212,10 @@ test("an answer asked for beside the conversation, such as a summary nobody used
   expect(context).toEqual([user("go")]);
 });
 
-test("a turn without input, as a compaction on demand, tells nothing", () => {
-  expect(buildContext([{ ...admitted(""), input: [], task: "compact" }])).toEqual([]);
+test("a turn without input, as a compaction on demand, tells nothing but what is added to it", () => {
+  const empty: EventBody = { ...admitted(""), input: [], task: "compact" };
+  expect(buildContext([empty])).toEqual([]);
+  expect(buildContext([empty, userMessage("and now go on")])).toEqual([user("and now go on")]);
 });
 
 test("notes stand behind all results of the answer they came with", () => {

@@ -86,6 +86,8 @@ function apply(fold: Fold, body: EventBody): void {
       fold.turnBegins = fold.entries.length;
       if (body.input.length > 0)
         fold.entries.push(entryOf("message", { kind: "user", parts: body.input }, body.turnId));
+      // Without input there is nothing that a first message could repeat.
+      else fold.greeted.add(body.turnId);
       break;
     case "hook.ran":
       // A prompt that was refused is never told.

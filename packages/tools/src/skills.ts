@@ -4,6 +4,7 @@
  * skill is ever executed here.
  */
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isHeddleError } from "@heddle/protocol";
 import { listInside, readFileInside } from "./paths.ts";
@@ -66,6 +67,8 @@ export async function readSkill(path: string, rules: PathRules, signal: AbortSig
 }
 
 async function subfolders(folder: string, rules: PathRules): Promise<string[]> {
+  // Most of them are not there, and saying so must cost nothing.
+  if (!existsSync(folder)) return [];
   try {
     const { entries } = await listInside(folder, rules, { maxEntries: MAX_FOLDERS });
     return entries

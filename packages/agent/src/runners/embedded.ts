@@ -164,8 +164,11 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
   }
 
   async function carryOut(): Promise<void> {
-    if (admissionOf(turn).task === "compact") return asker.compactOnly();
-    skills = await greet(greeter);
+    if (admissionOf(turn).task === "compact") {
+      if (!hasCompacted(turn)) await asker.compactOnly();
+      // Whoever adds input to such a turn makes it one like any other.
+      if (!(await hearSteering())) return;
+    } else skills = await greet(greeter);
     for (let requests = 0; requests < MAX_REQUESTS; requests += 1) if (await step()) return;
     throw new HeddleError("limit.reached", `the model made ${MAX_REQUESTS} requests without finishing`);
   }
@@ -180,6 +183,11 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
       }
     },
   };
+}
+
+/** An earlier run of the same turn has done it. */
+function hasCompacted({ history, turnId }: TurnRequest): boolean {
+  return history.some(({ body }) => body.type === "item.completed" && body.turnId === turnId);
 }
 
 interface Asker {
