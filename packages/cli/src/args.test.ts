@@ -1,10 +1,19 @@
 import { expect, test } from "vitest";
-import { parseCommandArgs, type OptionSpec } from "./args.ts";
+import { mergeArgs, parseCommandArgs, splitLeadingOptions, type OptionSpec } from "./args.ts";
 
 const specs: readonly OptionSpec[] = [
   { name: "model", short: "m", value: "MODEL", help: "" },
   { name: "config", short: "c", value: "KEY=VALUE", isMultiple: true, help: "" },
   { name: "json", aliases: ["experimental-json"], help: "" },
+  {
+    name: "image",
+    short: "i",
+    value: "FILE",
+    isMultiple: true,
+    takesMore: (word) => word.endsWith(".png"),
+    help: "",
+  },
+  { name: "verbose", short: "v", help: "" },
   { name: "color", value: "WHEN", choices: ["always", "never", "auto"], help: "" },
 ];
 const parse = (...args: readonly string[]): ReturnType<typeof parseCommandArgs> => parseCommandArgs(specs, args);
@@ -34,4 +43,39 @@ test("a switch with a value, a second value and a word outside the choices are r
   expect(() => parse("--json=yes")).toThrow("--json takes no value");
   expect(() => parse("-m", "a", "-m", "b")).toThrow("-m is given twice");
   expect(() => parse("--color", "blue")).toThrow(`--color "blue" is none of always, never, auto`);
+});
+
+test("an option that takes more takes the words that belong to it, and leaves the prompt", () => {
+  const args = parse("-i", "a.png", "b.png", "look at these", "--image=c.png", "d.png", "-i", "e.txt");
+  expect(args.values("image")).toEqual(["a.png", "b.png", "c.png", "d.png", "e.txt"]);
+  expect(args.positionals).toEqual(["look at these"]);
+});
+
+test("switches may be written together, the last one with its value", () => {
+  const args = parse("-vm", "gpt", "-vcx=1");
+  expect([args.has("verbose"), args.value("model"), args.values("config")]).toEqual([true, "gpt", ["x=1"]]);
+});
+
+test("words after -- are words, and are told from those before it", () => {
+  const args = parse("one", "--", "resume", "-m");
+  expect([args.positionals, args.positionalsBeforeDashes]).toEqual([["one", "resume", "-m"], 1]);
+});
+
+test("options before the command are set apart with their values, and yield to those after it", () => {
+  const { leading, rest } = splitLeadingOptions(specs, ["-m", "exec", "--config=a=1", "-v", "exec", "-m", "b", "hi"]);
+  expect([leading, rest]).toEqual([
+    ["-m", "exec", "--config=a=1", "-v"],
+    ["exec", "-m", "b", "hi"],
+  ]);
+  const merged = mergeArgs(
+    parseCommandArgs(specs, leading),
+    parseCommandArgs(specs, [...rest.slice(1), "-c", "b=2"]),
+    specs,
+  );
+  expect([merged.value("model"), merged.values("config"), merged.has("verbose"), merged.positionals]).toEqual([
+    "b",
+    ["a=1", "b=2"],
+    true,
+    ["hi"],
+  ]);
 });

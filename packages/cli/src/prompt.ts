@@ -4,6 +4,7 @@
  * from the start of the process, beside everything else, and only for a moment.
  */
 import { fstatSync } from "node:fs";
+import { setTimeout as setTimeoutAsync } from "node:timers/promises";
 import { HeddleError, toHeddleError } from "@heddle/protocol";
 
 /** Far more than any model reads; a stream without end must not fill the memory. */
@@ -48,8 +49,8 @@ export function beginPrompt(source: PromptSource): PromptReading {
   if (argument instanceof HeddleError) return refused(argument);
   if (second === "-") return settling(async () => withInput(argument, decode(await readAll(source), "standard input")));
   if (stdin.isTTY) return { prompt: () => Promise.resolve(argument) };
-  return settling(async () => {
-    const bytes = await readIfThere(source);
+  return settling(async (isAsked) => {
+    const bytes = await readIfThere(source, isAsked);
     return withInput(argument, bytes === undefined ? "" : decode(bytes, "standard input"));
   });
 }
@@ -59,10 +60,16 @@ function refused(error: HeddleError): PromptReading {
 }
 
 /** Starts now, and keeps a failure until somebody asks. */
-function settling(read: () => Promise<string>): PromptReading {
-  const reading = read();
+function settling(read: (isAsked: Promise<void>) => Promise<string>): PromptReading {
+  const asked = Promise.withResolvers<void>();
+  const reading = read(asked.promise);
   reading.catch(() => undefined);
-  return { prompt: () => reading };
+  return {
+    prompt() {
+      asked.resolve();
+      return reading;
+    },
+  };
 }
 
 function withInput(prompt: string, input: string): string {
@@ -71,11 +78,12 @@ function withInput(prompt: string, input: string): string {
 }
 
 /** A file ends by itself; a pipe may stay open for ever, so it must begin to speak in time. */
-async function readIfThere(source: PromptSource): Promise<Buffer | undefined> {
+async function readIfThere(source: PromptSource, isAsked: Promise<void>): Promise<Buffer | undefined> {
   const { stdin, notify } = source;
   if (!isPipe()) return await readAll(source);
   const waitMs = Math.max(LEAST_WAIT_MS, FIRST_BYTE_MS - performance.now());
-  const spoke = await firstByte(stdin, waitMs);
+  // On a busy machine everything takes longer, the producer too: nobody gives up on it before the prompt is wanted.
+  const spoke = await firstByte(stdin, Promise.all([setTimeoutAsync(waitMs), isAsked]));
   if (spoke === "ended") return undefined;
   if (spoke === "bytes") {
     notify("Reading additional input from stdin...");
@@ -97,23 +105,25 @@ function isPipe(): boolean {
 }
 
 /** Bytes stay in the stream for whoever reads it next. */
-function firstByte(stdin: NodeJS.ReadStream, waitMs: number): Promise<"bytes" | "ended" | "silent"> {
-  return new Promise((resolve) => {
-    const settle = (how: "bytes" | "ended" | "silent"): void => {
-      clearTimeout(timer);
-      stdin.off("readable", onReadable).off("end", onEnd).off("error", onEnd);
-      resolve(how);
-    };
-    const onReadable = (): void => {
-      if (stdin.readableLength > 0) settle("bytes");
-    };
-    // An input that cannot be read is asked again by whoever needs it, and is none here.
-    const onEnd = (): void => settle("ended");
-    const timer = setTimeout(() => settle("silent"), waitMs);
-    stdin.on("readable", onReadable).on("end", onEnd).on("error", onEnd);
-    // A stream that is empty ends only when it is read.
-    stdin.read(0);
-  });
+function firstByte(stdin: NodeJS.ReadStream, isOver: Promise<unknown>): Promise<"bytes" | "ended" | "silent"> {
+  const { promise, resolve } = Promise.withResolvers<"bytes" | "ended" | "silent">();
+  const settle = (how: "bytes" | "ended" | "silent"): void => {
+    stdin.off("readable", onReadable).off("end", onEnd).off("error", onEnd);
+    resolve(how);
+  };
+  const onReadable = (): void => {
+    if (stdin.readableLength > 0) settle("bytes");
+  };
+  // An input that cannot be read is asked again by whoever needs it, and is none here.
+  const onEnd = (): void => settle("ended");
+  stdin.on("readable", onReadable).on("end", onEnd).on("error", onEnd);
+  // A stream that is empty ends only when it is read.
+  stdin.read(0);
+  isOver.then(
+    () => settle("silent"),
+    () => settle("silent"),
+  );
+  return promise;
 }
 
 async function readAll({ stdin, signal }: PromptSource): Promise<Buffer> {

@@ -2,13 +2,15 @@
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import path from "node:path";
-import { BUILT_IN_PROVIDERS, resolveProvider } from "@heddle/models";
+import { BUILT_IN_PROVIDERS, resolveProvider, type Provider } from "@heddle/models";
 import { EXIT, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
 import { probeSandbox } from "@heddle/tools";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { mcpServersOf } from "../config/extensions.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
-import { providerConfigs } from "../config/settings.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { providerConfigs, withLogin } from "../config/settings.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
 import { styleFor, type Style } from "../print/style.ts";
@@ -17,8 +19,11 @@ export const doctorCommand: Command = {
   usage: "doctor",
   about:
     "Looks at Node, the sandbox, Heddle's home, the configuration and the providers, and says how to mend what is missing.",
-  options: [{ name: "json", help: "One JSON object a finding" }],
-  examples: ["heddle doctor", "heddle doctor --json"],
+  options: [
+    { name: "json", help: "One JSON object a finding" },
+    { name: "online", help: "Also ask each provider that has a key, and those on this machine, whether it answers" },
+  ],
+  examples: ["heddle doctor", "heddle doctor --online", "heddle doctor --json"],
   run,
 };
 
@@ -36,9 +41,10 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const { env } = context;
   const findings = [
     { name: "node", state: "ok", detail: `${process.version} at ${process.execPath}` } as const,
+    ...(await programFindings(env)),
     ...(await sandboxFindings()),
     await homeFinding(heddleHome(env)),
-    ...(await configFindings(env)),
+    ...(await configFindings(env, args.has("online"))),
   ];
   const style = styleFor("auto", out.isTerminal, env);
   for (const finding of findings) await out.write(args.has("json") ? toLine(finding) : `${line(finding, style)}\n`);
@@ -83,34 +89,96 @@ async function homeFinding(home: string): Promise<Finding> {
   return { name, state: "ok", detail: folder === home ? home : `${home}, made at the first run` };
 }
 
-async function configFindings(env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
-  const loaded = await loadConfig(env).catch((error: unknown) => toHeddleError(error));
-  if (loaded instanceof Error) {
-    return [{ name: "config", state: "problem", detail: loaded.message, fix: "edit the line named here" }];
-  }
-  const config: Finding =
-    loaded.file === undefined
-      ? { name: "config", state: "ok", detail: "none; every setting has its default" }
-      : { name: "config", state: "ok", detail: loaded.file };
-  const configs = providerConfigs(loaded.config, {}, env);
-  const ids = new Set(
-    [...BUILT_IN_PROVIDERS.filter(({ envKey }) => envKey !== undefined), ...configs].map(({ id }) => id),
-  );
-  const providers = [...ids].map((id): Finding => {
-    const name = `provider ${id}`;
-    try {
-      const { keySource, baseUrl } = resolveProvider(configs, id, env);
-      return {
-        name,
-        state: "ok",
-        detail: keySource === undefined ? `${baseUrl}, no key needed` : `key in ${keySource}`,
-      };
-    } catch (error) {
-      if (!isHeddleError(error)) throw error;
-      return { name, state: "absent", detail: error.message };
+/** Programs that the agent's own work stands on. */
+async function programFindings(env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
+  const folders = (env["PATH"] ?? "").split(path.delimiter).filter((folder) => folder !== "");
+  const missing: Finding[] = [];
+  for (const [name, why] of [
+    ["git", "changes are told apart and reviewed with it"],
+    ["bash", "commands run in it"],
+  ] as const) {
+    const found = await Promise.all(folders.map((folder) => isProgram(path.join(folder, name))));
+    if (!found.includes(true)) {
+      missing.push({ name, state: "problem", detail: `not found; ${why}`, fix: `apt-get install ${name}` });
     }
-  });
-  if (providers.some(({ state }) => state === "ok")) return [config, ...providers];
+  }
+  return missing;
+}
+
+async function isProgram(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function configFindings(env: NodeJS.ProcessEnv, isOnline: boolean): Promise<readonly Finding[]> {
+  try {
+    const { config, file } = await loadConfig(env);
+    const servers = mcpServersOf(config, env).map(({ name }) => name);
+    const detail = file ?? "none; every setting has its default";
+    const mcp: readonly Finding[] =
+      servers.length === 0 ? [] : [{ name: "mcp servers", state: "ok", detail: servers.join(", ") }];
+    return [{ name: "config", state: "ok", detail }, ...mcp, ...(await providerFindings(config, env, isOnline))];
+  } catch (error) {
+    return [
+      { name: "config", state: "problem", detail: toHeddleError(error).message, fix: "edit the line named here" },
+    ];
+  }
+}
+
+async function providerFindings(
+  config: ConfigFile,
+  env: NodeJS.ProcessEnv,
+  isOnline: boolean,
+): Promise<readonly Finding[]> {
+  const configs = providerConfigs(config, {}, env);
+  const withKeys = BUILT_IN_PROVIDERS.filter(({ envKey, baseUrl }) => envKey !== undefined || (isOnline && baseUrl));
+  const ids = new Set([...withKeys, ...configs].map(({ id }) => id));
+  const findings = await Promise.all(
+    [...ids].map(async (id): Promise<Finding> => {
+      const name = `provider ${id}`;
+      try {
+        const provider = resolveProvider(await withLogin(configs, id, env), id, env);
+        const { keySource, baseUrl } = provider;
+        const detail = keySource === undefined ? `${baseUrl}, no key needed` : `key in ${keySource}`;
+        return isOnline ? await askProvider(provider, detail) : { name, state: "ok", detail };
+      } catch (error) {
+        if (!isHeddleError(error)) throw error;
+        return { name, state: "absent", detail: error.message };
+      }
+    }),
+  );
+  if (findings.some(({ state }) => state === "ok")) return findings;
   const fix = "export OPENAI_API_KEY=… (or another provider's), or add [model_providers.NAME] to config.toml";
-  return [config, ...providers, { name: "providers", state: "problem", detail: "no provider has a key", fix }];
+  const detail = isOnline ? "no provider answers" : "no provider has a key";
+  return [...findings, { name: "providers", state: "problem", detail, fix }];
+}
+
+const ANSWER_MS = 5_000;
+
+/** Every provider lists its models at the same place; whatever it says there shows that it is there. */
+async function askProvider(provider: Provider, detail: string): Promise<Finding> {
+  const name = `provider ${provider.id}`;
+  // Nobody has to run a model server; whoever configured another address counts on it.
+  const isOptional = provider.id === "ollama" || provider.id === "lmstudio";
+  const startedAt = performance.now();
+  try {
+    const headers = { ...provider.headers(), "anthropic-version": "2023-06-01" };
+    const url = `${provider.baseUrl.replace(/\/$/, "")}/models`;
+    const { status } = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_MS) });
+    const took = `${Math.round(performance.now() - startedAt)} ms`;
+    if (status === 401 || status === 403) {
+      const fix = `set another key${provider.keySource === undefined ? "" : ` in ${provider.keySource}`}`;
+      return { name, state: "problem", detail: `${detail}; the key is refused (HTTP ${status})`, fix };
+    }
+    return { name, state: "ok", detail: `${detail}; answers in ${took}${status === 200 ? "" : ` (HTTP ${status})`}` };
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+    const why = `${detail}; does not answer: ${provider.redact(cause)}`;
+    if (isOptional) return { name, state: "absent", detail: why };
+    return { name, state: "problem", detail: why, fix: `look at the network and at ${provider.baseUrl}` };
+  }
 }

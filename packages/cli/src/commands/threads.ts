@@ -1,79 +1,181 @@
-/** `heddle threads`: what is in the record, for people and, with --json, as it is stored. */
-import { HeddleError, visibleLine } from "@heddle/protocol";
+/** `heddle threads`: what is in the record, for people and, with --json, as it is stored; and what its owner may do with it. */
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
+import type { Journal, ThreadRow } from "@heddle/journal";
+import { EXIT, HeddleError, visibleLine } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { heddleHome } from "../config/read-config.ts";
 import { eventLines } from "../print/events.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput, type Output } from "../print/output.ts";
 import { styleFor } from "../print/style.ts";
 import { allEvents, openRecord } from "../record.ts";
 import { didYouMean } from "../suggest.ts";
+import { openWorkspace } from "../workspace.ts";
 
 const DEFAULT_LIMIT = 50;
+const VERBS = ["list", "show", "export", "name", "delete"] as const;
+type Verb = (typeof VERBS)[number];
 
 export const threadsCommand: Command = {
-  usage: "threads list | threads show ID",
-  about: "Lists threads, newest first, or shows every event of one. A unique beginning of an ID is enough.",
+  usage: "threads list | show ID | export ID | name ID NAME | delete ID",
+  about:
+    "Lists the threads of this folder, newest first, shows every event of one, writes one out as lines that can be\n" +
+    "verified elsewhere, names one, or deletes what one said. ID is an id, its first 8 characters or more, or a name.",
+  subcommands: VERBS,
   options: [
     { name: "json", help: "JSON lines: threads as rows, events as stored" },
-    { name: "limit", value: "N", help: `How many threads to list (default ${DEFAULT_LIMIT})` },
+    { name: "all", of: "list", help: "Threads of every folder" },
+    { name: "cd", short: "C", value: "DIR", of: "list", completes: "folder", help: "Threads of another folder" },
+    { name: "limit", value: "N", of: "list", help: `How many threads to list (default ${DEFAULT_LIMIT})` },
+    { name: "after", value: "ID", of: "list", help: "Go on after this thread of an earlier list" },
+    { name: "output", short: "o", value: "FILE", of: "export", completes: "file", help: "Write there, not to stdout" },
   ],
-  examples: ["heddle threads list", "heddle threads show 01a1ddef", "heddle threads show 01a1ddef --json | tail -1"],
+  examples: [
+    "heddle threads list --all",
+    "heddle threads show 01a1ddef",
+    "heddle threads show 01a1ddef --json | tail -1",
+    `heddle threads name 01a1ddef "the flaky test"`,
+    "heddle threads export 01a1ddef -o thread.jsonl",
+    "heddle threads delete 01a1ddef",
+  ],
   run,
 };
 
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const out = openOutput(process.stdout);
-  const [verb, id, ...more] = args.positionals;
-  if (verb === "list" && id === undefined) return list(args, context, out);
-  if (verb === "show" && id !== undefined && more.length === 0) return show(id, args, context, out);
-  if (verb === "show") throw usage("name one thread: heddle threads show ID; heddle threads list shows them");
-  const hint = verb === undefined ? "" : didYouMean(verb, ["list", "show"]);
-  throw usage(`write heddle threads list, or heddle threads show ID${hint}`);
+  const [word, id, ...more] = args.positionals;
+  const verb = VERBS.find((known) => known === word);
+  if (verb === undefined) {
+    throw usage(`write heddle threads ${VERBS.join(", ")}${word === undefined ? "" : didYouMean(word, VERBS)}`);
+  }
+  for (const { name, of } of threadsCommand.options) {
+    if (of !== undefined && of !== verb && args.has(name)) throw usage(`--${name} belongs to heddle threads ${of}`);
+  }
+  if (verb === "list") {
+    if (id !== undefined) throw usage("heddle threads list takes no words; -C DIR names a folder");
+    return list(args, context, out);
+  }
+  const wanted = verb === "name" ? 1 : 0;
+  if (id === undefined || more.length !== wanted) throw usage(`write heddle threads ${FORMS[verb]}`);
+  if (verb === "show") return show(id, args, context, out);
+  if (verb === "export") return exportOne(id, args, context, out);
+  return change(id, context, async (heddle, thread) => {
+    if (verb === "name") await heddle.nameThread({ threadId: thread.id, name: more[0] ?? "" });
+    else await heddle.deleteThread({ threadId: thread.id });
+    const done = verb === "name" ? `is now called ${visibleLine(more[0] ?? "")}` : "is deleted";
+    await out.write(args.has("json") ? toLine({ id: thread.id, [verb]: more[0] ?? true }) : `${thread.id} ${done}\n`);
+  });
 }
 
-async function list(args: ParsedArgs, { env }: CommandContext, out: Output): Promise<number> {
+const FORMS: Readonly<Record<Exclude<Verb, "list">, string>> = {
+  show: "show ID; heddle threads list shows them",
+  export: "export ID; heddle threads list shows them",
+  name: `name ID "NAME"`,
+  delete: "delete ID; heddle threads list shows them",
+};
+
+/** Far more than anybody has; a list goes no further. */
+const MAX_LISTED = 100_000;
+
+async function list(args: ParsedArgs, { env, cwd }: CommandContext, out: Output): Promise<number> {
   const limit = Number(args.value("limit") ?? DEFAULT_LIMIT);
   if (!Number.isInteger(limit) || limit < 1) throw usage(`--limit must be a whole number above 0`);
+  const folder = args.value("cd");
+  if (args.has("all") && folder !== undefined) throw usage("--all and -C contradict each other; give one of them");
+  const workspace = args.has("all") ? undefined : await openWorkspace(folder, cwd);
   await using journal = await openRecord(env);
-  const rows = (await journal?.threads.list({ limit })) ?? [];
+  const { rows, hasMore } = await page(journal, workspace, { limit, after: args.value("after") });
   if (args.has("json")) {
     for (const row of rows) await out.write(toLine(row));
-    return 0;
+    return EXIT.ok;
   }
-  if (rows.length === 0) await out.write(`no threads yet; heddle exec "…" makes one\n`);
-  for (const row of rows) {
-    const when = new Date(row.updatedAt).toISOString().slice(0, 16).replace("T", " ");
-    const turns = `${row.turnCount} turn${row.turnCount === 1 ? "" : "s"}`;
-    const title = row.title === undefined ? "" : `  ${visibleLine(row.title)}`;
-    await out.write(`${row.id}  ${when}  ${turns.padEnd(8)}  ${visibleLine(row.workspace)}${title}\n`);
+  if (rows.length === 0 && args.value("after") === undefined) {
+    const others = workspace === undefined ? [] : ((await journal?.threads.list({ limit: 1 })) ?? []);
+    await out.write(
+      others.length > 0
+        ? "no threads in this folder; --all shows those of other folders\n"
+        : `no threads yet; heddle exec "…" makes one\n`,
+    );
   }
-  return 0;
+  for (const row of rows) await out.write(`${rowLine(row, workspace === undefined)}\n`);
+  const last = rows.at(-1);
+  if (hasMore && last !== undefined) await out.write(`… more: heddle threads list --after ${last.id}\n`);
+  return EXIT.ok;
+}
+
+async function page(
+  journal: Journal | undefined,
+  workspace: string | undefined,
+  { limit, after }: { readonly limit: number; readonly after: string | undefined },
+): Promise<{ readonly rows: readonly ThreadRow[]; readonly hasMore: boolean }> {
+  if (journal === undefined) return { rows: [], hasMore: false };
+  const query = workspace === undefined ? {} : { workspace };
+  const all = await journal.threads.list({ ...query, limit: after === undefined ? limit + 1 : MAX_LISTED });
+  const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+  if (after !== undefined && from === 0) throw usage(`--after ${after} is none of these threads; write its whole id`);
+  const rows = all.slice(from, from + limit);
+  return { rows, hasMore: all.length > from + limit };
+}
+
+function rowLine(row: ThreadRow, hasFolder: boolean): string {
+  const when = new Date(row.updatedAt).toISOString().slice(0, 16).replace("T", " ");
+  const turns = `${row.turnCount} turn${row.turnCount === 1 ? "" : "s"}`;
+  const words = [row.name ?? row.title, row.preview].filter((text) => text !== undefined).map(visibleLine);
+  const folder = hasFolder ? `  ${visibleLine(row.workspace)}` : "";
+  return `${row.id}  ${when}  ${turns.padEnd(8)}${folder}  ${words.join(": ")}`.trimEnd();
 }
 
 async function show(id: string, args: ParsedArgs, { env }: CommandContext, out: Output): Promise<number> {
-  await using journal = await openRecord(env);
-  const threadId = journal === undefined ? undefined : await findThread(journal, id);
-  if (journal === undefined || threadId === undefined) {
-    throw new HeddleError("thread.not-found", `there is no thread ${id}; heddle threads list shows them`);
-  }
+  await using journal = await requireRecord(env, id);
+  const thread = await findThread(journal, id);
   const style = styleFor("auto", out.isTerminal, env);
-  for await (const event of allEvents(journal, threadId)) {
+  for await (const event of allEvents(journal, thread.id)) {
     if (out.isClosed) break;
     await out.write(args.has("json") ? toLine(event) : `${eventLines(event, style).join("\n")}\n`);
   }
-  return 0;
+  return EXIT.ok;
 }
 
-/** Far more than anybody has; a beginning that fits none of these is not a beginning people type. */
-const MAX_SEARCHED = 10_000;
+async function exportOne(id: string, args: ParsedArgs, context: CommandContext, out: Output): Promise<number> {
+  await using journal = await requireRecord(context.env, id);
+  const thread = await findThread(journal, id);
+  const lines = exportThread(journal, thread.id);
+  const file = args.value("output");
+  if (file === undefined) {
+    for await (const line of lines) await out.write(line.endsWith("\n") ? line : `${line}\n`);
+    return EXIT.ok;
+  }
+  const full = path.resolve(context.cwd, file);
+  try {
+    await writeFile(full, withLineEnds(lines), { mode: 0o600 });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new HeddleError("usage.invalid", `-o ${full} could not be written: ${why}`, { cause: error });
+  }
+  return EXIT.ok;
+}
 
-type ThreadReader = NonNullable<Awaited<ReturnType<typeof openRecord>>>;
+async function* withLineEnds(lines: AsyncIterable<string>): AsyncGenerator<string, void, void> {
+  for await (const line of lines) yield line.endsWith("\n") ? line : `${line}\n`;
+}
 
-async function findThread(journal: ThreadReader, id: string): Promise<string | undefined> {
-  if ((await journal.threads.get(id)) !== undefined) return id;
-  const rows = await journal.threads.list({ limit: MAX_SEARCHED });
-  const matches = rows.filter((row) => row.id.startsWith(id));
-  if (matches.length > 1) throw usage(`${matches.length} threads begin with ${id}; write more of the ID`);
-  return matches[0]?.id;
+async function requireRecord(env: NodeJS.ProcessEnv, id: string): Promise<Journal> {
+  const journal = await openRecord(env);
+  if (journal !== undefined) return journal;
+  throw new HeddleError("thread.not-found", `there is no thread ${visibleLine(id)}: ${heddleHome(env)} has no record`);
+}
+
+async function change(
+  id: string,
+  { env }: CommandContext,
+  act: (heddle: Heddle, thread: ThreadRow) => Promise<void>,
+): Promise<number> {
+  // Only to see that there is something to change; nothing is made where nothing is.
+  await (await requireRecord(env, id))[Symbol.asyncDispose]();
+  await using heddle = await openHeddle({ home: heddleHome(env), providers: [], env, isUnattended: true });
+  await act(heddle, await heddle.findThread(id));
+  return EXIT.ok;
 }

@@ -27,6 +27,8 @@ const ProviderTable = z.strictObject({
 });
 export type ProviderTable = z.infer<typeof ProviderTable>;
 
+const ApprovalMode = z.enum(["auto", "approve", "prompt", "deny"]);
+
 /** One MCP server: `command` for one that is started here, `url` for one that is reached over HTTP. */
 const McpServerTable = z.strictObject({
   command: text.optional(),
@@ -47,6 +49,11 @@ const McpServerTable = z.strictObject({
   required: z.boolean().optional(),
   enabled_tools: z.array(text).optional(),
   disabled_tools: z.array(text).optional(),
+  /** Who decides about a call: the policy of the turn, a person, nobody. `approve` is Codex's word for the first. */
+  default_tools_approval_mode: ApprovalMode.optional(),
+  tools: z.record(text, z.strictObject({ approval_mode: ApprovalMode.optional() })).optional(),
+  /** This server reaches the network, whatever the sandbox lets others do. */
+  network_access: z.boolean().optional(),
 });
 export type McpServerTable = z.infer<typeof McpServerTable>;
 

@@ -132,7 +132,7 @@ function mergeTables<T extends object>(below: Tables<T> = {}, above: Tables<T> =
 }
 
 /** The key Codex was logged in with, where OpenAI itself is asked and no variable holds one. */
-async function withLogin(
+export async function withLogin(
   configs: readonly ProviderConfig[],
   providerId: string,
   env: NodeJS.ProcessEnv,
