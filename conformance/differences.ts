@@ -1,7 +1,9 @@
 /**
- * Differences of single cases that are meant. Both sides are pinned, so that a difference that changes is noticed; one that
- * is not here fails, and so does one that no longer happens.
+ * Differences of single cases that are meant, from differences.json. Both sides are pinned, so that a difference that
+ * changes is noticed; one that is not there fails, and so does one that no longer happens or has no reason.
  */
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import type { Found } from "./compare.ts";
 
 export interface Difference {
@@ -10,4 +12,16 @@ export interface Difference {
   readonly found: readonly Found[];
 }
 
-export const DIFFERENCES: readonly Difference[] = [];
+const FILE = path.join(import.meta.dirname, "differences.json");
+
+export const DIFFERENCES: readonly Difference[] = JSON.parse(readFileSync(FILE, "utf8"));
+
+/** Pins what was seen now. A case that was not listed gets an entry whose reason is still to be written. */
+export function pinDifferences(seen: readonly { readonly id: string; readonly found: readonly Found[] }[]): void {
+  const pinned = seen.flatMap(({ id, found }): Difference[] => {
+    const why = DIFFERENCES.find((difference) => difference.case === id)?.why ?? "";
+    return found.length === 0 ? [] : [{ case: id, why, found }];
+  });
+  const others = DIFFERENCES.filter((difference) => !seen.some(({ id }) => id === difference.case));
+  writeFileSync(FILE, `${JSON.stringify([...pinned, ...others], undefined, 2)}\n`);
+}

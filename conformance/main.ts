@@ -1,13 +1,15 @@
 /**
  * `npm run conformance`: installs Codex and its SDK here if they are missing, plays every case through both programs, runs
  * the SDK over both, and fails on every difference that is not listed.
- * Usage: npm run conformance -- [pattern] [--record] [--no-sdk]
+ * Usage: npm run conformance -- [pattern] [--record] [--no-sdk] [--pin]
  * A pattern plays only the cases it matches, against what Codex did when it was recorded; --record plays Codex again.
+ * --pin writes the differences that are seen into differences.json, where each still needs its reason.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { pinDifferences } from "./differences.ts";
 import { EXEC_CASES } from "./exec-cases.ts";
 import { codex, heddle } from "./program.ts";
 import { readRecord, writeRecord } from "./recorded.ts";
@@ -20,7 +22,11 @@ async function main(argv: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: argv,
     allowPositionals: true,
-    options: { record: { type: "boolean", default: false }, "no-sdk": { type: "boolean", default: false } },
+    options: {
+      record: { type: "boolean", default: false },
+      "no-sdk": { type: "boolean", default: false },
+      pin: { type: "boolean", default: false },
+    },
   });
   install();
   const pattern = new RegExp(positionals[0] ?? "");
@@ -37,6 +43,7 @@ async function main(argv: string[]): Promise<number> {
     const ours = seen.get(one.id);
     return ours === undefined ? [] : [judge.judge(one, { codex: readRecord(one.id), heddle: ours })];
   });
+  if (values.pin) pinDifferences(verdicts);
   for (const { id, problems } of verdicts) for (const problem of problems) console.log(`${id}: ${problem}`);
   const leftOver = isWhole ? judge.leftOver(EXEC_CASES) : [];
   for (const problem of leftOver) console.log(problem);

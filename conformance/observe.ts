@@ -63,7 +63,10 @@ export async function observe(program: Program, execCase: ExecCase): Promise<Cas
     );
   }
   const files: Record<string, string | null> = {};
-  for (const name of execCase.looksAt ?? []) files[name] = (await place.look(name)) ?? null;
+  for (const name of execCase.looksAt ?? []) {
+    const content = await place.look(name);
+    files[name] = content === undefined ? null : place.blank(content);
+  }
   return { id: execCase.id, runs, files };
 }
 
@@ -208,7 +211,7 @@ function askedOf(
     .at(-1);
   const parts = asList(user?.["content"]).map(asRecord);
   const text = parts.map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("");
-  const isOwnPrompt = args.includes("review") && args.some((arg) => /^--(uncommitted|base|commit)$/.test(arg));
+  const isOwnPrompt = args.includes("review");
   const effort = asRecord(body["reasoning"])["effort"];
   const format = asRecord(body["text"])["format"];
   const headers = OWN_HEADERS.map((name) => [name, request.headers[name]]).filter(([, value]) => value !== undefined);

@@ -52,7 +52,10 @@ export function createJudge(): Judge {
         id: execCase.id,
         found,
         ...(listed === undefined ? {} : { listed }),
-        problems: problemsOf(found, listed?.found ?? []),
+        problems: [
+          ...problemsOf(found, listed?.found ?? []),
+          ...(listed?.why === "" ? ["the entry has no reason; write one into differences.json"] : []),
+        ],
       };
     },
     leftOver: (cases) => [
