@@ -196,8 +196,7 @@ test("a transcript stays within its bytes, keeps the newest and an earlier summa
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(10_000);
   expect(text).toMatch(/^Note: the very beginning\n\n\[\d+ earlier entries left out\]\n\nUser: number \d+ /);
   expect(text).toContain("number 499");
-  expect(transcriptBytes(100_000, undefined)).toBe(180_000);
-  expect(transcriptBytes(100_000, 50_000)).toBe(90_000);
+  expect(transcriptBytes(100_000)).toBe(180_000);
 });
 
 test("a transcript shows calls and results in words and no reasoning", () => {

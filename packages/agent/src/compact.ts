@@ -142,10 +142,9 @@ export function tokensAfter(plan: CompactionPlan, summary: string, carried: Carr
   return plan.keptTokens + textTokens(summaryText({ summary, ...carried }));
 }
 
-/** How much of the conversation the request for a summary may hold; one that overflowed was larger than the window. */
-export function transcriptBytes(windowTokens: number, overflowedTokens: number | undefined): number {
-  const tokens = Math.min(windowTokens, overflowedTokens ?? windowTokens);
-  return Math.floor(tokens * TRANSCRIPT_SHARE) * BYTES_A_TOKEN;
+/** How much of the conversation the request for a summary may hold. */
+export function transcriptBytes(windowTokens: number): number {
+  return Math.floor(windowTokens * TRANSCRIPT_SHARE) * BYTES_A_TOKEN;
 }
 
 const MAX_PIECE_BYTES = 4 * 1024;

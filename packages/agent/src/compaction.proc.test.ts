@@ -121,6 +121,20 @@ test("a request that is too large is compacted once, sent once more, and the tur
   expect(compactionItems(events)).toMatchObject([{ trigger: "overflow", status: "completed" }]);
 });
 
+test("a window smaller than believed is found out by its refusals, and the thread goes on in it", async () => {
+  const realTokens = 8000;
+  await using server = await startModelServer({
+    respond: (request) => ({ text: isForSummary(request) ? SUMMARY : `answer ${"h".repeat(6000)}` }),
+    faults: ({ bytes }) => (bytes / 3 > realTokens ? TOO_LARGE : undefined),
+  });
+  await using t = await openTestHeddle({ providers: [server.provider("openai-responses")], settings });
+  const threadId = await threadWith(t, ["one", "two", "three", "four", "five", "six", "seven"]);
+  const events = bodies(await t.events(threadId));
+  expectWhole(events);
+  expect(ofType(events, "turn.completed").map(({ status }) => status)).toEqual(Array(7).fill("completed"));
+  expect(ofType(events, "context.compacted").length).toBeGreaterThan(0);
+});
+
 test("F30 a context that is too large even when compacted fails the turn with its code", async () => {
   await using server = await startModelServer({
     respond: () => ({ text: SUMMARY }),

@@ -31,8 +31,11 @@ export function hookTool(tool: string, input: unknown): HookTool {
       const name = `${tool.charAt(0).toUpperCase()}${tool.slice(1)}`;
       return { name, names: [name, tool], input };
     }
-    default:
-      return { name: tool, names: [tool], input };
+    default: {
+      const [, server, own] = /^mcp\.([^.]+)\.(.+)$/s.exec(tool) ?? [];
+      const name = server === undefined ? tool : `mcp__${server}__${own}`;
+      return { name, names: [name, tool], input };
+    }
   }
 }
 

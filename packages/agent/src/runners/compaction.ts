@@ -50,9 +50,11 @@ const MAX_OUTPUT_TOKENS = 16_000;
 export async function runCompaction(trigger: Trigger, given: CompactionContext): Promise<CompactionOutcome> {
   const { turn, io, hooks, context } = given;
   const { turnId } = turn;
-  const plan = planCompaction(context.entries, given.windowTokens);
-  if (plan === undefined) return { kind: "nothing", spent: NOTHING_SPENT };
   const tokensBefore = context.tokens(given.overheadTokens);
+  // A request that was too large shows that the window is smaller than believed.
+  const windowTokens = trigger === "overflow" ? Math.min(given.windowTokens, tokensBefore) : given.windowTokens;
+  const plan = planCompaction(context.entries, windowTokens);
+  if (plan === undefined) return { kind: "nothing", spent: NOTHING_SPENT };
   const item: ItemOf<"contextCompaction"> = {
     type: "contextCompaction",
     id: newItemId(),
@@ -67,8 +69,7 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
   try {
     if (verdict.isBlocked) throw new HeddleError("policy.denied", `a PreCompact hook said no: ${verdict.reason}`);
     const throughVersion = await io.seenVersion();
-    const overflowed = trigger === "overflow" ? tokensBefore : undefined;
-    const answer = await askAside(given.provider, summaryRequest(given, plan, overflowed), turnId, io);
+    const answer = await askAside(given.provider, summaryRequest(turn, plan, windowTokens), turnId, io);
     spent = addSpent(spent, answer);
     const summary = summaryOf(answer, plan);
     const carried = carriedOver(context.plan, context.openCommands, (id) => isRunning(turn, id));
@@ -101,13 +102,9 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
   return { kind: "compacted", spent };
 }
 
-function summaryRequest(
-  { turn, windowTokens }: CompactionContext,
-  plan: CompactionPlan,
-  overflowedTokens: number | undefined,
-): ModelRequest {
+function summaryRequest(turn: TurnRequest, plan: CompactionPlan, windowTokens: number): ModelRequest {
   const { model, effort } = turn.settings;
-  const record = transcript(plan.told, transcriptBytes(windowTokens, overflowedTokens));
+  const record = transcript(plan.told, transcriptBytes(windowTokens));
   return {
     model,
     instructions: SUMMARY_INSTRUCTIONS,

@@ -206,9 +206,17 @@ function createAsker(
 ): Asker {
   const { turnId, settings } = turn;
   const window = windowOf(settings, modelInfo(provider, settings.model).contextTokens);
-  const overheadTokens = (): number => textTokens(INSTRUCTIONS) + textTokens(JSON.stringify(tools.toolset.offered));
+  let weighed: { readonly toolset: Toolset; readonly tokens: number } | undefined;
   let spent: Spent = NOTHING_SPENT;
   let mayCompact = true;
+
+  function overheadTokens(): number {
+    const { toolset } = tools;
+    if (weighed?.toolset !== toolset) {
+      weighed = { toolset, tokens: textTokens(INSTRUCTIONS) + textTokens(JSON.stringify(toolset.offered)) };
+    }
+    return weighed.tokens;
+  }
 
   const isTooLarge = (): boolean => context.tokens(overheadTokens()) >= window.compactAtTokens;
 
