@@ -3,7 +3,8 @@ import { closeSync, fsyncSync, openSync } from "node:fs";
 import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { prepare, store, type PreparedAppend } from "./append.ts";
-import { checkpointDue, writeCheckpoint } from "./checkpoints.ts";
+import { createCheckpointWriter, type CheckpointWriter } from "./checkpoint-writer.ts";
+import { checkpointDue } from "./checkpoints.ts";
 import { connect, untilFree, type Connection } from "./driver.ts";
 import { exportLines } from "./export.ts";
 import { pathsOf, type HomePaths } from "./home.ts";
@@ -20,7 +21,6 @@ import type {
   ThreadQueries,
   VerifyReport,
 } from "./journal.ts";
-import { loadOrMakeSigner, type Signer } from "./keys.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
 import { purge, purgeCopies, settle } from "./purge.ts";
@@ -53,6 +53,7 @@ class SqliteJournal implements Journal {
   readonly #now: () => number;
   readonly #wake: Wake;
   readonly #witness: Witness;
+  readonly #checkpoints: CheckpointWriter;
   readonly #reserve: Reserve;
   readonly #refusal: HeddleError;
   readonly #notices = new Map<string, Notice>();
@@ -60,7 +61,6 @@ class SqliteJournal implements Journal {
   #damage: Damage | undefined;
   /** `verify` found damage: the files stay as they are, as evidence. */
   #keepsFiles = false;
-  #signer: Signer | undefined;
   #state: "open" | "failed" | "closed" = "open";
   /** Appends of this process happen in the order of their calls. */
   #queue: Promise<unknown> = Promise.resolve();
@@ -76,6 +76,12 @@ class SqliteJournal implements Journal {
     for (const notice of opened.notices) this.#notice(notice);
     this.#wake = createWake(() => integer(this.#connection.get("PRAGMA data_version"), "data_version"));
     this.#witness = openWitness(paths.witness);
+    this.#checkpoints = createCheckpointWriter({
+      folder: paths.checkpoints,
+      keys: paths.keys,
+      sync: () => this.#witness.sync(),
+      onFailure: (error) => this.#unproven("checkpoint-failed", error),
+    });
     this.#reserve = openReserve(paths.reserve);
   }
 
@@ -136,6 +142,7 @@ class SqliteJournal implements Journal {
   }
 
   async verify(stream?: string): Promise<VerifyReport> {
+    this.#checkpoints.flush();
     const report = await untilFree(() => verifyStore(this.#connection, this.#paths, stream)).catch((error: unknown) => {
       throw toStoreError(error, this.#paths.database);
     });
@@ -148,6 +155,7 @@ class SqliteJournal implements Journal {
   }
 
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
+    this.#checkpoints.flush();
     return exportLines((work) => this.#read(work), this.#paths, parts);
   }
 
@@ -160,6 +168,7 @@ class SqliteJournal implements Journal {
     if (this.#state === "closed") return;
     this.#state = "closed";
     this.#wake.close();
+    this.#checkpoints.flush();
     this.#witness.close();
     // While a reader is there, closing a writer does not fold the WAL into a database that was found damaged.
     const reader = this.#keepsFiles && this.isWritable ? await connect(this.#paths.database, "read-only") : undefined;
@@ -276,28 +285,19 @@ class SqliteJournal implements Journal {
     const due = checkpointDue(events);
     if (last === undefined || (durability === "relaxed" && due === undefined)) return;
     const { position, stream, version, hash } = last;
-    this.#try("witness-failed", () => {
+    try {
       if (durability === "relaxed") syncFile(`${this.#paths.database}-wal`);
       this.#witness.write({ position, stream, version, hash, count: events.length });
-      if (due !== undefined) this.#witness.sync();
-    });
-    if (due === undefined) return;
-    this.#try("checkpoint-failed", () => {
-      this.#signer ??= loadOrMakeSigner(this.#paths.keys);
-      writeCheckpoint(this.#paths.checkpoints, due, this.#signer);
-    });
+    } catch (error) {
+      this.#unproven("witness-failed", error);
+    }
+    if (due !== undefined) this.#checkpoints.due(due);
   }
 
-  #try(kind: "witness-failed" | "checkpoint-failed", work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      const said = error instanceof Error ? error.message : String(error);
-      this.#notice({
-        kind,
-        message: `an event is stored, its ${kind === "witness-failed" ? "witness" : "checkpoint"} is not: ${said}`,
-      });
-    }
+  #unproven(kind: "witness-failed" | "checkpoint-failed", error: unknown): void {
+    const said = error instanceof Error ? error.message : String(error);
+    const proof = kind === "witness-failed" ? "witness" : "checkpoint";
+    this.#notice({ kind, message: `an event is stored, its ${proof} is not: ${said}` });
   }
 
   #notice(notice: Notice): void {

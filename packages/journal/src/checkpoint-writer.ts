@@ -1,0 +1,52 @@
+/**
+ * Writes checkpoints a moment after they are due. They are written after the commit in any case and may lag behind it, so
+ * reading the key, signing and syncing files need not hold up an append, least of all the first one of a run.
+ */
+import type { StoredEvent } from "@heddle/protocol";
+import { writeCheckpoint } from "./checkpoints.ts";
+import { loadOrMakeSigner, type Signer } from "./keys.ts";
+
+/** Long enough for a turn to be on its way to its model, short enough to be there after a crash a moment later. */
+const DELAY_MS = 50;
+
+export interface CheckpointWriter {
+  due(head: StoredEvent): void;
+  /** Writes what is due now: before closing, and before anybody reads the checkpoints. */
+  flush(): void;
+}
+
+export interface CheckpointWriterOptions {
+  readonly folder: string;
+  readonly keys: string;
+  /** The witness is made durable together with the checkpoint that leans on it. */
+  sync(): void;
+  onFailure(error: unknown): void;
+}
+
+export function createCheckpointWriter(options: CheckpointWriterOptions): CheckpointWriter {
+  const waiting: StoredEvent[] = [];
+  let signer: Signer | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    for (const head of waiting.splice(0)) {
+      try {
+        options.sync();
+        signer ??= loadOrMakeSigner(options.keys);
+        writeCheckpoint(options.folder, head, signer);
+      } catch (error) {
+        options.onFailure(error);
+      }
+    }
+  }
+
+  return {
+    due(head) {
+      waiting.push(head);
+      timer ??= setTimeout(flush, DELAY_MS).unref();
+    },
+    flush,
+  };
+}
