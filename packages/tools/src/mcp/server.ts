@@ -14,7 +14,7 @@ import { mcpError, messageOf } from "./failure.ts";
 import type { ServerTransport } from "./stdio-transport.ts";
 
 /** Pauses before the first, second, … start after the server was lost. */
-const RESTART_PAUSES_MS = [100, 500, 2000, 5000] as const;
+const RESTART_PAUSES_MS = [100, 300, 1000, 3000] as const;
 const SIGN_OF_LIFE_MS = 5000;
 /** A call that reports progress may take so many times its limit. */
 const PROGRESS_FACTOR = 10;
