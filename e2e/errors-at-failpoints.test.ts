@@ -44,7 +44,7 @@ describe("F06 an error at every failpoint", () => {
 });
 
 function expectDefined({ ran, found, foundLater, statuses, laterStatuses }: Struck, where: string): void {
-  expect({ where, ...ran }).toMatchObject({ where, signal: null });
+  expect(ran, `${where}\n${ran.stderr}${ran.stdout}`).toMatchObject({ signal: null });
   expect({ where, found }).toEqual({ where, found: NOTHING_FOUND });
   expect({ where, foundLater }).toEqual({ where, foundLater: NOTHING_FOUND });
   expect({ where, laterStatuses }).toEqual({ where, laterStatuses: laterStatuses.map(() => "completed") });

@@ -52,7 +52,7 @@ async function killAtEach(name: Failpoint, work: Work): Promise<number> {
 
 function expectWhole(struck: Struck, where: string, end: Partial<Struck["ran"]>): void {
   const { ran, found, foundLater, laterStatuses, reopenMs } = struck;
-  expect({ where, ...ran }).toMatchObject({ where, ...end });
+  expect(ran, `${where}\n${ran.stderr}${ran.stdout}`).toMatchObject(end);
   expect({ where, found }).toEqual({ where, found: NOTHING_FOUND });
   expect({ where, foundLater }).toEqual({ where, foundLater: NOTHING_FOUND });
   expect({ where, isDone: laterStatuses.every((status) => status === "completed") }).toEqual({ where, isDone: true });
