@@ -16,5 +16,6 @@ export {
   type NameThread,
   type ThreadSelector,
 } from "./threads.ts";
+export { checkLimits } from "./limits.ts";
 export type { TerminalEvent } from "./turn.ts";
 export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";

@@ -18,6 +18,8 @@ export interface Stop extends Disposable {
   readonly signal: AbortSignal;
   /** The exit code that the stop calls for; undefined while nothing has asked to stop. */
   readonly exitCode: number | undefined;
+  /** Asks to stop for a reason of the caller's own, unless something has asked before. */
+  end(code: number, reason: HeddleError): void;
 }
 
 export function watchForStop(timeoutMs: number | undefined): Stop {
@@ -51,6 +53,9 @@ export function watchForStop(timeoutMs: number | undefined): Stop {
     signal: control.signal,
     get exitCode() {
       return exitCode;
+    },
+    end(code, reason) {
+      if (exitCode === undefined) stop(code, reason);
     },
     [Symbol.dispose]() {
       clearTimeout(limit);

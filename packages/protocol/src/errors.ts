@@ -105,6 +105,20 @@ export function rpcCodeOf(code: ErrorCode): number {
   return table[code].rpc;
 }
 
+/** Failures that waiting alone can clear. A timeout is not one of them: the next run would need the same time. */
+const RETRYABLE: ReadonlySet<string> = new Set<ErrorCode>([
+  "provider.unreachable",
+  "provider.stalled",
+  "provider.cut",
+  "provider.rate-limited",
+  "provider.overloaded",
+  "store.busy",
+]);
+
+export function isRetryable(code: string | undefined): boolean {
+  return code !== undefined && RETRYABLE.has(code);
+}
+
 export interface HeddleErrorOptions {
   readonly cause?: unknown;
   /** Facts for programs: never prose, never secrets. */

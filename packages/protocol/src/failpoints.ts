@@ -34,6 +34,9 @@ export const FAILPOINTS = [
   "patch.before-write",
   "patch.between-files",
   "file.before-rename",
+  "artifact.before-write",
+  "artifact.before-rename",
+  "artifact.before-append",
   "model.before-connect",
   "model.after-headers",
 ] as const;
@@ -87,7 +90,9 @@ function parse(spec: string | undefined): Map<string, Armed> | undefined {
     const match = /^([a-z.-]+)(?:@(\d+))?=(kill|throw|delay|enospc|eio)$/.exec(part.trim());
     const name = match?.[1];
     if (match === null || name === undefined || !(FAILPOINTS as readonly string[]).includes(name)) {
-      throw new Error(`HEDDLE_FAILPOINT: "${part}" is not name@n=kill|throw|delay|enospc|eio with a name from FAILPOINTS`);
+      throw new Error(
+        `HEDDLE_FAILPOINT: "${part}" is not name@n=kill|throw|delay|enospc|eio with a name from FAILPOINTS`,
+      );
     }
     points.set(name, { at: Number(match[2] ?? 1), action: match[3] as Action, hits: 0 });
   }

@@ -6,6 +6,7 @@ export {
   exitCodeOf,
   HeddleError,
   isHeddleError,
+  isRetryable,
   rpcCodeOf,
   toHeddleError,
   type ErrorCode,
@@ -57,5 +58,5 @@ export {
   type CodexItem,
   type CodexUsage,
 } from "./dialects/codex-exec.ts";
-export { isRetryable, RunFinished, RunResult, runResultSchema, RunStatus } from "./run-result.ts";
+export type { RunFinished, RunResult } from "./run-result.ts";
 export { upcast } from "./upcast.ts";

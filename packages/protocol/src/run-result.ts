@@ -3,7 +3,6 @@
  * line of its JSON stream. Names are those of the wire, so that what is written is what is described here.
  */
 import { z } from "zod";
-import type { ErrorCode } from "./errors.ts";
 
 /** `cancelled`: somebody stopped it with a signal. A limit, a timeout and a refusal are failures. */
 export const RunStatus = z.enum(["completed", "failed", "cancelled"]);
@@ -101,20 +100,6 @@ export const RunFinished = z.object({
   retryable: z.boolean(),
 });
 export type RunFinished = z.infer<typeof RunFinished>;
-
-/** Failures that waiting alone can clear. A timeout is not one of them: the next run would need the same time. */
-const RETRYABLE: ReadonlySet<string> = new Set<ErrorCode>([
-  "provider.unreachable",
-  "provider.stalled",
-  "provider.cut",
-  "provider.rate-limited",
-  "provider.overloaded",
-  "store.busy",
-]);
-
-export function isRetryable(code: string | undefined): boolean {
-  return code !== undefined && RETRYABLE.has(code);
-}
 
 /** JSON Schema 2020-12 of a result file. */
 export function runResultSchema(): object {

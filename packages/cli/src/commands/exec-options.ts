@@ -4,6 +4,7 @@
  */
 import { statSync } from "node:fs";
 import type { OptionSpec } from "../args.ts";
+import { BATCH_OPTIONS } from "../batch/flags.ts";
 
 export const EXEC_SUBCOMMANDS = ["resume", "fork", "review"] as const;
 export type ExecSubcommand = (typeof EXEC_SUBCOMMANDS)[number];
@@ -120,6 +121,7 @@ export const EXEC_OPTIONS: readonly OptionSpec[] = [
   ...CHOOSING,
   ...WORKING,
   ...PRINTING,
+  ...BATCH_OPTIONS,
   ...OF_SUBCOMMANDS,
   ...UNDERSTOOD,
 ];
@@ -129,6 +131,7 @@ export const EXEC_EXAMPLES: readonly string[] = [
   `heddle exec -s workspace-write "fix the failing test"`,
   `git diff | heddle exec "review this change"`,
   `heddle exec --json --timeout 600 -o answer.txt "list the public functions" > events.jsonl`,
+  `heddle exec --result-json result.json --max-turns 40 --timeout 1800 --retry 2 --prompt-file task.md`,
   `heddle exec resume --last "now the other one"`,
   `heddle exec review --base main`,
   `heddle exec --oss -m qwen3 "explain main.ts"`,

@@ -3,10 +3,12 @@
  * in which it is cheap; standard input is listened to meanwhile and waited for last.
  */
 import path from "node:path";
-import { HeddleError, SandboxMode, type InputPart } from "@heddle/protocol";
+import { HeddleError, SandboxMode, type HookConfig, type InputPart, type McpServerConfig } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import { checkWritable, readImages, readSchema } from "../attachments.ts";
+import { promptFromFile } from "../batch/inputs.ts";
 import type { CommandContext } from "../command.ts";
+import { hooksOf, mcpServersOf } from "../config/extensions.ts";
 import { heddleHome, loadConfig, parseOverrides } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, resolveSettings, type Choices, type Layers, type Resolved } from "../config/settings.ts";
@@ -34,6 +36,8 @@ export interface Plan {
   readonly choices: Choices;
   /** What a new thread runs with; for an older one it depends on what that used. */
   readonly resolved: Resolved | undefined;
+  readonly mcpServers: readonly McpServerConfig[];
+  readonly hooks: readonly HookConfig[];
   readonly origin: string;
   readonly isEphemeral: boolean;
   readonly lastMessageFile: string | undefined;
@@ -54,7 +58,12 @@ export async function makePlan(
     process.stderr.write(/^[A-Z]/.test(text) ? `${text}\n` : `heddle: ${text}\n`);
   };
   const reading = request.needsPrompt
-    ? beginPrompt({ words: request.promptWords, stdin: process.stdin, signal: stop.signal, notify })
+    ? beginPrompt({
+        words: await promptFromFile(args, cwd, request.promptWords),
+        stdin: process.stdin,
+        signal: stop.signal,
+        notify,
+      })
     : undefined;
 
   const loading = {
@@ -68,6 +77,7 @@ export async function makePlan(
   const config = effectiveConfig(layers, args.value("profile"));
   for (const note of notesFor(args, passedOver)) await err.write(`heddle: ${note}\n`);
 
+  const mcpServers = mcpServersOf(config, env);
   const workspace = await openWorkspace(args.value("cd"), cwd);
   const isNew = request.thread.kind === "new";
   const standing = isNew ? await standingOf(workspace, config.projects) : undefined;
@@ -95,6 +105,8 @@ export async function makePlan(
     layers,
     choices,
     resolved,
+    mcpServers,
+    hooks: hooksOf(config),
     origin: originOf(env),
     isEphemeral,
     lastMessageFile,

@@ -1,12 +1,28 @@
 /** A plan carried out: the record is opened, the thread found or made, one turn run and followed to its terminal event. */
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { openHeddle, type Heddle, type StartTurn, type TerminalEvent, type ThreadSelector } from "@heddle/agent";
-import { HeddleError, NO_USAGE, addUsage, visibleText, type TurnSettings, type Usage } from "@heddle/protocol";
+import {
+  openHeddle,
+  type Heddle,
+  type StartTurn,
+  type TerminalEvent,
+  type ThreadSelector,
+  type TurnHandle,
+} from "@heddle/agent";
+import {
+  addUsage,
+  HeddleError,
+  NO_USAGE,
+  toHeddleError,
+  visibleText,
+  type TurnSettings,
+  type Usage,
+} from "@heddle/protocol";
 import type { ParsedArgs } from "../args.ts";
+import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
 import { providerConfigs, resolveSettings } from "../config/settings.ts";
-import { followTurn } from "../follow.ts";
+import { followTurn, type Followed } from "../follow.ts";
 import { createHumanPrinter } from "../print/human.ts";
 import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
@@ -24,6 +40,8 @@ export interface RunSurface {
   readonly out: Output;
   readonly err: Output;
   readonly stop: Stop;
+  /** Somebody depends on how this ends. */
+  readonly batch?: Batch | undefined;
 }
 
 /** How a run ended. */
@@ -33,13 +51,23 @@ export interface RunEnd {
   readonly terminal: TerminalEvent | undefined;
   /** The final message of a turn that completed. */
   readonly lastMessage: string | undefined;
+  /** The turn has its end; what was to be made of it could not be. */
+  readonly failure: HeddleError | undefined;
 }
 
 export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> {
   const { args, context, out, err, stop } = surface;
   await refuseWithoutRecord(plan);
   const providers = plan.resolved?.providers ?? providerConfigs(plan.config, plan.choices, context.env);
-  await using heddle = await openHeddle({ home: plan.home, providers, env: context.env, isUnattended: true });
+  await using heddle = await openHeddle({
+    home: plan.home,
+    providers,
+    env: context.env,
+    isUnattended: true,
+    mcpServers: plan.mcpServers,
+    hooks: plan.hooks,
+    ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
+  });
   const notice = (text: string): Promise<void> => err.write(`heddle: ${visibleText(text)}\n`);
   if (heddle.recoveredTurns > 0) await notice(`${heddle.recoveredTurns} turns of dead processes were closed`);
   const { scriptFile } = plan.choices;
@@ -47,7 +75,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     await notice(`the script ${scriptFile} is played, no model is asked`);
   stop.signal.throwIfAborted();
   const target = await findTarget(heddle, plan, notice);
-  if (plan.input === undefined) return forkOnly(heddle, target, { out, isJson: args.has("json") });
+  if (plan.input === undefined) return await forkOnly(heddle, target, { out, isJson: args.has("json") });
 
   const settings = await settingsFor(heddle, plan, target, context.env);
   if (settings.sandboxMode === "read-only" && plan.choices.addedRoots.length > 0) {
@@ -55,16 +83,42 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   }
   const printer = createPrinter(surface, plan, target);
   stop.signal.throwIfAborted();
-  const handle = await heddle.startTurn({ thread: target.thread, input: plan.input, settings });
+  const start = { thread: target.thread, input: plan.input, settings };
+  const threads = new Set<string>();
+  const onThread = (threadId: string): void => void threads.add(threadId);
   try {
-    const { terminal, message } = await followTurn(heddle, handle, { printer, stop });
+    const { handle, terminal, message } =
+      surface.batch === undefined
+        ? await runOnce(heddle, start, { printer, stop, onThread })
+        : await surface.batch.run(heddle, {
+            start,
+            workspace: target.workspace,
+            home: plan.home,
+            providers,
+            servers: plan.mcpServers.map(({ name }) => name),
+            printer,
+            onThread,
+          });
     // What was said before a turn broke off is in the record; it is not the answer.
     const lastMessage = terminal.body.status === "completed" ? message : undefined;
-    await deliver(lastMessage, { plan, surface, printer });
-    return { threadId: handle.threadId, terminal, lastMessage };
+    const failure = await deliver(lastMessage, { plan, surface, printer }).then(
+      () => undefined,
+      (error: unknown) => toHeddleError(error),
+    );
+    return { threadId: handle.threadId, terminal, lastMessage, failure };
   } finally {
-    if (plan.isEphemeral) await forget(heddle, handle.threadId, printer);
+    if (plan.isEphemeral) for (const threadId of threads) await forget(heddle, threadId, printer);
   }
+}
+
+async function runOnce(
+  heddle: Heddle,
+  start: StartTurn,
+  { printer, stop, onThread }: { printer: Printer; stop: Stop; onThread: (threadId: string) => void },
+): Promise<Followed & { readonly handle: TurnHandle }> {
+  const handle = await heddle.startTurn(start);
+  onThread(handle.threadId);
+  return { handle, ...(await followTurn(heddle, handle, { printer, stop })) };
 }
 
 /** Nothing is made where there is nothing to go on with. */
@@ -138,7 +192,7 @@ async function forkOnly(
   if (typeof thread === "string" || !("fork" in thread)) throw new HeddleError("internal", "there is nothing to fork");
   const threadId = await heddle.forkThread(thread.fork);
   await out.write(isJson ? toLine({ type: "thread.started", thread_id: threadId }) : `${threadId}\n`);
-  return { threadId, terminal: undefined, lastMessage: undefined };
+  return { threadId, terminal: undefined, lastMessage: undefined, failure: undefined };
 }
 
 function createPrinter({ args, context, out, err }: RunSurface, plan: Plan, target: Target): Printer {

@@ -1,0 +1,68 @@
+/** Files a batch run is given: its prompt, and whatever its caller wants to find again beside the result. */
+import { accessSync, constants, statSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import { usage, type ParsedArgs } from "../args.ts";
+
+const MAX_PROMPT_BYTES = 8 * 1024 * 1024;
+/** It is copied into every result. */
+const MAX_MANIFEST_BYTES = 1024 * 1024;
+
+/** The prompt of `--prompt-file`, in the place of the words of the command line. */
+export async function promptFromFile(
+  args: ParsedArgs,
+  cwd: string,
+  words: readonly string[],
+): Promise<readonly string[]> {
+  const given = args.value("prompt-file");
+  if (given === undefined) return words;
+  if (words.length > 0) throw usage("--prompt-file is given and a prompt as well; give one of them");
+  const file = path.resolve(cwd, given);
+  const bytes = await readInput(file, "--prompt-file", MAX_PROMPT_BYTES);
+  try {
+    return [new TextDecoder("utf-8", { fatal: true }).decode(bytes)];
+  } catch (error) {
+    throw new HeddleError("prompt.binary", `--prompt-file ${file} is not UTF-8 text`, { cause: error });
+  }
+}
+
+/** Where the result will be written; it can be, as far as one can know beforehand. Nothing is made yet. */
+export function checkResultFile(file: string, cwd: string): string {
+  const full = path.resolve(cwd, file);
+  const folder = path.dirname(full);
+  if (statSync(full, { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw usage(`--result-json ${full} is a folder; name a file`);
+  }
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw usage(`--result-json ${full} cannot be written: ${folder} is no folder`);
+  }
+  try {
+    // It is replaced, never written into, so the folder is what has to allow it.
+    accessSync(folder, constants.W_OK);
+  } catch {
+    throw usage(`--result-json ${full} cannot be written: no right to write ${folder}`);
+  }
+  return full;
+}
+
+export async function readManifest(file: string): Promise<unknown> {
+  const bytes = await readInput(file, "--manifest", MAX_MANIFEST_BYTES);
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch (error) {
+    throw usage(`--manifest ${file} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function readInput(file: string, flag: string, maxBytes: number): Promise<Buffer> {
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined) throw usage(`${flag} ${file} does not exist`);
+  if (!found.isFile()) throw usage(`${flag} ${file} is not a file`);
+  if (found.size > maxBytes) throw usage(`${flag} ${file} is over ${maxBytes / 1024 / 1024} MiB`);
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw usage(`${flag} ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

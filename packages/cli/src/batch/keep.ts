@@ -1,0 +1,73 @@
+/** What is kept of a run beside its result, read back from the record once its turns are over. */
+import type { Heddle } from "@heddle/agent";
+import { addUsage, NO_USAGE, toHeddleError, type RunResult, type StoredEvent, type Usage } from "@heddle/protocol";
+import { allEvents } from "../record.ts";
+import { standingOf } from "../workspace.ts";
+import { asJson } from "./atomic-file.ts";
+import { gitChange, gitState, type GitLook } from "./git-state.ts";
+import { outputFilesOf, reportOf, transcriptOf } from "./report.ts";
+import type { RunNotes } from "./run-notes.ts";
+
+/** The workspace before the run; null when it is no repository. */
+export async function lookAtGit(look: GitLook): Promise<RunResult["git"]> {
+  // Without one above it there is nothing to open a sandbox for.
+  if ((await standingOf(look.workspace, undefined)).repository === undefined) return null;
+  try {
+    const before = await gitState(look);
+    return before === undefined ? null : { before, after: null, diffstat: null };
+  } catch (error) {
+    return { before: null, after: null, diffstat: null, error: toHeddleError(error).message };
+  }
+}
+
+/** A failure here never hides how the turn ended: what could be kept is kept, what could not is said. */
+export async function keepRecord(heddle: Heddle, notes: RunNotes, look: GitLook): Promise<void> {
+  await keepEvents(heddle, notes);
+  await keepGit(notes, look);
+}
+
+async function keepEvents(heddle: Heddle, notes: RunNotes): Promise<void> {
+  const { artifacts, threadId } = notes;
+  if (threadId === undefined) return;
+  try {
+    notes.threadUsage = await usageOf(heddle, threadId);
+    if (artifacts === undefined) return;
+    const events = await eventsOf(heddle, notes);
+    artifacts.write("transcript", asJson(transcriptOf(events)));
+    artifacts.write("report", asJson(reportOf(events)));
+    for (const { callId, file } of outputFilesOf(events)) await artifacts.keepOutput(callId, file);
+  } catch (error) {
+    notes.failure ??= toHeddleError(error, "store.failed");
+  }
+}
+
+async function usageOf(heddle: Heddle, threadId: string): Promise<Usage> {
+  let sum = NO_USAGE;
+  for await (const { body } of allEvents(heddle.journal, threadId)) {
+    if (body.type === "turn.completed") sum = addUsage(sum, body.usage);
+  }
+  return sum;
+}
+
+async function eventsOf(heddle: Heddle, { handles }: RunNotes): Promise<readonly StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for (const { threadId, turnId, admittedVersion } of handles) {
+    for await (const event of allEvents(heddle.journal, threadId)) {
+      if (event.version < admittedVersion || !("turnId" in event.body) || event.body.turnId !== turnId) continue;
+      events.push(event);
+    }
+  }
+  return events;
+}
+
+async function keepGit(notes: RunNotes, look: GitLook): Promise<void> {
+  const { git, artifacts } = notes;
+  if (git === null || git.before === null) return;
+  try {
+    const { state, diffstat, patch } = await gitChange(look, git.before, artifacts !== undefined);
+    notes.git = { ...git, after: state ?? null, diffstat: diffstat ?? null };
+    if (patch !== undefined) artifacts?.write("diff", patch);
+  } catch (error) {
+    notes.git = { ...git, error: toHeddleError(error).message };
+  }
+}

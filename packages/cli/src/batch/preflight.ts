@@ -1,0 +1,200 @@
+/**
+ * `--preflight`: would this run start? The same steps as a run, in the same order, up to the first model request, which is not
+ * made; nothing is written. The exit code is the one the run would have been refused with.
+ */
+import { accessSync, constants, existsSync } from "node:fs";
+import path from "node:path";
+import { checkLimits } from "@heddle/agent";
+import { modelInfo } from "@heddle/models";
+import {
+  EXIT,
+  exitCodeOf,
+  HeddleError,
+  isHeddleError,
+  toHeddleError,
+  visibleText,
+  type ErrorCode,
+  type TurnSettings,
+} from "@heddle/protocol";
+import { envelopeFor, openSandbox } from "@heddle/tools";
+import type { ParsedArgs } from "../args.ts";
+import type { CommandContext } from "../command.ts";
+import { asCodexExitCode } from "../exec/exit-code.ts";
+import { makePlan, type Plan } from "../exec/plan.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput } from "../print/output.ts";
+import type { Stop } from "../stop.ts";
+import { allowedTools } from "./allowed-tools.ts";
+import { checkArtifactRoot } from "./artifacts.ts";
+import { parseBatchFlags } from "./flags.ts";
+import { gitState } from "./git-state.ts";
+import { checkResultFile, readManifest } from "./inputs.ts";
+
+interface Check {
+  readonly name: string;
+  readonly state: "ok" | "failed" | "skipped";
+  readonly detail: string;
+  readonly code?: ErrorCode;
+}
+
+const GIT_MS = 10_000;
+
+export async function preflight(args: ParsedArgs, context: CommandContext, stop: Stop): Promise<number> {
+  const checks: Check[] = [await checked("options", () => checkOptions(args, context.cwd))];
+  const planned = await planChecks(args, context, stop);
+  checks.push(...planned.checks);
+  if (planned.plan !== undefined) checks.push(...(await planFollowers(planned.plan, args, context, stop)));
+  const failed = checks.find(({ state }) => state === "failed");
+  const exitCode = failed === undefined ? EXIT.ok : exitCodeOf(failed.code ?? "internal");
+  const code = args.has("codex-exit-codes") ? asCodexExitCode(exitCode) : exitCode;
+  const out = openOutput(process.stdout);
+  if (args.has("json")) {
+    const answer = { type: "heddle.preflight", version: 1, ok: failed === undefined, exit_code: code, checks };
+    await out.write(toLine(answer));
+  } else {
+    const lines = checks.map(({ state, name, detail }) => `${state.padEnd(7)}  ${name.padEnd(10)}  ${detail}\n`);
+    await out.write(visibleText(lines.join("")));
+  }
+  return code;
+}
+
+async function checked(name: string, check: () => Promise<string> | string): Promise<Check> {
+  try {
+    return { name, state: "ok", detail: await check() };
+  } catch (error) {
+    if (!isHeddleError(error)) throw error;
+    return { name, state: "failed", detail: error.message, code: error.code };
+  }
+}
+
+async function checkOptions(args: ParsedArgs, cwd: string): Promise<string> {
+  const resultFile = args.value("result-json");
+  if (resultFile !== undefined) checkResultFile(resultFile, cwd);
+  const { artifactRoot, runId, manifestFile } = parseBatchFlags(args, cwd);
+  if (manifestFile !== undefined) await readManifest(manifestFile);
+  if (artifactRoot !== undefined) checkArtifactRoot(artifactRoot, runId);
+  return "understood";
+}
+
+/** What a refusal of the plan is about, told by its code. */
+const SUBJECTS: readonly (readonly [name: string, codes: RegExp])[] = [
+  ["config", /^config\./],
+  ["workspace", /^workspace\./],
+  ["model", /^(model|provider)\.unknown$/],
+  ["key", /^auth\./],
+  ["inputs", /./],
+];
+
+async function planChecks(
+  args: ParsedArgs,
+  context: CommandContext,
+  stop: Stop,
+): Promise<{ readonly checks: readonly Check[]; readonly plan: Plan | undefined }> {
+  try {
+    const plan = await makePlan(withPrompt(args), context, { err: openOutput(process.stderr), stop });
+    return { plan, checks: SUBJECTS.map(([name]) => ({ name, state: "ok", detail: describe(name, plan) })) };
+  } catch (error) {
+    const { code, message } = toHeddleError(error);
+    if (!isHeddleError(error)) throw error;
+    const subject = SUBJECTS.find(([, codes]) => codes.test(code))?.[0] ?? "inputs";
+    const checks = SUBJECTS.map(([name]): Check =>
+      name === subject
+        ? { name, state: "failed", detail: message, code }
+        : { name, state: "skipped", detail: "the plan was refused" },
+    );
+    return { plan: undefined, checks };
+  }
+}
+
+/** Whether a run could start does not depend on what it is asked; without a prompt a word stands in for it. */
+function withPrompt(args: ParsedArgs): ParsedArgs {
+  if (args.positionals.length > 0 || args.has("prompt-file")) return args;
+  return {
+    ...args,
+    positionals: ["preflight"],
+    positionalsBeforeDashes: 0,
+    has: (name) => args.has(name),
+    value: (name) => args.value(name),
+    values: (name) => args.values(name),
+  };
+}
+
+function describe(name: string, { workspace, resolved, thread }: Plan): string {
+  switch (name) {
+    case "workspace":
+      return workspace;
+    case "model":
+      if (resolved === undefined) return `that of the thread (${thread.kind})`;
+      return `${resolved.settings.model} of ${resolved.settings.provider} over ${resolved.provider.wire}`;
+    case "key":
+      return resolved === undefined ? "not known before the thread is opened" : "present or not needed";
+    default:
+      return "understood";
+  }
+}
+
+async function planFollowers(
+  plan: Plan,
+  args: ParsedArgs,
+  context: CommandContext,
+  stop: Stop,
+): Promise<readonly Check[]> {
+  const { resolved, home } = plan;
+  const limits = await checked("limits", () => checkChoices(plan, args, context.cwd));
+  return [
+    await checked("home", () => checkHome(home)),
+    limits,
+    await checked("sandbox", () => checkSandbox(plan, resolved?.settings)),
+    await gitCheck(plan, context.env, stop.signal),
+  ];
+}
+
+/** A home that is there must be writable; otherwise the folder it would be made in. */
+function checkHome(home: string): string {
+  let folder = home;
+  while (!existsSync(folder) && path.dirname(folder) !== folder) folder = path.dirname(folder);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new HeddleError("store.read-only", `${home} cannot be written: no right to write ${folder}`, {
+      cause: error,
+    });
+  }
+  return folder === home ? home : `${home}, to be made`;
+}
+
+function checkChoices({ resolved, mcpServers }: Plan, args: ParsedArgs, cwd: string): string {
+  if (resolved === undefined) return "looked at when the thread is opened";
+  const { limits, allowedTools: names } = parseBatchFlags(args, cwd);
+  const { settings, provider } = resolved;
+  if (limits !== undefined) checkLimits(provider, { ...settings, limits });
+  const { family } = modelInfo(provider, settings.model);
+  allowedTools(names, { family, servers: mcpServers.map(({ name }) => name) });
+  return limits === undefined ? "none" : JSON.stringify(limits);
+}
+
+async function checkSandbox({ workspace, home }: Plan, settings: TurnSettings | undefined): Promise<string> {
+  const { sandbox, writeRoots, masked, network } = envelopeFor({
+    mode: settings?.sandboxMode ?? "read-only",
+    workspace,
+    writableRoots: settings?.writableRoots ?? [],
+    networkAccess: settings?.networkAccess ?? false,
+    approval: "never",
+    masked: [home],
+  });
+  if (sandbox === "off") return "off, as asked for";
+  await using opened = await openSandbox({ workspace, writeRoots, masked, network });
+  return opened.level;
+}
+
+/** Worth knowing; a run does without it. */
+async function gitCheck({ workspace, home }: Plan, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Check> {
+  try {
+    const state = await gitState({ workspace, masked: [home], env, signal, timeoutMs: GIT_MS });
+    if (state === undefined) return { name: "git", state: "skipped", detail: "no repository, or no git" };
+    const commit = state.head === null ? "without a commit" : state.head.slice(0, 12);
+    return { name: "git", state: "ok", detail: `${commit}${state.is_dirty ? ", with changes" : ""}` };
+  } catch (error) {
+    return { name: "git", state: "skipped", detail: toHeddleError(error).message };
+  }
+}

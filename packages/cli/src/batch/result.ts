@@ -1,0 +1,125 @@
+/** From what is known of a run to the one document that says how it ended. */
+import {
+  canonical,
+  isRetryable,
+  type HeddleError,
+  type RunFinished,
+  type RunResult,
+  type Usage,
+} from "@heddle/protocol";
+import type { RunSummary } from "./run-summary.ts";
+import { sha256 } from "./report.ts";
+
+export interface RunFacts {
+  readonly heddleVersion: string;
+  readonly runId: string;
+  readonly startedAt: number;
+  readonly durationMs: number;
+  readonly exitCode: number;
+  /** A failure outside the turn, or instead of it. */
+  readonly failure: Pick<HeddleError, "code" | "message" | "details"> | undefined;
+  readonly summary: RunSummary;
+  readonly threadId: string | undefined;
+  readonly turnId: string | undefined;
+  readonly threadUsage: Usage | undefined;
+  readonly attempts: RunResult["attempts"];
+  readonly outputSchema: unknown;
+  readonly artifactRoot: string | undefined;
+  readonly paths: Readonly<Record<string, string>>;
+  readonly git: RunResult["git"];
+  readonly manifest: unknown;
+}
+
+export function runResult(facts: RunFacts): RunResult {
+  const { summary } = facts;
+  const end = endOf(facts);
+  return {
+    type: "heddle.run.result",
+    version: 1,
+    heddle_version: facts.heddleVersion,
+    run_id: facts.runId,
+    ...end,
+    exit_code: facts.exitCode,
+    retryable: isRetryable(end.reason),
+    response: summary.response ?? null,
+    is_response_final: summary.response !== undefined && summary.terminal?.status === "completed",
+    started_at: new Date(facts.startedAt).toISOString(),
+    duration_ms: Math.round(facts.durationMs),
+    num_turns: summary.requests,
+    permission_denials: summary.denials.map(({ tool, callId, code, message }) => ({
+      tool,
+      call_id: callId,
+      code,
+      message,
+    })),
+    thread_id: facts.threadId ?? null,
+    turn_id: facts.turnId ?? null,
+    attempts: facts.attempts,
+    provider: summary.provider ?? null,
+    model: summary.model ?? null,
+    sandbox: summary.sandboxLevel ?? null,
+    usage: wireUsage(summary.usage),
+    thread_usage: facts.threadUsage === undefined ? null : wireUsage(facts.threadUsage),
+    cost: { usd: summary.costUsd ?? null },
+    artifact_root: facts.artifactRoot ?? null,
+    paths: { ...facts.paths },
+    structured_result: structured(facts),
+    git: facts.git,
+    manifest: facts.manifest ?? null,
+  };
+}
+
+export function runFinished(result: RunResult): RunFinished {
+  const { status, exit_code, run_id, thread_id, reason, retryable } = result;
+  const known = { type: "heddle.run.finished", status, exit_code, run_id, thread_id } as const;
+  return { ...known, ...(reason === undefined ? {} : { reason }), retryable };
+}
+
+function endOf({ failure, summary, exitCode }: RunFacts): Pick<RunResult, "status" | "reason" | "message" | "details"> {
+  const { terminal } = summary;
+  const known = failure ?? terminal?.failure;
+  if (known === undefined) {
+    if (exitCode === 0) return { status: "completed" };
+    if (terminal === undefined || terminal.status !== "interrupted") {
+      return { status: "failed", reason: "internal", message: `the run ended with code ${exitCode}` };
+    }
+    // Stopped by somebody who gave no reason.
+    return { status: "cancelled", reason: "turn.interrupted", message: "the turn was interrupted" };
+  }
+  const { code, message, details } = known;
+  return {
+    status: statusOf(code),
+    reason: code,
+    message,
+    ...(details === undefined || Object.keys(details).length === 0 ? {} : { details: { ...details } }),
+  };
+}
+
+export function statusOf(code: string | undefined): RunResult["status"] {
+  if (code === undefined) return "completed";
+  return code === "turn.interrupted" ? "cancelled" : "failed";
+}
+
+/** Whether the turn kept to its schema is the turn's own judgement; here its answer is only taken apart. */
+function structured({ outputSchema, summary, failure }: RunFacts): RunResult["structured_result"] {
+  if (outputSchema === undefined || summary.terminal === undefined) return null;
+  const schemaDigest = sha256(canonical(outputSchema));
+  const broken = failure ?? summary.terminal.failure;
+  if (broken !== undefined) return { status: "invalid", error: broken.message, schema_digest: schemaDigest };
+  try {
+    return { status: "valid", value: JSON.parse(summary.response ?? ""), schema_digest: schemaDigest };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { status: "invalid", error: why, schema_digest: schemaDigest };
+  }
+}
+
+function wireUsage(usage: Usage): RunResult["usage"] {
+  return {
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_input_tokens: usage.cacheWriteInputTokens,
+    output_tokens: usage.outputTokens,
+    reasoning_output_tokens: usage.reasoningOutputTokens,
+  };
+}
