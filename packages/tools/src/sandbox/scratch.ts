@@ -27,7 +27,9 @@ export async function openScratch(parent: string = tmpdir()): Promise<Scratch> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
   await removeAbandoned(parent);
   const path = await mkdtemp(join(parent, PREFIX));
-  await writeFile(join(path, OWNER_FILE), await processIdentity(process.pid), { mode: 0o600 });
+  // Whole from its first moment: another Heddle that is cleaning up must not read half a name and take it for a dead one's.
+  await writeFile(join(path, `${OWNER_FILE}.new`), await processIdentity(process.pid), { mode: 0o600 });
+  await rename(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
   const scratch = {
     path,
     root: join(path, "root"),
