@@ -78,7 +78,9 @@ async function listeningSockets(): Promise<string[]> {
     const path = /^(?:\S+\s+){6}\S+ (\/.*)$/.exec(line)?.[1];
     if (path === undefined || paths.size >= MAX_SOCKETS) continue;
     const real = await realpath(path).catch(() => undefined);
-    if (real !== undefined && isReachable(real) && (await lstat(real)).isSocket()) paths.add(real);
+    // Sockets come and go while their list is read.
+    const stat = real === undefined ? undefined : await lstat(real).catch(() => undefined);
+    if (real !== undefined && stat?.isSocket() === true && isReachable(real)) paths.add(real);
   }
   return [...paths];
 }

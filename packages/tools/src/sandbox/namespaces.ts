@@ -111,8 +111,9 @@ export async function openHolder({ layout, network, scratch }: HolderOptions): P
       const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]?.fd}`);
       return { tools, targets, mapsUser };
     } catch (error) {
-      await stop();
+      // Asked before it is stopped: a killed holder complains of being killed.
       const message = `the sandbox could not be finished: ${said.complaint(error)}`;
+      await stop();
       throw new HeddleError("sandbox.failed", message, { cause: error });
     }
   }
@@ -120,8 +121,9 @@ export async function openHolder({ layout, network, scratch }: HolderOptions): P
   try {
     await said.alive;
   } catch (error) {
+    const complaint = said.complaint(error);
     await stop();
-    throw unavailable(said.complaint(error));
+    throw unavailable(complaint);
   }
   const finished = finish();
   const ready = finished.then(() => undefined);
@@ -204,7 +206,8 @@ function listenTo(child: ChildProcess): HolderWords {
   return {
     alive: alive.promise,
     ready: ready.promise,
-    complaint: (error) => stderr.trim() || (error instanceof Error ? error.message : String(error)),
+    complaint: (error) =>
+      [error instanceof Error ? error.message : String(error), stderr.trim()].filter(Boolean).join(": "),
   };
 }
 

@@ -12,6 +12,7 @@ import { Guard } from "./guard.ts";
 import { readHostFacts } from "./host-facts.ts";
 import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
 import { openHolder, type Holder } from "./namespaces.ts";
+import { retrying } from "./retrying-holder.ts";
 import type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
 import { statOrUndefined } from "./tree-index.ts";
@@ -44,8 +45,15 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
       absentMasked: policy.masked.filter((path) => statOrUndefined(path) === undefined),
       quarantineDir: once(async () => options.quarantineDir ?? (await mkdtemp(join(tmpdir(), "heddle-quarantine-")))),
     });
-    const layout = planLayout({ ...facts, ...(await guard.start()) });
-    const { level, holder } = await openFirst(options.backend ?? "auto", layout, policy, scratch);
+    const guarded = await guard.start();
+    const { network } = policy;
+    const opened = await openFirst(options.backend ?? "auto", planLayout({ ...facts, ...guarded }), policy, scratch);
+    const { level } = opened;
+    // The plan is made from what the host looked like a moment ago, and hosts change: mounts and sockets come and go.
+    const holder = retrying(opened.holder, async () => {
+      const layout = planLayout({ ...(await readHostFacts(policy, scratch)), ...guarded });
+      return await (level === "namespaces" ? openHolder : openBwrap)({ layout, network, scratch });
+    });
     failpoint("sandbox.after-open");
     return new ConfinedSandbox({ level, policy, holder, guard, scratch });
   } catch (error) {
