@@ -52,8 +52,7 @@ export function createPlaces(options: PlacesOptions): Places {
     if (place === undefined) return [];
     const byServers = (await place.mcp?.close()) ?? [];
     await place.state[Symbol.asyncDispose]();
-    await place.sandbox[Symbol.asyncDispose]();
-    return [...byServers, ...(await place.sandbox.sweep())];
+    return [...byServers, ...(await place.sandbox.close())];
   }
 
   return {

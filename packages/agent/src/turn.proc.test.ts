@@ -202,3 +202,21 @@ test("a refused turn leaves no thread behind", async () => {
   ).rejects.toMatchObject({ code: "workspace.missing" });
   expect(await t.heddle.journal.threads.list({ limit: 10 })).toEqual([]);
 });
+
+test("a protected path made behind the last look is found when the place is left, and recorded before the end", async () => {
+  await using t = await openTestHeddle({
+    script: [
+      // Let go by the call, and still there when the turn ends.
+      { calls: [{ tool: "exec_command", args: { cmd: "sleep 0.3; mkdir .vscode; sleep 300", yield_time_ms: 250 } }] },
+      { text: "done", delayMs: 1500 },
+    ],
+  });
+  const turn = await t.start("leave something behind");
+  expect((await turn.done).body.status).toBe("completed");
+  const events = bodies(await t.events(turn.threadId));
+  expect(events.find((body) => body.type === "path.violated")).toMatchObject({
+    path: join(t.workspace, ".vscode"),
+    quarantinedTo: expect.stringContaining(t.home),
+  });
+  expect(events.at(-1)?.type).toBe("turn.completed");
+});

@@ -25,6 +25,8 @@ export interface CallsContext {
 
 /** Every call and its result is recorded. Stops before the next call once the turn is aborted. */
 export async function runCalls(calls: readonly ModelToolCall[], context: CallsContext): Promise<void> {
+  // A wall that could not be finished ends the turn; it must not become a result the model explains away.
+  await context.turn.place.sandbox.ready;
   for (const group of inGroups(calls, context.toolset)) {
     if (context.io.signal.aborted) break;
     const ends = await Promise.allSettled(group.map((call) => runCall(call, context)));
