@@ -79,16 +79,21 @@ function onItems(change: (item: Fields) => Fields): (lines: readonly Line[]) => 
 }
 
 function blankItem(item: Fields): Fields {
-  return item["type"] === "error" ? { ...item, message: "{words}" } : item;
+  return item["type"] === "error" ? { ...item, message: blankWords(item["message"]) } : item;
 }
 
 function blankLine(line: Line): Line {
   if (line.type === "error") return { ...line, message: blankWords(line["message"]) };
-  return line.type === "turn.failed" ? { ...line, error: "{words}" } : line;
+  const error = line["error"];
+  if (line.type !== "turn.failed" || typeof error !== "object" || error === null) return line;
+  const message = "message" in error ? error.message : undefined;
+  return { ...line, error: { ...without({ ...error }, ["code", "details"]), message: blankWords(message) } };
 }
 
-function blankWords(message: unknown): string {
-  return /^Reconnecting\.\.\. (\d+\/\d+|waiting for network)/.exec(String(message))?.[0] ?? "{words}";
+/** A message that is missing or empty stays so, and shows. */
+function blankWords(message: unknown): unknown {
+  if (typeof message !== "string" || message === "") return message;
+  return /^Reconnecting\.\.\. (\d+\/\d+|waiting for network)/.exec(message)?.[0] ?? "{words}";
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { EXEC_CASES } from "../conformance/exec-cases.ts";
-import type { CaseSeen } from "../conformance/observe.ts";
+import type { CaseSeen, RunSeen } from "../conformance/observe.ts";
 import { heddle } from "../conformance/program.ts";
 import { readRecord } from "../conformance/recorded.ts";
 import { createJudge, observeAll } from "../conformance/run-cases.ts";
@@ -37,6 +37,29 @@ describe("what Codex did, Heddle does", () => {
     expect(CASES.map(({ id }) => id).toSorted()).toEqual(QUICK.toSorted());
   });
 
+  test.each([
+    { what: "another exit code", change: (run: RunSeen): RunSeen => ({ ...run, exit: 7 }), aspect: "exit" },
+    { what: "a lost event", change: withoutLine(1), aspect: "events" },
+    { what: "a line that is not JSON", change: append("Hello\n"), aspect: "events" },
+    { what: "other words", change: replace("Hello.", "Bye."), aspect: "items" },
+    { what: "a field of another type", change: replace('"input_tokens":100', '"input_tokens":"100"'), aspect: "items" },
+    { what: "one request more", change: (run: RunSeen): RunSeen => ({ ...run, requests: 2 }), aspect: "requests" },
+  ])("$what is found", ({ change, aspect }) => {
+    const [execCase, codex] = [CASES.find(({ id }) => id === "hello-json"), readRecord("hello-json")];
+    if (execCase === undefined) throw new Error("there is no such case");
+    const same = createJudge().judge(execCase, { codex, heddle: codex });
+    expect(same.problems).toEqual([]);
+    const changed = createJudge().judge(execCase, { codex, heddle: { ...codex, runs: codex.runs.map(change) } });
+    expect(changed.problems).toEqual([expect.stringContaining(`${aspect} differs, which is not listed`)]);
+  });
+
+  test("a listed difference that no longer happens is found", () => {
+    const [execCase, codex] = [CASES.find(({ id }) => id === "tool-unknown"), readRecord("tool-unknown")];
+    if (execCase === undefined) throw new Error("there is no such case");
+    const { problems } = createJudge().judge(execCase, { codex, heddle: codex });
+    expect(problems).toContain("events no longer differs; remove the entry");
+  });
+
   test.each(CASES)("$id: $about", (execCase) => {
     const ours = seen.get(execCase.id);
     if (ours === undefined) throw new Error("the case was not played");
@@ -44,3 +67,17 @@ describe("what Codex did, Heddle does", () => {
     expect(problems).toEqual([]);
   });
 });
+
+type Change = (run: RunSeen) => RunSeen;
+
+function withoutLine(index: number): Change {
+  return (run) => ({ ...run, stdout: run.stdout.split("\n").toSpliced(index, 1).join("\n") });
+}
+
+function append(text: string): Change {
+  return (run) => ({ ...run, stdout: run.stdout + text });
+}
+
+function replace(from: string, to: string): Change {
+  return (run) => ({ ...run, stdout: run.stdout.replace(from, to) });
+}
