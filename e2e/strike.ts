@@ -11,8 +11,11 @@ import { askServer, execArgs, jsonLines, openWorld, run, type Ran, type World } 
 
 type ScriptStep = Awaited<ReturnType<NonNullable<ModelServerOptions["respond"]>>>;
 
-/** `exec`: a turn with commands, a patch and a retry. `recovery`: the same on a home with an abandoned turn. */
-export type Work = "exec" | "recovery" | "approval";
+/**
+ * `exec`: a turn with commands, a patch and a retry. `batch`: the same with artifacts. `recovery`: the same on a home with
+ * an abandoned turn.
+ */
+export type Work = "exec" | "batch" | "recovery" | "approval";
 
 export interface Struck {
   readonly ran: Ran;
@@ -52,6 +55,7 @@ const APPROVAL_WORKER = path.join(import.meta.dirname, "approval-worker.ts");
 
 export function worksReaching(name: Failpoint): readonly Work[] {
   if (name.startsWith("approval.")) return ["approval"];
+  if (name.startsWith("artifact.")) return ["batch"];
   if (name.startsWith("recover.")) return ["recovery"];
   return name.startsWith("journal.") && name !== "journal.migrate.before-commit" ? ["exec", "recovery"] : ["exec"];
 }
@@ -97,14 +101,19 @@ function threadIn(body: unknown): string {
 
 async function doWork(work: Work, world: World, server: ModelServer, failpoint: string): Promise<Ran> {
   const env = { HEDDLE_FAILPOINT: failpoint };
-  if (work !== "approval") return run(execArgs(...askServer(server)), { world, env });
+  if (work === "batch") {
+    const kept = ["--artifact-root", path.join(world.root, "artifacts"), "--run-id", "struck"];
+    return run(execArgs(...askServer(server), ...kept), { world, env });
+  }
+  const artifacts = ["--artifact-root", path.join(world.root, "artifacts")];
+  if (work !== "approval") return run(execArgs(...askServer(server), ...artifacts), { world, env });
   return run([world.home, world.workspace], { world, env, program: APPROVAL_WORKER });
 }
 
 /** Leaves a turn that died with a command done and not settled. */
 async function abandonTurn(world: World, server: ModelServer): Promise<void> {
-  const { signal } = await doWork("exec", world, server, "turn.after-effect=kill");
-  if (signal !== "SIGKILL") throw new Error("the turn was to be abandoned, and was not");
+  const { signal, stderr } = await doWork("exec", world, server, "turn.after-effect=kill");
+  if (signal !== "SIGKILL") throw new Error(`the turn was to be abandoned, and was not: ${stderr}`);
 }
 
 async function statusesOf(heddle: Heddle): Promise<string[]> {

@@ -40,7 +40,10 @@ async function scripted(world: World, script: unknown): Promise<string> {
 }
 
 const batch = (world: World, ...more: readonly string[]): string[] => [
-  ...["exec", "--json", "--result-json", path.join(world.root, "result.json")],
+  "exec",
+  "--json",
+  "--result-json",
+  path.join(world.root, "result.json"),
   ...more,
 ];
 

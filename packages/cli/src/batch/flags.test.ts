@@ -8,9 +8,8 @@ const flags = (...words: readonly string[]): ReturnType<typeof parseBatchFlags> 
 test("the flags of a batch run are read with their units", () => {
   expect(
     flags(
-      ...["--idle-timeout", "1.5", "--max-turns", "3", "--max-tokens", "1000", "--max-cost", "0.25", "--retry", "2"],
-      ...["--run-id", "a.b-C_1", "--artifact-root", "out", "--manifest", "/m.json", "--allow-tool", "bash"],
-      ...["--allow-tool", "read"],
+      ..."--idle-timeout 1.5 --max-turns 3 --max-tokens 1000 --max-cost 0.25 --retry 2 --run-id a.b-C_1".split(" "),
+      ..."--artifact-root out --manifest /m.json --allow-tool bash --allow-tool read".split(" "),
     ),
   ).toEqual({
     idleTimeoutMs: 1500,

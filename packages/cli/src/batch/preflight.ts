@@ -2,7 +2,7 @@
  * `--preflight`: would this run start? The same steps as a run, in the same order, up to the first model request, which is not
  * made; nothing is written. The exit code is the one the run would have been refused with.
  */
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { checkLimits } from "@heddle/agent";
 import { modelInfo } from "@heddle/models";
@@ -40,10 +40,12 @@ interface Check {
 const GIT_MS = 10_000;
 
 export async function preflight(args: ParsedArgs, context: CommandContext, stop: Stop): Promise<number> {
-  const checks: Check[] = [await checked("options", () => checkOptions(args, context.cwd))];
+  const options = await checked("options", () => checkOptions(args, context.cwd));
+  const checks: Check[] = [options];
   const planned = await planChecks(args, context, stop);
   checks.push(...planned.checks);
-  if (planned.plan !== undefined) checks.push(...(await planFollowers(planned.plan, args, context, stop)));
+  if (planned.plan !== undefined && options.state === "ok")
+    checks.push(...(await planFollowers(planned.plan, args, context, stop)));
   const failed = checks.find(({ state }) => state === "failed");
   const exitCode = failed === undefined ? EXIT.ok : exitCodeOf(failed.code ?? "internal");
   const code = args.has("codex-exit-codes") ? asCodexExitCode(exitCode) : exitCode;
@@ -154,11 +156,16 @@ function checkHome(home: string): string {
   let folder = home;
   while (!existsSync(folder) && path.dirname(folder) !== folder) folder = path.dirname(folder);
   try {
+    if (!statSync(folder).isDirectory()) throw new Error(`${folder} is no folder`);
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw new HeddleError("store.read-only", `${home} cannot be written: no right to write ${folder}`, {
-      cause: error,
-    });
+    throw new HeddleError(
+      "store.read-only",
+      `${home} cannot be written: ${folder} is no folder, or may not be written`,
+      {
+        cause: error,
+      },
+    );
   }
   return folder === home ? home : `${home}, to be made`;
 }
