@@ -104,6 +104,18 @@ model = "small"
     );
   });
 
+  test("with an MCP server that is neither started nor reached names its line", async () => {
+    expect(await failureOf(`model = "a"\n[mcp_servers.x]\nargs = ["y"]\n`)).toMatch(
+      /^config\.toml:2: mcp_servers\.x needs either command/,
+    );
+    expect(await failureOf(`[mcp_servers.x]\ncomand = "y"\n`)).toBe(
+      `config.toml:2: unknown key "comand"; did you mean "command"?`,
+    );
+    expect(await failureOf(`[[hooks]]\nevent = "Never"\ncommand = "x"\n`)).toMatch(
+      /^config\.toml:1: hooks\.0\.event must be one of SessionStart/,
+    );
+  });
+
   test("cut off in the middle names the line that is torn", async () => {
     expect(await failureOf(`model = "gpt"\nmodel_provider = "ope`)).toMatch(/^config\.toml:2: .*; mend this line$/);
     expect(await failureOf(`[model_providers.x`)).toMatch(/^config\.toml:1: /);

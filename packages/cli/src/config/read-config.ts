@@ -119,6 +119,14 @@ export function parseOwn(text: string, file: string): ConfigFile {
       `${where}: model_providers.${name} has no address; add base_url = "https://…"`,
     );
   }
+  for (const [name, { command, url }] of Object.entries(config.mcp_servers ?? {})) {
+    if ((command === undefined) !== (url === undefined)) continue;
+    const where = place(text, file, ["mcp_servers", name]);
+    throw new HeddleError(
+      "config.invalid",
+      `${where}: mcp_servers.${name} needs either command, for a program to start, or url, for a server to reach`,
+    );
+  }
   return config;
 }
 
