@@ -134,7 +134,8 @@ function lossOf(connection: Connection, claim: Claim): Damage {
     return { kind: "version-gap", message, stream, version, position };
   }
   const position = last + 1;
-  const message = `the store ends at position ${last}, but position ${claim.position} was acknowledged`;
+  const named = `position ${claim.position} (event ${claim.version} of ${claim.stream})`;
+  const message = `the store ends at position ${last}, but ${named} was acknowledged`;
   // Where the claim reaches back to the end of the store, it names the first event lost.
   const back = claim.position - position;
   if (back >= claim.count) return { kind: "tail-lost", message, position };
