@@ -58,5 +58,5 @@ export {
   type CodexItem,
   type CodexUsage,
 } from "./dialects/codex-exec.ts";
-export type { RunFinished, RunResult } from "./run-result.ts";
+export type { RunFinished, RunResult, RunRetried } from "./run-result.ts";
 export { upcast } from "./upcast.ts";

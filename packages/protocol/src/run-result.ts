@@ -101,6 +101,17 @@ export const RunFinished = z.object({
 });
 export type RunFinished = z.infer<typeof RunFinished>;
 
+/** An attempt failed and another follows it. */
+export const RunRetried = z.object({
+  type: z.literal("heddle.run.retried"),
+  retry: z.number().int(),
+  max_retries: z.number().int(),
+  mode: Attempt.shape.mode.exclude(["first"]),
+  reason: z.string(),
+  delay_ms: z.number(),
+});
+export type RunRetried = z.infer<typeof RunRetried>;
+
 /** JSON Schema 2020-12 of a result file. */
 export function runResultSchema(): object {
   const schema = z.toJSONSchema(RunResult, { target: "draft-2020-12", io: "input", reused: "ref" });

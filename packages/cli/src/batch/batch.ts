@@ -7,7 +7,15 @@
 import path from "node:path";
 import type { Heddle, StartTurn } from "@heddle/agent";
 import { modelInfo, resolveProvider, type ProviderConfig } from "@heddle/models";
-import { EXIT, exitCodeOf, HeddleError, toHeddleError, visibleText, type TurnSettings } from "@heddle/protocol";
+import {
+  EXIT,
+  exitCodeOf,
+  HeddleError,
+  toHeddleError,
+  visibleText,
+  type RunRetried,
+  type TurnSettings,
+} from "@heddle/protocol";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -161,7 +169,8 @@ export class Batch {
         onActivity: () => idle.poke(),
         onEnded: (attempt) => notes.attempts.push(attempt),
         onRetry: async (retry, attempt) => {
-          idle.poke();
+          // The pause is Heddle's own.
+          idle.poke(retry.delayMs);
           await this.#tellRetry(retry, attempt, request.printer);
         },
       });
@@ -234,16 +243,15 @@ export class Batch {
       `the attempt failed (${reason}); ${how} in ${delayMs / 1000} s, retry ${attempt} of ${retries}`,
     );
     if (!this.#args.has("json")) return;
-    await this.#out.write(
-      toLine({
-        type: "heddle.run.retried",
-        retry: attempt,
-        max_retries: retries,
-        mode: kind,
-        reason,
-        delay_ms: delayMs,
-      }),
-    );
+    const told: RunRetried = {
+      type: "heddle.run.retried",
+      retry: attempt,
+      max_retries: retries,
+      mode: kind,
+      reason,
+      delay_ms: delayMs,
+    };
+    await this.#out.write(toLine(told));
   }
 
   async #finish(code: number): Promise<number> {

@@ -62,7 +62,7 @@ export function parseBatchFlags(args: ParsedArgs, cwd: string): BatchFlags {
 }
 
 /** The given name when it is one; what cannot name a folder cannot name a run. */
-export function runIdOf(args: ParsedArgs): string | undefined {
+function runIdOf(args: ParsedArgs): string | undefined {
   const given = args.value("run-id");
   if (given === undefined) return undefined;
   // A name of dots alone is another folder.

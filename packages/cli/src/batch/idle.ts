@@ -1,7 +1,7 @@
 /** Notices that nothing has happened for a while. One timer, looked at when it rings: a stream of deltas costs nothing. */
 export interface IdleWatch extends Disposable {
-  /** Something happened. */
-  poke(): void;
+  /** Something happened; or, with a time, silence is expected for so long. */
+  poke(aheadMs?: number): void;
 }
 
 export function watchIdle(limitMs: number | undefined, onIdle: () => void): IdleWatch {
@@ -14,8 +14,8 @@ export function watchIdle(limitMs: number | undefined, onIdle: () => void): Idle
     else timer = setTimeout(look, Math.ceil(left));
   }
   return {
-    poke() {
-      lastAt = performance.now();
+    poke(aheadMs = 0) {
+      lastAt = performance.now() + aheadMs;
     },
     [Symbol.dispose]: () => clearTimeout(timer),
   };

@@ -3,6 +3,7 @@
  * Schema both come from here. Readers must let unknown keys pass; what Codex has not is marked as Heddle's own.
  */
 import { z } from "zod";
+import { RunFinished, RunRetried } from "../run-result.ts";
 
 const own = (text: string): { readonly description: string } => ({ description: `Heddle's own: ${text}` });
 
@@ -132,9 +133,10 @@ export const CodexExecLine = z.discriminatedUnion("type", [
 ]);
 export type CodexExecLine = z.infer<typeof CodexExecLine>;
 
-/** JSON Schema 2020-12 of one line of the stream. */
+/** JSON Schema 2020-12 of one line of the stream, those that only a batch run prints included. */
 export function codexExecSchema(): object {
-  const schema = z.toJSONSchema(CodexExecLine, {
+  const line = z.discriminatedUnion("type", [...CodexExecLine.options, RunRetried, RunFinished]);
+  const schema = z.toJSONSchema(line, {
     target: "draft-2020-12",
     io: "input",
     // One definition of an item instead of three.
