@@ -58,6 +58,8 @@ while [ $# -gt 0 ]; do
     empty) mount -n -t tmpfs -o mode=0755,nosuid,nodev,size=1m tmpfs "$root$1" || die "cannot cover $1"; shift ;;
     dev) device_folder "$root/dev" || die "cannot make /dev" ;;
     proc) mount -n -t proc -o nosuid,nodev,noexec proc "$root/proc" || die "cannot mount /proc" ;;
+    unbindable) mount -n --make-runbindable "$root" || die "cannot keep the new root apart" ;;
+    private) mount -n --make-rprivate "$root" || die "cannot make the new root private" ;;
     loopback) loopback ;;
     *) die "unknown operation $operation" ;;
   esac

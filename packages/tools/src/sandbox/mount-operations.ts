@@ -6,7 +6,7 @@ import type { Layout, Step } from "./layout.ts";
 import { isBelow, isWithin, mountAt, mountFlags, visibleMounts, type Mount } from "./mountinfo.ts";
 import { isReachable } from "./reachable.ts";
 
-export function mountOperations(steps: readonly Step[], hostMounts: readonly Mount[]): string[] {
+export function mountOperations(steps: readonly Step[], hostMounts: readonly Mount[], newRoot: string): string[] {
   const visible = visibleMounts(hostMounts).filter((mount) => isReachable(mount.path));
   const replaced = steps.map((step) => step.path);
   const operations: string[] = [];
@@ -33,7 +33,9 @@ export function mountOperations(steps: readonly Step[], hostMounts: readonly Mou
         break;
     }
   }
-  return [...operations, ...seals];
+  // A folder that holds the new root itself would bring along a copy of all that is being put together there.
+  const holdsRoot = steps.some((step) => step.kind === "bind" && isWithin(newRoot, step.source));
+  return holdsRoot ? ["unbindable", ...operations, ...seals, "private"] : [...operations, ...seals];
 }
 
 function bindFlags(

@@ -35,11 +35,19 @@ test("flags that a user namespace may not take away are repeated", () => {
   const operations = mountOperations(
     [{ kind: "bind", source: "/home/p", path: "/home/p", isWritable: true }],
     parseMountinfo(TEXT.split("\n").slice(0, 3).join("\n")),
+    "/tmp/scratch/root",
   );
   expect(operations.join(" ")).toBe(
     "flags  relatime,ro,nosuid,nodev flags /dev nosuid,ro,nodev flags /home nosuid,nodev,noexec,noatime,ro " +
       "bind /home/p /home/p flags /home/p nosuid,nodev,noexec,noatime",
   );
+});
+
+test("a new root below a folder that is bound is kept out of that folder's copy", () => {
+  const steps = [{ kind: "bind", source: "/home/p", path: "/home/p", isWritable: true }] as const;
+  const mounts = parseMountinfo(TEXT.split("\n").slice(0, 3).join("\n"));
+  const operations = mountOperations(steps, mounts, "/home/p/tmp/scratch/root");
+  expect([operations.at(0), operations.at(-1)]).toEqual(["unbindable", "private"]);
 });
 
 test("a mount that stayed writable, is missing or was not asked for is named", () => {

@@ -74,7 +74,7 @@ export interface HolderOptions {
 export async function openHolder({ layout, network, scratch }: HolderOptions): Promise<Holder> {
   const tools = findNamespaceTools();
   const mounts = parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"));
-  const operations = mountOperations(layout.steps, mounts);
+  const operations = mountOperations(layout.steps, mounts, scratch.root);
   const args = [...UNSHARE, ...(network === "none" ? ["--net"] : []), "--", tools.sh, "-c", HOLDER_SCRIPT];
   args.push("heddle-holder", scratch.root, ...operations, ...(network === "none" ? ["loopback"] : []));
   const child = spawn(tools.unshare, args, {

@@ -51,7 +51,12 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
     const { level } = opened;
     // The plan is made from what the host looked like a moment ago, and hosts change: mounts and sockets come and go.
     const holder = retrying(opened.holder, async () => {
-      const layout = planLayout({ ...(await readHostFacts(policy, scratch)), ...guarded });
+      const isStillThere = (path: string): boolean => statOrUndefined(path) !== undefined;
+      const layout = planLayout({
+        ...(await readHostFacts(policy, scratch)),
+        protectedPaths: guarded.protectedPaths.filter(isStillThere),
+        gitFolders: guarded.gitFolders.filter(isStillThere),
+      });
       return await (level === "namespaces" ? openHolder : openBwrap)({ layout, network, scratch });
     });
     failpoint("sandbox.after-open");
