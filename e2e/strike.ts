@@ -105,8 +105,7 @@ async function doWork(work: Work, world: World, server: ModelServer, failpoint: 
     const kept = ["--artifact-root", path.join(world.root, "artifacts"), "--run-id", "struck"];
     return run(execArgs(...askServer(server), ...kept), { world, env });
   }
-  const artifacts = ["--artifact-root", path.join(world.root, "artifacts")];
-  if (work !== "approval") return run(execArgs(...askServer(server), ...artifacts), { world, env });
+  if (work !== "approval") return run(execArgs(...askServer(server)), { world, env });
   return run([world.home, world.workspace], { world, env, program: APPROVAL_WORKER });
 }
 
