@@ -212,7 +212,7 @@ async function terminalOf(journal: Journal, { threadId, turnId }: TurnRequest): 
   return events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
 }
 
-export function terminalIn(events: readonly StoredEvent[], turnId: string): TerminalEvent {
+function terminalIn(events: readonly StoredEvent[], turnId: string): TerminalEvent {
   const found = events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
   if (found === undefined) throw new HeddleError("internal", `turn ${turnId} has no terminal event`);
   return found;
