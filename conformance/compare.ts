@@ -2,9 +2,10 @@
  * Two observations of one case in, what differs out. Sequences of events are compared as words, items field by field with
  * their counterparts of the same kind, everything else as it is. General rules (rules.ts) are applied before.
  */
+import { stripVTControlCharacters } from "node:util";
 import type { CaseSeen, RunSeen } from "./observe.ts";
 
-export const ASPECTS = ["exit", "events", "items", "stdout", "requests", "asked", "files"] as const;
+export const ASPECTS = ["exit", "events", "items", "stdout", "shown", "requests", "asked", "files"] as const;
 export type Aspect = (typeof ASPECTS)[number];
 
 export interface Found {
@@ -51,7 +52,21 @@ export function compare(codex: CaseSeen, heddle: CaseSeen, { rules, isUnordered 
     items.flatMap(({ heddle: ours }) => ours),
   );
   note("stdout", ...each((run) => (isJson(run) ? "" : run.stdout)));
+  note("shown", ...each((run) => (isJson(run) ? "" : landmarksOf(run.stderr))));
   return found;
+}
+
+/** What scripts look for in the text for people on stderr: its head and its figures. The rest is each program's own. */
+const LANDMARK = /^((workdir|model|provider|approval): .*|sandbox: [a-z-]+|session id: |tokens used$|user$)/;
+
+function landmarksOf(stderr: string): string {
+  const lines = stripVTControlCharacters(stderr).split("\n");
+  const marks = lines.flatMap((line, index) => {
+    const mark = LANDMARK.exec(line)?.[0];
+    if (mark === undefined) return [];
+    return mark === "tokens used" ? [`${mark} ${lines[index + 1] ?? ""}`] : [mark.trim()];
+  });
+  return marks.join(" · ");
 }
 
 function show(value: unknown): string {

@@ -16,12 +16,16 @@ const FILE = path.join(import.meta.dirname, "differences.json");
 
 export const DIFFERENCES: readonly Difference[] = JSON.parse(readFileSync(FILE, "utf8"));
 
-/** Pins what was seen now. A case that was not listed gets an entry whose reason is still to be written. */
-export function pinDifferences(seen: readonly { readonly id: string; readonly found: readonly Found[] }[]): void {
+/** Pins what was seen now, in the order of the cases. One that was not listed gets an entry without a reason. */
+export function pinDifferences(
+  seen: readonly { readonly id: string; readonly found: readonly Found[] }[],
+  order: readonly string[],
+): void {
   const pinned = seen.flatMap(({ id, found }): Difference[] => {
     const why = DIFFERENCES.find((difference) => difference.case === id)?.why ?? "";
     return found.length === 0 ? [] : [{ case: id, why, found }];
   });
   const others = DIFFERENCES.filter((difference) => !seen.some(({ id }) => id === difference.case));
-  writeFileSync(FILE, `${JSON.stringify([...pinned, ...others], undefined, 2)}\n`);
+  const all = [...pinned, ...others].toSorted((a, b) => order.indexOf(a.case) - order.indexOf(b.case));
+  writeFileSync(FILE, `${JSON.stringify(all, undefined, 2)}\n`);
 }

@@ -39,6 +39,8 @@ export interface ExecCase {
   readonly looksAt?: readonly string[];
   /** Codex itself shows the items of this case in any order. */
   readonly isUnordered?: boolean;
+  /** Codex shows an item of this case or not, by chance; which events there are is not compared. */
+  readonly isUnsteady?: boolean;
   /** How long one invocation may take before it is ended from outside. */
   readonly deadlineMs?: number;
 }

@@ -43,7 +43,11 @@ async function main(argv: string[]): Promise<number> {
     const ours = seen.get(one.id);
     return ours === undefined ? [] : [judge.judge(one, { codex: readRecord(one.id), heddle: ours })];
   });
-  if (values.pin) pinDifferences(verdicts);
+  if (values.pin)
+    pinDifferences(
+      verdicts,
+      EXEC_CASES.map(({ id }) => id),
+    );
   for (const { id, problems } of verdicts) for (const problem of problems) console.log(`${id}: ${problem}`);
   const leftOver = isWhole ? judge.leftOver(EXEC_CASES) : [];
   for (const problem of leftOver) console.log(problem);

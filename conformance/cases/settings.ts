@@ -183,6 +183,7 @@ query_params = { "api-version" = "1" }
   {
     id: "sandbox-outside-at-once",
     about: "a write elsewhere that is refused at once",
+    isUnsteady: true,
     script: [command("echo x > {root}/outside.txt"), say("Tried.")],
     runs: [json("-s", "workspace-write")],
     looksAt: ["outside.txt"],
