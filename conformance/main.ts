@@ -11,6 +11,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { pinDifferences } from "./differences.ts";
 import { EXEC_CASES } from "./exec-cases.ts";
+import { sweepPlaces } from "./place.ts";
 import { codex, heddle } from "./program.ts";
 import { readRecord, writeRecord } from "./recorded.ts";
 import { writeResults, type SdkResult } from "./report.ts";
@@ -29,6 +30,7 @@ async function main(argv: string[]): Promise<number> {
     },
   });
   install();
+  await sweepPlaces();
   const pattern = new RegExp(positionals[0] ?? "");
   const isWhole = positionals.length === 0;
   const cases = EXEC_CASES.filter(({ id }) => pattern.test(id));

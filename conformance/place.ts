@@ -3,7 +3,7 @@
  * programs there, and its sandbox lets every command write there.
  */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -11,6 +11,8 @@ import { KEY_NAME, MOCK_CONFIG, type ExecCase } from "./exec-case.ts";
 import { DEAD_ADDRESS, type Program } from "./program.ts";
 
 const execute = promisify(execFile);
+const PARENT = path.join(homedir(), ".cache", "heddle-conformance");
+const LEFT_OVER_AFTER_MS = 60_000;
 
 export interface Place extends AsyncDisposable {
   readonly root: string;
@@ -27,9 +29,8 @@ export interface Place extends AsyncDisposable {
 type Furniture = Pick<ExecCase, "config" | "files" | "setUp" | "isOutsideGit">;
 
 export async function openPlace(program: Program, url: string, furniture: Furniture = {}): Promise<Place> {
-  const parent = path.join(homedir(), ".cache", "heddle-conformance");
-  await mkdir(parent, { recursive: true });
-  const root = await realpath(await mkdtemp(path.join(parent, "case-")));
+  await mkdir(PARENT, { recursive: true });
+  const root = await realpath(await mkdtemp(path.join(PARENT, "case-")));
   const [workspace, home] = [path.join(root, "ws"), path.join(root, "codex")];
   const words = {
     "{ws}": workspace,
@@ -63,6 +64,15 @@ export async function openPlace(program: Program, url: string, furniture: Furnit
   };
   await furnish(place, furniture);
   return place;
+}
+
+/** An interrupted Codex may write into its home again after that was removed; no case takes as long as this waits. */
+export async function sweepPlaces(): Promise<void> {
+  const names = await readdir(PARENT).catch(() => []);
+  for (const folder of names.map((name) => path.join(PARENT, name))) {
+    const { mtimeMs } = await stat(folder);
+    if (Date.now() - mtimeMs > LEFT_OVER_AFTER_MS) await rm(folder, { recursive: true, force: true });
+  }
 }
 
 async function furnish(
