@@ -14,6 +14,7 @@ import {
   type Sandbox,
   type SandboxPolicy,
 } from "@heddle/tools";
+import { programFolders } from "./program-folders.ts";
 import type { TurnPlace } from "./runner.ts";
 
 export interface PlacesOptions {
@@ -102,7 +103,8 @@ async function openFor(
   options: PlacesOptions & { readonly threadId: string; readonly mayGoUnconfined: boolean },
 ): Promise<Sandbox> {
   const { writeRoots, masked, network } = envelope;
-  const policy: SandboxPolicy = { workspace, writeRoots, masked, network };
+  const visible = programFolders(options.mcpServers);
+  const policy: SandboxPolicy = { workspace, writeRoots, masked, network, visible };
   if (envelope.sandbox === "off") return openUnconfined(policy);
   try {
     return await openSandbox(policy, {

@@ -87,7 +87,7 @@ async function listeningSockets(): Promise<string[]> {
 
 /** Programs may live below /tmp or /run (a checkout with its own node, some distributions); so may a home. */
 async function visibleFolders(policy: SandboxPolicy): Promise<{ source: string; path: string }[]> {
-  const wanted = [homedir(), dirname(process.execPath)];
+  const wanted = [homedir(), dirname(process.execPath), ...(policy.visible ?? [])];
   for (const folder of (process.env["PATH"] ?? "").split(":")) {
     if (!folder.startsWith("/")) continue;
     // The entries of node_modules/.bin are links into the folder above it.

@@ -12,6 +12,8 @@ export interface SandboxPolicy {
   readonly writeRoots: readonly string[];
   /** Absolute paths that must look empty inside: Heddle's own home above all. */
   readonly masked: readonly string[];
+  /** Absolute folders that stay visible, read-only, although they lie in a place that is private inside, such as /tmp. */
+  readonly visible?: readonly string[];
   readonly network: "none" | "all";
 }
 

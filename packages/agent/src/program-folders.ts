@@ -1,0 +1,21 @@
+/**
+ * Where the programs of configured servers live, as far as a sandbox would hide them: /tmp and /var/tmp are private
+ * inside. The whole folder below such a place stays visible, because a program needs what lies around it.
+ */
+import { isAbsolute, sep } from "node:path";
+import type { McpServerConfig } from "@heddle/protocol";
+
+const PRIVATE_PLACES = ["/tmp", "/var/tmp"] as const;
+
+export function programFolders(servers: readonly McpServerConfig[]): string[] {
+  const paths = servers.flatMap((server) =>
+    "command" in server ? [server.command, ...server.args, server.cwd ?? ""] : [],
+  );
+  const folders = paths.filter(isAbsolute).flatMap((path) =>
+    PRIVATE_PLACES.filter((place) => path.startsWith(`${place}/`)).map((place) => {
+      const [first] = path.slice(place.length + 1).split(sep);
+      return `${place}/${first}`;
+    }),
+  );
+  return [...new Set(folders)];
+}
