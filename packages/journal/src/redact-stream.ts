@@ -12,6 +12,10 @@ const MAX_TOKEN_CHARS = 4 * 1024;
 
 const MAX_TRIES = 4;
 
+/** Looking for a place to cut costs as much as is held, so in an endless word it is done each time that much has come again. */
+const LOOK_EVERY_CHARS = 64;
+const LOOK_EVERY_PART = 1 / 4;
+
 export interface StreamRedactor {
   /** What can be shown now; empty when all of it is held back. */
   push(text: string): string;
@@ -21,12 +25,15 @@ export interface StreamRedactor {
 
 export function createStreamRedactor(redactor: Redactor = createRedactor()): StreamRedactor {
   let held = "";
+  let lookAt = 0;
   return {
     push(text) {
       held += text;
+      if (held.length < lookAt && !/\s/.test(text)) return "";
       const cut = safeCut(held, redactor);
       const ready = held.slice(0, cut);
       held = held.slice(cut);
+      lookAt = held.length + Math.max(LOOK_EVERY_CHARS, held.length * LOOK_EVERY_PART);
       return ready === "" ? "" : redactor.text(ready);
     },
     end() {

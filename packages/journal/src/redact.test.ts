@@ -253,3 +253,17 @@ describe("text in pieces", () => {
     expect(out).not.toContain(run(36));
   });
 });
+
+test("an endless word in small pieces costs time in proportion to its length", () => {
+  const time = (chars: number): number => {
+    const redactor = createStreamRedactor();
+    const startedAt = performance.now();
+    for (let sent = 0; sent < chars; sent += 8) redactor.push("xxxxxxxx");
+    redactor.end();
+    return performance.now() - startedAt;
+  };
+  time(64 * 1024);
+  const [short, long] = [time(128 * 1024), time(1024 * 1024)];
+  // Eight times the length; scanning all that is held for every piece would take a hundred times as long in all.
+  expect(long).toBeLessThan(Math.max(short, 5) * 8 * 6);
+});
