@@ -25,7 +25,8 @@ export interface ExchangeOptions {
 export async function openExchange(options: ExchangeOptions): Promise<Exchange> {
   const isSecure = options.url.protocol === "https:";
   // Only one of the two is ever needed in most runs, and https brings TLS with it.
-  const transport = isSecure ? await import("node:https") : await import("node:http");
+  // Not `import`: that would ask node:http for all it exports, its WebSocket among them, and so load a second HTTP client.
+  const transport = isSecure ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
   if (options.signal.aborted) throw toHeddleError(options.signal.reason, "turn.interrupted");
   failpoint("model.before-connect");
   agents[options.url.protocol] ??= new transport.Agent({ keepAlive: true });

@@ -59,4 +59,4 @@ export {
   type CodexUsage,
 } from "./dialects/codex-exec.ts";
 export type { RunFinished, RunResult, RunRetried } from "./run-result.ts";
-export { upcast } from "./upcast.ts";
+export { upcast, upcastProven } from "./upcast.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { upcast, type Upcasters } from "./upcast.ts";
+import { upcast, upcastProven, type Upcasters } from "./upcast.ts";
 
 const created = { type: "thread.created", v: 1, workspace: "/w", origin: "exec" };
 
@@ -45,4 +45,10 @@ test.each([
   ["something that is not an object", 7],
 ])("%s is damage", (_name, body) => {
   expect(() => upcast(body)).toThrow(expect.objectContaining({ code: "store.damaged" }));
+});
+
+test("a proven body of today's version comes back as it is, one of a newer Heddle is refused all the same", () => {
+  expect(upcastProven(created)).toBe(created);
+  expect(() => upcastProven({ ...created, v: 99 })).toThrow(expect.objectContaining({ code: "store.newer" }));
+  expect(() => upcastProven({ v: 1 })).toThrow(expect.objectContaining({ code: "store.damaged" }));
 });

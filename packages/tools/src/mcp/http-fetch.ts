@@ -2,8 +2,8 @@
  * The HTTP requests of a server connection, over node's own client: every answer is bounded, redirects are handed back
  * unfollowed, and no socket outlives the connection. Given to the client library in place of the global `fetch`.
  */
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { Agent as HttpAgent, IncomingMessage } from "node:http";
+import type { Agent as HttpsAgent } from "node:https";
 import type { Readable } from "node:stream";
 import { isHeddleError } from "@heddle/protocol";
 import { mcpError } from "./failure.ts";
@@ -24,7 +24,8 @@ export interface BoundedFetch extends Disposable {
 /** `onBroken`: the stream of events that answers this request body broke off, and nobody can take it up again. */
 export function createBoundedFetch(onBroken: (requestBody: string, error: unknown) => void): BoundedFetch {
   const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
-  const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+  const { http, https } = clients();
+  const agents = { http: new http.Agent(options), https: new https.Agent(options) };
   return {
     async fetch(url, init = {}) {
       const target = new URL(url);
@@ -50,6 +51,15 @@ export function createBoundedFetch(onBroken: (requestBody: string, error: unknow
   };
 }
 
+/**
+ * Got when the first connection is made, and not by `import`: that would ask node:http for all it exports, its WebSocket
+ * among them, and so load a second HTTP client into every run.
+ */
+const clients = () => ({
+  http: process.getBuiltinModule("node:http"),
+  https: process.getBuiltinModule("node:https"),
+});
+
 async function send(
   target: URL,
   init: RequestInit,
@@ -66,8 +76,8 @@ async function send(
   };
   return new Promise((resolve, reject) => {
     const request = isSecure
-      ? httpsRequest(target, { ...options, agent: agents.https })
-      : httpRequest(target, { ...options, agent: agents.http });
+      ? clients().https.request(target, { ...options, agent: agents.https })
+      : clients().http.request(target, { ...options, agent: agents.http });
     request.once("response", resolve);
     // Stays on: after the answer has begun, its own stream reports the same failure.
     request.on("error", reject);

@@ -2,7 +2,7 @@
  * Finds the lines of a text that match a regular expression of the model, in a thread of its own: a pattern that backtracks
  * without end blocks nobody and is killed after two seconds.
  */
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { HeddleError } from "@heddle/protocol";
 
 const MAX_MATCH_MS = 2000;
@@ -39,7 +39,7 @@ export class LineMatcher implements AsyncDisposable {
     } catch (error) {
       throw new HeddleError("tool.failed", error instanceof Error ? error.message : String(error), { cause: error });
     }
-    this.#worker = new Worker(WORKER_SOURCE, {
+    this.#worker = new (process.getBuiltinModule("node:worker_threads").Worker)(WORKER_SOURCE, {
       eval: true,
       workerData: { pattern, flags },
       resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
