@@ -320,7 +320,8 @@ class Engine implements Heddle {
 
   /** Stop means stop, and an unattended run leaves nothing behind; otherwise open processes wait for the next turn. */
   async #leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void> {
-    const endsPlace = this.#options.isUnattended || outcome.kind === "interrupted";
+    const lostWall = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
+    const endsPlace = this.#options.isUnattended || outcome.kind === "interrupted" || lostWall;
     const violations = endsPlace ? await this.#places.leave(turn.threadId) : await turn.place.sandbox.sweep();
     if (violations.length === 0) return;
     await this.journal.append({

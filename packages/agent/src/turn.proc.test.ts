@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EventBody, ItemDelta, StoredEvent } from "@heddle/protocol";
+import { probeSandbox } from "@heddle/tools";
 import { expect, test } from "vitest";
 import { openTestHeddle } from "../test/test-heddle.ts";
 
@@ -220,3 +222,41 @@ test("a protected path made behind the last look is found when the place is left
   });
   expect(events.at(-1)?.type).toBe("turn.completed");
 });
+
+/** The pids of this process's children that hold a sandbox. */
+function holders(): number[] {
+  const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8").trim().split(" ");
+  return children.map(Number).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("heddle-holder"));
+}
+
+const { namespaces } = await probeSandbox();
+
+test.runIf(namespaces.ok)(
+  "F03 a sandbox that is killed under its turn fails the turn in time, and the thread goes on in a new one",
+  async () => {
+    await using t = await openTestHeddle({
+      isUnattended: false,
+      script: [
+        { calls: [sh("echo begun; sleep 300")] },
+        { calls: [sh("echo never")] },
+        { calls: [sh("echo again")] },
+        { text: "done" },
+      ],
+    });
+    const turn = await t.start("wait");
+    const began = Promise.withResolvers<void>();
+    using _listener = t.heddle.onDelta(turn.threadId, ({ channel }) => channel === "output" && began.resolve());
+    await began.promise;
+    const killedAt = performance.now();
+    for (const pid of holders()) process.kill(pid, "SIGKILL");
+    expect((await turn.done).body).toMatchObject({ status: "failed", failure: { code: "sandbox.failed" } });
+    expect(performance.now() - killedAt).toBeLessThan(5000);
+
+    const next = await t.start("go on", { thread: turn.threadId });
+    expect((await next.done).body.status).toBe("completed");
+    const outputs = bodies(await t.events(turn.threadId)).flatMap((body) =>
+      body.type === "item.completed" && body.item.type === "commandExecution" ? [body.item.output] : [],
+    );
+    expect(outputs.at(-1)).toBe("again\n");
+  },
+);

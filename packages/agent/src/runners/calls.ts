@@ -2,7 +2,7 @@
  * The tool calls of one model answer. Calls that only read run side by side; everything else runs alone and in order,
  * because the model wrote them in that order. The intent of a call is durable before `dispatch` lets it act.
  */
-import { newItemId, type Decision, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
+import { HeddleError, newItemId, type Decision, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { approvalKey, dispatch, fitText, type DispatchOutcome, type Toolset } from "@heddle/tools";
 import { wordsOf } from "../compacted-context.ts";
@@ -98,6 +98,8 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
     { type: "item.completed", v: 1, turnId, item },
   ]);
   failpoint("turn.after-settle");
+  // As above: without its wall the turn is over, whatever the model would make of the result.
+  if (outcome.failure?.code === "sandbox.failed") throw new HeddleError("sandbox.failed", outcome.failure.message);
   if (isStarted && outcome.kind !== "cancelled") notes.push(...(await askAfter(call, intended, outcome, context)));
   if (notes.length > 0) await io.record(notes, "system");
 }
