@@ -45,7 +45,8 @@ export async function warmPipes(): Promise<void> {
 }
 
 async function makeBatch(): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), "heddle-pipes-"));
+  // By this name the next sandbox clears it away, should Heddle be killed right here (sandbox/scratch.ts).
+  const folder = await mkdtemp(join(tmpdir(), "heddle-sandbox-pipes-"));
   try {
     const names = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));
     await promisify(execFile)("mkfifo", ["-m", "600", ...names]);
