@@ -138,6 +138,8 @@ async function watch(child: ChildProcess, options: { tally: Tally; stallAfterMs:
     process.on(signal, () => stop(`stopped by ${signal}`, signal));
   }
   child.on("message", (message) => {
+    // What is told after a stop is what the stop did; the stop itself is counted.
+    if (stopped !== undefined) return;
     // Both ends of the channel are files of this folder, so the shape is known.
     count(tally, message as TestMessage);
     stall.refresh();
