@@ -1,8 +1,9 @@
 /** Files a run is given or asked to write: all are tried before the run begins, so that none of them fails after it. */
 import { constants } from "node:fs";
-import { access, readFile, stat } from "node:fs/promises";
+import { access, stat } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError, type InputPart } from "@heddle/protocol";
+import { readInputFile } from "./input-file.ts";
 
 /** What the largest provider takes for one image. */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
@@ -24,7 +25,7 @@ async function splitList(list: string, cwd: string): Promise<readonly string[]> 
 }
 
 async function readImage(file: string): Promise<InputPart> {
-  const bytes = await readInput(file, "-i", MAX_IMAGE_BYTES);
+  const bytes = await readInputFile(file, "-i", MAX_IMAGE_BYTES);
   const mediaType = mediaTypeOf(bytes);
   if (mediaType === undefined) throw usage(`-i ${file} is not a PNG, JPEG, GIF or WebP image`);
   return { type: "image", mediaType, base64: bytes.toString("base64") };
@@ -40,7 +41,7 @@ function mediaTypeOf(bytes: Buffer): string | undefined {
 
 export async function readSchema(file: string, cwd: string): Promise<Record<string, unknown>> {
   const full = path.resolve(cwd, file);
-  const bytes = await readInput(full, "--output-schema", MAX_SCHEMA_BYTES);
+  const bytes = await readInputFile(full, "--output-schema", MAX_SCHEMA_BYTES);
   let schema: unknown;
   try {
     schema = JSON.parse(bytes.toString("utf8"));
@@ -68,19 +69,6 @@ export async function checkWritable(file: string, cwd: string): Promise<string> 
     );
   }
   return full;
-}
-
-async function readInput(file: string, flag: string, maxBytes: number): Promise<Buffer> {
-  const found = await stat(file).catch(() => undefined);
-  if (found === undefined) throw usage(`${flag} ${file} does not exist`);
-  if (!found.isFile()) throw usage(`${flag} ${file} is not a file`);
-  if (found.size > maxBytes) throw usage(`${flag} ${file} is over ${maxBytes / 1024 / 1024} MiB`);
-  try {
-    return await readFile(file);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new HeddleError("usage.invalid", `${flag} ${file} cannot be read: ${why}`, { cause: error });
-  }
 }
 
 function usage(message: string): HeddleError {

@@ -1,9 +1,9 @@
 /** Files a batch run is given: its prompt, and whatever its caller wants to find again beside the result. */
 import { accessSync, constants, statSync } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
+import { readInputFile } from "../input-file.ts";
 
 const MAX_PROMPT_BYTES = 8 * 1024 * 1024;
 /** It is copied into every result. */
@@ -19,7 +19,7 @@ export async function promptFromFile(
   if (given === undefined) return words;
   if (words.length > 0) throw usage("--prompt-file is given and a prompt as well; give one of them");
   const file = path.resolve(cwd, given);
-  const bytes = await readInput(file, "--prompt-file", MAX_PROMPT_BYTES);
+  const bytes = await readInputFile(file, "--prompt-file", MAX_PROMPT_BYTES);
   try {
     return [new TextDecoder("utf-8", { fatal: true }).decode(bytes)];
   } catch (error) {
@@ -47,22 +47,10 @@ export function checkResultFile(file: string, cwd: string): string {
 }
 
 export async function readManifest(file: string): Promise<unknown> {
-  const bytes = await readInput(file, "--manifest", MAX_MANIFEST_BYTES);
+  const bytes = await readInputFile(file, "--manifest", MAX_MANIFEST_BYTES);
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch (error) {
     throw usage(`--manifest ${file} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-async function readInput(file: string, flag: string, maxBytes: number): Promise<Buffer> {
-  const found = await stat(file).catch(() => undefined);
-  if (found === undefined) throw usage(`${flag} ${file} does not exist`);
-  if (!found.isFile()) throw usage(`${flag} ${file} is not a file`);
-  if (found.size > maxBytes) throw usage(`${flag} ${file} is over ${maxBytes / 1024 / 1024} MiB`);
-  try {
-    return await readFile(file);
-  } catch (error) {
-    throw usage(`${flag} ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
