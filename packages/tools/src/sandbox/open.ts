@@ -36,6 +36,17 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
         "or choose danger-full-access if you accept that nothing confines the commands.",
     );
   }
+  try {
+    return await openConfined(policy, options);
+  } catch (error) {
+    if (isHeddleError(error)) throw error;
+    // Out of descriptors, of processes or of room: whatever it is, without a wall nothing runs.
+    const why = error instanceof Error ? error.message : String(error);
+    throw new HeddleError("sandbox.failed", `the sandbox could not be opened: ${why}`, { cause: error });
+  }
+}
+
+async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions): Promise<Sandbox> {
   const scratch = await openScratch(options.tmpDir);
   try {
     const facts = await readHostFacts(policy, scratch);

@@ -1,0 +1,20 @@
+/** F06, the part about descriptors: a process that may open only a few of them. */
+import { expect, test } from "vitest";
+import { openWorld, run } from "./world.ts";
+
+// Node itself needs about twenty-five.
+test.each([30, 36, 48, 64])(
+  "F06 with %i descriptors a run ends by itself, typed or completed, and the record is whole",
+  async (limit) => {
+    await using world = await openWorld();
+    const call = { tool: "bash", args: { command: "echo hi" } };
+    const script = await world.file("script.json", JSON.stringify([{ calls: [call] }, { text: "hi" }]));
+    // The bundle is built and the store made before descriptors are scarce.
+    expect((await run(["exec", "--script", script, "go"], { world })).code).toBe(0);
+    const wrapper = ["/bin/sh", "-c", `ulimit -n ${limit} && exec "$@"`, "sh"];
+    const ran = await run(["exec", "--script", script, "go"], { world, wrapper });
+    expect([0, 8], ran.stderr).toContain(ran.code);
+    expect(ran.stderr).not.toMatch(/^ {4}at /m);
+    expect((await run(["verify"], { world })).code).toBe(0);
+  },
+);
