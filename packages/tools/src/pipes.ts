@@ -4,7 +4,7 @@
  * The named pipes they are made from are unlinked before anybody uses them, so nothing is left on disk.
  */
 import { execFile } from "node:child_process";
-import { closeSync, constants, openSync } from "node:fs";
+import { closeSync, constants, openSync, readdirSync, rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,13 +35,17 @@ export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
   }
 }
 
-/** Makes pipes ahead of the first command; a failure is met, and told, by whoever opens one. */
-export async function warmPipes(): Promise<void> {
+/** Takes over named pipes that somebody else made ahead of the first command; one that cannot be opened is not missed. */
+export function adoptPipes(folder: string): void {
   if (ready.length > 0) return;
-  await makeBatch().then(
-    (fd) => ready.push(fd),
-    () => undefined,
-  );
+  try {
+    for (const name of readdirSync(folder))
+      ready.push(openSync(join(folder, name), constants.O_RDWR | constants.O_NONBLOCK));
+  } catch {
+    // Whoever opens a pipe makes one, and tells why it cannot be made.
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 async function makeBatch(): Promise<number> {

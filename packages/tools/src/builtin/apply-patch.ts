@@ -18,7 +18,7 @@ interface Input {
   readonly folders: readonly string[];
 }
 
-const Input = z
+const Input = z.lazy(() => z
   .union([
     z.string().transform((patch) => ({ patch, folders: [] as string[] })),
     z.object({ patch: z.string(), folders: z.array(z.string()) }),
@@ -30,7 +30,7 @@ const Input = z
       context.addIssue({ code: "custom", message: toHeddleError(error).message });
       return z.NEVER;
     }
-  });
+  }));
 
 export const applyPatch: Tool<Input> = {
   name: "apply_patch",

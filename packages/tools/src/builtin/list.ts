@@ -7,7 +7,7 @@ import type { Tool } from "../tool.ts";
 
 const MAX_ENTRIES = 1000;
 
-const Input = z.object({ path: z.string().optional().describe("Default is the workspace") });
+const Input = z.lazy(() => z.object({ path: z.string().optional().describe("Default is the workspace") }));
 type Input = z.infer<typeof Input>;
 
 export const list: Tool<Input> = {

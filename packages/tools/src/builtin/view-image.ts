@@ -10,7 +10,7 @@ import type { CallPlace, Tool } from "../tool.ts";
 /** What the providers take in one picture, before base64. */
 const MAX_IMAGE_BYTES = 3_750_000;
 
-const Input = z.object({ path: z.string().describe("png, jpeg, gif or webp") });
+const Input = z.lazy(() => z.object({ path: z.string().describe("png, jpeg, gif or webp") }));
 type Input = z.infer<typeof Input>;
 
 export const viewImage: Tool<Input> = {

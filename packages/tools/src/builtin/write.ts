@@ -6,7 +6,7 @@ import { writeFileInside } from "../paths.ts";
 import { readTextFile } from "../text-file.ts";
 import type { Tool } from "../tool.ts";
 
-const Input = z.object({ file_path: z.string(), content: z.string() });
+const Input = z.lazy(() => z.object({ file_path: z.string(), content: z.string() }));
 type Input = z.infer<typeof Input>;
 
 export const write: Tool<Input> = {

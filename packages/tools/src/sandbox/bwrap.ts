@@ -9,7 +9,7 @@ import { HeddleError } from "@heddle/protocol";
 import { killByArgument } from "../process-tree.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
 import { pinParents, type Layout, type Step } from "./layout.ts";
-import { findDeviations } from "./mount-operations.ts";
+import { findDeviations } from "./mount-plan.ts";
 import { parseMountinfo } from "./mountinfo.ts";
 import type { Holder } from "./namespaces.ts";
 import type { Scratch } from "./scratch.ts";

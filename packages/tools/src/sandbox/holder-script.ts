@@ -5,8 +5,9 @@
  */
 
 /**
- * Arguments: the new root, then operations. It runs with all capabilities of its own user namespace and before any
- * command exists. The pid it prints is the host's, read while the host's /proc is still there.
+ * Arguments: the private folder of the sandbox, and whether its network is open. It runs with all capabilities of its own
+ * user namespace and before any command exists. The pid it prints is the host's, read while the host's /proc is there.
+ * Its plan lies in the private folder when a line on its input says so; until then it makes what needs no plan.
  */
 export const HOLDER_SCRIPT = `
 set -u
@@ -15,27 +16,8 @@ export PATH
 unset ENV BASH_ENV
 die() { printf '%s\\n' "$*" >&2; exit 1; }
 read -r pid rest </proc/self/stat || die "cannot read /proc/self/stat"
-root=$1
-shift
-
-place() {
-  if [ -e "$2" ] || [ -h "$2" ]; then return 0; fi
-  if [ -d "$1" ]; then mkdir -p "$2"; else mkdir -p "\${2%/*}" && : >"$2"; fi
-}
-
-device_folder() {
-  mount -n -t tmpfs -o mode=0755,nosuid,size=64k tmpfs "$1" || return 1
-  for name in null zero full random urandom tty; do
-    [ -e "/dev/$name" ] || continue
-    : >"$1/$name" && mount -n --bind "/dev/$name" "$1/$name" || return 1
-  done
-  mkdir "$1/shm" "$1/pts" || return 1
-  mount -n -t tmpfs -o mode=1777,nosuid,nodev,size=1g tmpfs "$1/shm" || return 1
-  if mount -n -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts "$1/pts" 2>/dev/null; then
-    ln -s pts/ptmx "$1/ptmx"
-  fi
-  ln -s /proc/self/fd "$1/fd" && ln -s fd/0 "$1/stdin" && ln -s fd/1 "$1/stdout" && ln -s fd/2 "$1/stderr"
-}
+scratch=$1
+root=$scratch/root
 
 loopback() {
   ip link set lo up 2>/dev/null && return 0
@@ -46,26 +28,20 @@ loopback() {
   return 0
 }
 
-mount -n --make-rprivate / || die "cannot make the mounts private"
 mount -n --rbind / "$root" || die "cannot bind the root folder"
 printf 'alive\\n'
-while [ $# -gt 0 ]; do
-  operation=$1
-  shift
-  case $operation in
-    bind) place "$1" "$root$2"; mount -n --rbind "$1" "$root$2" || die "cannot bind $2"; shift 2 ;;
-    flags) mount -n -o "remount,bind,$2" none "$root$1" || die "cannot set $2 on \${1:-/}"; shift 2 ;;
-    empty) mount -n -t tmpfs -o mode=0755,nosuid,nodev,size=1m tmpfs "$root$1" || die "cannot cover $1"; shift ;;
-    dev) device_folder "$root/dev" || die "cannot make /dev" ;;
-    proc) mount -n -t proc -o nosuid,nodev,noexec proc "$root/proc" || die "cannot mount /proc" ;;
-    unbindable) mount -n --make-runbindable "$root" || die "cannot keep the new root apart" ;;
-    private) mount -n --make-rprivate "$root" || die "cannot make the new root private" ;;
-    loopback) loopback ;;
-    *) die "unknown operation $operation" ;;
-  esac
-done
+if [ "$2" = closed ]; then loopback </dev/null & fi
+maps=no
+case $(unshare --help 2>/dev/null) in *--map-user=*--keep-caps*) maps=maps ;; *--keep-caps*--map-user=*) maps=maps ;; esac
+mkdir -m 700 "$scratch/pipes" && (cd "$scratch/pipes" && mkfifo -m 600 0 1 2 3 4 5 6 7)
+read -r plan || exit 0
+if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot keep the new root apart"; fi
+mount -n -a -T "$scratch/fstab" || die "cannot make the mounts"
+mount -n -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts "$root/dev/pts" 2>/dev/null
+if [ "$plan" = apart ]; then mount -n --make-rprivate "$root" || die "cannot make the new root private"; fi
+wait
 cd "$root" && pivot_root . . && umount -l . && cd / || die "cannot enter the new root"
-printf 'ready %s\\n' "$pid"
+printf 'ready %s %s\\n' "$pid" "$maps"
 # Orphans come to this process; ignoring their end makes the kernel bury them.
 trap '' CHLD
 exec cat >/dev/null

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findDeviations, mountOperations } from "./mount-operations.ts";
+import { findDeviations, planMounts } from "./mount-plan.ts";
 import { isBelow, isWithin, mountAt, mountFlags, parseMountinfo, visibleMounts } from "./mountinfo.ts";
 
 const TEXT = `20 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda rw
@@ -29,25 +29,53 @@ test("a mount that another one covers is not visible, nor is what was mounted be
   expect(mountAt(mounts, "/homes")?.id).toBe(20);
 });
 
+const SCRATCH = { root: "/tmp/scratch/root", covers: "/tmp/scratch/covers", devices: "/tmp/scratch/dev" };
+const HOST = { mounts: parseMountinfo(TEXT.split("\n").slice(0, 3).join("\n")), devices: ["null"] };
+
 test("flags that a user namespace may not take away are repeated", () => {
-  const mounts = parseMountinfo(TEXT);
-  expect(mountFlags(mountAt(mounts, "/home/x"))).toEqual(["nosuid", "nodev", "noexec", "noatime"]);
-  const operations = mountOperations(
-    [{ kind: "bind", source: "/home/p", path: "/home/p", isWritable: true }],
-    parseMountinfo(TEXT.split("\n").slice(0, 3).join("\n")),
-    "/tmp/scratch/root",
+  expect(mountFlags(mountAt(parseMountinfo(TEXT), "/home/x"))).toEqual(["nosuid", "nodev", "noexec", "noatime"]);
+  const { fstab } = planMounts([{ kind: "bind", source: "/home/p", path: "/home/p", isWritable: true }], HOST, SCRATCH);
+  expect(fstab.trimEnd().split("\n")).toEqual([
+    "none /tmp/scratch/root none remount,bind,relatime,ro,nosuid,nodev 0 0",
+    "none /tmp/scratch/root/dev none remount,bind,nosuid,ro,nodev 0 0",
+    "none /tmp/scratch/root/home none remount,bind,nosuid,nodev,noexec,noatime,ro 0 0",
+    "/home/p /tmp/scratch/root/home/p none rbind 0 0",
+    "none /tmp/scratch/root/home/p none remount,bind,nosuid,nodev,noexec,noatime 0 0",
+  ]);
+});
+
+test("a name cannot end its field, begin another line or become a comment", () => {
+  const path = "/home/a b\tc\nd\\e#f\u00A0g";
+  const { fstab } = planMounts([{ kind: "bind", source: path, path, isWritable: false }], HOST, SCRATCH);
+  const line = fstab.split("\n")[3];
+  expect(line).toBe(
+    String.raw`/home/a\040b\011c\012d\134e\043f\302\240g /tmp/scratch/root/home/a\040b\011c\012d\134e\043f\302\240g none rbind 0 0`,
   );
-  expect(operations.join(" ")).toBe(
-    "flags  relatime,ro,nosuid,nodev flags /dev nosuid,ro,nodev flags /home nosuid,nodev,noexec,noatime,ro " +
-      "bind /home/p /home/p flags /home/p nosuid,nodev,noexec,noatime",
+});
+
+test("what shows through a covered place gets its mount point in the stand-in", () => {
+  const { fstab, mountPoints } = planMounts(
+    [
+      { kind: "empty", path: "/run" },
+      { kind: "bind", source: "/run/tools/bin", path: "/run/tools/bin", isWritable: false },
+      { kind: "bind", source: "/tmp/scratch/tmp", path: "/tmp", isWritable: true },
+      { kind: "bind", source: "/tmp/work", path: "/tmp/work", isWritable: true },
+    ],
+    HOST,
+    SCRATCH,
   );
+  expect(mountPoints).toEqual([
+    { path: "/tmp/scratch/covers/%2Frun" },
+    { path: "/tmp/scratch/covers/%2Frun/tools/bin", like: "/run/tools/bin" },
+    { path: "/tmp/scratch/tmp/work", like: "/tmp/work" },
+  ]);
+  expect(fstab.trimEnd().split("\n").at(-1)).toBe("none /tmp/scratch/root/run none remount,bind,ro,nosuid,nodev 0 0");
 });
 
 test("a new root below a folder that is bound is kept out of that folder's copy", () => {
   const steps = [{ kind: "bind", source: "/home/p", path: "/home/p", isWritable: true }] as const;
-  const mounts = parseMountinfo(TEXT.split("\n").slice(0, 3).join("\n"));
-  const operations = mountOperations(steps, mounts, "/home/p/tmp/scratch/root");
-  expect([operations.at(0), operations.at(-1)]).toEqual(["unbindable", "private"]);
+  expect(planMounts(steps, HOST, SCRATCH).holdsRoot).toBe(false);
+  expect(planMounts(steps, HOST, { ...SCRATCH, root: "/home/p/tmp/scratch/root" }).holdsRoot).toBe(true);
 });
 
 test("a mount that stayed writable, is missing or was not asked for is named", () => {

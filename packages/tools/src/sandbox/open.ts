@@ -11,6 +11,7 @@ import { openBwrap } from "./bwrap.ts";
 import { Guard } from "./guard.ts";
 import { readHostFacts } from "./host-facts.ts";
 import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
+import { startHolder, type HolderProcess, type Network, type PreparedHolder } from "./holder-process.ts";
 import { openHolder, type Holder } from "./namespaces.ts";
 import { retrying } from "./retrying-holder.ts";
 import type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox.ts";
@@ -25,6 +26,8 @@ export interface OpenSandboxOptions {
   readonly quarantineDir?: string;
   /** Where the sandbox keeps its private temporary files. Default: the system's folder for them. */
   readonly tmpDir?: string;
+  /** Used when it fits; what is left of it belongs to whoever prepared it. */
+  readonly prepared?: PreparedHolder | undefined;
 }
 
 export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOptions = {}): Promise<Sandbox> {
@@ -47,7 +50,9 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
 }
 
 async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions): Promise<Sandbox> {
-  const scratch = await openScratch(options.tmpDir);
+  const { backend = "auto", tmpDir } = options;
+  const prepared = backend === "bwrap" ? undefined : options.prepared?.take(policy.network, tmpDir);
+  const scratch = prepared?.scratch ?? openScratch(tmpDir);
   try {
     const facts = await readHostFacts(policy, scratch);
     checkWriteRoots(facts.writeRoots);
@@ -58,17 +63,18 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     });
     const guarded = await guard.start();
     const { network } = policy;
-    const opened = await openFirst(options.backend ?? "auto", planLayout({ ...facts, ...guarded }), policy, scratch);
-    const { level } = opened;
+    const place = { network, scratch };
+    const layout = planLayout({ ...facts, ...guarded });
+    const { level, holder: first } = await openFirst(backend, { layout, ...place, prepared });
     // The plan is made from what the host looked like a moment ago, and hosts change: mounts and sockets come and go.
-    const holder = retrying(opened.holder, async () => {
+    const holder = retrying(first, async () => {
       const isStillThere = (path: string): boolean => statOrUndefined(path) !== undefined;
-      const layout = planLayout({
+      const again = planLayout({
         ...(await readHostFacts(policy, scratch)),
         protectedPaths: guarded.protectedPaths.filter(isStillThere),
         gitFolders: guarded.gitFolders.filter(isStillThere),
       });
-      return await (level === "namespaces" ? openHolder : openBwrap)({ layout, network, scratch });
+      return await openBackend(level, { layout: again, ...place });
     });
     failpoint("sandbox.after-open");
     return new ConfinedSandbox({ level, policy, holder, guard, scratch });
@@ -83,17 +89,27 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   return () => (made ??= make());
 }
 
+interface BackendOptions {
+  readonly layout: Layout;
+  readonly network: Network;
+  readonly scratch: Scratch;
+  readonly prepared?: HolderProcess | undefined;
+}
+
+async function openBackend(level: Backend, { prepared, ...options }: BackendOptions): Promise<Holder> {
+  if (level === "bwrap") return await openBwrap(options);
+  const { layout, network, scratch } = options;
+  return await openHolder({ layout, process: prepared ?? startHolder(network, scratch) });
+}
+
 async function openFirst(
   wanted: "auto" | Backend,
-  layout: Layout,
-  policy: SandboxPolicy,
-  scratch: Scratch,
+  options: BackendOptions,
 ): Promise<{ level: Backend; holder: Holder }> {
   const reasons: string[] = [];
   for (const level of wanted === "auto" ? (["namespaces", "bwrap"] as const) : [wanted]) {
     try {
-      const open = level === "namespaces" ? openHolder : openBwrap;
-      return { level, holder: await open({ layout, network: policy.network, scratch }) };
+      return { level, holder: await openBackend(level, options) };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "sandbox.unavailable") throw error;
       reasons.push(error.message);

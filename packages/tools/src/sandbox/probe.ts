@@ -5,7 +5,7 @@
 import { HeddleError } from "@heddle/protocol";
 import { findBwrap, isolation } from "./bwrap.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
-import { findNamespaceTools } from "./namespaces.ts";
+import { findNamespaceTools } from "./holder-process.ts";
 
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 

@@ -3,8 +3,17 @@
  * On disk rather than in memory, because builds put gigabytes into /tmp. Removed when the sandbox closes; what a killed
  * Heddle left behind is removed by the next one that opens a sandbox beside it.
  */
-import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { lstat, readdir, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -13,6 +22,9 @@ const OWNER_FILE = "owner";
 /** Making one takes milliseconds. */
 const HALF_MADE_MS = 60_000;
 
+/** What is harmless in /dev and programs expect there. */
+export const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"] as const;
+
 export interface Scratch extends AsyncDisposable {
   readonly path: string;
   /** Where the new root is put together. */
@@ -20,38 +32,58 @@ export interface Scratch extends AsyncDisposable {
   readonly tmp: string;
   readonly varTmp: string;
   readonly emptyFile: string;
-  readonly deadSocket: string;
+  /** What stands in for /dev; the device nodes are mounted on the files in it. */
+  readonly devices: string;
+  /** Where empty folders are made that stand in for covered places. */
+  readonly covers: string;
+  /** Named pipes are made here while the sandbox is put together. */
+  readonly pipes: string;
+  /** A socket nobody listens on: connecting is refused, and git still sees a socket where there was one. */
+  deadSocket(): Promise<string>;
 }
 
-export async function openScratch(parent: string = tmpdir()): Promise<Scratch> {
-  await mkdir(parent, { recursive: true, mode: 0o700 });
-  await removeAbandoned(parent);
-  const path = await mkdtemp(join(parent, PREFIX));
+/** A handful of calls to a local disk, on the way to the first request of every run: waiting for each costs ten times more. */
+export function openScratch(parent: string = tmpdir()): Scratch {
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  const path = mkdtempSync(join(parent, PREFIX));
   // Whole from its first moment: another Heddle that is cleaning up must not read half a name and take it for a dead one's.
-  await writeFile(join(path, `${OWNER_FILE}.new`), await processIdentity(process.pid), { mode: 0o600 });
-  await rename(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
-  const scratch = {
+  writeFileSync(join(path, `${OWNER_FILE}.new`), processIdentity(process.pid), { mode: 0o600 });
+  renameSync(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
+  const inside = (name: string): string => join(path, name);
+  const folders = { root: inside("root"), tmp: inside("tmp"), varTmp: inside("var-tmp"), covers: inside("covers") };
+  for (const folder of Object.values(folders)) mkdirSync(folder, { mode: 0o755 });
+  for (const folder of [folders.tmp, folders.varTmp]) chmodSync(folder, 0o1777);
+  writeFileSync(inside("empty"), "", { mode: 0o444 });
+  makeDeviceFolder(inside("dev"));
+  const cleaning = removeAbandoned(parent);
+  let socket: Promise<string> | undefined;
+  return {
     path,
-    root: join(path, "root"),
-    tmp: join(path, "tmp"),
-    varTmp: join(path, "var-tmp"),
-    emptyFile: join(path, "empty"),
-    deadSocket: join(path, "socket"),
+    ...folders,
+    emptyFile: inside("empty"),
+    devices: inside("dev"),
+    pipes: inside("pipes"),
+    deadSocket: () => (socket ??= makeDeadSocket(path)),
+    [Symbol.asyncDispose]: async () => {
+      await cleaning;
+      await removeTree(path);
+    },
   };
-  await mkdir(scratch.root, { mode: 0o755 });
-  for (const folder of [scratch.tmp, scratch.varTmp]) {
-    await mkdir(folder);
-    await chmod(folder, 0o1777);
-  }
-  await writeFile(scratch.emptyFile, "", { mode: 0o444 });
-  await makeDeadSocket(scratch.path, scratch.deadSocket);
-  return { ...scratch, [Symbol.asyncDispose]: () => removeTree(path) };
 }
 
-/** A socket nobody listens on: connecting is refused, and git still sees a socket where there was one. */
-async function makeDeadSocket(folder: string, path: string): Promise<void> {
+function makeDeviceFolder(folder: string): void {
+  mkdirSync(folder, { mode: 0o755 });
+  for (const name of DEVICES) writeFileSync(join(folder, name), "");
+  for (const name of ["shm", "pts"]) mkdirSync(join(folder, name));
+  const links = { ptmx: "pts/ptmx", fd: "/proc/self/fd", stdin: "fd/0", stdout: "fd/1", stderr: "fd/2" };
+  for (const [name, target] of Object.entries(links)) symlinkSync(target, join(folder, name));
+}
+
+async function makeDeadSocket(folder: string): Promise<string> {
+  // Loaded only here: most hosts have no socket that has to be covered.
+  const { createServer } = await import("node:net");
   const server = createServer();
-  const live = join(folder, "s");
+  const [live, path] = [join(folder, "s"), join(folder, "socket")];
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(live, resolve);
@@ -59,18 +91,20 @@ async function makeDeadSocket(folder: string, path: string): Promise<void> {
   // Closing removes the name it was bound to, not the file under its new name.
   await rename(live, path);
   await new Promise<void>((resolve) => server.close(() => resolve()));
+  return path;
 }
 
 async function removeTree(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
 }
 
+/** Never fails: what cannot be looked at or removed is left to the next one. */
 async function removeAbandoned(parent: string): Promise<void> {
-  for (const name of await readdir(parent)) {
+  for (const name of await readdir(parent).catch(() => [])) {
     if (!name.startsWith(PREFIX)) continue;
     const path = join(parent, name);
     const owner = await readFile(join(path, OWNER_FILE), "utf8").catch(() => undefined);
-    const isOver = owner === undefined ? await isHalfMade(path) : await isAbandoned(owner);
+    const isOver = owner === undefined ? await isHalfMade(path) : isAbandoned(owner);
     if (isOver) await removeTree(path).catch(() => undefined);
   }
 }
@@ -81,22 +115,30 @@ async function isHalfMade(path: string): Promise<boolean> {
   return stat !== undefined && stat.uid === process.getuid?.() && Date.now() - stat.mtimeMs > HALF_MADE_MS;
 }
 
-async function isAbandoned(owner: string): Promise<boolean> {
+function isAbandoned(owner: string): boolean {
   const pid = Number(owner.split(" ")[0]);
-  const here = await processIdentity(process.pid);
+  const here = processIdentity(process.pid);
   const [, , boot, namespace] = owner.split(" ");
   const [, , hereBoot, hereNamespace] = here.split(" ");
   if (boot !== hereBoot) return true;
   // A pid of another pid namespace says nothing here.
   if (namespace !== hereNamespace || !Number.isInteger(pid)) return false;
-  return (await processIdentity(pid)) !== owner;
+  return processIdentity(pid) !== owner;
 }
 
 /** Pid, start time, boot and pid namespace: together they name one process for good. */
-async function processIdentity(pid: number): Promise<string> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+function processIdentity(pid: number): string {
+  const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
   const startTime = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "none";
-  const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "unknown");
-  const namespace = await readlink("/proc/self/ns/pid").catch(() => "unknown");
+  const boot = attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")) ?? "unknown";
+  const namespace = attempt(() => readlinkSync("/proc/self/ns/pid")) ?? "unknown";
   return `${pid} ${startTime} ${boot.trim()} ${namespace}`;
+}
+
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }

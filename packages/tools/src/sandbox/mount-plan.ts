@@ -1,0 +1,183 @@
+/**
+ * Turns a layout into one list of mounts that a single `mount --all` carries out, and checks the mounts that came out.
+ * Every mount of the host is made read-only by itself, repeating the flags it has, because a user namespace may not take
+ * a flag away.
+ */
+import { join } from "node:path";
+import type { Layout, Step } from "./layout.ts";
+import { isBelow, isWithin, mountAt, mountFlags, visibleMounts, type Mount } from "./mountinfo.ts";
+import { isReachable } from "./reachable.ts";
+import type { Scratch } from "./scratch.ts";
+
+/** A mount point that does not exist yet, because what lies around it is put there by the sandbox itself. */
+export interface MountPoint {
+  readonly path: string;
+  /** It becomes the kind of thing that is mounted on it; absent: a folder. */
+  readonly like?: string;
+}
+
+export interface MountPlan {
+  /** As mount(8) reads it, in the order in which the mounts are made. */
+  readonly fstab: string;
+  readonly mountPoints: readonly MountPoint[];
+  /** A folder that is bound holds the new root itself, and would bring along a copy of all that is put together there. */
+  readonly holdsRoot: boolean;
+}
+
+type ScratchPaths = Pick<Scratch, "root" | "covers" | "devices">;
+
+export interface MountHost {
+  readonly mounts: readonly Mount[];
+  /** Names of `DEVICES` that exist. */
+  readonly devices: readonly string[];
+}
+
+export function planMounts(steps: readonly Step[], host: MountHost, scratch: ScratchPaths): MountPlan {
+  const visible = visibleMounts(host.mounts).filter((mount) => isReachable(mount.path));
+  const replaced = steps.map((step) => step.path);
+  const lines: Line[] = [];
+  for (const mount of visible) {
+    if (mount.path !== "/" && replaced.some((path) => isWithin(mount.path, path))) continue;
+    lines.push(remount(mount.path, flags(mount, ["ro", "nosuid", "nodev"])));
+  }
+  for (const step of steps) lines.push(...stepLines(step, { ...host, visible, scratch }));
+  // A cover is sealed last, when everything that shows through it has its place.
+  for (const step of steps) if (step.kind === "empty") lines.push(remount(step.path, "ro,nosuid,nodev"));
+  return {
+    fstab: lines.map((line) => fstabLine(line, scratch.root)).join(""),
+    mountPoints: steps.flatMap((step) => pointsOf(step, steps, scratch)),
+    holdsRoot: steps.some((step) => step.kind === "bind" && isWithin(scratch.root, step.source)),
+  };
+}
+
+interface Line {
+  readonly source: string;
+  /** As it will be inside. */
+  readonly path: string;
+  readonly type: string;
+  readonly options: string;
+}
+
+interface StepSurroundings extends MountHost {
+  readonly visible: readonly Mount[];
+  readonly scratch: ScratchPaths;
+}
+
+function stepLines(step: Step, { mounts, visible, devices, scratch }: StepSurroundings): Line[] {
+  switch (step.kind) {
+    case "bind": {
+      const added = step.isWritable ? ["nosuid", "nodev"] : ["ro", "nosuid", "nodev"];
+      const below = visible.filter((mount) => isBelow(mount.path, step.source));
+      return [
+        bind(step.source, step.path),
+        remount(step.path, flags(mountAt(mounts, step.source), added)),
+        ...below.map((mount) => remount(step.path + mount.path.slice(step.source.length), flags(mount, added))),
+      ];
+    }
+    case "empty":
+      return [bind(coverOf(step.path, scratch), step.path)];
+    case "dev":
+      return [
+        bind(scratch.devices, "/dev"),
+        ...devices.map((name) => bind(`/dev/${name}`, `/dev/${name}`)),
+        { source: "heddle-shm", path: "/dev/shm", type: "tmpfs", options: "mode=1777,nosuid,nodev,size=1g" },
+        remount("/dev", "ro,nosuid"),
+      ];
+    case "proc":
+      return [{ source: "heddle-proc", path: "/proc", type: "proc", options: "nosuid,nodev,noexec" }];
+  }
+}
+
+function bind(source: string, path: string): Line {
+  return { source, path, type: "none", options: "rbind" };
+}
+
+function remount(path: string, options: string): Line {
+  return { source: "none", path, type: "none", options: `remount,bind,${options}` };
+}
+
+function flags(mount: Mount | undefined, added: readonly string[]): string {
+  return [...new Set([...mountFlags(mount), ...added])].join(",");
+}
+
+function fstabLine({ source, path, type, options }: Line, root: string): string {
+  const target = path === "/" ? root : root + path;
+  return `${escapeField(source)} ${escapeField(target)} ${type} ${options} 0 0\n`;
+}
+
+/** White space ends a field, a backslash begins an escape and a # at the beginning makes the line a comment. */
+function escapeField(field: string): string {
+  return field.replaceAll(/[\s\\#]/g, (character) =>
+    [...Buffer.from(character)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join(""),
+  );
+}
+
+/** The folder that stands in for a covered place; its name is the path, so that two places never share one. */
+function coverOf(path: string, scratch: ScratchPaths): string {
+  return join(scratch.covers, encodeURIComponent(path));
+}
+
+function pointsOf(step: Step, steps: readonly Step[], scratch: ScratchPaths): MountPoint[] {
+  const own = step.kind === "empty" ? [{ path: coverOf(step.path, scratch) }] : [];
+  const around = steps
+    .filter((other) => isBelow(step.path, other.path))
+    .reduce<Step | undefined>(
+      (best, other) => (best && best.path.length >= other.path.length ? best : other),
+      undefined,
+    );
+  if (around === undefined) return own;
+  const standIn = standInOf(around, scratch);
+  if (standIn === undefined) return own;
+  const path = standIn + step.path.slice(around.path.length);
+  return [...own, step.kind === "bind" ? { path, like: step.source } : { path }];
+}
+
+/** What the sandbox puts in the place of the host's folder; undefined where the folder is the host's own. */
+function standInOf(step: Step, scratch: ScratchPaths): string | undefined {
+  switch (step.kind) {
+    case "empty":
+      return coverOf(step.path, scratch);
+    case "dev":
+      return scratch.devices;
+    case "proc":
+      return undefined;
+    case "bind":
+      return step.source === step.path ? undefined : step.source;
+  }
+}
+
+/**
+ * Compares the mounts inside with the plan: nothing else may be writable, every step must be where it belongs, and there
+ * must be no mount that neither the plan nor the host has. Somebody who swapped a path for a link while the mounts were
+ * made shows up here.
+ */
+export function findDeviations(inside: readonly Mount[], layout: Layout, hostMounts: readonly Mount[]): string[] {
+  const seen = visibleMounts(inside).filter((mount) => isReachable(mount.path));
+  const paths = new Set(seen.map((mount) => mount.path));
+  const expected = expectedPaths(layout.steps, visibleMounts(hostMounts));
+  const isSystem = (path: string): boolean => isWithin(path, "/dev") || isWithin(path, "/proc");
+  return [
+    ...seen
+      .filter((mount) => !mount.options.includes("ro") && !isDeviceNode(mount))
+      .filter((mount) => !layout.writable.some((path) => isWithin(mount.path, path)))
+      .map((mount) => `${mount.path} is writable`),
+    ...layout.steps.filter((step) => !paths.has(step.path)).map((step) => `${step.path} is not mounted`),
+    ...[...paths].filter((path) => !expected.has(path) && !isSystem(path)).map((path) => `${path} is mounted`),
+  ];
+}
+
+function expectedPaths(steps: readonly Step[], hostMounts: readonly Mount[]): Set<string> {
+  const expected = new Set(["/", ...hostMounts.map((mount) => mount.path), ...steps.map((step) => step.path)]);
+  for (const step of steps) {
+    if (step.kind !== "bind") continue;
+    for (const mount of hostMounts) {
+      if (isBelow(mount.path, step.source)) expected.add(step.path + mount.path.slice(step.source.length));
+    }
+  }
+  return expected;
+}
+
+/** A device node is a mount of its own; there is nothing below it to write to. */
+function isDeviceNode(mount: Mount): boolean {
+  return /^\/dev\/(?:null|zero|full|random|urandom|tty)$/.test(mount.path);
+}
