@@ -11,7 +11,7 @@ import { rolldown } from "rolldown";
 const root = path.join(import.meta.dirname, "..");
 const cli = path.join(root, "packages", "cli");
 const dist = path.join(cli, "dist");
-const ENTRY = "heddle.mjs";
+const ENTRY = "heddle.cjs";
 const STAMP = "build-stamp.json";
 const KEEP_OLD_CHUNKS_MS = 24 * 60 * 60 * 1000;
 
@@ -44,9 +44,9 @@ async function bundleInto(dir: string): Promise<readonly string[]> {
   });
   const { output } = await build.write({
     dir,
-    format: "esm",
+    format: "cjs",
     entryFileNames: ENTRY,
-    chunkFileNames: "[name]-[hash].mjs",
+    chunkFileNames: "[name]-[hash].cjs",
     minify: !process.argv.includes("--no-minify"),
   });
   return output.map((file) => file.fileName);

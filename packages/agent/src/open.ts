@@ -2,6 +2,7 @@
  * The only assembly: opens the journal, closes what a crash left open, and hands out the calls every door makes.
  * A turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
+import type { PreparedSandbox } from "@heddle/tools/prepare";
 import { stat } from "node:fs/promises";
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import { BUILT_IN_PROVIDERS, type ProviderConfig } from "@heddle/models";
@@ -58,6 +59,8 @@ export interface HeddleOptions {
   readonly masked?: readonly string[];
   /** From the user's own configuration, never from a workspace. */
   readonly mcpServers?: readonly McpServerConfig[];
+  /** Begun by the door while the rest was loaded; used by the first turn it fits. It stays the door's. */
+  readonly prepared?: PreparedSandbox | undefined;
 }
 
 export interface NewThread {
@@ -167,6 +170,7 @@ class Engine implements Heddle {
       backend: options.sandboxBackend ?? "auto",
       redactor: journal.redactor,
       mcpServers: options.mcpServers ?? [],
+      prepared: options.prepared,
     });
     this.#runner = createEmbeddedRunner(options);
   }

@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
 import { canonical, isHeddleError, type Envelope, type McpServerConfig } from "@heddle/protocol";
+import type { PreparedSandbox } from "@heddle/tools/prepare";
 import {
   openMcpServers,
   openThreadState,
@@ -25,6 +26,8 @@ export interface PlacesOptions {
   /** Whole outputs are stored without secrets, as events are. */
   readonly redactor: Redactor;
   readonly mcpServers: readonly McpServerConfig[];
+  /** For the first thread that is entered. */
+  readonly prepared?: PreparedSandbox | undefined;
 }
 
 export interface EnterOptions {
@@ -105,11 +108,15 @@ async function openFor(
   const { writeRoots, masked, network } = envelope;
   const visible = programFolders(options.mcpServers);
   const policy: SandboxPolicy = { workspace, writeRoots, masked, network, visible };
-  if (envelope.sandbox === "off") return openUnconfined(policy);
+  if (envelope.sandbox === "off") {
+    await options.prepared?.[Symbol.asyncDispose]();
+    return openUnconfined(policy);
+  }
   try {
     return await openSandbox(policy, {
       backend: options.backend,
       quarantineDir: join(options.home, "quarantine", options.threadId),
+      prepared: options.prepared,
     });
   } catch (error) {
     if (options.mayGoUnconfined && isHeddleError(error) && error.code === "sandbox.unavailable") {

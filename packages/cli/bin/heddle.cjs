@@ -16,7 +16,7 @@ const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 
 const packageDir = path.join(__dirname, "..");
 const distDir = path.join(packageDir, "dist");
-const bundle = path.join(distDir, "heddle.mjs");
+const bundle = path.join(distDir, "heddle.cjs");
 const mainSource = path.join(packageDir, "src", "main.ts");
 const rootDir = path.join(packageDir, "..", "..");
 const buildScript = path.join(rootDir, "scripts", "build.ts");
@@ -100,9 +100,7 @@ function spawnNode(node, args) {
 
 function load() {
   enableCompileCache();
-  import(require("url").pathToFileURL(bundle).href).catch(function (error) {
-    refuse("cannot load " + bundle + ": " + (error && error.stack ? error.stack : error));
-  });
+  require(bundle);
 }
 
 // Compiled code is trusted like the code itself. Its cache lies beside a checkout's dependencies, or in Heddle's home,

@@ -51,15 +51,20 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") lost ??= error;
 });
 process.stderr.on("error", () => undefined);
-await watchLauncher(process.env);
-let code = await main(process.argv.slice(2)).catch(report);
-await flushed(process.stdout);
-if (lost !== undefined && code === 0) {
-  code = report(new HeddleError("store.failed", `standard output could not be written: ${lost.message}`));
+void start();
+
+async function start(): Promise<void> {
+  await watchLauncher(process.env);
+
+  let code = await main(process.argv.slice(2)).catch(report);
+  await flushed(process.stdout);
+  if (lost !== undefined && code === 0) {
+    code = report(new HeddleError("store.failed", `standard output could not be written: ${lost.message}`));
+  }
+  await flushed(process.stderr);
+  // Explicit, because a socket kept open for reuse must not keep a finished command alive.
+  process.exit(code);
 }
-await flushed(process.stderr);
-// Explicit, because a socket kept open for reuse must not keep a finished command alive.
-process.exit(code);
 
 async function main(argv: readonly string[]): Promise<number> {
   const [first, ...rest] = argv;

@@ -3,8 +3,9 @@
  * so that a later reader judges a call by the rules that were in force, not by today's.
  */
 import { z } from "zod";
+import { SANDBOX_MODES } from "./sandbox-modes.ts";
 
-export const SandboxMode = z.enum(["read-only", "workspace-write", "danger-full-access"]);
+export const SandboxMode = z.enum(SANDBOX_MODES);
 export type SandboxMode = z.infer<typeof SandboxMode>;
 
 export const Effect = z.enum(["read", "write", "exec", "net", "spawn", "message"]);

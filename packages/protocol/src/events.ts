@@ -295,8 +295,6 @@ export type EventBody = z.infer<typeof EventBody>;
 export type EventType = EventBody["type"];
 export type EventOf<T extends EventType> = Extract<EventBody, { type: T }>;
 
-export const EVENT_TYPES: readonly EventType[] = EventBody.options.map((option) => option.shape.type.value);
-
 /** Who caused an event; taken from the channel it came through, never from its payload. */
 export type Author = "user" | "system" | `agent:${string}` | `policy:${string}`;
 

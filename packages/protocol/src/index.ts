@@ -14,8 +14,10 @@ export {
 } from "./errors.ts";
 export { isUuid, newApprovalId, newCallId, newEventId, newItemId, newThreadId, newTurnId, uuidv7 } from "./ids.ts";
 export { ApprovalPolicy, Effect, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
+export { isSandboxMode } from "./sandbox-modes.ts";
 export { ApprovalQuestion, Decision } from "./approvals.ts";
-export { addUsage, ModelOutputPart, NO_USAGE, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
+export { ModelOutputPart, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
+export { addUsage, NO_USAGE } from "./usage.ts";
 export {
   FileChangeEntry,
   InputPart,
@@ -27,7 +29,6 @@ export {
   type ItemType,
 } from "./items.ts";
 export {
-  EVENT_TYPES,
   EventBody,
   Failure,
   Holder,
@@ -40,15 +41,8 @@ export {
   type EventType,
   type StoredEvent,
 } from "./events.ts";
-export {
-  MCP_STARTUP_TIMEOUT_MS,
-  MCP_TOOL_TIMEOUT_MS,
-  McpApproval,
-  McpHttpServer,
-  McpServerConfig,
-  McpStdioServer,
-  type McpServerInput,
-} from "./mcp.ts";
+export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
+export { McpApproval, McpHttpServer, McpServerConfig, McpStdioServer, type McpServerInput } from "./mcp.ts";
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
 export { visibleLine, visibleText } from "./visible-text.ts";
 export {
@@ -59,4 +53,4 @@ export {
   type CodexUsage,
 } from "./dialects/codex-exec.ts";
 export type { RunFinished, RunResult, RunRetried } from "./run-result.ts";
-export { upcast, upcastProven } from "./upcast.ts";
+export { EVENT_VERSIONS, upcast } from "./upcast.ts";

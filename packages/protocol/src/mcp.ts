@@ -4,6 +4,7 @@
  * never stored.
  */
 import { z } from "zod";
+import { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
 
 /**
  * `auto`: like Heddle's own tools, by the approval policy of the turn. `prompt`: a person is asked before every call that
@@ -11,9 +12,6 @@ import { z } from "zod";
  */
 export const McpApproval = z.enum(["auto", "prompt", "deny"]);
 export type McpApproval = z.infer<typeof McpApproval>;
-
-export const MCP_STARTUP_TIMEOUT_MS = 10_000;
-export const MCP_TOOL_TIMEOUT_MS = 60_000;
 
 /** The longest wait a configuration can ask for: an hour. */
 const MAX_TIMEOUT_MS = 60 * 60 * 1000;

@@ -39,21 +39,3 @@ export const Usage = z.object({
   reasoningOutputTokens: z.number().int().nonnegative(),
 });
 export type Usage = z.infer<typeof Usage>;
-
-export const NO_USAGE: Usage = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteInputTokens: 0,
-  outputTokens: 0,
-  reasoningOutputTokens: 0,
-};
-
-export function addUsage(a: Usage, b: Usage): Usage {
-  return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
-    cacheWriteInputTokens: a.cacheWriteInputTokens + b.cacheWriteInputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    reasoningOutputTokens: a.reasoningOutputTokens + b.reasoningOutputTokens,
-  };
-}

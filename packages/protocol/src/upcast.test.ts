@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
-import { upcast, upcastProven, type Upcasters } from "./upcast.ts";
+import { upcast, type Upcasters } from "./upcast.ts";
 
 const created = { type: "thread.created", v: 1, workspace: "/w", origin: "exec" };
 
-test("a body of today's shape comes back equal", () => {
-  expect(upcast(created)).toEqual(created);
+test("a body of today's version comes back as it is", () => {
+  expect(upcast(created)).toBe(created);
 });
 
 test("an old body walks every step up to today's version", () => {
   const steps: Upcasters = {
     "thread.created": {
-      [-1]: (body) => ({ ...body, v: 0, workspace: body["folder"] }),
+      [-1]: ({ folder, ...body }) => ({ ...body, v: 0, workspace: folder }),
       0: (body) => ({ ...body, v: 1, origin: "unknown" }),
     },
   };
@@ -40,15 +40,9 @@ test.each([
 });
 
 test.each([
-  ["a known type without its fields", { type: "thread.created", v: 1 }],
+  ["a version that no step leads on from", { ...created, v: 0 }],
   ["a body without a type", { v: 1 }],
   ["something that is not an object", 7],
 ])("%s is damage", (_name, body) => {
   expect(() => upcast(body)).toThrow(expect.objectContaining({ code: "store.damaged" }));
-});
-
-test("a proven body of today's version comes back as it is, one of a newer Heddle is refused all the same", () => {
-  expect(upcastProven(created)).toBe(created);
-  expect(() => upcastProven({ ...created, v: 99 })).toThrow(expect.objectContaining({ code: "store.newer" }));
-  expect(() => upcastProven({ v: 1 })).toThrow(expect.objectContaining({ code: "store.damaged" }));
 });

@@ -73,7 +73,7 @@ const SETTLE_GRACE_MS = 5500;
 export async function dispatch(call: ToolCall, context: DispatchContext): Promise<DispatchOutcome> {
   const place: CallPlace = { callId: call.callId, itemId: context.newItemId(), cwd: context.cwd };
   if (context.signal.aborted) return unread(call, place, "cancelled", CANCELLED);
-  const admitted = admit(call, place, context);
+  const admitted = await admit(call, place, context);
   if ("outcome" in admitted) return admitted.outcome;
   const refusal = await judge(admitted, place, context);
   if (refusal !== undefined) return refusal;
@@ -96,12 +96,12 @@ interface Admitted {
 }
 
 /** The tool and its arguments, or the reason why there is no such call here. */
-function admit(
+async function admit(
   call: ToolCall,
   place: CallPlace,
   context: DispatchContext,
-): Admitted | { readonly outcome: DispatchOutcome } {
-  const tool = findTool(context.toolset, call.name);
+): Promise<Admitted | { readonly outcome: DispatchOutcome }> {
+  const tool = await findTool(context.toolset, call.name);
   if (tool === undefined) {
     const offered = context.toolset.offered.map(({ name }) => name).join(", ");
     const message = `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; there are: ${offered}`;
@@ -113,7 +113,7 @@ function admit(
   const parsed = parseArguments(tool.input, decoded.value);
   if (parsed.kind === "bad") return { outcome: invalid(call, place, parsed.message) };
   const other = tool.redirect?.(parsed.value);
-  const otherTool = other === undefined ? undefined : toolNamed(other.tool);
+  const otherTool = other === undefined ? undefined : await toolNamed(other.tool);
   if (other === undefined || otherTool === undefined) return within({ tool, args: parsed.value, input: decoded.value });
   const otherArgs = parseArguments(otherTool.input, other.input);
   if (otherArgs.kind === "bad") return { outcome: invalid(call, place, otherArgs.message) };

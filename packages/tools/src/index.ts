@@ -1,5 +1,5 @@
 export { dispatch, type DispatchOutcome } from "./dispatch.ts";
-export { toolsFor, type Toolset } from "./registry.ts";
+export { toolsFor, warmTools, type Toolset } from "./registry.ts";
 export { openMcpServers, type McpReport, type McpServers } from "./mcp/servers.ts";
 export { envelopeFor, envelopeHash, narrowEnvelope } from "./envelopes.ts";
 export { approvalKey } from "./policy.ts";

@@ -2,6 +2,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { envelopeFor } from "./envelopes.ts";
+import { makeOffers } from "./builtin/make-offers.ts";
+import offers from "./builtin/offers.json" with { type: "json" };
 import { toolsFor, type ToolFamily } from "./registry.ts";
 
 const FAMILIES: readonly ToolFamily[] = ["openai", "anthropic", "gemini", "other"];
@@ -73,6 +75,11 @@ test("every tool an envelope names exists in some family", () => {
   expect(known).toEqual(new Set(edit.tools));
 });
 
+test("what is offered is what the tools say of themselves", () => {
+  // Stale: node --conditions=heddle-source scripts/tool-offers.ts
+  expect(offers).toEqual(makeOffers());
+});
+
 test("no file but dispatch runs a tool, and the index exports none", async () => {
   const folder = import.meta.dirname;
   const files = (await readdir(folder, { recursive: true })).filter(
@@ -83,7 +90,7 @@ test("no file but dispatch runs a tool, and the index exports none", async () =>
   for (const name of files) {
     const source = await readFile(join(folder, name), "utf8");
     if (/tool\w*\.run\b|\.run\(args|\brun\.(call|apply|bind)\(|\["run"\]/i.test(source)) callers.push(name);
-    if (/from "\.{1,2}\/builtin\//.test(source)) importers.push(name);
+    if (/(?:from |import\()"\.{1,2}\/builtin\/(?!offers\.json)/.test(source)) importers.push(name);
   }
   expect(callers).toEqual(["dispatch.ts"]);
   expect(importers).toEqual(["registry.ts"]);

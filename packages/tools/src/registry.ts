@@ -7,20 +7,7 @@
  *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
  */
 import type { Effect, Envelope } from "@heddle/protocol";
-import { z } from "zod";
-import { applyPatch } from "./builtin/apply-patch.ts";
-import { bash } from "./builtin/bash.ts";
-import { edit } from "./builtin/edit.ts";
-import { execCommand } from "./builtin/exec-command.ts";
-import { glob } from "./builtin/glob.ts";
-import { grep } from "./builtin/grep.ts";
-import { list } from "./builtin/list.ts";
-import { read } from "./builtin/read.ts";
-import { skillTool } from "./builtin/skill.ts";
-import { updatePlan } from "./builtin/update-plan.ts";
-import { viewImage } from "./builtin/view-image.ts";
-import { write } from "./builtin/write.ts";
-import { writeStdin } from "./builtin/write-stdin.ts";
+import offers from "./builtin/offers.json" with { type: "json" };
 import { matchesName } from "./mcp/names.ts";
 import { toolsOf, type McpServers } from "./mcp/servers.ts";
 import type { Tool } from "./tool.ts";
@@ -50,21 +37,16 @@ export interface Toolset {
   resolve(name: string): ToolInfo | undefined;
 }
 
-const TOOLS: readonly Tool[] = [
-  execCommand,
-  writeStdin,
-  applyPatch,
-  updatePlan,
-  viewImage,
-  bash,
-  read,
-  edit,
-  write,
-  list,
-  glob,
-  grep,
-];
-const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
+/**
+ * What the built-in tools say of themselves, by canonical name. Made from them by `node scripts/tool-offers.ts` and checked
+ * to be fresh, because the tools and the schemas that read their arguments are loaded only when a call comes.
+ */
+const OFFERS: ReadonlyMap<string, Offer> = new Map(Object.entries(offers as Record<string, Offer>));
+
+/** As in `offers.json`. */
+export interface Offer extends Omit<OfferedTool, "name"> {
+  readonly effects: readonly Effect[];
+}
 
 /** Name the model sees → canonical name. */
 const GENERAL = {
@@ -103,7 +85,13 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
 };
 
 /** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
-const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Tool>>();
+const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Entry>>();
+
+/** A tool that is known by what it says of itself, and loaded when it is called. */
+interface Entry extends ToolInfo {
+  readonly offer: OfferedTool;
+  load(): Promise<Tool>;
+}
 
 export interface MoreTools {
   /** The tools its servers bring now; a list that changes later is another toolset. */
@@ -113,36 +101,62 @@ export interface MoreTools {
 }
 
 export function toolsFor(family: ToolFamily, envelope: Envelope, { mcp, skillFolder }: MoreTools = {}): Toolset {
-  const tools = new Map<string, Tool>();
+  const entries = new Map<string, Entry>();
   // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
   for (const [name, canonicalName] of NAMES[family]) {
-    const tool = byName.get(canonicalName);
-    if (tool !== undefined) tools.set(name, tool);
+    entries.set(
+      name,
+      builtIn(name, canonicalName, async () => (await builtIns()).toolNamed(canonicalName)),
+    );
   }
-  if (skillFolder !== undefined) tools.set("skill", skillTool(skillFolder));
+  if (skillFolder !== undefined)
+    entries.set(
+      "skill",
+      builtIn("skill", "skill", async () => (await builtIns()).skillTool(skillFolder)),
+    );
   for (const { offeredAs, tool } of mcp === undefined ? [] : toolsOf(mcp)) {
-    if (!tools.has(offeredAs)) tools.set(offeredAs, tool);
+    if (!entries.has(offeredAs)) entries.set(offeredAs, fromServer(offeredAs, tool));
   }
   const toolset: Toolset = {
     family,
-    offered: [...tools].flatMap(([name, tool]) => (isWithin(tool, envelope) ? [offer(name, tool)] : [])),
+    offered: [...entries.values()].flatMap((entry) => (isWithin(entry, envelope) ? [entry.offer] : [])),
     resolve(name) {
-      const tool = tools.get(name);
-      return tool === undefined ? undefined : { name: tool.name, effects: tool.effects, shape: tool.shape };
+      const entry = entries.get(name);
+      return entry === undefined ? undefined : { name: entry.name, effects: entry.effects, shape: entry.shape };
     },
   };
-  toolsets.set(toolset, tools);
+  toolsets.set(toolset, entries);
   return toolset;
 }
 
-/** For dispatch alone: the tool behind a model's name. */
-export function findTool(toolset: Toolset, name: string): Tool | undefined {
-  return toolsets.get(toolset)?.get(name);
+function builtIn(name: string, canonicalName: string, load: () => Promise<Tool>): Entry {
+  const offer = OFFERS.get(canonicalName);
+  if (offer === undefined) throw new TypeError(`builtin/offers.json does not know ${canonicalName}`);
+  const { effects, ...told } = offer;
+  return { name: canonicalName, effects, shape: offer.shape, offer: { name, ...told }, load };
 }
 
-/** For dispatch alone: the tool by its canonical name. */
-export function toolNamed(name: string): Tool | undefined {
-  return byName.get(name);
+function fromServer(name: string, tool: Tool): Entry {
+  const { description, shape, effects, parameters } = tool;
+  const offer: OfferedTool = { name, description, shape, ...(parameters === undefined ? {} : { parameters }) };
+  return { name: tool.name, effects, shape, offer, load: () => Promise.resolve(tool) };
+}
+
+const builtIns = (): Promise<typeof import("./builtin/all.ts")> => import("./builtin/all.ts");
+
+/** Loads the built-in tools ahead of the first call, in time that nobody waits for. */
+export async function warmTools(): Promise<void> {
+  await builtIns();
+}
+
+/** For dispatch alone: the tool behind a model's name. */
+export async function findTool(toolset: Toolset, name: string): Promise<Tool | undefined> {
+  return toolsets.get(toolset)?.get(name)?.load();
+}
+
+/** For dispatch alone: the built-in tool by its canonical name. */
+export async function toolNamed(name: string): Promise<Tool | undefined> {
+  return OFFERS.has(name) && name !== "skill" ? (await builtIns()).toolNamed(name) : undefined;
 }
 
 /** The envelope names the tool, or all tools of its server. */
@@ -152,40 +166,4 @@ export function isNamed(tool: Pick<Tool, "name">, envelope: Envelope): boolean {
 
 export function isWithin(tool: Pick<Tool, "name" | "effects">, envelope: Envelope): boolean {
   return isNamed(tool, envelope) && tool.effects.every((effect) => envelope.effects.includes(effect));
-}
-
-const parameters = new Map<string, Readonly<Record<string, unknown>>>();
-
-function offer(name: string, tool: Tool): OfferedTool {
-  const { description, shape } = tool;
-  if (shape === "freeform") return { name, description, shape };
-  if (tool.parameters !== undefined) return { name, description, shape, parameters: tool.parameters };
-  const known = parameters.get(tool.name) ?? compactSchema(z.toJSONSchema(tool.input, { io: "input" }));
-  parameters.set(tool.name, known);
-  return { name, description, shape, parameters: known };
-}
-
-/** Bounds are checked here anyway, cost tokens in every request, and some providers refuse schemas that have them. */
-const LEFT_OUT = new Set(
-  "$schema additionalProperties default exclusiveMaximum exclusiveMinimum maxItems maxLength maximum minLength minimum".split(
-    " ",
-  ),
-);
-
-function compactSchema(schema: object): Record<string, unknown> {
-  const compact: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(schema)) {
-    if (LEFT_OUT.has(key)) continue;
-    // Below `properties` the keys are the model's own fields, not words of the schema language.
-    if (key === "properties" && isRecord(value)) {
-      compact[key] = Object.fromEntries(
-        Object.entries(value).map(([name, field]) => [name, isRecord(field) ? compactSchema(field) : field]),
-      );
-    } else compact[key] = isRecord(value) ? compactSchema(value) : value;
-  }
-  return compact;
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

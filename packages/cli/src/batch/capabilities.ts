@@ -1,6 +1,6 @@
 /** `--describe-capabilities`: what this version understands, for callers that meet several versions. Starts nothing. */
 import { BUILT_IN_PROVIDERS, type ModelFamily, type WireName } from "@heddle/models";
-import { ERROR_CODES, EVENT_TYPES, EXIT, exitCodeOf, SandboxLevel, SandboxMode } from "@heddle/protocol";
+import { ERROR_CODES, EVENT_VERSIONS, EXIT, exitCodeOf, SandboxLevel, SandboxMode } from "@heddle/protocol";
 import type { OptionSpec } from "../args.ts";
 import { builtInTools } from "./allowed-tools.ts";
 
@@ -72,7 +72,7 @@ export function capabilities({ version, options, subcommands }: CapabilityFacts)
     exit_codes: EXIT,
     error_codes: Object.fromEntries(ERROR_CODES.map((code) => [code, exitCodeOf(code)])),
     line_types: LINE_TYPES,
-    event_types: [...EVENT_TYPES].toSorted(),
+    event_types: Object.keys(EVENT_VERSIONS).toSorted(),
     schemas: ["exec", "result"],
   };
 }

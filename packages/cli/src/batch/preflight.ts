@@ -21,9 +21,10 @@ import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { asCodexExitCode } from "../exec/exit-code.ts";
 import { makePlan, type Plan } from "../exec/plan.ts";
+import { timeLimitMs } from "../exec/time-limit.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import type { Stop } from "../stop.ts";
+import { watchForStop, type Stop } from "../stop.ts";
 import { allowedTools } from "./allowed-tools.ts";
 import { checkArtifactRoot } from "./artifacts.ts";
 import { parseBatchFlags } from "./flags.ts";
@@ -39,7 +40,8 @@ interface Check {
 
 const GIT_MS = 10_000;
 
-export async function preflight(args: ParsedArgs, context: CommandContext, stop: Stop): Promise<number> {
+export async function preflight(args: ParsedArgs, context: CommandContext): Promise<number> {
+  using stop = watchForStop(timeLimitMs(args));
   const options = await checked("options", () => checkOptions(args, context.cwd));
   const checks: Check[] = [options];
   const planned = await planChecks(args, context, stop);

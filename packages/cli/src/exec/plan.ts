@@ -3,7 +3,14 @@
  * in which it is cheap; standard input is listened to meanwhile and waited for last.
  */
 import path from "node:path";
-import { HeddleError, SandboxMode, type HookConfig, type InputPart, type McpServerConfig } from "@heddle/protocol";
+import {
+  HeddleError,
+  isSandboxMode,
+  type HookConfig,
+  type InputPart,
+  type McpServerConfig,
+  type SandboxMode,
+} from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import { checkWritable, readImages, readSchema } from "../attachments.ts";
 import { promptFromFile } from "../batch/inputs.ts";
@@ -145,7 +152,7 @@ function sandboxMode(args: ParsedArgs): SandboxMode | undefined {
     }
     return "danger-full-access";
   }
-  if (named !== undefined) return SandboxMode.parse(named);
+  if (named !== undefined && isSandboxMode(named)) return named;
   return args.has("full-auto") || args.has("approve-for-me") ? "workspace-write" : undefined;
 }
 

@@ -18,6 +18,7 @@ import {
   type TurnSettings,
   type Usage,
 } from "@heddle/protocol";
+import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
@@ -42,6 +43,8 @@ export interface RunSurface {
   readonly stop: Stop;
   /** Somebody depends on how this ends. */
   readonly batch?: Batch | undefined;
+  /** Begun before the plan was made. */
+  readonly prepared?: PreparedSandbox | undefined;
 }
 
 /** How a run ended. */
@@ -66,6 +69,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     isUnattended: true,
     mcpServers: plan.mcpServers,
     hooks: plan.hooks,
+    prepared: surface.prepared,
     ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
   });
   const notice = (text: string): Promise<void> => err.write(`heddle: ${visibleText(text)}\n`);

@@ -5,7 +5,8 @@
  */
 import type { EventOf, StoredEvent } from "../events.ts";
 import type { Item, ItemOf, ItemStatus } from "../items.ts";
-import { addUsage, type Usage } from "../model-output.ts";
+import { addUsage } from "../usage.ts";
+import { type Usage } from "../model-output.ts";
 import { never } from "../never.ts";
 import type { CodexExecLine, CodexItem, CodexUsage } from "./codex-exec-schema.ts";
 import { joinShellWords } from "./shell-words.ts";

@@ -18,19 +18,21 @@ interface Input {
   readonly folders: readonly string[];
 }
 
-const Input = z.lazy(() => z
-  .union([
-    z.string().transform((patch) => ({ patch, folders: [] as string[] })),
-    z.object({ patch: z.string(), folders: z.array(z.string()) }),
-  ])
-  .transform(({ patch, folders }, context): Input => {
-    try {
-      return { operations: parsePatch(patch), folders };
-    } catch (error) {
-      context.addIssue({ code: "custom", message: toHeddleError(error).message });
-      return z.NEVER;
-    }
-  }));
+const Input = z.lazy(() =>
+  z
+    .union([
+      z.string().transform((patch) => ({ patch, folders: [] as string[] })),
+      z.object({ patch: z.string(), folders: z.array(z.string()) }),
+    ])
+    .transform(({ patch, folders }, context): Input => {
+      try {
+        return { operations: parsePatch(patch), folders };
+      } catch (error) {
+        context.addIssue({ code: "custom", message: toHeddleError(error).message });
+        return z.NEVER;
+      }
+    }),
+);
 
 export const applyPatch: Tool<Input> = {
   name: "apply_patch",

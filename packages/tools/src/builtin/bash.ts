@@ -11,12 +11,14 @@ const MAX_TIMEOUT_MS = 600_000;
 /** Long enough to see a command fail at once. */
 const BACKGROUND_LOOK_MS = 1000;
 
-const Input = z.lazy(() => z.looseObject({
-  command: CommandText,
-  workdir: z.string().optional().describe("Folder to run in; default is the workspace"),
-  timeout: z.number().positive().optional().describe("Milliseconds; default 120000, at most 600000"),
-  run_in_background: z.boolean().optional().describe("Return at once with a session ID and keep it running"),
-}));
+const Input = z.lazy(() =>
+  z.looseObject({
+    command: CommandText,
+    workdir: z.string().optional().describe("Folder to run in; default is the workspace"),
+    timeout: z.number().positive().optional().describe("Milliseconds; default 120000, at most 600000"),
+    run_in_background: z.boolean().optional().describe("Return at once with a session ID and keep it running"),
+  }),
+);
 type Input = z.infer<typeof Input>;
 
 export const bash: Tool<Input> = {

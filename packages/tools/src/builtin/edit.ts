@@ -7,12 +7,14 @@ import { writeFileInside } from "../paths.ts";
 import { readTextFile } from "../text-file.ts";
 import type { Tool } from "../tool.ts";
 
-const Input = z.lazy(() => z.object({
-  file_path: z.string(),
-  old_string: z.string().min(1).describe("Exact text, with enough lines around it to be unique"),
-  new_string: z.string(),
-  replace_all: z.boolean().optional(),
-}));
+const Input = z.lazy(() =>
+  z.object({
+    file_path: z.string(),
+    old_string: z.string().min(1).describe("Exact text, with enough lines around it to be unique"),
+    new_string: z.string(),
+    replace_all: z.boolean().optional(),
+  }),
+);
 type Input = z.infer<typeof Input>;
 
 export const edit: Tool<Input> = {

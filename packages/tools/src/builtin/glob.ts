@@ -8,10 +8,12 @@ import type { Tool } from "../tool.ts";
 
 const MAX_RESULTS = 500;
 
-const Input = z.lazy(() => z.object({
-  pattern: z.string().min(1).describe('Such as "src/**/*.ts"'),
-  path: z.string().optional().describe("Folder to search; default is the workspace"),
-}));
+const Input = z.lazy(() =>
+  z.object({
+    pattern: z.string().min(1).describe('Such as "src/**/*.ts"'),
+    path: z.string().optional().describe("Folder to search; default is the workspace"),
+  }),
+);
 type Input = z.infer<typeof Input>;
 
 export const glob: Tool<Input> = {

@@ -18,12 +18,14 @@ const MAX_LINE_CHARS = 500;
 const MAX_SEARCH_MS = 20_000;
 const MAX_OUTPUT_BYTES = 32 * 1024;
 
-const Input = z.lazy(() => z.object({
-  pattern: z.string().min(1).max(1000).describe("Regular expression"),
-  path: z.string().optional().describe("File or folder; default is the workspace"),
-  include: z.string().optional().describe('Only files like this, such as "*.ts"'),
-  ignore_case: z.boolean().optional(),
-}));
+const Input = z.lazy(() =>
+  z.object({
+    pattern: z.string().min(1).max(1000).describe("Regular expression"),
+    path: z.string().optional().describe("File or folder; default is the workspace"),
+    include: z.string().optional().describe('Only files like this, such as "*.ts"'),
+    ignore_case: z.boolean().optional(),
+  }),
+);
 type Input = z.infer<typeof Input>;
 
 export const grep: Tool<Input> = {

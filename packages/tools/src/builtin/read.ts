@@ -10,11 +10,13 @@ const DEFAULT_LINES = 2000;
 const MAX_LINE_CHARS = 2000;
 const MAX_BYTES = 32 * 1024;
 
-const Input = z.lazy(() => z.object({
-  file_path: z.string(),
-  offset: z.number().int().positive().optional().describe("First line, from 1"),
-  limit: z.number().int().positive().optional().describe("Number of lines; default 2000"),
-}));
+const Input = z.lazy(() =>
+  z.object({
+    file_path: z.string(),
+    offset: z.number().int().positive().optional().describe("First line, from 1"),
+    limit: z.number().int().positive().optional().describe("Number of lines; default 2000"),
+  }),
+);
 type Input = z.infer<typeof Input>;
 
 export const read: Tool<Input> = {

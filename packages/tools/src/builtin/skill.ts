@@ -10,10 +10,12 @@ import { isSkillName } from "../skill-head.ts";
 import { readSkill } from "../skills.ts";
 import type { Tool } from "../tool.ts";
 
-const Input = z.lazy(() => z.object({
-  name: z.string(),
-  file: z.string().optional().describe("Below the skill's folder; default is SKILL.md"),
-}));
+const Input = z.lazy(() =>
+  z.object({
+    name: z.string(),
+    file: z.string().optional().describe("Below the skill's folder; default is SKILL.md"),
+  }),
+);
 type Input = z.infer<typeof Input>;
 
 export function skillTool(folder: string): Tool<Input> {

@@ -4,12 +4,14 @@ import { z } from "zod";
 import { callQuestion } from "../call-item.ts";
 import type { CallPlace, Tool } from "../tool.ts";
 
-const Input = z.lazy(() => z.object({
-  explanation: z.string().max(4000).optional(),
-  plan: z
-    .array(z.object({ step: z.string().min(1).max(1000), status: z.enum(["pending", "in_progress", "completed"]) }))
-    .max(100),
-}));
+const Input = z.lazy(() =>
+  z.object({
+    explanation: z.string().max(4000).optional(),
+    plan: z
+      .array(z.object({ step: z.string().min(1).max(1000), status: z.enum(["pending", "in_progress", "completed"]) }))
+      .max(100),
+  }),
+);
 type Input = z.infer<typeof Input>;
 
 export const updatePlan: Tool<Input> = {

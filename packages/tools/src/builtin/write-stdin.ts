@@ -13,12 +13,14 @@ const SEND_WAIT_MS = 2000;
 const MIN_WAIT_MS = 250;
 const MAX_WAIT_MS = 300_000;
 
-const Input = z.lazy(() => z.object({
-  session_id: z.number().int().describe("From the call that started the command"),
-  chars: z.string().default("").describe("Text to send; empty only reads, \\u0003 is Ctrl-C, \\u0004 ends the input"),
-  yield_time_ms: z.number().optional().describe("How long to wait for output"),
-  max_output_tokens: z.number().positive().optional(),
-}));
+const Input = z.lazy(() =>
+  z.object({
+    session_id: z.number().int().describe("From the call that started the command"),
+    chars: z.string().default("").describe("Text to send; empty only reads, \\u0003 is Ctrl-C, \\u0004 ends the input"),
+    yield_time_ms: z.number().optional().describe("How long to wait for output"),
+    max_output_tokens: z.number().positive().optional(),
+  }),
+);
 type Input = z.infer<typeof Input>;
 
 export const writeStdin: Tool<Input> = {

@@ -11,7 +11,7 @@ import { HeddleError } from "@heddle/protocol";
 import { onlyStandardStreams } from "../inherited-descriptors.ts";
 import { findHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT } from "./holder-script.ts";
-import { openScratch, type Scratch } from "./scratch.ts";
+import type { Scratch } from "./scratch.ts";
 
 /** A loaded machine with hundreds of mounts needs a second; a hang must not become a hanging turn. */
 const OPEN_TIMEOUT_MS = 20_000;
@@ -101,7 +101,7 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
       pid = ready.pid;
       return ready;
     },
-    complaint: said.complaint,
+    complaint: (error) => said.complaint(error),
     async [Symbol.asyncDispose]() {
       child.stdin?.destroy();
       // The first process of the pid namespace, not the one that made it: that one ends when all inside are gone, and
@@ -111,42 +111,6 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
       await ended;
     },
   };
-}
-
-/** A holder that runs ahead of the plan for it, with the folder it will use. */
-export interface PreparedHolder extends AsyncDisposable {
-  /** Hands both over; undefined when they do not fit, or were taken before. */
-  take(network: Network, tmpDir: string | undefined): HolderProcess | undefined;
-}
-
-/** Starts a holder for the sandbox that will most likely be wanted. Never throws: whoever opens a sandbox meets what is wrong. */
-export function prepareHolder(): PreparedHolder {
-  let holder = attempt(() => {
-    const scratch = openScratch();
-    return attempt(() => startHolder("none", scratch)) ?? void scratch[Symbol.asyncDispose]();
-  });
-  return {
-    take(network, tmpDir) {
-      if (network !== "none" || tmpDir !== undefined) return undefined;
-      const taken = holder;
-      holder = undefined;
-      return taken;
-    },
-    async [Symbol.asyncDispose]() {
-      const left = holder;
-      holder = undefined;
-      await left?.[Symbol.asyncDispose]();
-      await left?.scratch[Symbol.asyncDispose]();
-    },
-  };
-}
-
-function attempt<T>(make: () => T): T | undefined {
-  try {
-    return make();
-  } catch {
-    return undefined;
-  }
 }
 
 function killHolder(pid: number): void {

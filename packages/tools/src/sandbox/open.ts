@@ -11,8 +11,9 @@ import { openBwrap } from "./bwrap.ts";
 import { Guard } from "./guard.ts";
 import { readHostFacts } from "./host-facts.ts";
 import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
-import { startHolder, type HolderProcess, type Network, type PreparedHolder } from "./holder-process.ts";
+import { startHolder, type HolderProcess, type Network } from "./holder-process.ts";
 import { openHolder, type Holder } from "./namespaces.ts";
+import type { PreparedSandbox } from "./prepare.ts";
 import { retrying } from "./retrying-holder.ts";
 import type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
@@ -27,7 +28,7 @@ export interface OpenSandboxOptions {
   /** Where the sandbox keeps its private temporary files. Default: the system's folder for them. */
   readonly tmpDir?: string;
   /** Used when it fits; what is left of it belongs to whoever prepared it. */
-  readonly prepared?: PreparedHolder | undefined;
+  readonly prepared?: PreparedSandbox | undefined;
 }
 
 export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOptions = {}): Promise<Sandbox> {

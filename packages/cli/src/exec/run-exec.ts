@@ -1,0 +1,73 @@
+/**
+ * One run of `heddle exec`: a plan is made and everything refused that can be; then it is carried out. However it ends,
+ * one place here turns the end into lines for the caller and an exit code.
+ */
+import { EXIT, exitCodeOf, isHeddleError, toHeddleError, visibleText, type HeddleError } from "@heddle/protocol";
+import type { PreparedSandbox } from "@heddle/tools/prepare";
+import type { ParsedArgs } from "../args.ts";
+import type { Batch } from "../batch/batch.ts";
+import type { CommandContext } from "../command.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput, type Output } from "../print/output.ts";
+import { watchForStop, type Stop } from "../stop.ts";
+import { asCodexExitCode, exitCodeOfTurn } from "./exit-code.ts";
+import { makePlan } from "./plan.ts";
+import { runPlan } from "./run-plan.ts";
+import { timeLimitMs } from "./time-limit.ts";
+
+export interface ExecOptions {
+  readonly batch?: Batch | undefined;
+  readonly prepared?: PreparedSandbox | undefined;
+}
+
+export async function runExec(args: ParsedArgs, context: CommandContext, options: ExecOptions): Promise<number> {
+  const { batch, prepared } = options;
+  const out = openOutput(process.stdout);
+  const err = batch?.err ?? openOutput(process.stderr);
+  using stop = watchForStop(timeLimitMs(args));
+  const code = await carryOut(args, context, { out, err, stop, batch, prepared });
+  return args.has("codex-exit-codes") ? asCodexExitCode(code) : code;
+}
+
+interface Surface {
+  readonly out: Output;
+  readonly err: Output;
+  readonly stop: Stop;
+  readonly batch: Batch | undefined;
+  readonly prepared: PreparedSandbox | undefined;
+}
+
+async function carryOut(args: ParsedArgs, context: CommandContext, surface: Surface): Promise<number> {
+  const { out, err, stop, batch } = surface;
+  const isJson = args.has("json");
+  try {
+    await batch?.open(stop);
+    const plan = await makePlan(args, context, surface);
+    const { threadId, terminal, failure } = await runPlan(plan, { args, context, ...surface });
+    batch?.ended(threadId);
+    if (failure !== undefined) {
+      batch?.failed(failure);
+      if (isJson) await out.write(errorLine(failure));
+      await err.write(`heddle: ${visibleText(failure.message)}\n`);
+    }
+    const code = terminal === undefined ? EXIT.ok : exitCodeOfTurn(terminal, stop);
+    return code === EXIT.ok && failure !== undefined ? exitCodeOf(failure.code) : code;
+  } catch (error) {
+    const failure = toHeddleError(error);
+    batch?.failed(failure);
+    // A reader of the stream needs no exit code to know that there was no turn.
+    if (isJson) await out.write(errorLine(failure) + toLine({ type: "turn.failed", error: told(failure) }));
+    // A failure without a code is a defect of Heddle; main shows where it happened.
+    if (!isHeddleError(error) && stop.exitCode === undefined) throw error;
+    await err.write(`heddle: ${visibleText(failure.message)}\n`);
+    return stop.exitCode ?? exitCodeOf(failure.code);
+  }
+}
+
+function errorLine(failure: HeddleError): string {
+  return toLine({ type: "error", ...told(failure) });
+}
+
+function told({ message, code }: HeddleError): { readonly message: string; readonly code: string } {
+  return { message, code };
+}

@@ -1,0 +1,39 @@
+/** What built-in tools say of themselves, as `offers.json` holds it: for the script that writes it and the test that it is fresh. */
+import { z } from "zod";
+import type { Offer } from "../registry.ts";
+import type { Tool } from "../tool.ts";
+import { skillTool, TOOLS } from "./all.ts";
+
+export function makeOffers(): Record<string, Offer> {
+  return Object.fromEntries([...TOOLS, skillTool("/")].map((tool) => [tool.name, makeOffer(tool)]));
+}
+
+function makeOffer({ description, shape, effects, input }: Tool): Offer {
+  if (shape === "freeform") return { description, shape, effects };
+  return { description, shape, effects, parameters: compactSchema(z.toJSONSchema(input, { io: "input" })) };
+}
+
+/** Bounds are checked here anyway, cost tokens in every request, and some providers refuse schemas that have them. */
+const LEFT_OUT = new Set(
+  "$schema additionalProperties default exclusiveMaximum exclusiveMinimum maxItems maxLength maximum minLength minimum".split(
+    " ",
+  ),
+);
+
+function compactSchema(schema: object): Record<string, unknown> {
+  const compact: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(schema)) {
+    if (LEFT_OUT.has(key)) continue;
+    // Below `properties` the keys are the model's own fields, not words of the schema language.
+    if (key === "properties" && isRecord(value)) {
+      compact[key] = Object.fromEntries(
+        Object.entries(value).map(([name, field]) => [name, isRecord(field) ? compactSchema(field) : field]),
+      );
+    } else compact[key] = isRecord(value) ? compactSchema(value) : value;
+  }
+  return compact;
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
