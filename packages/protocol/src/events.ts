@@ -250,6 +250,8 @@ export const EventBody = z.discriminatedUnion("type", [
     failure: Failure.optional(),
     /** What the model is told. */
     output: z.array(InputPart),
+    /** Set when a command outlives the call: its item stays open until it ends, and later calls know it by this number. */
+    processId: z.string().optional(),
   }),
   z.object({
     type: z.literal("approval.requested"),

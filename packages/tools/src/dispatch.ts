@@ -23,7 +23,7 @@ import { checkPath } from "./paths.ts";
 import { approvalKey, decide } from "./policy.ts";
 import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
 import type { ProtectedPathViolation, Sandbox } from "./sandbox/sandbox.ts";
-import type { CallPlace, ThreadState, Tool, ToolResult } from "./tool.ts";
+import type { CallPlace, OngoingItem, ThreadState, Tool, ToolResult } from "./tool.ts";
 
 export interface DispatchContext {
   readonly toolset: Toolset;
@@ -65,6 +65,8 @@ export interface DispatchOutcome {
   readonly isStarted: boolean;
   readonly output: readonly InputPart[];
   readonly failure?: Failure;
+  /** The call is answered; its item, still `inProgress`, ends later. */
+  readonly ongoing?: OngoingItem;
 }
 
 /** How long a tool may take to settle after it was told to stop, before its call ends without it. */
@@ -217,7 +219,8 @@ async function carryOut(admitted: Admitted, place: CallPlace, context: DispatchC
 
 function settled(tool: Tool, result: ToolResult): DispatchOutcome {
   const { item, output } = result;
-  const common = { tool: tool.name, item, isStarted: true, output };
+  const { ongoing } = result;
+  const common = { tool: tool.name, item, isStarted: true, output, ...(ongoing === undefined ? {} : { ongoing }) };
   if ("status" in item && item.status === "interrupted") return { ...common, kind: "cancelled", failure: CANCELLED };
   if (!result.isError) return { ...common, kind: "ok" };
   return { ...common, kind: "failed", failure: result.failure ?? { code: "tool.failed", message: firstLine(output) } };

@@ -94,6 +94,11 @@ function folding(io: TurnIo, context: Context): TurnIo {
       await io.record(events, author);
       for (const event of events) context.apply(event);
     },
+    async follow(itemId, ongoing) {
+      const events = await io.follow(itemId, ongoing);
+      for (const event of events) context.apply(event);
+      return events;
+    },
   };
 }
 
