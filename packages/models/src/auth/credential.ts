@@ -21,7 +21,10 @@ export type Health = "ok" | "reconnect_required";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/;
 const name = z.string().regex(NAME);
-const secret = z.string().min(1).max(64 * 1024);
+const secret = z
+  .string()
+  .min(1)
+  .max(64 * 1024);
 const time = z.iso.datetime();
 
 const common = {

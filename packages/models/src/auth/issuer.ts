@@ -126,7 +126,10 @@ export interface DeviceCode {
 }
 
 export async function startDevice(issuer: Issuer, signal: AbortSignal): Promise<DeviceCode> {
-  const answer = await ask(issuer, "/api/accounts/deviceauth/usercode", { json: { client_id: issuer.clientId }, signal });
+  const answer = await ask(issuer, "/api/accounts/deviceauth/usercode", {
+    json: { client_id: issuer.clientId },
+    signal,
+  });
   if (answer.status === 404) {
     throw new HeddleError("login.failed", "a login by device code is not enabled for this account; use --browser");
   }
@@ -157,10 +160,11 @@ export async function pollDevice(issuer: Issuer, device: DeviceCode, signal: Abo
     signal,
   });
   const code = errorCode(answer);
-  if (/slow_down$/.test(code) || answer.status === 429) return { kind: "slowDown" };
+  if (code.endsWith("slow_down") || answer.status === 429) return { kind: "slowDown" };
   if (/(access_denied|denied)$/.test(code)) throw new HeddleError("login.failed", "the login was declined");
   if (/expired(_token)?$/.test(code)) throw new HeddleError("login.expired", "the device code has expired");
-  if (answer.status === 403 || answer.status === 404 || /authorization_pending$/.test(code)) return { kind: "pending" };
+  if (answer.status === 403 || answer.status === 404 || code.endsWith("authorization_pending"))
+    return { kind: "pending" };
   const grant = DeviceGrant.safeParse(answer.json);
   if (answer.status !== 200 || !grant.success) {
     if (answer.status >= 500) return { kind: "pending" };

@@ -45,7 +45,10 @@ export async function pinnedFetch(request: PinnedRequest): Promise<PinnedAnswer>
     });
     if (response.status >= 300 && response.status < 400 && response.status !== 304) {
       await response.body?.cancel();
-      throw new HeddleError("provider.rejected", `${place} redirects (status ${response.status}); a login is not sent on`);
+      throw new HeddleError(
+        "provider.rejected",
+        `${place} redirects (status ${response.status}); a login is not sent on`,
+      );
     }
     const etag = response.headers.get("etag") ?? undefined;
     return { status: response.status, etag, json: parsed(await bodyText(response, place)) };

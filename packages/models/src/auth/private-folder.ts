@@ -124,10 +124,12 @@ function readPrivate(file: string, shown: string): string | undefined {
   try {
     const stats = fstatSync(fd);
     requireOwn(stats, shown);
-    if (stats.size > MAX_BYTES) throw new HeddleError("store.damaged", `${shown} is larger than any list of credentials`);
+    if (stats.size > MAX_BYTES)
+      throw new HeddleError("store.damaged", `${shown} is larger than any list of credentials`);
     const bytes = Buffer.alloc(stats.size);
     let filled = 0;
-    for (let count = 1; count > 0 && filled < bytes.length; filled += count) count = readSync(fd, bytes, filled);
+    for (let count = 1; count > 0 && filled < bytes.length; filled += count)
+      count = readSync(fd, bytes, filled, bytes.length - filled, filled);
     return bytes.toString("utf8", 0, filled);
   } finally {
     closeSync(fd);
@@ -139,7 +141,7 @@ function writePrivate(file: string, text: string): void {
   try {
     const bytes = Buffer.from(text);
     failpoint("credentials.before-write");
-    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
+    for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
