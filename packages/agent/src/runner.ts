@@ -43,6 +43,7 @@ export type RunnerEvent = Exclude<
   {
     type:
       | "thread.created"
+      | "thread.moved"
       | "thread.named"
       | "thread.deleted"
       | "turn.admitted"

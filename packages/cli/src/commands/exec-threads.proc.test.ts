@@ -32,7 +32,9 @@ test("resume finds the last thread of this folder, of all folders, and one by it
   expect(threadOf(await mock.exec(["--json", "resume", "--last", "again"], { cwd: other }))).toBe(there);
   const everywhere = await mock.exec(["--json", "resume", "--last", "--all", "again"]);
   expect(threadOf(everywhere)).toBe(there);
-  expect(everywhere.stderr).toBe(`heddle: going on in ${other}, the folder of this thread\n`);
+  expect(everywhere.stderr).toBe(
+    `heddle: the thread goes on in ${mock.world.workspace}; until now it was in ${other}\n`,
+  );
   const named = await run(["threads", "name", here, "the one"], { world: mock.world });
   expect(named).toMatchObject({ code: 0, stdout: `${here} is now called the one\n` });
   expect(threadOf(await mock.exec(["--json", "resume", "the one", "hello"]))).toBe(here);
@@ -46,10 +48,14 @@ test("a resume that fits no thread is refused and starts nothing", async () => {
   const id = threadOf(await mock.exec(["--json", "make one"]));
   for (const [args, why] of [
     [["resume", "no-such-name", "go"], /no thread has the id or name no-such-name/],
-    [["resume", "01a1ddef-663f-7992-951d-be2be3662c1a", "go"], /no thread has the id/],
+    [
+      ["resume", "01a1ddef-663f-7992-951d-be2be3662c1a", "go"],
+      /no rollout found for thread id 01a1ddef-.*threads list shows/,
+    ],
     [["resume"], /name the thread to go on with/],
     [["resume", "--ephemeral", id, "go"], /--ephemeral would delete the resumed thread/],
-    [["resume", "-C", mock.world.root, id, "go"], /works in .*workspace, not in .*leave -C out/],
+    [["resume", "-C", path.join(mock.world.root, "none"), id, "go"], /-C .*none does not exist/],
+    [["resume", "-C", mock.world.root, id, "go"], /is not inside a git repository/],
     [["--last", "go"], /--last belongs to resume/],
   ] as const) {
     const ran = await mock.exec(args);

@@ -53,7 +53,7 @@ async function runExec(args: ParsedArgs, context: CommandContext, batch?: Batch)
   const err = batch?.err ?? openOutput(process.stderr);
   using stop = watchForStop(timeoutMs(args.value("timeout")));
   const code = await carryOut(args, context, { out, err, stop, batch });
-  return args.has("codex-exit-codes") ? asCodexExitCode(code) : code;
+  return args.has("codex-exit-codes") ? asCodexExitCode(code, args) : code;
 }
 
 interface Surface {

@@ -17,7 +17,7 @@ import {
 import { itemHead, itemTail, planLines, resultLine } from "./items.ts";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
-import { duration, money, type Style } from "./style.ts";
+import { duration, money, skippedText, type Style } from "./style.ts";
 
 export interface HumanPrinterOptions {
   readonly err: Output;
@@ -133,6 +133,10 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
       return endText(threadId, body, options);
     case "hook.ran":
       return body.outcome === "ok" ? undefined : style.yellow(hookText(body));
+    case "model.responded":
+      return body.skipped === undefined ? undefined : style.yellow(skippedText(body.skipped));
+    case "thread.moved":
+      return style.yellow(`the thread goes on in ${visibleLine(body.workspace)}`);
     case "thread.created":
     case "thread.named":
     case "thread.deleted":
@@ -141,7 +145,6 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "context.compacted":
     case "item.checkpointed":
     case "model.requested":
-    case "model.responded":
     case "mcp.listed":
     case "tool.intended":
     case "tool.settled":

@@ -130,6 +130,15 @@ export const CodexExecLine = z.discriminatedUnion("type", [
   z
     .object({ type: z.literal("error"), ...ErrorText })
     .meta({ description: "A failure; one that begins with Reconnecting... is tried again" }),
+  z
+    .object({
+      type: z.literal("heddle.retry"),
+      ...ErrorText,
+      attempt: z.number().int().meta({ description: "Requests so far" }),
+      max_attempts: z.number().int().meta({ description: "How many there can be" }),
+      delay_ms: z.number(),
+    })
+    .meta(own("a request met no answer and is sent again; Codex does so without a word")),
 ]);
 export type CodexExecLine = z.infer<typeof CodexExecLine>;
 

@@ -287,6 +287,67 @@ test("a provider that fails to the end prints each retry, the error, and the fai
   ]);
 });
 
+test("a request that is sent again is a line of its own, and Codex's count is that of answers asked for", () => {
+  const cause = { code: "provider.overloaded", message: "high demand", details: { status: 500 } };
+  const retried = (attempt: number, level: "request" | "stream"): EventBody => ({
+    type: "model.retried",
+    v: 1,
+    turnId: TURN,
+    requestId: "r",
+    attempt,
+    maxAttempts: 4,
+    level,
+    round: Math.ceil(attempt / 2),
+    maxRounds: 2,
+    delayMs: 200,
+    cause,
+  });
+  expect(lines(retried(1, "request"), retried(2, "stream"), retried(3, "request"))).toEqual([
+    { type: "heddle.retry", ...cause, attempt: 1, max_attempts: 4, delay_ms: 200 },
+    {
+      type: "error",
+      message: "Reconnecting... 1/1 (high demand)",
+      code: "provider.overloaded",
+      details: { delay_ms: 200 },
+    },
+    { type: "heddle.retry", ...cause, attempt: 3, max_attempts: 4, delay_ms: 200 },
+  ]);
+});
+
+test("the thread's usage counts turns of the same run whose ends were not shown", () => {
+  const before = { ...usage, inputTokens: 1000 };
+  const responded: EventBody = {
+    type: "model.responded",
+    v: 1,
+    turnId: TURN,
+    requestId: "r",
+    output: [],
+    stopReason: "end",
+    usage,
+  };
+  const total = (...bodies: readonly (readonly [stream: string, body: EventBody])[]): unknown => {
+    const dialect = codexExecDialect({ usageBefore: before });
+    const all = bodies.flatMap(([stream, body], index) => dialect.event({ ...stored(body, index + 1), stream }));
+    const end = all.at(-1);
+    return end?.type === "turn.completed" ? end.thread_usage?.input_tokens : undefined;
+  };
+  const turn = (stream: string): readonly (readonly [string, EventBody])[] => [
+    [stream, admitted],
+    [stream, responded],
+  ];
+  const end = ended({ status: "completed" });
+  expect(total(...turn("a"), ["a", end])).toBe(1200);
+  expect(total(...turn("a"), ...turn("a"), ["a", end])).toBe(1400);
+  // A run that began again did so in another thread.
+  expect(total(...turn("a"), ...turn("b"), ["b", end])).toBe(200);
+});
+
+test("a command in a login shell is shown with it", () => {
+  expect(lines(completed({ ...command, isLogin: true, status: "completed", output: "" }))).toMatchObject([
+    { item: { command: expect.stringMatching(/^\/bin\/bash -lc /) } },
+  ]);
+});
+
 test("an interrupted turn ends with turn.failed that says so", () => {
   const failure = { code: "turn.interrupted", message: "interrupted by SIGINT" };
   expect(lines(ended({ status: "interrupted", failure }))).toEqual([

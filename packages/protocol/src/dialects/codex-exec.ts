@@ -9,6 +9,7 @@ import { addUsage, type Usage } from "../model-output.ts";
 import { never } from "../never.ts";
 import type { CodexExecLine, CodexItem, CodexUsage } from "./codex-exec-schema.ts";
 import { joinShellWords } from "./shell-words.ts";
+import { countThreadUsage } from "./thread-usage.ts";
 
 export type { CodexExecLine, CodexItem, CodexUsage } from "./codex-exec-schema.ts";
 
@@ -32,6 +33,7 @@ type ItemDetails = DistributiveOmit<CodexItem, "id">;
 export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDialect {
   const numbering = createNumbering();
   const running = new Map<string, Item>();
+  const spent = countThreadUsage(options.usageBefore);
   let todo: CodexItem | undefined;
 
   const startedLines = (item: Item): readonly CodexExecLine[] => {
@@ -58,6 +60,7 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
   const event = ({ stream, body }: StoredEvent): readonly CodexExecLine[] => {
     switch (body.type) {
       case "turn.admitted":
+        spent.begin(stream);
         return [{ type: "thread.started", thread_id: stream }];
       case "turn.started":
         return [{ type: "turn.started", turn_id: body.turnId, sandbox: body.sandboxLevel }];
@@ -74,9 +77,13 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "turn.completed": {
         const last: readonly CodexExecLine[] = todo === undefined ? [] : [{ type: "item.completed", item: todo }];
         todo = undefined;
-        return [...last, ...endLines(body, options.usageBefore)];
+        return [...last, ...endLines(body, spent.before())];
       }
+      case "model.responded":
+        spent.add(body.usage);
+        return [];
       case "thread.created":
+      case "thread.moved":
       case "thread.named":
       case "thread.deleted":
       case "context.loaded":
@@ -86,7 +93,6 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "turn.interrupt-requested":
       case "item.checkpointed":
       case "model.requested":
-      case "model.responded":
       case "mcp.listed":
       case "tool.intended":
       case "tool.settled":
@@ -172,7 +178,7 @@ function details(item: Item): ItemDetails {
     case "commandExecution":
       return {
         type: "command_execution",
-        command: joinShellWords([...SHELL, item.command]),
+        command: joinShellWords([SHELL, item.isLogin === true ? "-lc" : "-c", item.command]),
         // A command that never ran has printed nothing; its readers look for the reason here.
         aggregated_output: item.output === "" && item.exitCode === undefined ? (item.error ?? "") : item.output,
         exit_code: item.exitCode ?? null,
@@ -206,7 +212,7 @@ function details(item: Item): ItemDetails {
 }
 
 /** How Heddle runs a command line; Codex shows it with its shell, and its readers take it off again. */
-const SHELL = ["/bin/bash", "-c"] as const;
+const SHELL = "/bin/bash";
 
 interface CalledTool {
   readonly status: ItemStatus;
@@ -279,11 +285,16 @@ function reasoningText(item: ItemOf<"reasoning">): string {
 }
 
 function retryLine(retry: EventOf<"model.retried">): CodexExecLine {
-  const { attempt, maxAttempts, cause } = retry;
+  const { attempt, maxAttempts, round = attempt, maxRounds = maxAttempts, cause } = retry;
+  if (retry.level === "request") {
+    const { message, code, details } = cause;
+    const figures = { attempt, max_attempts: maxAttempts, delay_ms: retry.delayMs };
+    return { type: "heddle.retry", message, code, ...(details === undefined ? {} : { details }), ...figures };
+  }
   return {
     type: "error",
-    // Codex counts retries, not requests: after one failed request of two it is at its first and last.
-    message: `Reconnecting... ${attempt}/${Math.max(attempt, maxAttempts - 1)} (${cause.message})`,
+    // Codex counts retries, not tries: after one failed try of two it is at its first and last.
+    message: `Reconnecting... ${round}/${Math.max(round, maxRounds - 1)} (${cause.message})`,
     code: cause.code,
     details: { delay_ms: retry.delayMs },
   };

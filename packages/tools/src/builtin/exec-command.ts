@@ -1,11 +1,12 @@
 /** `exec_command`: runs a shell command; one that takes longer than the model wants to wait stays open under a number. */
+import type { ItemOf } from "@heddle/protocol";
 import { z } from "zod";
 import { absolutePath } from "../call-path.ts";
 import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
 import { typedPatch } from "../patch/heredoc.ts";
 import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../shell-call.ts";
-import type { Tool } from "../tool.ts";
+import type { CallPlace, Tool } from "../tool.ts";
 
 const DEFAULT_YIELD_MS = 10_000;
 const MIN_YIELD_MS = 250;
@@ -45,7 +46,7 @@ export const execCommand: Tool<Input> = {
   paths: (args) => workdirOf(args.workdir),
   wantsOutside: (args) =>
     args["sandbox_permissions"] === "require_escalated" || args["with_escalated_permissions"] === true,
-  describe: (args, place) => commandItem(args.cmd, args.workdir, place),
+  describe: shellItem,
   question: (args, place) => ({
     kind: "command",
     callId: place.callId,
@@ -75,9 +76,13 @@ export const execCommand: Tool<Input> = {
       { waitMs: yieldMs(args), maxOutputTokens: args.max_output_tokens },
       context,
     );
-    return commandResult(commandItem(args.cmd, args.workdir, context), report, command);
+    return commandResult(shellItem(args, context), report, command);
   },
 };
+
+function shellItem(args: Input, place: CallPlace): ItemOf<"commandExecution"> {
+  return { ...commandItem(args.cmd, args.workdir, place), ...(args.login === true ? { isLogin: true } : {}) };
+}
 
 function yieldMs(args: Input): number {
   return Math.min(MAX_YIELD_MS, Math.max(MIN_YIELD_MS, args.yield_time_ms ?? DEFAULT_YIELD_MS));
