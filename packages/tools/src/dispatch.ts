@@ -109,14 +109,18 @@ function admit(
     const message = `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; there are: ${offered}`;
     return { outcome: unread(call, place, "denied", { code: "tool.unknown", message }) };
   }
-  if (!isNamed(tool, context.envelope)) return { outcome: unread(call, place, "denied", notHere(tool, context)) };
-  const decoded = decodeInput(call, tool.shape);
-  if (decoded.kind === "bad") return { outcome: invalid(call, place, decoded.message) };
-  const parsed = parseArguments(tool.input, decoded.value);
-  if (parsed.kind === "bad") return { outcome: invalid(call, place, parsed.message) };
-  const other = tool.redirect?.(parsed.value);
+  const read = readCall(call, tool);
+  if (!isNamed(tool, context.envelope)) {
+    // Read all the same, so that what was refused is seen as what it is: a patch with its paths, not a bare call.
+    const failure = notHere(tool, context);
+    return "message" in read
+      ? { outcome: unread(call, place, "denied", failure) }
+      : { outcome: refused(read, place, "denied", failure) };
+  }
+  if ("message" in read) return { outcome: invalid(call, place, read.message) };
+  const other = tool.redirect?.(read.args);
   const otherTool = other === undefined ? undefined : toolNamed(other.tool);
-  if (other === undefined || otherTool === undefined) return within({ tool, args: parsed.value, input: decoded.value });
+  if (other === undefined || otherTool === undefined) return within(read);
   const otherArgs = parseArguments(otherTool.input, other.input);
   if (otherArgs.kind === "bad") return { outcome: invalid(call, place, otherArgs.message) };
   return within({ tool: otherTool, args: otherArgs.value, input: other.input });
@@ -125,6 +129,14 @@ function admit(
     if (isWithin(admitted.tool, context.envelope)) return admitted;
     return { outcome: refused(admitted, place, "denied", notHere(admitted.tool, context)) };
   }
+}
+
+/** The arguments of a call, or why they cannot be understood. */
+function readCall(call: ToolCall, tool: Tool): Admitted | { readonly message: string } {
+  const decoded = decodeInput(call, tool.shape);
+  if (decoded.kind === "bad") return decoded;
+  const parsed = parseArguments(tool.input, decoded.value);
+  return parsed.kind === "bad" ? parsed : { tool, args: parsed.value, input: decoded.value };
 }
 
 /** Paths, policy and the question; undefined when the call may run. */
