@@ -7,6 +7,7 @@
  *
  * While it is ongoing it hears all output, and calls that read the command (`write_stdin`) report only to the model.
  */
+import { constants } from "node:os";
 import type { ItemOf } from "@heddle/protocol";
 import type { OpenCommand } from "./process-table.ts";
 import type { ProcessExit } from "./process.ts";
@@ -64,6 +65,13 @@ function ongoingCommand(started: CommandItem, command: OpenCommand): OngoingItem
   };
 }
 
+/** As a shell would give it: a command that ended by a signal has the signal's number, whoever saw it end. */
+function exitCodeOf({ exitCode, signal }: ProcessExit): { exitCode?: number } {
+  if (exitCode !== undefined) return { exitCode };
+  const found = Object.entries(constants.signals).find(([name]) => name === signal);
+  return found === undefined ? {} : { exitCode: 128 + found[1] };
+}
+
 interface Printed {
   readonly output: string;
   readonly truncatedBytes: number;
@@ -90,7 +98,7 @@ function endedItem(
     status: isStopped ? "interrupted" : failure === undefined ? "completed" : "failed",
     ...printed(end),
     durationMs,
-    ...(exit.exitCode === undefined ? {} : { exitCode: exit.exitCode }),
+    ...exitCodeOf(exit),
     ...(exit.signal === undefined ? {} : { signal: exit.signal }),
     ...(failure === undefined || (exit.cause === "exited" && exit.exitCode !== undefined)
       ? {}

@@ -55,6 +55,14 @@ test.each([
   expect(textOf(outcome)).toContain(`Process exited with code ${exitCode}\nOutput:\nmine\n`);
 });
 
+test("without a sandbox the exit code of a command that ends by a signal is the same", async () => {
+  await using place = await openPlace({ mode: "danger-full-access" });
+  expect(await place.call("exec_command", { cmd: "echo mine; kill -KILL $$" })).toMatchObject({
+    kind: "failed",
+    item: { status: "failed", exitCode: 137, signal: "SIGKILL", output: "mine\n" },
+  });
+});
+
 test("a command in a folder that is not there is told so", async () => {
   await using place = await openPlace();
   const outcome = await place.call("exec_command", { cmd: "ls", workdir: "nowhere" });
