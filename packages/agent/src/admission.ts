@@ -28,7 +28,7 @@ export interface AdmitOptions {
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId?: string;
-  readonly task?: "compact";
+  readonly task?: "compact" | "review";
 }
 
 /** This client id was admitted before; that turn stands. */

@@ -78,6 +78,8 @@ export interface StartTurn {
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId?: string;
+  /** What is asked is to judge, and an answer as findings is shown as text. */
+  readonly task?: "review";
 }
 
 export interface TurnHandle {

@@ -100,8 +100,8 @@ export const EventBody = z.discriminatedUnion("type", [
     settings: TurnSettings,
     holder: Holder,
     clientId: z.string().optional(),
-    /** A turn without input that does this one thing. */
-    task: z.literal("compact").optional(),
+    /** `compact`: a turn without input that does this one thing. `review`: what the input names is judged. */
+    task: z.enum(["compact", "review"]).optional(),
   }),
   z.object({
     type: z.literal("turn.started"),

@@ -50,6 +50,7 @@ export {
   type McpServerInput,
 } from "./mcp.ts";
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
+export { shownAnswer } from "./review-output.ts";
 export { visibleLine, visibleText } from "./visible-text.ts";
 export {
   codexExecDialect,

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { openWorld, run } from "../../test/heddle-process.ts";
@@ -83,6 +83,33 @@ test("an ephemeral thread is gone when its run is over", async () => {
   expect(ran).toMatchObject({ code: 0, stdout: "secret words\n", stderr: expect.not.stringContaining("record:") });
   const list = await run(["threads", "list", "--all", "--json"], { world: mock.world });
   expect(list).toMatchObject({ code: 0, stdout: "" });
+});
+
+test("findings of a review come as text, wherever the answer goes", async () => {
+  const answer = JSON.stringify({
+    findings: [
+      {
+        title: "[P1] Wrong sum",
+        body: "It is off by one.",
+        confidence_score: 0.9,
+        priority: 1,
+        code_location: { absolute_file_path: "/w/a.ts", line_range: { start: 3, end: 5 } },
+      },
+    ],
+    overall_correctness: "patch is incorrect",
+    overall_explanation: "One thing.",
+    overall_confidence_score: 0.8,
+  });
+  const text = "One thing.\n\nReview comment:\n\n- [P1] Wrong sum — /w/a.ts:3-5\n  It is off by one.";
+  await using mock = await openMockWorld({ respond: () => ({ text: answer }) });
+  const file = path.join(mock.world.root, "answer.txt");
+  const shown = await mock.exec(["-o", file, "review", "look at the sums"]);
+  expect(shown).toMatchObject({ code: 0, stdout: `${text}\n` });
+  expect(await readFile(file, "utf8")).toBe(text);
+  const lines = jsonLines(await mock.exec(["--json", "review", "look at the sums"]));
+  expect(lines).toContainEqual({ type: "item.completed", item: { id: "item_0", type: "agent_message", text } });
+  // What is not a review stays as the model said it.
+  expect(await mock.exec(["look at the sums"])).toMatchObject({ code: 0, stdout: `${answer}\n` });
 });
 
 test("review asks about exactly the changes that are meant, and may not change anything", async () => {

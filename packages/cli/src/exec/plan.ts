@@ -28,6 +28,7 @@ export interface Plan {
   readonly thread: ThreadChoice;
   /** undefined: there is nothing to say, only a fork to make. */
   readonly input: readonly InputPart[] | undefined;
+  readonly isReview: boolean;
   /** File, profile and `-c` as one. */
   readonly config: ConfigFile;
   readonly layers: Layers;
@@ -98,6 +99,7 @@ export async function makePlan(
     mayBeOutsideGit,
     thread: request.thread,
     input: prompt === undefined ? undefined : [{ type: "text", text: prompt }, ...images],
+    isReview: request.review !== undefined,
     config,
     layers,
     choices,

@@ -84,7 +84,13 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   }
   const printer = createPrinter(surface, plan, target);
   stop.signal.throwIfAborted();
-  const start = { thread: target.thread, workspace: target.workspace, input: plan.input, settings };
+  const start: StartTurn = {
+    thread: target.thread,
+    workspace: target.workspace,
+    input: plan.input,
+    settings,
+    ...(plan.isReview ? { task: "review" } : {}),
+  };
   const threads = new Set<string>();
   const onThread = (threadId: string): void => void threads.add(threadId);
   try {
