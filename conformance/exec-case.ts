@@ -14,6 +14,8 @@ export interface Invocation {
   /** Absent: no input at all. `isOpen`: a pipe that nobody writes to and nobody closes. */
   readonly stdin?: string | { readonly bytes: readonly number[] } | { readonly isOpen: true };
   readonly env?: Readonly<Record<string, string>>;
+  /** The folder it is started in; absent: the workspace. */
+  readonly cwd?: string;
   /** The reader of stdout leaves after the first line. */
   readonly isReaderGone?: boolean;
   /** A signal for the program once stdout holds this text. */

@@ -92,7 +92,7 @@ async function play({ program, invocation, place, server, names, deadlineMs }: P
   const [thread = ""] = names.keys();
   const filled = Object.entries(env).map(([name, value]) => [name, place.fill(value)]);
   const child = spawn(program.file, program.adapt(args.map((arg) => place.fill(arg, thread))), {
-    cwd: place.workspace,
+    cwd: invocation.cwd === undefined ? place.workspace : place.fill(invocation.cwd),
     env: { ...place.env, ...Object.fromEntries(filled) },
     stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     // A group of its own, so that all of it can be ended.

@@ -36,6 +36,13 @@ export const RULES: readonly Rule[] = [
   added("turn.failed", ["status", "usage", "cost_usd", "duration_ms"], "a failed turn has used something too"),
   added("error", ["code", "details"], "programs decide by a code, not by words"),
   {
+    id: "sent-again",
+    side: "heddle",
+    what: "`heddle.retry`: a request met no answer and is sent again",
+    why: "every retry is an event; Codex sends such a request again without a word, as often",
+    apply: (lines) => lines.filter(({ type }) => type !== "heddle.retry"),
+  },
+  {
     id: "fields-of-items",
     side: "heddle",
     what: "an item may also carry `code`, `error`, `outcome` and `is_partial`",

@@ -39,6 +39,13 @@ export const FAULT_CASES: readonly ExecCase[] = [
     script: [command("echo hello"), say("Hello.")],
     runs: [json()],
   },
+  {
+    id: "status-500-budget",
+    about: "500 for ever, with other numbers of retries",
+    config: MOCK_CONFIG.replace("request_max_retries = 1", "request_max_retries = 2"),
+    faults: { kind: "status", status: 500 },
+    runs: [json()],
+  },
   { id: "status-503", about: "503 for ever", faults: { kind: "status", status: 503 }, runs: [json()] },
   {
     id: "status-429",
@@ -153,6 +160,12 @@ export const FAULT_CASES: readonly ExecCase[] = [
     about: "every connection is reset",
     faults: { kind: "reset", at: "mid-delta" },
     script: LONG,
+    runs: [json()],
+  },
+  {
+    id: "reset-before-headers",
+    about: "every connection is reset before an answer begins",
+    faults: { kind: "reset", at: "before-headers" },
     runs: [json()],
   },
   {

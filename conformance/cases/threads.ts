@@ -65,6 +65,39 @@ export const THREAD_CASES: readonly ExecCase[] = [
     setUp: "git init -q {root}/other",
     runs: [first, { args: ["exec", "--json", "-C", "{root}/other", "resume", "--last", "--all", "go on"] }],
   },
+  {
+    id: "resume-id-elsewhere",
+    about: "a second turn by id with -C, in another folder",
+    script: [say("First."), command("pwd > here.txt"), say("Second.")],
+    setUp: "git init -q {root}/other",
+    runs: [
+      first,
+      { args: ["exec", "--json", "-s", "workspace-write", "-C", "{root}/other", "resume", "{thread}", "go on"] },
+    ],
+    looksAt: ["ws/here.txt", "other/here.txt"],
+  },
+  {
+    id: "resume-id-started-elsewhere",
+    about: "a second turn by id, started in another folder",
+    script: [say("First."), command("pwd > here.txt"), say("Second.")],
+    setUp: "git init -q {root}/other",
+    runs: [
+      first,
+      { args: ["exec", "--json", "-s", "workspace-write", "resume", "{thread}", "go on"], cwd: "{root}/other" },
+    ],
+    looksAt: ["ws/here.txt", "other/here.txt"],
+  },
+  {
+    id: "resume-moved-last",
+    about: "a thread that went on in another folder is the last one there",
+    script: TWO,
+    setUp: "git init -q {root}/other",
+    runs: [
+      first,
+      { ...resume("{thread}", "go on"), cwd: "{root}/other" },
+      { ...resume("--last", "and on"), cwd: "{root}/other" },
+    ],
+  },
   { id: "resume-last-none", about: "--last where no thread is", script: TWO, runs: [resume("--last", "go on")] },
   { id: "resume-unknown-id", about: "an id nobody knows", script: TWO, runs: [resume(UNKNOWN_ID, "go on")] },
   { id: "resume-unknown-name", about: "a name nobody knows", script: TWO, runs: [resume("no-such-name", "go on")] },
@@ -145,6 +178,17 @@ export const THREAD_CASES: readonly ExecCase[] = [
     about: "a thread goes on under a new id",
     script: TWO,
     runs: [first, { args: ["exec", "--json", "fork", "{thread}", "go on"] }],
+  },
+  {
+    id: "fork-elsewhere",
+    about: "a fork, started in another folder",
+    script: [say("First."), command("pwd > here.txt"), say("Second.")],
+    setUp: "git init -q {root}/other",
+    runs: [
+      first,
+      { args: ["exec", "--json", "-s", "workspace-write", "fork", "{thread}", "go on"], cwd: "{root}/other" },
+    ],
+    looksAt: ["ws/here.txt", "other/here.txt"],
   },
   {
     id: "fork-unknown",

@@ -14,6 +14,21 @@ export const TOOL_CASES: readonly ExecCase[] = [
     runs: [human()],
   },
   {
+    id: "command-login",
+    about: "a command in a login shell",
+    script: [command("echo hello", { login: true }), DONE],
+    runs: [json()],
+  },
+  {
+    id: "command-shell-unsaid",
+    about: "a command without a word about its shell",
+    script: [
+      { calls: [{ tool: "exec_command", args: { cmd: "shopt -q login_shell && echo login || echo plain" } }] },
+      DONE,
+    ],
+    runs: [json()],
+  },
+  {
     id: "command-fails",
     about: "a command that exits 3",
     script: [command("echo hello; exit 3"), DONE],

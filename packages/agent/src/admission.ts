@@ -23,10 +23,12 @@ export interface AdmitOptions {
   readonly threadId: string;
   /** The thread begins with this turn. */
   readonly newThread?: Omit<EventOf<"thread.created">, "type" | "v">;
+  /** The thread works in this folder from here on. */
+  readonly movedTo?: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId?: string;
-  readonly task?: "compact";
+  readonly task?: "compact" | "review";
 }
 
 /** This client id was admitted before; that turn stands. */
@@ -70,7 +72,7 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
       const { events } = await journal.append({
         stream: threadId,
         author: "user",
-        events: [...created(newThread), admittedEvent(turnId, options)],
+        events: [...created(newThread), ...moved(options), admittedEvent(turnId, options)],
         expectedVersion: own.at(-1)?.version ?? 0,
       });
       failpoint("turn.after-admit");
@@ -84,6 +86,10 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
 
 function created(newThread: AdmitOptions["newThread"]): EventBody[] {
   return newThread === undefined ? [] : [{ type: "thread.created", v: 1, ...newThread }];
+}
+
+function moved({ movedTo }: AdmitOptions): EventBody[] {
+  return movedTo === undefined ? [] : [{ type: "thread.moved", v: 1, workspace: movedTo }];
 }
 
 function createdIn(own: readonly StoredEvent[]): EventOf<"thread.created"> | undefined {

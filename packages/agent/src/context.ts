@@ -32,6 +32,7 @@ export function createContext(history: readonly EventBody[]): Context {
     measured: undefined,
     greeted: new Set(),
     openCommands: new Map(),
+    commands: new Map(),
     openCalls: new Map(),
   };
   for (const body of history) apply(fold, body);
@@ -65,6 +66,8 @@ interface Fold {
   /** Turns whose first message has been seen. */
   readonly greeted: Set<string>;
   readonly openCommands: Map<string, string>;
+  /** Item id → a started command, and its number once it has outlived its call. */
+  readonly commands: Map<string, { readonly command: string; processId?: string }>;
   /** Call id → the call and the entry of its result; a later response may use an id again. */
   readonly openCalls: Map<string, { readonly call: ModelToolCall; readonly entry: ContextEntry }>;
 }
@@ -94,6 +97,9 @@ function apply(fold: Fold, body: EventBody): void {
       if (body.event === "UserPromptSubmit" && body.subject === ADMITTED && body.outcome === "blocked")
         fold.entries = fold.entries.filter(({ name }) => name !== body.turnId);
       break;
+    case "item.started":
+      if (body.item.type === "commandExecution") fold.commands.set(body.item.id, { command: body.item.command });
+      break;
     case "item.completed":
       complete(fold, body);
       break;
@@ -111,7 +117,12 @@ function apply(fold: Fold, body: EventBody): void {
 function complete(fold: Fold, { turnId, item }: EventOf<"item.completed">): void {
   const { greeted, entries, openCommands } = fold;
   if (item.type === "plan" && item.status === "completed") fold.plan = item.steps;
-  if (item.type === "commandExecution" && item.processId !== undefined) openCommands.set(item.processId, item.command);
+  if (item.type === "commandExecution") {
+    const processId = fold.commands.get(item.id)?.processId;
+    fold.commands.delete(item.id);
+    if (item.processId !== undefined) openCommands.set(item.processId, item.command);
+    else if (processId !== undefined) openCommands.delete(processId);
+  }
   if (item.type !== "userMessage") return;
   // The first one repeats the admitted input; the later ones are steering, placed where the model was told.
   if (greeted.has(turnId)) entries.push(entryOf("message", { kind: "user", parts: item.content }, item.id));
@@ -131,7 +142,12 @@ function respond(fold: Fold, { purpose, usage, output, requestId }: EventOf<"mod
   }
 }
 
-function settle({ entries, openCalls }: Fold, body: EventOf<"tool.settled">): void {
+function settle({ entries, openCalls, commands, openCommands }: Fold, body: EventOf<"tool.settled">): void {
+  const started = commands.get(body.itemId);
+  if (started !== undefined && body.processId !== undefined) {
+    started.processId = body.processId;
+    openCommands.set(body.processId, started.command);
+  }
   const waiting = openCalls.get(body.callId);
   const place = waiting === undefined ? -1 : entries.lastIndexOf(waiting.entry);
   if (waiting === undefined || place === -1) return;

@@ -11,6 +11,7 @@ export { lastSettings, readHistory } from "./history.ts";
 export {
   exportThread,
   findThread,
+  isThreadId,
   type DeleteThread,
   type ForkThread,
   type NameThread,

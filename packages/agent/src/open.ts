@@ -23,7 +23,7 @@ import { lastSettings, lineage, readHistory } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { mcpSecrets } from "./mcp.ts";
 import { createPlaces, type Places } from "./places.ts";
-import { recover } from "./recover.ts";
+import { forgetEphemeral, recover } from "./recover.ts";
 import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import { createSerial } from "./serial.ts";
@@ -69,14 +69,20 @@ export interface NewThread {
   /** The door it came through. */
   readonly origin: string;
   readonly title?: string;
+  /** To be deleted when the run is over; the next Heddle that opens does it when this one cannot. */
+  readonly isEphemeral?: true;
 }
 
 export interface StartTurn {
   /** An existing thread, or what a new one begins with; a refused turn leaves no new thread or fork behind. */
   readonly thread: string | NewThread | { readonly fork: ForkThread };
+  /** Absolute, existing folder. An existing thread goes on there from here on, which is recorded; absent: where it was. */
+  readonly workspace?: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId?: string;
+  /** What is asked is to judge, and an answer as findings is shown as text. */
+  readonly task?: "review";
 }
 
 export interface TurnHandle {
@@ -128,6 +134,7 @@ export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const journal = await openJournal({ home: options.home, secrets: keysInUse(options) });
   try {
     const recoveredTurns = await recover(journal);
+    await forgetEphemeral(journal, options.home);
     return new Engine(options, journal, recoveredTurns);
   } catch (error) {
     await journal[Symbol.asyncDispose]();
@@ -191,7 +198,13 @@ class Engine implements Heddle {
     const { thread } = start;
     if (typeof thread !== "string") return this.#startNew(thread, start);
     // One at a time in a thread: entering its place for one turn must not end the place of another.
-    return this.#starts.run(thread, async () => this.#start(thread, await this.#workspaceOf(thread), start));
+    return this.#starts.run(thread, async () => {
+      const current = await this.#workspaceOf(thread);
+      const { workspace = current } = start;
+      // What a place is made from may be the same in both folders; its walls are not.
+      if (workspace !== current) await this.#places.leave(thread);
+      return this.#start(thread, workspace, { ...start, isMoved: workspace !== current });
+    });
   }
 
   async #startNew(thread: Exclude<StartTurn["thread"], string>, start: StartTurn): Promise<TurnHandle> {
@@ -204,7 +217,13 @@ class Engine implements Heddle {
   async #start(
     threadId: string,
     workspace: string,
-    { input, settings, clientId, task }: StartTurn & Pick<AdmitOptions, "task">,
+    {
+      input,
+      settings,
+      clientId,
+      task,
+      isMoved,
+    }: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task"> & { readonly isMoved?: boolean },
     newThread?: AdmitOptions["newThread"],
   ): Promise<TurnHandle> {
     const isNew = newThread !== undefined;
@@ -213,6 +232,7 @@ class Engine implements Heddle {
       input,
       settings,
       ...(isNew ? { newThread } : {}),
+      ...(isMoved === true ? { movedTo: workspace } : {}),
       ...(clientId === undefined ? {} : { clientId }),
       ...(task === undefined ? {} : { task }),
     };

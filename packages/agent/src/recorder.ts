@@ -2,11 +2,22 @@
  * The pen of a running turn. Appends in order, knows which items are open, keeps what they have streamed (a checkpoint at
  * most once a second, capped), and at the end completes whatever was left started. Deltas and stored text agree, because
  * both pass the same redaction.
+ *
+ * The life of an item here; every arrow to `completed` goes through one place, so that there is one of them:
+ *
+ *   started ─▶ completed                    recorded by the runner with its whole content
+ *   started ─▶ completed, interrupted       closeOpenItems: an answer broke off, or the turn is over
+ *   started ─▶ followed ─▶ completed        its command ended: with the whole output and the exit code
+ *                     └──▶ completed        closeFollowed: the turn is over and its place left, which ended the command
+ *                                           (interrupted) or lets it run on (completed, with its processId)
+ *   followed ─▶ (crash) ─▶ unknown          recover.ts, with what checkpoints kept; the command is not run again
  */
 import type { Author, EventBody, EventOf, Item, ItemDelta } from "@heddle/protocol";
 import { createStreamRedactor, type Journal, type StreamRedactor } from "@heddle/journal";
+import type { OngoingItem } from "@heddle/tools";
 import type { Live } from "./live.ts";
 import { brokenOff, unknownOutcome } from "./recover.ts";
+import type { RunnerEvent } from "./runner.ts";
 
 /** Acknowledged facts and everything that guards a side effect: on disk before anyone goes on. */
 const NEEDS_SYNC: ReadonlySet<EventBody["type"]> = new Set([
@@ -33,8 +44,15 @@ interface OpenItem {
 export interface Recorder {
   record(events: readonly EventBody[], author?: Author): Promise<void>;
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
-  /** Completes every item still open, as interrupted, and settles every intent whose call broke off, as unknown. */
+  /**
+   * Completes every item still open, as interrupted, and settles every intent whose call broke off, as unknown. Items
+   * that are followed stay open.
+   */
   closeOpenItems(): Promise<void>;
+  /** Completes the item when its command ends; resolves with what was recorded then. Never rejects. */
+  follow(itemId: string, ongoing: OngoingItem): Promise<readonly RunnerEvent[]>;
+  /** Completes the items that are still followed: as their commands ended, or as they are left. */
+  closeFollowed(): Promise<void>;
 }
 
 export interface RecorderOptions {
@@ -83,21 +101,25 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
 
   const agent: Author = `agent:${options.runner}`;
 
+  async function record(events: readonly EventBody[], author: Author): Promise<void> {
+    const completed = new Set(events.flatMap((event) => (event.type === "item.completed" ? [event.item.id] : [])));
+    for (const id of completed) {
+      const item = open.get(id);
+      if (item !== undefined) publishRest(item, publish);
+      open.delete(id);
+    }
+    await enqueue(events, author);
+    for (const event of events) {
+      if (event.type === "tool.intended") intents.set(event.itemId, event);
+      if (event.type === "tool.settled") intents.delete(event.itemId);
+      if (event.type === "item.started" && !completed.has(event.item.id)) open.set(event.item.id, opened(event.item));
+    }
+  }
+
+  const following = createFollowing(turnId, (events) => record(events, agent));
+
   return {
-    async record(events, author = agent) {
-      const completed = new Set(events.flatMap((event) => (event.type === "item.completed" ? [event.item.id] : [])));
-      for (const id of completed) {
-        const item = open.get(id);
-        if (item !== undefined) publishRest(item, publish);
-        open.delete(id);
-      }
-      await enqueue(events, author);
-      for (const event of events) {
-        if (event.type === "tool.intended") intents.set(event.itemId, event);
-        if (event.type === "tool.settled") intents.delete(event.itemId);
-        if (event.type === "item.started" && !completed.has(event.item.id)) open.set(event.item.id, opened(event.item));
-      }
-    },
+    record: (events, author = agent) => record(events, author),
     stream(delta) {
       const item = open.get(delta.itemId);
       if (item === undefined) return;
@@ -109,9 +131,9 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
     async closeOpenItems() {
       // A record that failed leaves more open than is known here.
       await queue;
-      const left = [...open.values()];
+      const left = [...open.values()].filter(({ item }) => !following.has(item.id));
       const settled = [...intents.values()].map((intent): EventBody => unknownOutcome(intent));
-      open.clear();
+      for (const { item } of left) open.delete(item.id);
       intents.clear();
       if (left.length + settled.length === 0) return;
       const completed = left.map((item): EventBody => {
@@ -119,6 +141,41 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
         return { type: "item.completed", v: 1, turnId, item: brokenOff(item.item, item.appended, "interrupted") };
       });
       await enqueue([...settled, ...completed], "system");
+    },
+    follow: (itemId, ongoing) => following.follow(itemId, ongoing),
+    async closeFollowed() {
+      await following.close();
+      await queue;
+    },
+  };
+}
+
+interface Following {
+  has(itemId: string): boolean;
+  follow: Recorder["follow"];
+  close(): Promise<void>;
+}
+
+/** Items whose commands outlived their calls. */
+function createFollowing(turnId: string, record: (events: readonly RunnerEvent[]) => Promise<void>): Following {
+  const followed = new Map<string, OngoingItem>();
+
+  /** Looked up and taken out in one go: an item is ended once, by its command or by the turn. */
+  async function end(item: Item): Promise<readonly RunnerEvent[]> {
+    if (!followed.delete(item.id)) return [];
+    const events: RunnerEvent[] = [{ type: "item.completed", v: 1, turnId, item }];
+    await record(events);
+    return events;
+  }
+
+  return {
+    has: (itemId) => followed.has(itemId),
+    follow(itemId, ongoing) {
+      followed.set(itemId, ongoing);
+      return ongoing.ended.then(end).catch(() => []);
+    },
+    async close() {
+      for (const ongoing of followed.values()) await end(ongoing.isRunning ? ongoing.leave() : await ongoing.ended);
     },
   };
 }

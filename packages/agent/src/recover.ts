@@ -4,6 +4,7 @@
  *   a started item              → item.completed with what its checkpoints kept
  *   an unanswered question      → approval.resolved `cancel`
  * All in one transaction on the version that was read, so that two recovering processes cannot both do it.
+ * Threads that were to be deleted with their run are deleted when that run is dead.
  */
 import {
   isHeddleError,
@@ -22,6 +23,7 @@ import { OUTCOME_UNKNOWN } from "./context.ts";
 import { stateOf } from "./holder.ts";
 import { readStream } from "./stored-events.ts";
 import { terminalKey } from "./terminal.ts";
+import { purgeThread, removeFiles } from "./threads.ts";
 
 /** Closes abandoned turns; answers how many. A turn of a live process is left alone. */
 export async function recover(journal: Journal): Promise<number> {
@@ -36,6 +38,32 @@ export async function recover(journal: Journal): Promise<number> {
     failpoint("recover.after-turn");
   }
   return closed;
+}
+
+/** Deletes what dead runs promised to leave no trace of; answers how many threads that were. */
+export async function forgetEphemeral(journal: Journal, home: string): Promise<number> {
+  if (journal.damage !== undefined) return 0;
+  let forgotten = 0;
+  for (const { id } of await journal.threads.ephemeral()) {
+    if (!(await isOrphan(journal, id))) continue;
+    try {
+      await purgeThread(journal, { threadId: id, reason: "ephemeral" });
+      await removeFiles(home, id);
+      forgotten += 1;
+    } catch (error) {
+      // Forked, or deleted by another process at this moment. It stays on the list until it is gone.
+      if (!isHeddleError(error)) throw error;
+    }
+  }
+  return forgotten;
+}
+
+/** Its last turn has ended, or there was none, and whoever ran it is dead. */
+async function isOrphan(journal: Journal, threadId: string): Promise<boolean> {
+  const last = (await journal.threads.turns(threadId)).at(-1);
+  if (last === undefined || last.status === "open") return false;
+  const [admitted] = await readStream(journal, threadId, { after: last.admittedVersion - 1 });
+  return admitted?.body.type === "turn.admitted" && stateOf(admitted.body.holder) === "dead";
 }
 
 async function closeAbandoned(

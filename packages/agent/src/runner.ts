@@ -15,7 +15,7 @@ import type {
   TurnSettings,
   Usage,
 } from "@heddle/protocol";
-import type { McpServers, Sandbox, ThreadState } from "@heddle/tools";
+import type { McpServers, OngoingItem, Sandbox, ThreadState } from "@heddle/tools";
 
 export interface TurnRequest {
   readonly threadId: string;
@@ -43,6 +43,7 @@ export type RunnerEvent = Exclude<
   {
     type:
       | "thread.created"
+      | "thread.moved"
       | "thread.named"
       | "thread.deleted"
       | "turn.admitted"
@@ -61,8 +62,13 @@ export interface TurnIo {
   record(events: readonly RunnerEvent[], author?: Author): Promise<void>;
   /** Live only. */
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
-  /** Completes every item still open, with what it has streamed so far. */
+  /** Completes every item still open, with what it has streamed so far; those that are followed go on. */
   closeOpenItems(): Promise<void>;
+  /**
+   * Records the end of a started item whenever it comes, at the latest with the turn. Resolves with what was recorded
+   * when it ended within the turn; never rejects, because a record that fails reaches the next one.
+   */
+  follow(itemId: string, ongoing: OngoingItem): Promise<readonly RunnerEvent[]>;
   ask(question: ApprovalQuestion): Promise<Decision>;
   /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */
   takeSteering(): Promise<readonly SteeringInput[]>;

@@ -47,13 +47,20 @@ async function findLast(journal: Journal, selector: Exclude<ThreadSelector, stri
 
 async function notFound(journal: Journal, wanted: string): Promise<HeddleError> {
   const shown = visibleLine(wanted);
+  // Callers of Codex look for these first words.
+  const noRollout = `no rollout found for thread id ${shown}`;
   if (await journal.threads.isDeleted(wanted))
-    return new HeddleError("thread.not-found", `thread ${shown} was deleted`);
+    return new HeddleError("thread.not-found", `${noRollout}: thread ${shown} was deleted`);
   const isShort = /^[0-9a-f-]+$/i.test(wanted) && wanted.length < MIN_PREFIX_CHARS;
   const hint = isShort
     ? `write at least ${MIN_PREFIX_CHARS} characters of an id`
     : "heddle threads list shows ids and names";
-  return new HeddleError("thread.not-found", `no thread has the id or name ${shown}; ${hint}`);
+  const what = isThreadId(wanted) ? noRollout : `no thread has the id or name ${shown}`;
+  return new HeddleError("thread.not-found", `${what}; ${hint}`);
+}
+
+export function isThreadId(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 function ambiguous(wanted: string, found: readonly ThreadRow[]): HeddleError {
@@ -77,6 +84,8 @@ export interface ForkThread {
   readonly origin: string;
   /** The parent's when absent. */
   readonly workspace?: string;
+  /** To be deleted when the run is over. */
+  readonly isEphemeral?: true;
 }
 
 /** What a fork begins with. A running turn is left out: a fork begins where a turn has ended. */
@@ -88,7 +97,8 @@ export async function planFork(
   const forkedFrom = forkPoint(await readHistory(journal, parent.id), fork);
   // Refused now rather than never readable.
   await ancestry(journal, forkedFrom);
-  return { workspace: fork.workspace ?? parent.workspace, origin: fork.origin, forkedFrom };
+  const ephemeral = fork.isEphemeral === true ? { isEphemeral: true as const } : {};
+  return { workspace: fork.workspace ?? parent.workspace, origin: fork.origin, forkedFrom, ...ephemeral };
 }
 
 /** Where the history is cut. A turn may be inherited; then the fork hangs where that turn is stored. */

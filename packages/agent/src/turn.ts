@@ -2,9 +2,9 @@
  * Run one turn, the same for every door. The turn is admitted (durable) when this starts; it ends with exactly one
  * terminal event, appended on the version that was seen last, so that no acknowledged steering can slip in unread.
  *
- *   admitted ─▶ started ─▶ runner ─▶ items closed ─▶ completed | failed | interrupted
- *                  ▲                      │
- *                  └── steering came late ┘
+ *   admitted ─▶ started ─▶ runner ─▶ items closed ─▶ place left ─▶ open commands' items closed ─▶ completed | failed
+ *                  ▲                                                            │                     | interrupted
+ *                  └──────────────────── steering came late ────────────────────┘
  */
 import {
   HeddleError,
@@ -98,7 +98,8 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
   }
   let hasLooseEnds = false;
   // Each is tried: a record that cannot be written must not keep processes alive.
-  for (const end of [() => recorder.closeOpenItems(), () => deps.leave(turn, outcome)]) {
+  const ends = [() => recorder.closeOpenItems(), () => deps.leave(turn, outcome), () => recorder.closeFollowed()];
+  for (const end of ends) {
     try {
       await end();
     } catch (error) {
@@ -146,6 +147,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, signal }: 
     record: (events, author) => recorder.record(events, author),
     stream: (delta) => recorder.stream(delta),
     closeOpenItems: () => recorder.closeOpenItems(),
+    follow: (itemId, ongoing) => recorder.follow(itemId, ongoing),
     ask: (question) =>
       ask(deps.journal, inbox, question, {
         threadId: turn.threadId,

@@ -3,7 +3,7 @@
  * printer. When something asks to stop, the turn is interrupted, and followed to its end all the same.
  */
 import type { Heddle, InterruptReason, TerminalEvent, TurnHandle } from "@heddle/agent";
-import { isHeddleError, toHeddleError, type SandboxLevel } from "@heddle/protocol";
+import { isHeddleError, shownAnswer, toHeddleError, type EventOf, type SandboxLevel } from "@heddle/protocol";
 import type { Printer } from "./print/printer.ts";
 import type { Stop } from "./stop.ts";
 
@@ -29,6 +29,7 @@ export async function followTurn(
     () => undefined,
     () => tailing.abort(),
   );
+  let admitted: EventOf<"turn.admitted"> | undefined;
   let message: string | undefined;
   let sandboxLevel: SandboxLevel | undefined;
   for await (const event of heddle.journal.tail({
@@ -39,8 +40,9 @@ export async function followTurn(
     await printer.event(event);
     const { body } = event;
     if (body.type === "item.completed" && body.item.type === "agentMessage" && body.item.isPartial !== true) {
-      message = body.item.text;
+      message = shownAnswer(admitted, body.item.text);
     }
+    if (body.type === "turn.admitted") admitted = body;
     if (body.type === "turn.started") sandboxLevel = body.sandboxLevel;
     if (body.type === "turn.completed" && body.turnId === turnId) break;
   }

@@ -6,6 +6,7 @@
 import { fstatSync } from "node:fs";
 import { setTimeout as setTimeoutAsync } from "node:timers/promises";
 import { HeddleError, toHeddleError } from "@heddle/protocol";
+import { isSecondPrompt } from "./exec/request.ts";
 
 /** Far more than any model reads; a stream without end must not fill the memory. */
 const MAX_PROMPT_BYTES = 8 * 1024 * 1024;
@@ -33,8 +34,8 @@ export interface PromptReading {
 /** Begins to listen at once; the waiting is done by the time the rest of a run is prepared. */
 export function beginPrompt(source: PromptSource): PromptReading {
   const { words, stdin, notify } = source;
-  const [first, second, ...more] = words;
-  if (more.length > 0 || (second !== undefined && second !== "-")) {
+  const [first, second] = words;
+  if (isSecondPrompt(words)) {
     const quoted = `heddle exec "${words.join(" ")}"`;
     return refused(new HeddleError("usage.invalid", `one prompt is expected; put it in quotes: ${quoted}`));
   }

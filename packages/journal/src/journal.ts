@@ -171,6 +171,8 @@ export interface ThreadQueries {
   beginningWith(prefix: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
   /** Threads whose past is in this one. */
   forksOf(threadId: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
+  /** Threads that are to be deleted when their run is over. */
+  ephemeral(): Promise<readonly ThreadRow[]>;
   turn(turnId: string): Promise<TurnRow | undefined>;
   turns(threadId: string): Promise<readonly TurnRow[]>;
   /** Turns without their terminal event, of every thread; recovery starts here. */

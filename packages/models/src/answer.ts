@@ -14,6 +14,14 @@ export interface Answered {
   readonly stopReason: StopReason;
   readonly usage: Usage;
   readonly isUsageKnown: boolean;
+  readonly skipped?: Skipped;
+}
+
+/** Events that could not be read, of an answer that is whole all the same. */
+export interface Skipped {
+  readonly events: number;
+  /** Of the first of them, safe to show. */
+  readonly firstBytes: string;
 }
 
 export type AnswerEvent = Extract<ModelEvent, { type: "text.delta" | "reasoning.delta" | "part" }> | Answered;
@@ -21,6 +29,7 @@ export type AnswerEvent = Extract<ModelEvent, { type: "text.delta" | "reasoning.
 export interface Ending {
   readonly stopReason: Exclude<StopReason, "toolCalls">;
   readonly usage: Usage | undefined;
+  readonly skipped?: Skipped | undefined;
 }
 
 export class Answer {
@@ -76,7 +85,12 @@ export class Answer {
     return this.#closed.has(index);
   }
 
-  finish({ stopReason, usage }: Ending): void {
+  /** How many parts are whole. */
+  get closedCount(): number {
+    return this.#closed.size;
+  }
+
+  finish({ stopReason, usage, skipped }: Ending): void {
     if (this.#isFinished) return;
     this.#markDroppedCalls();
     const output = [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => part);
@@ -88,6 +102,7 @@ export class Answer {
       stopReason: stopReason === "end" && hasCalls ? "toolCalls" : stopReason,
       usage: usage ?? NO_USAGE,
       isUsageKnown: usage !== undefined,
+      ...(skipped === undefined ? {} : { skipped }),
     });
   }
 

@@ -179,6 +179,7 @@ class HttpSource implements Source {
     return failureOfReport(this.#provider, {
       ...report,
       status,
+      isRefusal: true,
       retryAfterMs: readRetryAfter(headers) ?? report.retryAfterMs,
       requestId: typeof requestId === "string" ? requestId : undefined,
     });

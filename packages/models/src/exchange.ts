@@ -257,7 +257,11 @@ interface UnreachableOptions {
 
 function unreachable({ provider, url }: ExchangeOptions, why: string, options: UnreachableOptions): ProviderError {
   const message = `cannot reach ${provider.name} at ${url.origin}: ${provider.redact(why)}`;
-  return new ProviderError("provider.unreachable", message, { ...options, details: { reason: provider.redact(why) } });
+  return new ProviderError("provider.unreachable", message, {
+    ...options,
+    isBeforeAnswer: true,
+    details: { reason: provider.redact(why) },
+  });
 }
 
 /** Happy eyeballs reports one error for all addresses; the first one tells why. */

@@ -15,6 +15,8 @@ export interface ProviderErrorOptions {
   readonly retryAfterMs?: number | undefined;
   /** The request went out on a kept connection that the other side had already closed. */
   readonly wasStaleSocket?: boolean;
+  /** No answer had begun: the same bytes can be sent once more. */
+  readonly isBeforeAnswer?: boolean;
   readonly details?: Readonly<Record<string, string | number | boolean>>;
   readonly cause?: unknown;
 }
@@ -23,6 +25,7 @@ export class ProviderError extends HeddleError {
   readonly isRetryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly wasStaleSocket: boolean;
+  readonly isBeforeAnswer: boolean;
 
   constructor(code: ErrorCode, message: string, options: ProviderErrorOptions) {
     super(code, message, {
@@ -32,6 +35,7 @@ export class ProviderError extends HeddleError {
     this.isRetryable = options.isRetryable;
     this.retryAfterMs = options.retryAfterMs;
     this.wasStaleSocket = options.wasStaleSocket ?? false;
+    this.isBeforeAnswer = options.isBeforeAnswer ?? false;
   }
 }
 
@@ -68,6 +72,8 @@ export interface Report {
   readonly message: string;
   readonly retryAfterMs?: number | undefined;
   readonly requestId?: string | undefined;
+  /** The report is the answer, not a part of one. */
+  readonly isRefusal?: boolean;
 }
 
 export function failureOfReport(provider: Provider, report: Report): ProviderError {
@@ -78,6 +84,8 @@ export function failureOfReport(provider: Provider, report: Report): ProviderErr
   return new ProviderError(code, `${opening(provider, code)}${status}: ${said}`, {
     isRetryable,
     retryAfterMs: report.retryAfterMs,
+    // A provider that limits the rate is not helped by the same request at once.
+    isBeforeAnswer: report.isRefusal === true && (report.status ?? 0) >= 500,
     details: {
       ...(report.status === undefined ? {} : { status: report.status }),
       ...(report.requestId === undefined ? {} : { requestId: clean(provider, report.requestId) }),

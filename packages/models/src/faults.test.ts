@@ -51,7 +51,6 @@ const PASSING: readonly (readonly [string, Fault, string])[] = [
 
 /** Faults that end the request at once. */
 const FINAL: readonly (readonly [string, Fault, string])[] = [
-  ["a line that is not JSON", { kind: "malformed" }, "provider.malformed"],
   ["bytes that are not UTF-8", { kind: "bad-utf8" }, "provider.malformed"],
   ["an event of 10 MB", { kind: "huge-event", bytes: 10_000_000 }, "provider.malformed"],
   [
@@ -179,6 +178,16 @@ test("an answer without its end mark is whole once the model has said why it sto
     expect(server.requests).toHaveLength(1);
   }
 });
+
+test.each(HTTP_WIRES.filter((wire) => wire !== "openai-responses"))(
+  "%s: a line that is not JSON ends the request at once, for it may have held words",
+  async (wire) => {
+    await using server = await startModelServer({ script: SCRIPT, faults: [{ kind: "malformed" }] });
+    const { error } = await collect(testProvider(server, wire));
+    expect(error).toMatchObject({ code: "provider.malformed" });
+    expect(server.requests).toHaveLength(1);
+  },
+);
 
 test("an answer that never stops is ended by a cap on its size", async () => {
   const data = JSON.stringify({ choices: [{ delta: { role: "assistant", filler: "z".repeat(1_000_000) } }] });
@@ -308,4 +317,38 @@ test("a kept connection that breaks when it is used again is replaced without a 
     cause: { code: "provider.unreachable" },
   });
   completedOf(outcome);
+});
+
+describe("both kinds of retries together", () => {
+  const BOTH = { maxAttempts: 2, requestAttempts: 3 };
+
+  test.each([
+    ["status 500", { kind: "status", status: 500 }, 6],
+    ["a reset before the headers", reset("before-headers"), 6],
+    ["a cut inside a delta", cutAt("mid-delta"), 2],
+    ["status 429", { kind: "status", status: 429 }, 2],
+  ] as const)("%s that stays is met by as many requests as both allow", async (_, fault, requests) => {
+    await using server = await startModelServer({ script: SCRIPT, faults: () => fault });
+    const { error, events } = await collect(testProvider(server, "openai-responses", BOTH));
+    expect(error).toMatchObject({ details: { attempts: requests } });
+    expect(server.requests).toHaveLength(requests);
+    // Every one of them is told.
+    expect(events.filter((event) => event.type === "retrying")).toHaveLength(requests - 1);
+  });
+
+  test("each retry says which kind it is", async () => {
+    const refusal: Fault = { kind: "status", status: 503 };
+    await using server = await startModelServer({
+      script: SCRIPT,
+      faults: [refusal, cutAt("mid-delta"), refusal, refusal],
+    });
+    const outcome = await collect(testProvider(server, "openai-responses", BOTH));
+    completedOf(outcome);
+    expect(outcome.events.flatMap((event) => (event.type === "retrying" ? [event] : []))).toMatchObject([
+      { level: "request", attempt: 1, maxAttempts: 6, round: 1, maxRounds: 2 },
+      { level: "stream", attempt: 2, round: 1 },
+      { level: "request", attempt: 3, round: 2 },
+      { level: "request", attempt: 4, round: 2 },
+    ]);
+  });
 });

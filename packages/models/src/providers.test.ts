@@ -99,8 +99,9 @@ describe("configuration", () => {
   });
 
   test.each([
-    [{ maxAttempts: 0 }, "maxAttempts: 0 is not a whole number from 1 to 20"],
-    [{ maxAttempts: 21 }, "maxAttempts: 21 is not"],
+    [{ maxAttempts: 0 }, "maxAttempts: 0 is not a whole number from 1 to 101"],
+    [{ maxAttempts: 102 }, "maxAttempts: 102 is not"],
+    [{ requestAttempts: 0 }, "requestAttempts: 0 is not a whole number from 1 to 101"],
     [{ idleTimeoutMs: 1.5 }, "idleTimeoutMs: 1.5 is not"],
     [{ firstByteTimeoutMs: Number.POSITIVE_INFINITY }, "firstByteTimeoutMs: Infinity is not"],
   ])("limits like %j are refused", (limits, message) => {
@@ -114,6 +115,7 @@ describe("configuration", () => {
     expect({ url: provider.baseUrl, ...provider.limits }).toEqual({
       url: "https://api.openai.com/v1",
       maxAttempts: 5,
+      requestAttempts: 1,
       retryBaseMs: 500,
       connectTimeoutMs: 15_000,
       firstByteTimeoutMs: 120_000,

@@ -28,6 +28,7 @@ export interface ProviderConfig {
   /** Which tool names its models know, when their own names do not tell. */
   readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
   readonly maxAttempts?: number | undefined;
+  readonly requestAttempts?: number | undefined;
   readonly retryBaseMs?: number | undefined;
   readonly connectTimeoutMs?: number | undefined;
   readonly firstByteTimeoutMs?: number | undefined;
@@ -39,8 +40,10 @@ export interface ProviderConfig {
 }
 
 export interface Limits {
-  /** Requests in all, the first included. */
+  /** How often an answer is asked for, the first time included. */
   readonly maxAttempts: number;
+  /** How often the request is sent each time, until an answer begins: no connection and statuses from 500 on are sent again. */
+  readonly requestAttempts: number;
   readonly retryBaseMs: number;
   /** Name lookup, TCP and TLS. */
   readonly connectTimeoutMs: number;
@@ -71,7 +74,16 @@ export interface Provider {
   script(): Promise<Script>;
 }
 
-const MAX_ATTEMPTS = 20;
+/** Of each kind. */
+export const MAX_ATTEMPTS = 101;
+/** Whatever is configured, one answer is not worth more. */
+const MAX_REQUESTS = 1000;
+
+/** Requests for one answer, the first included. */
+export function maxRequests({ maxAttempts, requestAttempts }: Limits): number {
+  return Math.min(MAX_REQUESTS, maxAttempts * requestAttempts);
+}
+
 /** Timers take no more than this; a longer pause would fire at once. */
 const MAX_TIMEOUT_MS = 2_147_483_647;
 
@@ -247,13 +259,14 @@ function collectSecrets(
 function limitsOf(config: ProviderConfig): Limits {
   const limit = (name: keyof Limits, fallback: number): number => {
     const value = config[name] ?? fallback;
-    const max = name === "maxAttempts" ? MAX_ATTEMPTS : MAX_TIMEOUT_MS;
+    const max = name === "maxAttempts" || name === "requestAttempts" ? MAX_ATTEMPTS : MAX_TIMEOUT_MS;
     if (Number.isSafeInteger(value) && value > 0 && value <= max) return value;
     throw invalid(config.id, name, `${value} is not a whole number from 1 to ${max}`);
   };
   const idleTimeoutMs = limit("idleTimeoutMs", 60_000);
   return {
     maxAttempts: limit("maxAttempts", 5),
+    requestAttempts: limit("requestAttempts", 1),
     retryBaseMs: limit("retryBaseMs", 500),
     connectTimeoutMs: limit("connectTimeoutMs", 15_000),
     firstByteTimeoutMs: limit("firstByteTimeoutMs", 120_000),

@@ -5,7 +5,7 @@ import { planRetry, readRetryAfter, sleep } from "./retry.ts";
 const busy = (retryAfterMs?: number): ProviderError =>
   new ProviderError("provider.overloaded", "busy", { isRetryable: true, retryAfterMs });
 const plan = (error: unknown, attempt: number, random = 0): unknown =>
-  planRetry(error, { attempt, maxAttempts: 5, baseMs: 500, random: () => random });
+  planRetry(error, { attempt, round: attempt, maxRounds: 5, sent: 1, maxSent: 1, baseMs: 500, random: () => random });
 
 describe("planRetry", () => {
   test("pauses double, with jitter between half and all of the pause, up to 30 s", () => {
@@ -16,8 +16,21 @@ describe("planRetry", () => {
       { delayMs: 2000 },
     ]);
     expect(plan(busy(), 1, 1)).toMatchObject({ kind: "retry", delayMs: 500 });
-    const late = planRetry(busy(), { attempt: 15, maxAttempts: 20, baseMs: 500, random: () => 1 });
-    expect(late).toMatchObject({ kind: "retry", delayMs: 30_000 });
+    const state = { attempt: 15, round: 15, maxRounds: 20, sent: 1, maxSent: 1, baseMs: 500, random: () => 1 };
+    expect(planRetry(busy(), state)).toMatchObject({ kind: "retry", delayMs: 30_000 });
+  });
+
+  test("a request that met no answer is sent again within its round, then the next round begins", () => {
+    const refused = new ProviderError("provider.overloaded", "busy", { isRetryable: true, isBeforeAnswer: true });
+    const at = (round: number, sent: number): unknown =>
+      planRetry(refused, { attempt: 4, round, maxRounds: 2, sent, maxSent: 3, baseMs: 500, random: () => 1 });
+    expect(at(1, 1)).toMatchObject({ kind: "retry", level: "request", delayMs: 500 });
+    expect(at(1, 2)).toMatchObject({ kind: "retry", level: "request", delayMs: 1000 });
+    expect(at(1, 3)).toMatchObject({ kind: "retry", level: "stream", delayMs: 500 });
+    expect(at(2, 3)).toMatchObject({ kind: "give-up", error: { details: { attempts: 4 } } });
+    // An answer that broke off is asked for anew, whatever the round has left.
+    const state = { attempt: 1, round: 1, maxRounds: 2, sent: 1, maxSent: 3, baseMs: 500, random: () => 1 };
+    expect(planRetry(busy(), state)).toMatchObject({ level: "stream" });
   });
 
   test("the fifth failure is the last", () => {

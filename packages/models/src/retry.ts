@@ -1,6 +1,7 @@
 /**
- * Whether and when to try again. Pure, but for `sleep`: one bound on the number of requests, exponential pauses with
- * jitter, and the provider's own Retry-After, which is obeyed up to five minutes and ends the request beyond that.
+ * Whether and when to try again. Pure, but for `sleep`: an answer is asked for in at most so many rounds, and in each round
+ * the request is sent at most so often until an answer begins. Pauses are exponential with jitter; the provider's own
+ * Retry-After is obeyed up to five minutes and ends the request beyond that.
  */
 import { HeddleError, toHeddleError, type Failure } from "@heddle/protocol";
 import { ProviderError } from "./failure.ts";
@@ -10,12 +11,23 @@ const MAX_RETRY_AFTER_MS = 5 * 60_000;
 const MAX_BACKOFF_MS = 30_000;
 
 export type RetryPlan =
-  | { readonly kind: "retry"; readonly delayMs: number; readonly error: ProviderError }
+  | {
+      readonly kind: "retry";
+      /** `request`: the same round goes on. `stream`: the next one begins. */
+      readonly level: "request" | "stream";
+      readonly delayMs: number;
+      readonly error: ProviderError;
+    }
   | { readonly kind: "give-up"; readonly error: HeddleError };
 
 export interface RetryState {
+  /** Requests so far, of all rounds. */
   readonly attempt: number;
-  readonly maxAttempts: number;
+  readonly round: number;
+  readonly maxRounds: number;
+  /** Requests of this round. */
+  readonly sent: number;
+  readonly maxSent: number;
   readonly baseMs: number;
   readonly random: () => number;
 }
@@ -28,16 +40,17 @@ export function planRetry(error: unknown, state: RetryState): RetryPlan {
     const wait = `it asks to wait ${Math.ceil(retryAfterMs / 1000)} s, more than the ${MAX_RETRY_AFTER_MS / 1000} s Heddle waits`;
     return { kind: "give-up", error: reworded(error, `${error.message}; ${wait}`, { retryAfterMs }) };
   }
-  if (state.attempt >= state.maxAttempts) {
+  const level = error.isBeforeAnswer && state.sent < state.maxSent ? "request" : "stream";
+  if (level === "stream" && state.round >= state.maxRounds) {
     const tries = state.attempt === 1 ? "1 try" : `${state.attempt} tries`;
     return {
       kind: "give-up",
       error: reworded(error, `${error.message} (after ${tries})`, { attempts: state.attempt }),
     };
   }
-  if (retryAfterMs !== undefined) return { kind: "retry", delayMs: retryAfterMs, error };
-  if (error.wasStaleSocket) return { kind: "retry", delayMs: 0, error };
-  return { kind: "retry", delayMs: backoff(state), error };
+  if (retryAfterMs !== undefined) return { kind: "retry", level, delayMs: retryAfterMs, error };
+  if (error.wasStaleSocket) return { kind: "retry", level, delayMs: 0, error };
+  return { kind: "retry", level, delayMs: backoff(level === "request" ? state.sent : state.round, state), error };
 }
 
 /** Retry-After in seconds or as a date, and the millisecond header some providers send; undefined when none is usable. */
@@ -75,8 +88,8 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Between half and all of the doubled pause, so that clients that failed together do not come back together. */
-function backoff({ attempt, baseMs, random }: RetryState): number {
-  const full = Math.min(baseMs * 2 ** (attempt - 1), MAX_BACKOFF_MS);
+function backoff(failures: number, { baseMs, random }: RetryState): number {
+  const full = Math.min(baseMs * 2 ** (failures - 1), MAX_BACKOFF_MS);
   return Math.round(full * (0.5 + random() / 2));
 }
 

@@ -1,12 +1,14 @@
 /**
  * One function for every model: `streamModel(provider, request, { signal })` yields ModelEvents and ends with exactly one
  * `completed`, or throws a HeddleError with a `provider.*`, `auth.*` or `model.*` code (`turn.interrupted` after an abort).
- * This is the only place that tries again: never more than `limits.maxAttempts` requests in all, each retry visible.
+ * This is the only place that tries again: an answer is asked for at most `limits.maxAttempts` times, each time with at most
+ * `limits.requestAttempts` requests until it begins, never with more than `maxRequests` in all; each retry is visible.
  */
 import { toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import type { Answered, Skipped } from "./answer.ts";
 import { prepareAttempts } from "./attempt.ts";
 import { costOf, modelInfo } from "./catalog.ts";
-import type { Provider } from "./providers.ts";
+import { maxRequests, type Provider } from "./providers.ts";
 import { asFailure, planRetry, sleep } from "./retry.ts";
 
 export interface ToolSpec {
@@ -50,8 +52,15 @@ export type ModelEvent =
   /** An attempt failed and another follows. Deltas already seen belong to the failed attempt. */
   | {
       readonly type: "retrying";
+      /** Requests so far. */
       readonly attempt: number;
+      /** Requests there can be in all. */
       readonly maxAttempts: number;
+      /** `request`: no answer had begun, and the request is sent again. `stream`: the answer is asked for anew. */
+      readonly level: "request" | "stream";
+      /** How often the answer was asked for, and how often it can be. */
+      readonly round: number;
+      readonly maxRounds: number;
       readonly delayMs: number;
       readonly cause: Failure;
     }
@@ -73,6 +82,8 @@ export type ModelEvent =
       readonly usage: Usage;
       /** Absent when the price of the model is not known, or the provider did not say what was used. */
       readonly costUsd?: number;
+      /** Events that could not be read. What they may have held is in the answer: its end has repeated it. */
+      readonly skipped?: Skipped;
     };
 
 export interface StreamOptions {
@@ -88,14 +99,17 @@ export async function* streamModel(
   options: StreamOptions,
 ): AsyncGenerator<ModelEvent, void, void> {
   const { signal, random = Math.random } = options;
-  const { maxAttempts } = provider.limits;
+  const { maxAttempts: maxRounds, requestAttempts: maxSent, retryBaseMs: baseMs } = provider.limits;
+  const maxAttempts = maxRequests(provider.limits);
   throwIfAborted(signal);
   const attempts = await prepareAttempts(provider, request);
+  let round = 1;
+  let sent = 0;
   for (let attempt = 1; ; attempt += 1) {
+    sent += 1;
     throwIfAborted(signal);
     yield { type: "requested", attempt, requestBytes: attempts.requestBytes };
-    let delayMs: number;
-    let cause: Failure;
+    let retry: { readonly level: "request" | "stream"; readonly delayMs: number; readonly cause: Failure };
     try {
       await using source = await attempts.open({ attempt, signal });
       for (;;) {
@@ -110,27 +124,32 @@ export async function* streamModel(
       }
     } catch (error) {
       throwIfAborted(signal);
-      const plan = planRetry(error, { attempt, maxAttempts, baseMs: provider.limits.retryBaseMs, random });
+      const isLast = attempt >= maxAttempts;
+      const bounds = isLast ? { maxRounds: round, maxSent: sent } : { maxRounds, maxSent };
+      const plan = planRetry(error, { attempt, round, sent, ...bounds, baseMs, random });
       if (plan.kind === "give-up") throw plan.error;
-      delayMs = plan.delayMs;
-      cause = asFailure(plan.error);
+      retry = { level: plan.level, delayMs: plan.delayMs, cause: asFailure(plan.error) };
     }
-    yield { type: "retrying", attempt, maxAttempts, delayMs, cause };
-    await sleep(delayMs, signal);
+    yield { type: "retrying", attempt, maxAttempts, round, maxRounds, ...retry };
+    if (retry.level === "stream") {
+      round += 1;
+      sent = 0;
+    }
+    await sleep(retry.delayMs, signal);
   }
 }
 
-interface Answered {
-  readonly output: readonly ModelOutputPart[];
-  readonly stopReason: StopReason;
-  readonly usage: Usage;
-  readonly isUsageKnown: boolean;
-}
-
 function completed(provider: Provider, model: string, answered: Answered): ModelEvent {
-  const { output, stopReason, usage } = answered;
+  const { output, stopReason, usage, skipped } = answered;
   const costUsd = answered.isUsageKnown ? costOf(usage, modelInfo(provider, model)) : undefined;
-  return { type: "completed", output, stopReason, usage, ...(costUsd === undefined ? {} : { costUsd }) };
+  return {
+    type: "completed",
+    output,
+    stopReason,
+    usage,
+    ...(costUsd === undefined ? {} : { costUsd }),
+    ...(skipped === undefined ? {} : { skipped }),
+  };
 }
 
 function throwIfAborted(signal: AbortSignal): void {

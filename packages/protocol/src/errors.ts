@@ -38,6 +38,9 @@ const table = {
   "prompt.binary": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "model.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "provider.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "provider.disabled": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "provider.configuration-required": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "model.ambiguous": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "thread.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "thread.ambiguous": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "thread.has-forks": { exit: EXIT.usage, rpc: INVALID_REQUEST },
@@ -49,6 +52,11 @@ const table = {
 
   "auth.missing": { exit: EXIT.auth, rpc: INVALID_REQUEST },
   "auth.rejected": { exit: EXIT.auth, rpc: INVALID_REQUEST },
+  "login.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "login.failed": { exit: EXIT.auth, rpc: INVALID_REQUEST },
+  "login.cancelled": { exit: EXIT.interrupted, rpc: INVALID_REQUEST },
+  "login.expired": { exit: EXIT.auth, rpc: INVALID_REQUEST },
+  "credentials.unsafe": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
 
   "provider.unreachable": { exit: EXIT.provider, rpc: INTERNAL },
   "provider.stalled": { exit: EXIT.provider, rpc: INTERNAL },

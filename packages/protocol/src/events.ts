@@ -83,7 +83,11 @@ export const EventBody = z.discriminatedUnion("type", [
     title: z.string().optional(),
     /** The thread begins with the past of another one, up to and including this version of it. */
     forkedFrom: z.object({ threadId: z.string(), version: z.number() }).optional(),
+    /** To be deleted when the run is over; by whoever comes next, when the run could not. */
+    isEphemeral: z.literal(true).optional(),
   }),
+  /** From here on the thread works in this folder. Stored together with the admission of the first turn there. */
+  z.object({ type: z.literal("thread.moved"), v: v1, workspace: z.string() }),
   /** What people call the thread; the newest name counts. */
   z.object({ type: z.literal("thread.named"), v: v1, name: z.string() }),
   /** The last event of its stream: with it, what all earlier ones said was purged. */
@@ -96,8 +100,8 @@ export const EventBody = z.discriminatedUnion("type", [
     settings: TurnSettings,
     holder: Holder,
     clientId: z.string().optional(),
-    /** A turn without input that does this one thing. */
-    task: z.literal("compact").optional(),
+    /** `compact`: a turn without input that does this one thing. `review`: what the input names is judged. */
+    task: z.enum(["compact", "review"]).optional(),
   }),
   z.object({
     type: z.literal("turn.started"),
@@ -211,8 +215,14 @@ export const EventBody = z.discriminatedUnion("type", [
     v: v1,
     turnId,
     requestId: z.string(),
+    /** Requests so far, and how many there can be. */
     attempt: z.number().int(),
     maxAttempts: z.number().int(),
+    /** `request`: no answer had begun, and the same request is sent again. Absent or `stream`: the answer is asked for anew. */
+    level: z.enum(["request", "stream"]).optional(),
+    /** How often the answer was asked for, and how often it can be; absent: as often as there were requests. */
+    round: z.number().int().optional(),
+    maxRounds: z.number().int().optional(),
     delayMs: z.number(),
     cause: Failure,
   }),
@@ -225,6 +235,8 @@ export const EventBody = z.discriminatedUnion("type", [
     stopReason: z.string(),
     usage: Usage,
     costUsd: z.number().optional(),
+    /** Events of the stream that could not be read; nothing of the answer was lost with them. */
+    skipped: z.object({ events: z.number().int(), firstBytes: z.string() }).optional(),
     purpose,
   }),
   /** Durable before the side effect begins. */
@@ -250,6 +262,8 @@ export const EventBody = z.discriminatedUnion("type", [
     failure: Failure.optional(),
     /** What the model is told. */
     output: z.array(InputPart),
+    /** Set when a command outlives the call: its item stays open until it ends, and later calls know it by this number. */
+    processId: z.string().optional(),
   }),
   z.object({
     type: z.literal("approval.requested"),

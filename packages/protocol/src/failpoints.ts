@@ -37,6 +37,9 @@ export const FAILPOINTS = [
   "artifact.before-write",
   "artifact.before-rename",
   "artifact.before-append",
+  "credentials.before-write",
+  "credentials.before-rename",
+  "credentials.after-rename",
   "model.before-connect",
   "model.after-headers",
 ] as const;

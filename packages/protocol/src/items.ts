@@ -49,6 +49,8 @@ export const Item = z.discriminatedUnion("type", [
     id,
     callId: z.string(),
     command: z.string(),
+    /** It ran in a login shell. */
+    isLogin: z.boolean().optional(),
     cwd: z.string(),
     status: ItemStatus,
     /** What the command printed, head and tail when it was more than the cap. */

@@ -36,6 +36,11 @@ test("a freeform tool takes bare text, or one string field where the wire has no
     kind: "ok",
     value: "x",
   });
+  expect(decodeInput({ ...call, input: "*** Begin Patch", shape: "json" }, "freeform")).toEqual({
+    kind: "ok",
+    value: "*** Begin Patch",
+  });
+  expect(decodeInput({ ...call, input: '{"input":"x', shape: "json" }, "freeform")).toMatchObject({ kind: "bad" });
   expect(decodeInput({ ...call, input: '{"text":1}', shape: "json" }, "freeform")).toMatchObject({ kind: "bad" });
   expect(decodeInput({ ...call, input: "text", shape: "freeform" }, "json")).toMatchObject({ kind: "bad" });
 });

@@ -32,6 +32,8 @@ export function decodeInput(call: ToolCall, shape: "json" | "freeform"): Decoded
       ? { kind: "ok", value: call.input }
       : bad("this tool takes a JSON object, not bare text");
   }
+  // A model that was not told how the tool takes its text sends it bare; what begins like JSON is meant as JSON.
+  if (shape === "freeform" && /^\s*[^\s{["]/.test(call.input)) return { kind: "ok", value: call.input };
   // No text at all is how some models say "no arguments".
   const decoded = parseJson(call.input.trim() === "" ? "{}" : call.input);
   if (decoded.kind === "bad" || shape === "json") return decoded;

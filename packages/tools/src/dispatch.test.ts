@@ -74,7 +74,21 @@ test("a tool nobody has is unknown, a tool of another envelope is denied, and bo
     item: { type: "toolCall", tool: "launch_rocket", status: "declined", arguments: '{"to":"moon"}' },
   });
   const denied = await place.call("apply_patch", NEW_FILE);
-  expect(denied).toMatchObject({ kind: "denied", failure: { code: "policy.denied" }, item: { status: "declined" } });
+  expect(denied).toMatchObject({
+    kind: "denied",
+    failure: { code: "policy.denied" },
+    item: {
+      type: "fileChange",
+      status: "declined",
+      changes: [{ path: join(place.workspace, "made.txt"), kind: "add" }],
+      error: expect.stringContaining("not available"),
+    },
+  });
+  expect(await place.call("apply_patch", "not a patch")).toMatchObject({
+    kind: "denied",
+    failure: { code: "policy.denied" },
+    item: { type: "toolCall", tool: "apply_patch", status: "declined", arguments: "not a patch" },
+  });
   expectUnrun(place);
 });
 

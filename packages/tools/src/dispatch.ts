@@ -23,7 +23,7 @@ import { checkPath } from "./paths.ts";
 import { approvalKey, decide } from "./policy.ts";
 import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
 import type { ProtectedPathViolation, Sandbox } from "./sandbox/sandbox.ts";
-import type { CallPlace, ThreadState, Tool, ToolResult } from "./tool.ts";
+import type { CallPlace, OngoingItem, ThreadState, Tool, ToolResult } from "./tool.ts";
 
 export interface DispatchContext {
   readonly toolset: Toolset;
@@ -65,6 +65,8 @@ export interface DispatchOutcome {
   readonly isStarted: boolean;
   readonly output: readonly InputPart[];
   readonly failure?: Failure;
+  /** The call is answered; its item, still `inProgress`, ends later. */
+  readonly ongoing?: OngoingItem;
 }
 
 /** How long a tool may take to settle after it was told to stop, before its call ends without it. */
@@ -107,14 +109,18 @@ async function admit(
     const message = `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; there are: ${offered}`;
     return { outcome: unread(call, place, "denied", { code: "tool.unknown", message }) };
   }
-  if (!isNamed(tool, context.envelope)) return { outcome: unread(call, place, "denied", notHere(tool, context)) };
-  const decoded = decodeInput(call, tool.shape);
-  if (decoded.kind === "bad") return { outcome: invalid(call, place, decoded.message) };
-  const parsed = parseArguments(tool.input, decoded.value);
-  if (parsed.kind === "bad") return { outcome: invalid(call, place, parsed.message) };
-  const other = tool.redirect?.(parsed.value);
+  const read = readCall(call, tool);
+  if (!isNamed(tool, context.envelope)) {
+    // Read all the same, so that what was refused is seen as what it is: a patch with its paths, not a bare call.
+    const failure = notHere(tool, context);
+    return "message" in read
+      ? { outcome: unread(call, place, "denied", failure) }
+      : { outcome: refused(read, place, "denied", failure) };
+  }
+  if ("message" in read) return { outcome: invalid(call, place, read.message) };
+  const other = tool.redirect?.(read.args);
   const otherTool = other === undefined ? undefined : await toolNamed(other.tool);
-  if (other === undefined || otherTool === undefined) return within({ tool, args: parsed.value, input: decoded.value });
+  if (other === undefined || otherTool === undefined) return within(read);
   const otherArgs = parseArguments(otherTool.input, other.input);
   if (otherArgs.kind === "bad") return { outcome: invalid(call, place, otherArgs.message) };
   return within({ tool: otherTool, args: otherArgs.value, input: other.input });
@@ -123,6 +129,14 @@ async function admit(
     if (isWithin(admitted.tool, context.envelope)) return admitted;
     return { outcome: refused(admitted, place, "denied", notHere(admitted.tool, context)) };
   }
+}
+
+/** The arguments of a call, or why they cannot be understood. */
+function readCall(call: ToolCall, tool: Tool): Admitted | { readonly message: string } {
+  const decoded = decodeInput(call, tool.shape);
+  if (decoded.kind === "bad") return decoded;
+  const parsed = parseArguments(tool.input, decoded.value);
+  return parsed.kind === "bad" ? parsed : { tool, args: parsed.value, input: decoded.value };
 }
 
 /** Paths, policy and the question; undefined when the call may run. */
@@ -217,7 +231,8 @@ async function carryOut(admitted: Admitted, place: CallPlace, context: DispatchC
 
 function settled(tool: Tool, result: ToolResult): DispatchOutcome {
   const { item, output } = result;
-  const common = { tool: tool.name, item, isStarted: true, output };
+  const { ongoing } = result;
+  const common = { tool: tool.name, item, isStarted: true, output, ...(ongoing === undefined ? {} : { ongoing }) };
   if ("status" in item && item.status === "interrupted") return { ...common, kind: "cancelled", failure: CANCELLED };
   if (!result.isError) return { ...common, kind: "ok" };
   return { ...common, kind: "failed", failure: result.failure ?? { code: "tool.failed", message: firstLine(output) } };

@@ -4,7 +4,7 @@ export { openMcpServers, type McpReport, type McpServers } from "./mcp/servers.t
 export { envelopeFor, envelopeHash, narrowEnvelope } from "./envelopes.ts";
 export { approvalKey } from "./policy.ts";
 export { openThreadState } from "./thread-state.ts";
-export type { ThreadState } from "./tool.ts";
+export type { OngoingItem, ThreadState } from "./tool.ts";
 export { commandEnvironment } from "./environment.ts";
 export { CappedOutput } from "./output.ts";
 export { fitText } from "./fit-text.ts";

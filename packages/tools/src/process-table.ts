@@ -119,6 +119,8 @@ export class OpenCommand {
   readonly #listener: { hear: (delta: string) => void };
   /** Resolves after the last byte of output has been taken in. */
   readonly ended: Promise<ProcessExit>;
+  /** The item of the call that started it is still open: it hears the output, and its end tells how the command ended. */
+  hasOpenItem = false;
 
   private constructor(
     id: number,

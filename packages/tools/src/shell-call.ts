@@ -86,7 +86,6 @@ export async function awaitCommand(
     await command.kill();
     exit = await command.ended;
   }
-  command.listen(undefined);
   const taken = joined(waiting.waited, command.take());
   if (exit !== undefined) context.state.processes.forget(command.id);
   const durationMs = Math.round(performance.now() - startedAt);
@@ -107,7 +106,7 @@ export async function awaitCommand(
     truncatedBytes: taken.truncatedBytes,
     outputFile: command.snapshot().spillFile,
     durationMs,
-    failure: exit === undefined ? undefined : failureOf(exit, ending),
+    failure: exit === undefined ? undefined : failureOf(exit),
   };
 }
 
@@ -135,7 +134,7 @@ async function firstOf(
   }
 }
 
-function describeExit(exit: ProcessExit): string {
+export function describeExit(exit: ProcessExit): string {
   switch (exit.cause) {
     case "timeout":
       return `Process stopped at its time limit after ${Math.round(exit.durationMs)} ms`;
@@ -149,13 +148,14 @@ function describeExit(exit: ProcessExit): string {
   }
 }
 
-function failureOf(exit: ProcessExit, message: string): Failure | undefined {
+/** undefined: the command ended well. */
+export function failureOf(exit: ProcessExit): Failure | undefined {
   if (exit.cause === "exited" && exit.exitCode === 0) return undefined;
   const details = {
     ...(exit.exitCode === undefined ? {} : { exitCode: exit.exitCode }),
     ...(exit.signal === undefined ? {} : { signal: exit.signal }),
   };
-  return { code: exit.cause === "timeout" ? "tool.timeout" : "tool.failed", message, details };
+  return { code: exit.cause === "timeout" ? "tool.timeout" : "tool.failed", message: describeExit(exit), details };
 }
 
 const SHELLS = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];

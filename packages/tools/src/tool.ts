@@ -67,6 +67,19 @@ export interface ToolResult {
   readonly item: Item;
   /** Why, for an error; `tool.failed` with the first line of the output when absent. */
   readonly failure?: Failure;
+  /** Set when the call is answered and its item goes on; `item` is then `inProgress`. */
+  readonly ongoing?: OngoingItem;
+}
+
+/** The item of a command that outlived the call which started it. Whoever records the turn brings it to its one end. */
+export interface OngoingItem {
+  /** By which later calls know the command. */
+  readonly processId: string;
+  readonly isRunning: boolean;
+  /** The finished item, when the command has ended. Never rejects. */
+  readonly ended: Promise<Item>;
+  /** The item as a turn leaves it that ends before the command does. Live output goes to nobody from here on. */
+  leave(): Item;
 }
 
 /** What outlives a call within one thread; closed with it. */

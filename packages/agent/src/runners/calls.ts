@@ -1,6 +1,10 @@
 /**
  * The tool calls of one model answer. Calls that only read run side by side; everything else runs alone and in order,
  * because the model wrote them in that order. The intent of a call is durable before `dispatch` lets it act.
+ *
+ *   intended, item started ─▶ dispatch ─▶ settled, item completed
+ *                                      └▶ settled with processId (the command goes on, the model has its answer),
+ *                                         item followed: completed when the command ends, at the latest with the turn
  */
 import { HeddleError, newItemId, type Decision, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -91,12 +95,14 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
     stream: (delta) => io.stream(delta),
   });
   failpoint("turn.after-effect");
-  const { item, isStarted } = outcome;
+  const { item, isStarted, ongoing } = outcome;
   await io.record([
     ...(isStarted ? [] : [startedEvent(turnId, item)]),
     settledEvent(turnId, call, outcome),
-    { type: "item.completed", v: 1, turnId, item },
+    ...(ongoing === undefined ? [{ type: "item.completed" as const, v: 1 as const, turnId, item }] : []),
   ]);
+  // Not awaited: the turn goes on beside the command.
+  if (ongoing !== undefined) io.follow(item.id, ongoing).catch(() => undefined);
   failpoint("turn.after-settle");
   // As above: without its wall the turn is over, whatever the model would make of the result.
   if (outcome.failure?.code === "sandbox.failed") throw new HeddleError("sandbox.failed", outcome.failure.message);
@@ -137,5 +143,6 @@ function settledEvent(turnId: string, call: ModelToolCall, outcome: DispatchOutc
     outcome: outcome.kind,
     ...(outcome.failure === undefined ? {} : { failure: outcome.failure }),
     output: [...outcome.output],
+    ...(outcome.ongoing === undefined ? {} : { processId: outcome.ongoing.processId }),
   };
 }

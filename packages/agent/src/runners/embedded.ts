@@ -32,7 +32,7 @@ import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
 import { askModel } from "./response.ts";
 import { hookNotes, warning } from "./told.ts";
 
-/** A model that has not finished after so many requests is going in circles. */
+/** A model that has not finished after so many requests is going in circles, unless a limit allows it more. */
 const MAX_REQUESTS = 200;
 /** How often Stop hooks can send a model back to work in one turn. */
 const MAX_STOPS_REFUSED = 3;
@@ -93,6 +93,11 @@ function folding(io: TurnIo, context: Context): TurnIo {
     async record(events, author) {
       await io.record(events, author);
       for (const event of events) context.apply(event);
+    },
+    async follow(itemId, ongoing) {
+      const events = await io.follow(itemId, ongoing);
+      for (const event of events) context.apply(event);
+      return events;
     },
   };
 }
@@ -169,8 +174,9 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
       // Whoever adds input to such a turn makes it one like any other.
       if (!(await hearSteering())) return;
     } else skills = await greet(greeter);
-    for (let requests = 0; requests < MAX_REQUESTS; requests += 1) if (await step()) return;
-    throw new HeddleError("limit.reached", `the model made ${MAX_REQUESTS} requests without finishing`);
+    const most = Math.max(MAX_REQUESTS, settings.limits?.maxRequests ?? 0);
+    for (let requests = 0; requests < most; requests += 1) if (await step()) return;
+    throw new HeddleError("limit.reached", `the model made ${most} requests without finishing`);
   }
 
   return {

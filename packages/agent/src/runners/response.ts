@@ -60,19 +60,9 @@ async function ask(
         ]);
         break;
       case "retrying": {
-        const { attempt, maxAttempts, delayMs, cause } = event;
-        const retried: EventOf<"model.retried"> = {
-          type: "model.retried",
-          v: 1,
-          turnId,
-          requestId,
-          attempt,
-          maxAttempts,
-          delayMs,
-          cause,
-        };
+        const { type: _, ...retry } = event;
         await items.breakOff();
-        await io.record([retried]);
+        await io.record([{ type: "model.retried", v: 1, turnId, requestId, ...retry }]);
         break;
       }
       case "text.delta":
@@ -103,6 +93,7 @@ function responded(turnId: string, requestId: string, event: Completed): EventOf
     stopReason: event.stopReason,
     usage: event.usage,
     ...(event.costUsd === undefined ? {} : { costUsd: event.costUsd }),
+    ...(event.skipped === undefined ? {} : { skipped: { ...event.skipped } }),
   };
 }
 

@@ -109,7 +109,8 @@ function following(options: AttemptsOptions, next: Retry, handle: TurnHandle, sp
   const left = options.limits === undefined ? undefined : limitsLeft(options.limits, spent);
   const settings = left === undefined ? start.settings : { ...start.settings, limits: left };
   if (next.kind === "restart") return { ...start, settings };
-  return { thread: handle.threadId, input: resumeInput(next.reason), settings };
+  const task = start.task === undefined ? {} : { task: start.task };
+  return { thread: handle.threadId, input: resumeInput(next.reason), settings, ...task };
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -42,7 +42,7 @@ export function manifestOf(facts: ManifestFacts): object {
 }
 
 function providerSnapshot(provider: ProviderConfig, env: NodeJS.ProcessEnv): object {
-  const { id, name, wire, baseUrl, envKey, key, headers, envHeaders, query, maxAttempts, idleTimeoutMs } = provider;
+  const { id, name, wire, baseUrl, envKey, key, headers, envHeaders, query } = provider;
   const variables = [...[envKey ?? []].flat(), ...Object.values(envHeaders ?? {})];
   return {
     id,
@@ -54,8 +54,9 @@ function providerSnapshot(provider: ProviderConfig, env: NodeJS.ProcessEnv): obj
     env_sha256: Object.fromEntries(variables.map((variable) => [variable, digestOrNull(env[variable])])),
     headers_sha256: digests(headers),
     query_sha256: digests(query),
-    max_attempts: maxAttempts ?? null,
-    idle_timeout_ms: idleTimeoutMs ?? null,
+    max_attempts: provider.maxAttempts ?? null,
+    request_attempts: provider.requestAttempts ?? null,
+    idle_timeout_ms: provider.idleTimeoutMs ?? null,
   };
 }
 

@@ -50,7 +50,7 @@ export async function preflight(args: ParsedArgs, context: CommandContext): Prom
     checks.push(...(await planFollowers(planned.plan, args, context, stop)));
   const failed = checks.find(({ state }) => state === "failed");
   const exitCode = failed === undefined ? EXIT.ok : exitCodeOf(failed.code ?? "internal");
-  const code = args.has("codex-exit-codes") ? asCodexExitCode(exitCode) : exitCode;
+  const code = args.has("codex-exit-codes") ? asCodexExitCode(exitCode, args) : exitCode;
   const out = openOutput(process.stdout);
   if (args.has("json")) {
     const answer = { type: "heddle.preflight", version: 1, ok: failed === undefined, exit_code: code, checks };

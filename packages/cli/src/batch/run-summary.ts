@@ -1,5 +1,13 @@
 /** What one run has come to so far: a fold over its stored events, so that a result can be written at any moment. */
-import { addUsage, NO_USAGE, type EventBody, type EventOf, type Failure, type Usage } from "@heddle/protocol";
+import {
+  addUsage,
+  NO_USAGE,
+  shownAnswer,
+  type EventBody,
+  type EventOf,
+  type Failure,
+  type Usage,
+} from "@heddle/protocol";
 
 export interface Denial {
   readonly tool: string;
@@ -40,6 +48,7 @@ export function sumUp(): Summing {
   let model: string | undefined;
   let sandboxLevel: string | undefined;
   let hasSideEffects = false;
+  let admitted: EventOf<"turn.admitted"> | undefined;
   let terminal: EventOf<"turn.completed"> | undefined;
 
   return {
@@ -50,6 +59,7 @@ export function sumUp(): Summing {
     add(body) {
       switch (body.type) {
         case "turn.admitted":
+          admitted = body;
           ({ provider, model } = body.settings);
           hasSideEffects = false;
           terminal = undefined;
@@ -65,7 +75,8 @@ export function sumUp(): Summing {
           costUsd = costUsd === undefined || body.costUsd === undefined ? undefined : costUsd + body.costUsd;
           break;
         case "item.completed":
-          if (body.item.type === "agentMessage" && body.item.text !== "") response = body.item.text;
+          if (body.item.type === "agentMessage" && body.item.text !== "")
+            response = shownAnswer(admitted, body.item.text);
           break;
         case "tool.intended":
           hasSideEffects ||= !body.isReadOnly;

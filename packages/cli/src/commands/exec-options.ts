@@ -38,7 +38,13 @@ const WORKING: readonly OptionSpec[] = [
     choices: ["read-only", "workspace-write", "danger-full-access"],
     help: "What commands may do",
   },
-  { name: "cd", short: "C", value: "DIR", completes: "folder", help: "Folder to work in" },
+  {
+    name: "cd",
+    short: "C",
+    value: "DIR",
+    completes: "folder",
+    help: "Folder to work in; a resumed thread goes on there",
+  },
   {
     name: "add-dir",
     value: "DIR",
@@ -84,7 +90,7 @@ const PRINTING: readonly OptionSpec[] = [
 
 const OF_SUBCOMMANDS: readonly OptionSpec[] = [
   { name: "last", of: "resume", help: "The thread last used in this folder" },
-  { name: "all", of: "resume", help: "With --last or a name: threads of every folder" },
+  { name: "all", of: "resume", help: "With --last: of every folder; it goes on in this one" },
   { name: "uncommitted", of: "review", help: "Staged, unstaged and untracked changes" },
   { name: "base", of: "review", value: "BRANCH", help: "Changes since this branch was left" },
   { name: "commit", of: "review", value: "SHA", help: "The changes of one commit" },

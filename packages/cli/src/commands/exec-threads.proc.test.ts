@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { openWorld, run } from "../../test/heddle-process.ts";
@@ -32,7 +32,9 @@ test("resume finds the last thread of this folder, of all folders, and one by it
   expect(threadOf(await mock.exec(["--json", "resume", "--last", "again"], { cwd: other }))).toBe(there);
   const everywhere = await mock.exec(["--json", "resume", "--last", "--all", "again"]);
   expect(threadOf(everywhere)).toBe(there);
-  expect(everywhere.stderr).toBe(`heddle: going on in ${other}, the folder of this thread\n`);
+  expect(everywhere.stderr).toBe(
+    `heddle: the thread goes on in ${mock.world.workspace}; until now it was in ${other}\n`,
+  );
   const named = await run(["threads", "name", here, "the one"], { world: mock.world });
   expect(named).toMatchObject({ code: 0, stdout: `${here} is now called the one\n` });
   expect(threadOf(await mock.exec(["--json", "resume", "the one", "hello"]))).toBe(here);
@@ -46,10 +48,14 @@ test("a resume that fits no thread is refused and starts nothing", async () => {
   const id = threadOf(await mock.exec(["--json", "make one"]));
   for (const [args, why] of [
     [["resume", "no-such-name", "go"], /no thread has the id or name no-such-name/],
-    [["resume", "01a1ddef-663f-7992-951d-be2be3662c1a", "go"], /no thread has the id/],
+    [
+      ["resume", "01a1ddef-663f-7992-951d-be2be3662c1a", "go"],
+      /no rollout found for thread id 01a1ddef-.*threads list shows/,
+    ],
     [["resume"], /name the thread to go on with/],
     [["resume", "--ephemeral", id, "go"], /--ephemeral would delete the resumed thread/],
-    [["resume", "-C", mock.world.root, id, "go"], /works in .*workspace, not in .*leave -C out/],
+    [["resume", "-C", path.join(mock.world.root, "none"), id, "go"], /-C .*none does not exist/],
+    [["resume", "-C", mock.world.root, id, "go"], /is not inside a git repository/],
     [["--last", "go"], /--last belongs to resume/],
   ] as const) {
     const ran = await mock.exec(args);
@@ -77,6 +83,33 @@ test("an ephemeral thread is gone when its run is over", async () => {
   expect(ran).toMatchObject({ code: 0, stdout: "secret words\n", stderr: expect.not.stringContaining("record:") });
   const list = await run(["threads", "list", "--all", "--json"], { world: mock.world });
   expect(list).toMatchObject({ code: 0, stdout: "" });
+});
+
+test("findings of a review come as text, wherever the answer goes", async () => {
+  const answer = JSON.stringify({
+    findings: [
+      {
+        title: "[P1] Wrong sum",
+        body: "It is off by one.",
+        confidence_score: 0.9,
+        priority: 1,
+        code_location: { absolute_file_path: "/w/a.ts", line_range: { start: 3, end: 5 } },
+      },
+    ],
+    overall_correctness: "patch is incorrect",
+    overall_explanation: "One thing.",
+    overall_confidence_score: 0.8,
+  });
+  const text = "One thing.\n\nReview comment:\n\n- [P1] Wrong sum — /w/a.ts:3-5\n  It is off by one.";
+  await using mock = await openMockWorld({ respond: () => ({ text: answer }) });
+  const file = path.join(mock.world.root, "answer.txt");
+  const shown = await mock.exec(["-o", file, "review", "look at the sums"]);
+  expect(shown).toMatchObject({ code: 0, stdout: `${text}\n` });
+  expect(await readFile(file, "utf8")).toBe(text);
+  const lines = jsonLines(await mock.exec(["--json", "review", "look at the sums"]));
+  expect(lines).toContainEqual({ type: "item.completed", item: { id: "item_0", type: "agent_message", text } });
+  // What is not a review stays as the model said it.
+  expect(await mock.exec(["look at the sums"])).toMatchObject({ code: 0, stdout: `${answer}\n` });
 });
 
 test("review asks about exactly the changes that are meant, and may not change anything", async () => {

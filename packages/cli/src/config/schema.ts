@@ -75,6 +75,10 @@ const Choices = {
   model: text.optional(),
   model_provider: text.optional(),
   model_reasoning_effort: text.optional(),
+  /** The model's window in tokens, where the list of models does not know it or is to be overruled. */
+  model_context_window: z.int().positive().optional(),
+  /** From this size on the context is compacted. */
+  model_auto_compact_token_limit: z.int().positive().optional(),
   approval_policy: ApprovalPolicyKey.optional(),
   sandbox_mode: SandboxMode.optional(),
   sandbox_workspace_write: z
@@ -115,8 +119,6 @@ export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
   "hide_agent_reasoning",
   "history",
   "instructions",
-  "model_auto_compact_token_limit",
-  "model_context_window",
   "model_instructions_file",
   "model_max_output_tokens",
   "model_reasoning_summary",

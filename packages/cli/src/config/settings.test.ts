@@ -16,6 +16,32 @@ function resolve(
   return resolveSettings({ file, overrides: more.overrides ?? {} }, { addedRoots: [], ...choices }, env);
 }
 
+test("retries that are set alone are the whole budget", async () => {
+  const attempts = async (table: object): Promise<unknown> => {
+    const file: ConfigFile = { model: "m", model_provider: "x", model_providers: { x: { ...LOCAL, ...table } } };
+    return (await resolve(file)).provider.limits;
+  };
+  expect(await attempts({ request_max_retries: 3 })).toMatchObject({ maxAttempts: 4, requestAttempts: 1 });
+  expect(await attempts({ stream_max_retries: 0 })).toMatchObject({ maxAttempts: 1, requestAttempts: 1 });
+  expect(await attempts({ request_max_retries: 100, stream_max_retries: 100 })).toMatchObject({
+    maxAttempts: 101,
+    requestAttempts: 101,
+  });
+  expect(await attempts({})).toMatchObject({ maxAttempts: 5, requestAttempts: 1 });
+});
+
+test("the window of the model and the size to compact at are settings of a turn", async () => {
+  const file: ConfigFile = {
+    model_context_window: 50_000,
+    model_auto_compact_token_limit: 40_000,
+    profiles: { p: { model_auto_compact_token_limit: 30_000 } },
+  };
+  expect((await resolve(file)).settings).toMatchObject({ contextTokens: 50_000, compactAtTokens: 40_000 });
+  expect((await resolve(file, { profile: "p" })).settings).toMatchObject({ compactAtTokens: 30_000 });
+  const overrides: ConfigFile = { model_context_window: 9000 };
+  expect((await resolve(file, {}, { overrides })).settings).toMatchObject({ contextTokens: 9000 });
+});
+
 test("without any configuration a turn is read-only, without network, and asks nobody", async () => {
   expect((await resolve({})).settings).toEqual({
     provider: "openai",
@@ -108,6 +134,7 @@ test("a provider table becomes a provider, and -c changes only what it names", a
       envHeaders: { c: "D" },
       query: { v: "1" },
       maxAttempts: 4,
+      requestAttempts: 2,
       idleTimeoutMs: 5000,
     },
   ]);

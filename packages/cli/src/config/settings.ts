@@ -43,9 +43,6 @@ const DEFAULT_MODELS: Readonly<Record<string, string>> = {
 
 const WIRES = { responses: "openai-responses", chat: "openai-chat", anthropic: "anthropic", gemini: "gemini" } as const;
 
-/** What the models package allows in all. */
-const MAX_ATTEMPTS = 20;
-
 export interface Layers {
   readonly file: ConfigFile;
   readonly overrides: ConfigFile;
@@ -75,9 +72,18 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
     writableRoots: [...new Set([...(workspaceWrite.writable_roots ?? []), ...choices.addedRoots])],
     // `exec` has nobody to ask.
     approvalPolicy: "never",
+    ...contextSettings(config),
     ...(choices.outputSchema === undefined ? {} : { outputSchema: choices.outputSchema }),
   };
   return { settings, providers, provider };
+}
+
+function contextSettings(config: ConfigFile): Pick<TurnSettings, "contextTokens" | "compactAtTokens"> {
+  const { model_context_window: contextTokens, model_auto_compact_token_limit: compactAtTokens } = config;
+  return {
+    ...(contextTokens === undefined ? {} : { contextTokens }),
+    ...(compactAtTokens === undefined ? {} : { compactAtTokens }),
+  };
 }
 
 /** A model, a provider or an effort is chosen for this run, so the thread's own are not taken on. */
@@ -191,7 +197,6 @@ function chooseLocal(config: ConfigFile, { local }: Pick<Choices, "local">): str
 function providerConfig(id: string, table: ProviderTable): ProviderConfig {
   const isBuiltIn = BUILT_IN_PROVIDERS.some((config) => config.id === id);
   const wire = table.wire_api === undefined ? undefined : WIRES[table.wire_api];
-  const retries = [table.request_max_retries, table.stream_max_retries].filter((count) => count !== undefined);
   return {
     id,
     ...(table.name === undefined ? {} : { name: table.name }),
@@ -201,10 +206,17 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
     ...(table.http_headers === undefined ? {} : { headers: table.http_headers }),
     ...(table.env_http_headers === undefined ? {} : { envHeaders: table.env_http_headers }),
     ...(table.query_params === undefined ? {} : { query: table.query_params }),
-    // Codex counts retries of the request and of its stream apart; here all attempts are counted together.
-    ...(retries.length === 0 ? {} : { maxAttempts: Math.min(MAX_ATTEMPTS, Math.max(...retries) + 1) }),
+    ...attemptsOf(table),
     ...(table.stream_idle_timeout_ms === undefined ? {} : { idleTimeoutMs: table.stream_idle_timeout_ms }),
   };
+}
+
+/** With both, each answer that is asked for may be sent for so often, as Codex does; with one, that one is the budget. */
+function attemptsOf(table: ProviderTable): Pick<ProviderConfig, "maxAttempts" | "requestAttempts"> {
+  const { request_max_retries: request, stream_max_retries: stream } = table;
+  if (request !== undefined && stream !== undefined) return { maxAttempts: stream + 1, requestAttempts: request + 1 };
+  const only = request ?? stream;
+  return only === undefined ? {} : { maxAttempts: only + 1 };
 }
 
 function chooseProvider(config: ConfigFile, choices: Choices): string {

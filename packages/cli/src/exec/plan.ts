@@ -29,14 +29,13 @@ import { reviewPrompt } from "./review.ts";
 
 export interface Plan {
   readonly home: string;
-  /** Where a new thread works, and where `--last` looks. */
+  /** Where the turn works, whatever folder its thread was in before, and where `--last` looks. */
   readonly workspace: string;
-  /** A folder was named with -C, so that another one would be a surprise. */
-  readonly isFolderNamed: boolean;
   readonly mayBeOutsideGit: boolean;
   readonly thread: ThreadChoice;
   /** undefined: there is nothing to say, only a fork to make. */
   readonly input: readonly InputPart[] | undefined;
+  readonly isReview: boolean;
   /** File, profile and `-c` as one. */
   readonly config: ConfigFile;
   readonly layers: Layers;
@@ -104,10 +103,10 @@ export async function makePlan(
   return {
     home: heddleHome(env),
     workspace,
-    isFolderNamed: args.has("cd"),
     mayBeOutsideGit,
     thread: request.thread,
     input: prompt === undefined ? undefined : [{ type: "text", text: prompt }, ...images],
+    isReview: request.review !== undefined,
     config,
     layers,
     choices,

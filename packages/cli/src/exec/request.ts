@@ -40,6 +40,18 @@ export function parseRequest(args: ParsedArgs): ExecRequest {
   }
 }
 
+/** More words than one prompt, and a `-` after it for what is piped in. */
+export function hasSecondPrompt(args: ParsedArgs): boolean {
+  const isWord = args.positionalsBeforeDashes > 0;
+  const subcommand = isWord ? EXEC_SUBCOMMANDS.find((name) => name === args.positionals[0]) : undefined;
+  const before = subcommand === undefined ? 0 : subcommand === "review" || args.has("last") ? 1 : 2;
+  return isSecondPrompt(args.positionals.slice(before));
+}
+
+export function isSecondPrompt([, second, ...more]: readonly string[]): boolean {
+  return more.length > 0 || (second !== undefined && second !== "-");
+}
+
 function refuseForeignOptions(args: ParsedArgs, subcommand: ExecSubcommand | undefined): void {
   for (const { name, of } of EXEC_OPTIONS) {
     if (of !== undefined && of !== subcommand && args.has(name)) {

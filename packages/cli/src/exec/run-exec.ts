@@ -26,7 +26,7 @@ export async function runExec(args: ParsedArgs, context: CommandContext, options
   const err = batch?.err ?? openOutput(process.stderr);
   using stop = watchForStop(timeLimitMs(args));
   const code = await carryOut(args, context, { out, err, stop, batch, prepared });
-  return args.has("codex-exit-codes") ? asCodexExitCode(code) : code;
+  return args.has("codex-exit-codes") ? asCodexExitCode(code, args) : code;
 }
 
 interface Surface {

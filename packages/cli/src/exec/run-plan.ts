@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import {
+  isThreadId,
   openHeddle,
   type Heddle,
   type StartTurn,
@@ -87,7 +88,13 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   }
   const printer = createPrinter(surface, plan, target);
   stop.signal.throwIfAborted();
-  const start = { thread: target.thread, input: plan.input, settings };
+  const start: StartTurn = {
+    thread: target.thread,
+    workspace: target.workspace,
+    input: plan.input,
+    settings,
+    ...(plan.isReview ? { task: "review" } : {}),
+  };
   const threads = new Set<string>();
   const onThread = (threadId: string): void => void threads.add(threadId);
   try {
@@ -130,7 +137,9 @@ async function refuseWithoutRecord({ thread, home }: Plan): Promise<void> {
   if (thread.kind === "new") return;
   const found = await stat(path.join(home, "heddle.db")).catch(() => undefined);
   if (found === undefined) {
-    throw new HeddleError("thread.not-found", `there are no threads in ${home} yet; heddle exec "…" makes one`);
+    const wanted = "selector" in thread && isThreadId(thread.selector) ? thread.selector : undefined;
+    const what = wanted === undefined ? "" : `no rollout found for thread id ${wanted}: `;
+    throw new HeddleError("thread.not-found", `${what}there are no threads in ${home} yet; heddle exec "…" makes one`);
   }
 }
 
@@ -144,23 +153,19 @@ interface Target {
 
 async function findTarget(heddle: Heddle, plan: Plan, notice: (text: string) => Promise<void>): Promise<Target> {
   const { thread, workspace, origin } = plan;
+  const ephemeral = plan.isEphemeral ? { isEphemeral: true as const } : {};
   if (thread.kind === "new") {
-    return { thread: { workspace, origin }, workspace, basedOn: undefined, usageBefore: NO_USAGE };
+    return { thread: { workspace, origin, ...ephemeral }, workspace, basedOn: undefined, usageBefore: NO_USAGE };
   }
   const found = await heddle.findThread(selectorOf(plan));
-  if (plan.isFolderNamed && found.workspace !== workspace) {
-    throw new HeddleError(
-      "usage.invalid",
-      `thread ${found.id} works in ${found.workspace}, not in ${workspace}; leave -C out`,
-    );
-  }
-  if (found.workspace !== workspace) await notice(`going on in ${found.workspace}, the folder of this thread`);
   const basedOn = found.id;
   if (thread.kind === "fork") {
-    const fork = { threadId: found.id, origin };
-    return { thread: { fork }, workspace: found.workspace, basedOn, usageBefore: NO_USAGE };
+    const fork = { threadId: found.id, origin, workspace, ...ephemeral };
+    return { thread: { fork }, workspace, basedOn, usageBefore: NO_USAGE };
   }
-  return { thread: found.id, workspace: found.workspace, basedOn, usageBefore: await usageOf(heddle, found.id) };
+  if (found.workspace !== workspace)
+    await notice(`the thread goes on in ${workspace}; until now it was in ${found.workspace}`);
+  return { thread: found.id, workspace, basedOn, usageBefore: await usageOf(heddle, found.id) };
 }
 
 function selectorOf({ thread, workspace }: Plan): ThreadSelector {

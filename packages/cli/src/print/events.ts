@@ -8,7 +8,7 @@ import {
   type Item,
   type StoredEvent,
 } from "@heddle/protocol";
-import { duration, money, type Style } from "./style.ts";
+import { duration, money, skippedText, type Style } from "./style.ts";
 
 const MAX_TEXT_LINES = 12;
 
@@ -31,6 +31,8 @@ function words(body: EventBody): readonly string[] {
   switch (body.type) {
     case "thread.created":
       return [`${body.workspace} (${body.origin})${body.title === undefined ? "" : ` ${visibleLine(body.title)}`}`];
+    case "thread.moved":
+      return [body.workspace];
     case "thread.named":
       return [visibleLine(body.name)];
     case "thread.deleted":
@@ -74,6 +76,7 @@ function words(body: EventBody): readonly string[] {
     case "model.responded":
       return [
         `${body.stopReason}, ${body.output.length} parts, ${body.usage.inputTokens} in, ${body.usage.outputTokens} out`,
+        body.skipped === undefined ? "" : skippedText(body.skipped),
       ];
     case "mcp.listed":
       return [`${body.server} (${body.transport}): ${body.tools.map(({ tool }) => tool).join(", ") || "no tools"}`];

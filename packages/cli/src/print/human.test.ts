@@ -89,6 +89,16 @@ test("deltas that arrive before the stored start of their item wait for it", asy
   expect(text()).toBe("$ make\none\ntwo\n  exit 0 in 1.5 s\n");
 });
 
+test("a command that ends behind other items is named again", async () => {
+  const { printer, text } = openScreen();
+  await printer.event(started(command({})));
+  printer.delta(delta("c", "one\n", "output"));
+  await printer.event(started(message("")));
+  await printer.event(completed(message("Waiting.")));
+  await printer.event(completed(command({ status: "completed", output: "one\ntwo\n", exitCode: 0, durationMs: 1500 })));
+  expect(text()).toBe("$ make\none\n\nWaiting.\n$ make\ntwo\n  exit 0 in 1.5 s\n");
+});
+
 test("a reader that falls behind gets the rest with the completed item, nothing twice", async () => {
   const { printer, text, fallBehind } = openScreen();
   await printer.event(started(message("")));

@@ -5,6 +5,7 @@
  */
 import {
   never,
+  shownAnswer,
   visibleLine,
   visibleText,
   type EventBody,
@@ -17,7 +18,7 @@ import {
 import { itemHead, itemTail, planLines, resultLine } from "./items.ts";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
-import { duration, money, type Style } from "./style.ts";
+import { duration, money, skippedText, type Style } from "./style.ts";
 
 export interface HumanPrinterOptions {
   readonly err: Output;
@@ -47,6 +48,9 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
   const open = new Set<string>();
   const early = createEarlyDeltas();
   let isAtLineStart = true;
+  let admitted: EventOf<"turn.admitted"> | undefined;
+  /** The item that was shown last: a command that ends behind others is named again. */
+  let last: string | undefined;
 
   async function put(text: string): Promise<void> {
     if (text === "") return;
@@ -73,13 +77,16 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     const head = itemHead(item, style);
     if (head !== undefined) await line(head);
     open.add(item.id);
+    last = item.id;
     await put(early.take(item.id).map(stream).join(""));
   }
 
   async function completeItem(item: Item): Promise<void> {
-    if (!open.has(item.id)) await startItem(item);
+    if (!open.has(item.id) || (item.type === "commandExecution" && last !== item.id)) await startItem(item);
+    last = item.id;
     const already = shown.get(item.id)?.text ?? "";
-    await put(restOf(item, already, style));
+    const said = item.type === "agentMessage" ? { ...item, text: shownAnswer(admitted, item.text) } : item;
+    await put(restOf(said, already, style));
     shown.delete(item.id);
     open.delete(item.id);
     for (const text of itemTail(item, style)) await line(text);
@@ -89,6 +96,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     async event({ stream: threadId, body }) {
       if (body.type === "item.started") return startItem(body.item);
       if (body.type === "item.completed") return completeItem(body.item);
+      if (body.type === "turn.admitted") admitted = body;
       const text = eventText(threadId, body, options);
       return text === undefined ? undefined : line(text);
     },
@@ -99,6 +107,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
       }
       const text = stream(delta);
       if (text === "") return;
+      last = delta.itemId;
       isAtLineStart = text.endsWith("\n");
       // Not awaited: a delta that does not fit is shown with the completed item.
       err.write(text).catch(() => undefined);
@@ -133,6 +142,10 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
       return endText(threadId, body, options);
     case "hook.ran":
       return body.outcome === "ok" ? undefined : style.yellow(hookText(body));
+    case "model.responded":
+      return body.skipped === undefined ? undefined : style.yellow(skippedText(body.skipped));
+    case "thread.moved":
+      return style.yellow(`the thread goes on in ${visibleLine(body.workspace)}`);
     case "thread.created":
     case "thread.named":
     case "thread.deleted":
@@ -141,7 +154,6 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "context.compacted":
     case "item.checkpointed":
     case "model.requested":
-    case "model.responded":
     case "mcp.listed":
     case "tool.intended":
     case "tool.settled":

@@ -5,6 +5,7 @@
 import { codexExecDialect, visibleText, type ItemDelta, type Usage } from "@heddle/protocol";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
+import { skippedText } from "./style.ts";
 
 export interface JsonlOptions {
   readonly out: Output;
@@ -25,17 +26,19 @@ export function createJsonlPrinter(options: JsonlOptions): Printer {
     const line = dialect.progress(itemId, soFar);
     if (line !== undefined) out.write(toLine(line)).catch(() => undefined);
   });
+  const notice = (text: string): Promise<void> => err.write(`heddle: ${visibleText(text)}\n`);
   return {
     async event(event) {
       const { body } = event;
       if (body.type === "item.completed") running.forget(body.item.id);
       const lines = dialect.event(event).map(toLine);
       if (lines.length > 0) await out.write(lines.join(""));
+      if (body.type === "model.responded" && body.skipped !== undefined) await notice(skippedText(body.skipped));
     },
     delta: (delta) => {
       if (hasDeltas) running.add(delta);
     },
-    notice: (text) => err.write(`heddle: ${visibleText(text)}\n`),
+    notice,
   };
 }
 

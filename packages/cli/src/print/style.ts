@@ -1,4 +1,6 @@
 /** Colour for people, and the shapes of figures they read. */
+import { visibleLine } from "@heddle/protocol";
+
 export interface Style {
   dim(text: string): string;
   bold(text: string): string;
@@ -28,4 +30,10 @@ export function duration(ms: number): string {
 export function money(costUsd: number | undefined): string {
   if (costUsd === undefined) return "cost unknown";
   return costUsd > 0 && costUsd < 0.01 ? `$${costUsd.toFixed(5)}` : `$${costUsd.toFixed(2)}`;
+}
+
+/** Said once an answer: it is whole, and something that came with it could not be read. */
+export function skippedText({ events, firstBytes }: { readonly events: number; readonly firstBytes: string }): string {
+  const what = events === 1 ? "1 event" : `${events} events`;
+  return visibleLine(`${what} in the answer could not be read; nothing of the answer is missing: ${firstBytes}`);
 }

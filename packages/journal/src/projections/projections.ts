@@ -60,6 +60,7 @@ export function threadQueries(read: <T>(work: (connection: Connection) => T) => 
         return row && turns.toTurn(row);
       }),
     turns: (threadId) => read((connection) => connection.all(turns.queries.ofThread, threadId).map(turns.toTurn)),
+    ephemeral: () => read((connection) => connection.all(threads.queries.ephemeral).map(threads.toThread)),
     openTurns: () => read((connection) => connection.all(turns.queries.open).map(turns.toTurn)),
   };
 }

@@ -25,10 +25,12 @@ CREATE TABLE threads (
   turn_count INTEGER NOT NULL,
   last_turn_status TEXT,
   last_position INTEGER NOT NULL,
+  is_ephemeral INTEGER,
   deleted_at INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX threads_by_activity ON threads (last_position) WHERE deleted_at IS NULL;
 CREATE INDEX threads_by_workspace ON threads (workspace, last_position) WHERE deleted_at IS NULL;
+CREATE INDEX threads_ephemeral ON threads (id) WHERE is_ephemeral IS NOT NULL;
 CREATE INDEX threads_by_name ON threads (name, last_position) WHERE name IS NOT NULL;
 CREATE INDEX threads_by_parent ON threads (forked_from, last_position) WHERE forked_from IS NOT NULL;
 `;
@@ -39,6 +41,9 @@ export function apply(connection: Connection, event: StoredEvent): void {
     case "thread.created":
       create(connection, event, body);
       return;
+    case "thread.moved":
+      connection.run("UPDATE threads SET workspace = ? WHERE id = ?", body.workspace, stream);
+      break;
     case "thread.named":
       // No activity: whoever looks for the last thread means the last one that worked.
       connection.run("UPDATE threads SET name = ? WHERE id = ?", body.name, stream);
@@ -80,8 +85,9 @@ function create(connection: Connection, event: StoredEvent, body: EventOf<"threa
   const { stream, at, position } = event;
   connection.run(
     `INSERT INTO threads
-       (id, workspace, origin, title, forked_from, forked_version, created_at, updated_at, turn_count, last_position)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+       (id, workspace, origin, title, forked_from, forked_version, created_at, updated_at, turn_count, last_position,
+        is_ephemeral)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING`,
     stream,
     body.workspace,
     body.origin,
@@ -91,6 +97,7 @@ function create(connection: Connection, event: StoredEvent, body: EventOf<"threa
     at,
     at,
     position,
+    body.isEphemeral === true ? 1 : null,
   );
 }
 
@@ -122,6 +129,7 @@ export const queries = {
   listOfWorkspace: `SELECT ${COLUMNS} FROM threads WHERE workspace = ? AND ${ALIVE} ${NEWEST_FIRST}`,
   named: `SELECT ${COLUMNS} FROM threads WHERE name = ? AND ${ALIVE} ${NEWEST_FIRST}`,
   beginningWith: `SELECT ${COLUMNS} FROM threads WHERE id >= ? AND id < ? AND ${ALIVE} ORDER BY id LIMIT ?`,
+  ephemeral: `SELECT ${COLUMNS} FROM threads WHERE is_ephemeral IS NOT NULL ORDER BY id`,
   forksOf: `SELECT ${COLUMNS} FROM threads WHERE forked_from = ? AND ${ALIVE} ${NEWEST_FIRST}`,
 } as const;
 

@@ -26,6 +26,75 @@ function deltas(events: readonly ModelEvent[]): unknown[] {
   return told;
 }
 
+describe("an event of OpenAI Responses that cannot be read", () => {
+  const TORN = '{"type": "response.output_text.delta", "delta": ';
+  const message = (text: string): unknown => ({ type: "message", content: [{ type: "output_text", text }] });
+  const delta = (text: string): unknown => ({ type: "response.output_text.delta", output_index: 0, delta: text });
+  const done = (text: string): unknown => ({
+    type: "response.output_item.done",
+    output_index: 0,
+    item: message(text),
+  });
+  const completed = (...output: readonly unknown[]): unknown => ({ type: "response.completed", response: { output } });
+
+  test("is passed over and told when the answer is whole without it", async () => {
+    const outcome = await decode(
+      "openai-responses",
+      delta("Hel"),
+      TORN,
+      TORN,
+      delta("lo"),
+      completed(message("Hello")),
+    );
+    expect(completedOf(outcome)).toMatchObject({
+      output: [{ kind: "text", text: "Hello" }],
+      skipped: { events: 2, firstBytes: TORN.trimEnd() },
+    });
+    expect(deltas(outcome.events)).toEqual(["Hel", "lo"]);
+    const whole = await decode("openai-responses", delta("Hello"), completed(message("Hello")));
+    expect(completedOf(whole)).not.toHaveProperty("skipped");
+  });
+
+  test("may be the end of an item, which the last event repeats", async () => {
+    const call = { type: "function_call", call_id: "c", name: "f", arguments: "{}" };
+    const outcome = await decode("openai-responses", delta("Hi"), done("Hi"), TORN, completed(message("Hi"), call));
+    expect(completedOf(outcome).output).toMatchObject([{ text: "Hi" }, { kind: "toolCall", callId: "c" }]);
+  });
+
+  test.each([
+    ["words were lost with it", [delta("He"), TORN, delta("o"), done("Hello"), completed(message("Hello"))]],
+    ["words were lost, as only the last event shows", [delta("He"), TORN, delta("o"), completed(message("Hello"))]],
+    ["the last event does not repeat the answer", [delta("Hi"), TORN, done("Hi"), completed()]],
+    [
+      "the last event repeats only a part",
+      [
+        delta("Hi"),
+        done("Hi"),
+        { type: "response.output_item.done", output_index: 1, item: message("more") },
+        TORN,
+        completed(message("Hi")),
+      ],
+    ],
+    [
+      "thoughts were lost with it",
+      [
+        { type: "response.reasoning_summary_text.delta", output_index: 0, summary_index: 0, delta: "a" },
+        TORN,
+        { type: "response.reasoning_summary_text.delta", output_index: 0, summary_index: 0, delta: "c" },
+        completed({ type: "reasoning", summary: [{ type: "summary_text", text: "abc" }] }),
+      ],
+    ],
+  ])("fails the answer when %s", async (_, events) => {
+    const { error } = await decode("openai-responses", ...events);
+    expect(error).toMatchObject({ code: "provider.malformed", details: { firstBytes: TORN.trimEnd() } });
+  });
+
+  test("does not stand for the end of an answer", async () => {
+    const { error } = await decode("openai-responses", delta("Hello"), TORN);
+    expect(error).toMatchObject({ code: "provider.cut" });
+  });
+});
+
 describe("OpenAI Responses", () => {
   test("a server that sends no item events is understood by its last event", async () => {
     const output = [

@@ -1,25 +1,28 @@
-/** Decodes the event stream of OpenAI Responses. `output_index` is the index of a part. */
+/**
+ * Decodes the event stream of OpenAI Responses. `output_index` is the index of a part. The last event repeats the whole
+ * answer, so an event that cannot be read is passed over as long as nothing of the answer was lost with it.
+ */
 import type { ModelOutputPart, Usage } from "@heddle/protocol";
 import type { Answer } from "../answer.ts";
-import { failureIn, failureOfReport, malformed } from "../failure.ts";
+import { failureIn, failureOfReport } from "../failure.ts";
 import type { Provider } from "../providers.ts";
+import { watchGaps } from "./gaps.ts";
 import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
 
 export function decodeResponses({ provider }: WireContext, answer: Answer): Decoder {
   let hasRefusal = false;
-
-  function deltaOf(event: Fields): { index: number; delta: string } {
-    return { index: count(event["output_index"]) ?? 0, delta: text(event["delta"]) ?? "" };
-  }
+  const gaps = watchGaps(provider, answer);
 
   function finish(event: Fields, isIncomplete: boolean): void {
     const response = record(event["response"]) ?? {};
     // Servers that send no item events still put the items here.
-    for (const [index, item] of list(response["output"]).entries()) takeItem(index, item);
+    const output = list(response["output"]);
+    for (const [index, item] of output.entries()) takeItem(index, item);
+    gaps.requireWhole(output.length);
     const reason = text(record(response["incomplete_details"])?.["reason"]);
     const stopReason = hasRefusal || reason === "content_filter" ? "refusal" : isIncomplete ? "length" : "end";
-    answer.finish({ stopReason, usage: readUsage(response["usage"]) });
+    answer.finish({ stopReason, usage: readUsage(response["usage"]), skipped: gaps.skipped });
   }
 
   function takeItem(index: number, value: Json): void {
@@ -29,15 +32,22 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
       hasRefusal = true;
     }
     const part = readItem(provider, item);
+    if (part?.kind === "text") gaps.requireAgreement(answer.textAt(index), part.text);
     if (part?.kind === "reasoning") streamMissing(index, part);
     if (part !== undefined) answer.part(index, part);
   }
 
-  const streamed = new Set<number>();
+  /** Reasoning as it was streamed, channels and sections in order. */
+  const streamed = new Map<number, string>();
 
   /** A summary that came without deltas is streamed as a whole. */
   function streamMissing(index: number, part: ModelOutputPart & { kind: "reasoning" }): void {
-    if (streamed.has(index)) return;
+    const shown = streamed.get(index);
+    if (shown !== undefined) {
+      // Of two channels only one may have been shown.
+      if (shown !== part.text) gaps.requireAgreement(shown, part.summary.join("") + (part.text ?? ""));
+      return;
+    }
     for (const [section, summary] of part.summary.entries())
       answer.reasoning(index, summary, { channel: "summary", section });
     if (part.text !== undefined) answer.reasoning(index, part.text, { channel: "text", section: 0 });
@@ -47,7 +57,7 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
     push({ event: name, data }) {
       if (data === "[DONE]") return false;
       const event = record(parseJson(data));
-      if (event === undefined) throw malformed(provider, "an event that is not JSON", data);
+      if (event === undefined) return gaps.skip(data);
       const type = text(event["type"]) ?? name ?? "";
       switch (type) {
         case "response.output_text.delta":
@@ -62,7 +72,7 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
           const { index, delta } = deltaOf(event);
           const isSummary = type === "response.reasoning_summary_text.delta";
           const section = count(event[isSummary ? "summary_index" : "content_index"]) ?? 0;
-          streamed.add(index);
+          streamed.set(index, (streamed.get(index) ?? "") + delta);
           answer.reasoning(index, delta, { channel: isSummary ? "summary" : "text", section });
           return true;
         }
@@ -88,6 +98,10 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
 }
 
 type Fields = Readonly<Record<string, Json>>;
+
+function deltaOf(event: Fields): { index: number; delta: string } {
+  return { index: count(event["output_index"]) ?? 0, delta: text(event["delta"]) ?? "" };
+}
 
 /** Events without news for the reader that still show the model at work. */
 const MOVES = new Set([

@@ -7,10 +7,12 @@ import { RunFinished, RunRetried } from "../run-result.ts";
 
 const own = (text: string): { readonly description: string } => ({ description: `Heddle's own: ${text}` });
 
-const Status = z.enum(["in_progress", "completed", "failed", "declined"]);
+const Status = z.enum(["in_progress", "completed", "failed"]);
 
-/** Codex has no word for these two; it would say `failed`, and so does `status`. */
-const Outcome = z.enum(["interrupted", "unknown"]).meta(own("what a failed status stands for, when it is neither"));
+/** Codex has no word for these; it would say `failed`, and so does `status`. */
+const Outcome = z
+  .enum(["declined", "interrupted", "unknown"])
+  .meta(own("what `failed` stands for, when it is not that"));
 
 const Details = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
@@ -36,8 +38,8 @@ const CommandExecution = z.object({
   type: z.literal("command_execution"),
   command: z.string().meta({ description: "The whole command line, shell included" }),
   aggregated_output: z.string(),
-  exit_code: z.number().int().nullable(),
-  status: Status,
+  exit_code: z.number().int().nullable().meta({ description: "-1: it could not be started" }),
+  status: z.enum([...Status.options, "declined"]),
   outcome: Outcome.optional(),
   error: z.string().optional().meta(own("why it did not run, or did not end by itself")),
 });
@@ -130,6 +132,15 @@ export const CodexExecLine = z.discriminatedUnion("type", [
   z
     .object({ type: z.literal("error"), ...ErrorText })
     .meta({ description: "A failure; one that begins with Reconnecting... is tried again" }),
+  z
+    .object({
+      type: z.literal("heddle.retry"),
+      ...ErrorText,
+      attempt: z.number().int().meta({ description: "Requests so far" }),
+      max_attempts: z.number().int().meta({ description: "How many there can be" }),
+      delay_ms: z.number(),
+    })
+    .meta(own("a request met no answer and is sent again; Codex does so without a word")),
 ]);
 export type CodexExecLine = z.infer<typeof CodexExecLine>;
 

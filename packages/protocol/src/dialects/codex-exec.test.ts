@@ -133,96 +133,6 @@ test("the bytes of a command line keep the order of fields that Codex writes", (
   );
 });
 
-test("a patch is a file change with absolute paths and kinds, without its diff", () => {
-  const change = { path: "/home/dev/project/added.txt", kind: "add" as const, diff: "+x" };
-  const patch = { type: "fileChange" as const, id: "item_p", callId: "c", changes: [change] };
-  const item = { id: "item_0", type: "file_change", changes: [{ path: change.path, kind: "add" }] };
-  expect(lines(started({ ...patch, status: "inProgress" }), completed({ ...patch, status: "completed" }))).toEqual([
-    { type: "item.started", item: { ...item, status: "in_progress" } },
-    { type: "item.completed", item: { ...item, status: "completed" } },
-  ]);
-});
-
-test("refused work is seen: a declined command and a declined patch keep their reason", () => {
-  expect(
-    lines(
-      completed({ ...command, status: "declined", output: "", error: "read-only" }),
-      completed({ type: "fileChange", id: "p", callId: "c", status: "declined", changes: [], error: "outside" }),
-    ),
-  ).toEqual([
-    {
-      type: "item.completed",
-      item: {
-        id: "item_0",
-        type: "command_execution",
-        command: "/bin/bash -c 'echo hello; exit 3'",
-        aggregated_output: "read-only",
-        exit_code: null,
-        status: "declined",
-        error: "read-only",
-      },
-    },
-    {
-      type: "item.completed",
-      item: { id: "item_1", type: "file_change", changes: [], status: "declined", error: "outside" },
-    },
-  ]);
-});
-
-test("Heddle's own tools are calls of the server heddle, with result or error", () => {
-  const call = { type: "toolCall", id: "t", callId: "c", tool: "grep", arguments: { pattern: "x" } } as const;
-  const shape = { type: "mcp_tool_call", server: "heddle", tool: "grep", arguments: { pattern: "x" } };
-  expect(
-    lines(
-      started({ ...call, status: "inProgress" }),
-      completed({ ...call, status: "completed", output: "a.ts:1" }),
-      completed({ ...call, id: "t2", status: "failed", error: "no such folder" }),
-      completed({ ...call, id: "t3", status: "interrupted" }),
-      completed({ type: "imageView", id: "t4", callId: "c", path: "/a.png", status: "completed" }),
-    ),
-  ).toEqual([
-    { type: "item.started", item: { id: "item_0", ...shape, result: null, error: null, status: "in_progress" } },
-    {
-      type: "item.completed",
-      item: {
-        id: "item_0",
-        ...shape,
-        result: { content: [{ type: "text", text: "a.ts:1" }], structured_content: null },
-        error: null,
-        status: "completed",
-      },
-    },
-    {
-      type: "item.completed",
-      item: { id: "item_1", ...shape, result: null, error: { message: "no such folder" }, status: "failed" },
-    },
-    {
-      type: "item.completed",
-      item: {
-        id: "item_2",
-        ...shape,
-        result: null,
-        error: { message: "interrupted" },
-        status: "failed",
-        outcome: "interrupted",
-      },
-    },
-    {
-      type: "item.completed",
-      item: {
-        id: "item_3",
-        type: "mcp_tool_call",
-        server: "heddle",
-        tool: "view_image",
-        arguments: { path: "/a.png" },
-        result: null,
-        error: null,
-        status: "completed",
-      },
-    },
-  ]);
-});
-
 test("plans are one to-do list: started once, updated after, completed with the turn", () => {
   const plan = (id: string, done: boolean): EventBody =>
     completed({
@@ -284,6 +194,67 @@ test("a provider that fails to the end prints each retry, the error, and the fai
     { type: "error", message: "Reconnecting... 2/2 (high demand)", code: cause.code, details: { delay_ms: 200 } },
     { type: "error", ...cause },
     { type: "turn.failed", error: cause, status: "failed", usage: codexUsage, cost_usd: null, duration_ms: 12 },
+  ]);
+});
+
+test("a request that is sent again is a line of its own, and Codex's count is that of answers asked for", () => {
+  const cause = { code: "provider.overloaded", message: "high demand", details: { status: 500 } };
+  const retried = (attempt: number, level: "request" | "stream"): EventBody => ({
+    type: "model.retried",
+    v: 1,
+    turnId: TURN,
+    requestId: "r",
+    attempt,
+    maxAttempts: 4,
+    level,
+    round: Math.ceil(attempt / 2),
+    maxRounds: 2,
+    delayMs: 200,
+    cause,
+  });
+  expect(lines(retried(1, "request"), retried(2, "stream"), retried(3, "request"))).toEqual([
+    { type: "heddle.retry", ...cause, attempt: 1, max_attempts: 4, delay_ms: 200 },
+    {
+      type: "error",
+      message: "Reconnecting... 1/1 (high demand)",
+      code: "provider.overloaded",
+      details: { delay_ms: 200 },
+    },
+    { type: "heddle.retry", ...cause, attempt: 3, max_attempts: 4, delay_ms: 200 },
+  ]);
+});
+
+test("the thread's usage counts turns of the same run whose ends were not shown", () => {
+  const before = { ...usage, inputTokens: 1000 };
+  const responded: EventBody = {
+    type: "model.responded",
+    v: 1,
+    turnId: TURN,
+    requestId: "r",
+    output: [],
+    stopReason: "end",
+    usage,
+  };
+  const total = (...bodies: readonly (readonly [stream: string, body: EventBody])[]): unknown => {
+    const dialect = codexExecDialect({ usageBefore: before });
+    const all = bodies.flatMap(([stream, body], index) => dialect.event({ ...stored(body, index + 1), stream }));
+    const end = all.at(-1);
+    return end?.type === "turn.completed" ? end.thread_usage?.input_tokens : undefined;
+  };
+  const turn = (stream: string): readonly (readonly [string, EventBody])[] => [
+    [stream, admitted],
+    [stream, responded],
+  ];
+  const end = ended({ status: "completed" });
+  expect(total(...turn("a"), ["a", end])).toBe(1200);
+  expect(total(...turn("a"), ...turn("a"), ["a", end])).toBe(1400);
+  // A run that began again did so in another thread.
+  expect(total(...turn("a"), ...turn("b"), ["b", end])).toBe(200);
+});
+
+test("a command in a login shell is shown with it", () => {
+  expect(lines(completed({ ...command, isLogin: true, status: "completed", output: "" }))).toMatchObject([
+    { item: { command: expect.stringMatching(/^\/bin\/bash -lc /) } },
   ]);
 });
 

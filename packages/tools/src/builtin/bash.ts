@@ -1,10 +1,11 @@
 /** `bash`: a shell command as most model families know it: one call, one time limit, or in the background. */
 import { z } from "zod";
 import { absolutePath } from "../call-path.ts";
+import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
 import { awaitCommand, startShell, workdirOf } from "../shell-call.ts";
 import type { Tool } from "../tool.ts";
-import { CommandText, commandItem, commandResult, execCommand } from "./exec-command.ts";
+import { CommandText, execCommand } from "./exec-command.ts";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 600_000;
@@ -60,7 +61,7 @@ export const bash: Tool<Input> = {
       { waitMs: isBackground ? BACKGROUND_LOOK_MS : limitMs + 20_000, maxOutputTokens: undefined },
       context,
     );
-    return commandResult({ ...commandItem(args.command, command.cwd, context), cwd: command.cwd }, report, command.id);
+    return commandResult(commandItem(args.command, args.workdir, context), report, command);
   },
 };
 

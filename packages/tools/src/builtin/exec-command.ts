@@ -2,10 +2,11 @@
 import type { ItemOf } from "@heddle/protocol";
 import { z } from "zod";
 import { absolutePath } from "../call-path.ts";
+import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
 import { typedPatch } from "../patch/heredoc.ts";
-import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf, type CommandReport } from "../shell-call.ts";
-import type { CallPlace, Tool, ToolResult } from "../tool.ts";
+import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../shell-call.ts";
+import type { CallPlace, Tool } from "../tool.ts";
 
 const DEFAULT_YIELD_MS = 10_000;
 const MIN_YIELD_MS = 250;
@@ -49,7 +50,7 @@ export const execCommand: Tool<Input> = {
   paths: (args) => workdirOf(args.workdir),
   wantsOutside: (args) =>
     args["sandbox_permissions"] === "require_escalated" || args["with_escalated_permissions"] === true,
-  describe: (args, place) => commandItem(args.cmd, args.workdir, place),
+  describe: shellItem,
   question: (args, place) => ({
     kind: "command",
     callId: place.callId,
@@ -79,51 +80,14 @@ export const execCommand: Tool<Input> = {
       { waitMs: yieldMs(args), maxOutputTokens: args.max_output_tokens },
       context,
     );
-    return commandResult({ ...commandItem(args.cmd, command.cwd, context), cwd: command.cwd }, report, command.id);
+    return commandResult(shellItem(args, context), report, command);
   },
 };
 
+function shellItem(args: Input, place: CallPlace): ItemOf<"commandExecution"> {
+  return { ...commandItem(args.cmd, args.workdir, place), ...(args.login === true ? { isLogin: true } : {}) };
+}
+
 function yieldMs(args: Input): number {
   return Math.min(MAX_YIELD_MS, Math.max(MIN_YIELD_MS, args.yield_time_ms ?? DEFAULT_YIELD_MS));
-}
-
-/** Also for folders that will be refused: nothing here throws. */
-export function commandItem(
-  command: string,
-  workdir: string | undefined,
-  place: CallPlace,
-): ItemOf<"commandExecution"> {
-  return {
-    type: "commandExecution",
-    id: place.itemId,
-    callId: place.callId,
-    command,
-    cwd: workdir ?? place.cwd,
-    status: "inProgress",
-    output: "",
-  };
-}
-
-export function commandResult(
-  started: ItemOf<"commandExecution">,
-  report: CommandReport,
-  sessionId: number,
-): ToolResult {
-  const { exit, failure } = report;
-  const item: ItemOf<"commandExecution"> = {
-    ...started,
-    status: report.state === "stopped" ? "interrupted" : failure === undefined ? "completed" : "failed",
-    output: report.output,
-    durationMs: report.durationMs,
-    ...(report.truncatedBytes > 0 ? { truncatedBytes: report.truncatedBytes } : {}),
-    ...(report.outputFile === undefined ? {} : { outputFile: report.outputFile }),
-    ...(report.state === "running" ? { processId: String(sessionId) } : {}),
-    ...(exit?.exitCode === undefined ? {} : { exitCode: exit.exitCode }),
-    ...(exit?.signal === undefined ? {} : { signal: exit.signal }),
-    ...(failure === undefined || (exit?.cause === "exited" && exit.exitCode !== undefined)
-      ? {}
-      : { error: failure.message }),
-  };
-  const output = [{ type: "text" as const, text: report.text }];
-  return { isError: failure !== undefined, output, item, ...(failure === undefined ? {} : { failure }) };
 }

@@ -45,6 +45,24 @@ test("a command that fails is a failed call with its exit code", async () => {
   });
 });
 
+test.each([
+  ["KILL", 137],
+  ["TERM", 143],
+])("a command that ends by SIG%s has its number as exit code, and no words but its own", async (signal, exitCode) => {
+  await using place = await openPlace();
+  const outcome = await place.call("exec_command", { cmd: `echo mine; kill -${signal} $$` });
+  expect(outcome).toMatchObject({ kind: "failed", item: { status: "failed", exitCode, output: "mine\n" } });
+  expect(textOf(outcome)).toContain(`Process exited with code ${exitCode}\nOutput:\nmine\n`);
+});
+
+test("without a sandbox the exit code of a command that ends by a signal is the same", async () => {
+  await using place = await openPlace({ mode: "danger-full-access" });
+  expect(await place.call("exec_command", { cmd: "echo mine; kill -KILL $$" })).toMatchObject({
+    kind: "failed",
+    item: { status: "failed", exitCode: 137, signal: "SIGKILL", output: "mine\n" },
+  });
+});
+
 test("a command in a folder that is not there is told so", async () => {
   await using place = await openPlace();
   const outcome = await place.call("exec_command", { cmd: "ls", workdir: "nowhere" });
@@ -69,17 +87,56 @@ test("a shell stays open between calls and takes what is typed", async () => {
   });
   expect(first).toMatchObject({
     kind: "ok",
-    item: { status: "completed", processId: expect.any(String), output: "ready\n" },
+    item: { status: "inProgress", output: "ready\n" },
+    ongoing: { processId: expect.any(String), isRunning: true },
   });
   const session_id = sessionOf(textOf(first));
   expect(place.state.processes.size).toBe(1);
   const second = await place.call("write_stdin", { session_id, chars: "one\n" });
   expect(textOf(second)).toContain("Output:\ngot one\n");
-  expect(place.live.get(second.item.id)).toBe("got one\n");
+  expect(place.live.get(first.item.id)).toBe("ready\ngot one\n");
   const last = await place.call("write_stdin", { session_id, chars: "two\n\u0004", yield_time_ms: 10_000 });
   expect(textOf(last)).toMatch(/Process exited with code 0\nOutput:\ngot two\n$/);
   expect(place.state.processes.size).toBe(0);
+  expect(await first.ongoing?.ended).toMatchObject({
+    id: first.item.id,
+    status: "completed",
+    exitCode: 0,
+    output: "ready\ngot one\ngot two\n",
+  });
   expect(await place.call("write_stdin", { session_id })).toMatchObject({ kind: "failed" });
+});
+
+test("a command whose item was left with its turn shows what comes later in the call that reads it", async () => {
+  await using place = await openPlace();
+  const first = await place.call("exec_command", {
+    cmd: "echo ready; read -r x; echo got $x; exit 5",
+    tty: true,
+    yield_time_ms: 1000,
+  });
+  const session_id = sessionOf(textOf(first));
+  expect(first.ongoing?.leave()).toMatchObject({ status: "completed", processId: `${session_id}`, output: "ready\n" });
+  const second = await place.call("write_stdin", { session_id, chars: "one\n", yield_time_ms: 10_000 });
+  expect(second).toMatchObject({
+    kind: "failed",
+    item: { status: "failed", output: "got one\n", error: "Process exited with code 5" },
+  });
+  expect(place.live.get(second.item.id)).toBe("got one\n");
+  expect(place.live.get(first.item.id)).toBe("ready\n");
+});
+
+test("the failure of a command whose item is open is the command's, not that of the call that sees it", async () => {
+  await using place = await openPlace();
+  const first = await place.call("exec_command", { cmd: "read -r x; exit 5", tty: true, yield_time_ms: 1000 });
+  const session_id = sessionOf(textOf(first));
+  const second = await place.call("write_stdin", { session_id, chars: "one\n", yield_time_ms: 10_000 });
+  // The model is told of it all the same.
+  expect(second).toMatchObject({
+    kind: "failed",
+    failure: { details: { exitCode: 5 } },
+    item: { status: "completed" },
+  });
+  expect(await first.ongoing?.ended).toMatchObject({ status: "failed", exitCode: 5 });
 });
 
 test("output that came between two calls is in the next, and only there", async () => {
@@ -253,7 +310,7 @@ test("a command past its time limit is killed and says so", async () => {
 test("the other families have a shell that stays open too", async () => {
   await using place = await openPlace({ family: "anthropic" });
   const first = await place.call("bash", { command: "read -r x; echo got $x", run_in_background: true });
-  expect(first).toMatchObject({ kind: "ok", item: { processId: expect.any(String) } });
+  expect(first).toMatchObject({ kind: "ok", ongoing: { processId: expect.any(String) } });
   const second = await place.call("bash_input", {
     session_id: sessionOf(textOf(first)),
     chars: "it\n",

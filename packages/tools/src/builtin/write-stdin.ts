@@ -46,10 +46,14 @@ export const writeStdin: Tool<Input> = {
     if (command === undefined) throw new HeddleError("tool.failed", `no command is open as session ${args.session_id}`);
     const text = args.chars.replaceAll(INTERRUPT, "").replaceAll(END_OF_INPUT, "");
     if (text !== "" && !command.hasInput) throw new HeddleError("tool.failed", closedInput(command));
+    // A command whose own item is open tells people there what it prints and how it ends; this call tells the model.
+    const isShownElsewhere = command.hasOpenItem;
     // First what waited since the last call, then live; nothing is lost in between, because nothing in between awaits.
     const waited = command.take();
-    if (waited.text !== "") context.stream(waited.text);
-    command.listen((delta) => context.stream(delta));
+    if (!isShownElsewhere) {
+      if (waited.text !== "") context.stream(waited.text);
+      command.listen((delta) => context.stream(delta));
+    }
     if (args.chars.includes(INTERRUPT)) command.interrupt();
     const problem = text === "" ? undefined : await send(command, text, context.signal);
     if (args.chars.includes(END_OF_INPUT)) command.endInput();
@@ -58,16 +62,18 @@ export const writeStdin: Tool<Input> = {
       { waitMs: waitMs(args), maxOutputTokens: args.max_output_tokens, waited },
       context,
     );
+    if (!isShownElsewhere) command.listen(undefined);
     // A command that ends because the model interrupted it did what was asked.
     const isAsked = args.chars.includes(INTERRUPT) && report.state !== "stopped";
     const failure = problem ?? (isAsked ? undefined : report.failure);
+    const ownFailure = isShownElsewhere ? problem : failure;
     const item: ItemOf<"toolCall"> = {
       ...stdinItem(args, context),
-      status: report.state === "stopped" ? "interrupted" : failure === undefined ? "completed" : "failed",
+      status: report.state === "stopped" ? "interrupted" : ownFailure === undefined ? "completed" : "failed",
       output: report.output,
       durationMs: report.durationMs,
       ...(report.truncatedBytes > 0 ? { truncatedBytes: report.truncatedBytes } : {}),
-      ...(failure === undefined ? {} : { error: failure.message }),
+      ...(ownFailure === undefined ? {} : { error: ownFailure.message }),
     };
     const note = problem === undefined ? "" : `${problem.message}\n`;
     const output = [{ type: "text" as const, text: note + report.text }];

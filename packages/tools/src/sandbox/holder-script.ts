@@ -50,6 +50,7 @@ exec cat >/dev/null
 /**
  * First process of a command's own pid namespace, already without any capability. A shell in between, because the
  * first process of a namespace does not get signals it has no handler for, and has to bury orphans.
+ * Its own errors go nowhere: it would write "Killed" into the output of a command that ends by a signal.
  * Arguments: the working folder, the number of late variables, those variables, the command.
  */
 export const INIT_SCRIPT = `
@@ -61,7 +62,8 @@ while [ "$late" -gt 0 ]; do
   shift
   late=$((late - 1))
 done
-"$@"
+exec 9>&2 2>/dev/null
+(exec 2>&9 9>&-; exec "$@")
 exit "$?"
 `;
 

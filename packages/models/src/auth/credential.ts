@@ -1,0 +1,130 @@
+/**
+ * What the credential store keeps: type-tagged, versioned entries, each for one (owner, provider, profile). A document that
+ * this version does not understand in full is refused and left as it is; it is never made smaller by being rewritten.
+ */
+import { HeddleError } from "@heddle/protocol";
+import { z } from "zod";
+
+/** Whose credential it is, for which provider, and which of several. */
+export interface CredentialKey {
+  /** A person of a server with several; on one's own machine `local`. */
+  readonly owner: string;
+  readonly provider: string;
+  readonly profile: string;
+}
+
+export const LOCAL_OWNER = "local";
+export const DEFAULT_PROFILE = "default";
+
+/** `reconnect_required`: the provider has refused it for good; it is kept for its name and never tried again. */
+export type Health = "ok" | "reconnect_required";
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/;
+const name = z.string().regex(NAME);
+const secret = z
+  .string()
+  .min(1)
+  .max(64 * 1024);
+const time = z.iso.datetime();
+
+const common = {
+  v: z.literal(1),
+  owner: name,
+  provider: name,
+  profile: name,
+  savedAt: time,
+  health: z.enum(["ok", "reconnect_required"]),
+};
+
+const ApiKeyCredential = z.strictObject({
+  type: z.literal("apiKey"),
+  ...common,
+  /** The only place the key is sent to. */
+  origin: z.url(),
+  key: secret,
+});
+
+const OAuthCredential = z.strictObject({
+  type: z.literal("oauth"),
+  ...common,
+  issuer: z.url(),
+  accessToken: secret,
+  refreshToken: secret.optional(),
+  idToken: secret.optional(),
+  /** Of the access token, where the issuer told it apart from the token itself. */
+  expiresAt: time.optional(),
+  lastRefresh: time,
+  accountId: z.string().max(256).optional(),
+  email: z.string().max(320).optional(),
+  plan: z.string().max(64).optional(),
+  isFedramp: z.boolean().optional(),
+  /** Why it needs a new login: the issuer's code, never its words. */
+  problem: z.string().max(64).optional(),
+});
+
+export type ApiKeyCredential = z.infer<typeof ApiKeyCredential>;
+export type OAuthCredential = z.infer<typeof OAuthCredential>;
+export type Credential = ApiKeyCredential | OAuthCredential;
+
+const VERSION = 1;
+const Credentials = z.discriminatedUnion("type", [ApiKeyCredential, OAuthCredential]);
+const Document = z.strictObject({ version: z.literal(VERSION), entries: z.array(Credentials).max(1000) });
+
+/** Only what tells whether this version may look further. */
+const Head = z.object({ version: z.number(), entries: z.array(z.object({ type: z.string(), v: z.number() })) });
+const KNOWN_TYPES: readonly string[] = ["apiKey", "oauth"];
+
+export function parseDocument(text: string, place: string): readonly Credential[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    // The parser quotes what it could not read, and that may be a secret.
+    throw damaged(place, "it is not JSON");
+  }
+  const head = Head.safeParse(json);
+  if (!head.success) throw damaged(place, "it is not a list of credentials");
+  const isNewer =
+    head.data.version !== VERSION || head.data.entries.some(({ type, v }) => v !== 1 || !KNOWN_TYPES.includes(type));
+  if (isNewer) {
+    throw new HeddleError(
+      "store.newer",
+      `${place} was written by another version of Heddle; use that version, or move the file away`,
+    );
+  }
+  const document = Document.safeParse(json);
+  if (!document.success) throw damaged(place, `wrong at ${document.error.issues[0]?.path.join(".") ?? "its top"}`);
+  const keys = document.data.entries.map(keyText);
+  if (new Set(keys).size < keys.length) throw damaged(place, "it holds the same account twice");
+  return document.data.entries;
+}
+
+export function documentText(entries: readonly Credential[]): string {
+  const document: z.infer<typeof Document> = { version: VERSION, entries: [...entries] };
+  return `${JSON.stringify(Document.parse(document), undefined, 2)}\n`;
+}
+
+export function sameKey(a: CredentialKey, b: CredentialKey): boolean {
+  return a.owner === b.owner && a.provider === b.provider && a.profile === b.profile;
+}
+
+/** One text for one key; names hold no colon. */
+export function keyText({ owner, provider, profile }: CredentialKey): string {
+  return `${owner}:${provider}:${profile}`;
+}
+
+export function checkKey(key: CredentialKey): CredentialKey {
+  for (const field of ["owner", "provider", "profile"] as const) {
+    if (!NAME.test(key[field])) {
+      throw new HeddleError("usage.invalid", `${field} must be one word of letters, digits, "_", ".", "@" or "-"`);
+    }
+  }
+  return { owner: key.owner, provider: key.provider, profile: key.profile };
+}
+
+function damaged(place: string, why: string): HeddleError {
+  return new HeddleError(
+    "store.damaged",
+    `${place} cannot be used: ${why}; mend it, or move it away and log in again. It was left as it is`,
+  );
+}

@@ -1,0 +1,50 @@
+/**
+ * One holder at a time, among all processes. The lock is one of the kernel on an empty SQLite file, so it goes away with its
+ * holder however that ends: a lock that is held is held by somebody alive, and no dead one has to be guessed at. Waiting has
+ * a deadline.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { HeddleError } from "@heddle/protocol";
+
+const SQLITE_BUSY = 5;
+const FIRST_PAUSE_MS = 5;
+const MAX_PAUSE_MS = 100;
+
+export interface LockOptions {
+  readonly waitMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** For messages. */
+  readonly shown: string;
+}
+
+/** `file` is there already, made by whoever checked its folder. */
+export async function acquireLock(file: string, options: LockOptions): Promise<Disposable> {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+  const database = new DatabaseSync(file);
+  try {
+    database.exec("PRAGMA busy_timeout = 0");
+    const deadline = performance.now() + options.waitMs;
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+      options.signal?.throwIfAborted();
+      try {
+        database.exec("BEGIN EXCLUSIVE");
+        return { [Symbol.dispose]: () => database.close() };
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+      }
+      if (performance.now() >= deadline) {
+        throw new HeddleError("store.busy", `another process has held ${options.shown} for ${options.waitMs} ms`);
+      }
+      // Somebody refreshes a token meanwhile; those who wait together do not all knock together.
+      await sleep(pause * (0.5 + Math.random()), undefined, { signal: options.signal });
+    }
+  } catch (error) {
+    database.close();
+    if (error instanceof HeddleError || options.signal?.aborted === true) throw error;
+    throw new HeddleError("store.failed", `${options.shown} cannot be locked`, { cause: error });
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY;
+}

@@ -1,0 +1,178 @@
+/**
+ * Files that only their owner may see, in a folder that only their owner may enter. Nothing is made private afterwards: a
+ * file is born with its mode, and one that others could read, or that is a link, is refused with what mends it. The folder
+ * is held open, so that what its path leads to later does not matter.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+  type Stats,
+} from "node:fs";
+import path from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const MAX_BYTES = 4 * 1024 * 1024;
+
+export interface PrivateFolder extends Disposable {
+  readonly path: string;
+  /** Where to reach a name of this very folder. */
+  at(name: string): string;
+  /** undefined when there is no such file. */
+  read(name: string): string | undefined;
+  /** The old content or the new one, at any moment. Whoever calls it holds the lock of the folder. */
+  write(name: string, text: string): void;
+  /** Makes an empty file unless there is one; refuses a link. */
+  touch(name: string): void;
+}
+
+/** Makes the folder when it is missing. */
+export function openPrivateFolder(folder: string): PrivateFolder {
+  makeFolder(folder);
+  const fd = openFolder(folder);
+  let isOpen = true;
+  const at = (name: string): string => path.join(process.platform === "linux" ? `/proc/self/fd/${fd}` : folder, name);
+  return {
+    path: folder,
+    at,
+    read: (name) => readPrivate(at(name), path.join(folder, name)),
+    write(name, text) {
+      const prefix = `.${name}.`;
+      // Writers take turns, so whatever has such a name was left by one that was killed, tokens and all.
+      for (const entry of readdirSync(at("."))) {
+        if (entry.startsWith(prefix) && entry.endsWith(".new")) rmSync(at(entry), { force: true });
+      }
+      const fresh = `${prefix}${randomBytes(8).toString("hex")}.new`;
+      try {
+        writePrivate(at(fresh), text);
+        failpoint("credentials.before-rename");
+        renameSync(at(fresh), at(name));
+        failpoint("credentials.after-rename");
+        fsyncSync(fd);
+      } catch (error) {
+        rmSync(at(fresh), { force: true });
+        throw failed(path.join(folder, name), error);
+      }
+    },
+    touch(name) {
+      const shown = path.join(folder, name);
+      const found = lstatSync(at(name), { throwIfNoEntry: false });
+      if (found !== undefined) return requireOwn(found, shown);
+      try {
+        closeSync(openSync(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
+      } catch (error) {
+        if (codeOf(error) !== "EEXIST") throw failed(shown, error);
+        requireOwn(lstatSync(at(name)), shown);
+      }
+    },
+    [Symbol.dispose]() {
+      if (isOpen) closeSync(fd);
+      isOpen = false;
+    },
+  };
+}
+
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(path.dirname(folder), { recursive: true, mode: 0o700 });
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw failed(folder, error);
+  }
+}
+
+function openFolder(folder: string): number {
+  let fd: number;
+  try {
+    fd = openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  } catch (error) {
+    // Linux says ENOTDIR where the last part of the path is a link.
+    if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() === true) throw isLink(folder);
+    throw failed(folder, error);
+  }
+  try {
+    requireOwn(fstatSync(fd), folder);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function readPrivate(file: string, shown: string): string | undefined {
+  let fd: number;
+  try {
+    // A pipe of that name must not hold the reader up for ever.
+    fd = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT") return undefined;
+    throw code === "ELOOP" ? isLink(shown) : failed(shown, error);
+  }
+  try {
+    const stats = fstatSync(fd);
+    requireOwn(stats, shown);
+    if (stats.size > MAX_BYTES)
+      throw new HeddleError("store.damaged", `${shown} is larger than any list of credentials`);
+    const bytes = Buffer.alloc(stats.size);
+    let filled = 0;
+    for (let count = 1; count > 0 && filled < bytes.length; filled += count)
+      count = readSync(fd, bytes, filled, bytes.length - filled, filled);
+    return bytes.toString("utf8", 0, filled);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function writePrivate(file: string, text: string): void {
+  const fd = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    const bytes = Buffer.from(text);
+    failpoint("credentials.before-write");
+    for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Neither a link, nor somebody else's, nor open to anybody else. */
+function requireOwn(stats: Stats, shown: string): void {
+  if (stats.isSymbolicLink()) throw isLink(shown);
+  if (!stats.isFile() && !stats.isDirectory()) throw unsafe(`${shown} is neither a file nor a folder; move it away`);
+  if (process.platform === "win32") return;
+  if (stats.uid !== process.getuid?.()) throw unsafe(`${shown} belongs to somebody else; move it away`);
+  if ((stats.mode & 0o077) === 0) return;
+  const mode = stats.isDirectory() ? "700" : "600";
+  throw unsafe(`others may look into ${shown}, where credentials are kept; mend it with: chmod ${mode} '${shown}'`);
+}
+
+function isLink(shown: string): HeddleError {
+  return unsafe(`${shown} is a link; credentials are kept only in a place of their own. Put a real one in its place`);
+}
+
+function unsafe(message: string): HeddleError {
+  return new HeddleError("credentials.unsafe", message);
+}
+
+function failed(shown: string, error: unknown): HeddleError {
+  const why = codeOf(error) ?? "unknown reason";
+  const code = why === "ENOSPC" || why === "EDQUOT" ? "store.full" : "store.failed";
+  return new HeddleError(code, `${shown} cannot be used: ${why}`, { cause: error });
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

@@ -1,0 +1,117 @@
+/**
+ * Where credentials are kept: `credentials.json` in Heddle's home, or the keyring of the desktop, behind one interface. Every
+ * change reads anew under the lock and replaces the whole document, so that nobody's change is lost and no reader sees half.
+ */
+import { lstatSync } from "node:fs";
+import path from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import {
+  checkKey,
+  documentText,
+  keyText,
+  parseDocument,
+  sameKey,
+  type Credential,
+  type CredentialKey,
+} from "./credential.ts";
+import { acquireLock } from "./lock.ts";
+import { openPrivateFolder, type PrivateFolder } from "./private-folder.ts";
+
+const FILE = "credentials.json";
+const LOCK = "credentials.lock";
+/** A holder may be refreshing a token: three tries with their pauses. */
+const LOCK_WAIT_MS = 60_000;
+
+/** Keeps one text. Back-ends differ in nothing else; locks and meaning are above them. */
+export interface Vault {
+  /** For messages. */
+  readonly place: string;
+  read(): Promise<string | undefined>;
+  write(text: string): Promise<void>;
+}
+
+export interface CredentialStore {
+  readonly place: string;
+  get(key: CredentialKey): Promise<Credential | undefined>;
+  list(): Promise<readonly Credential[]>;
+  /**
+   * Runs `decide` under the lock with the entry as it is now, and keeps what it returns; undefined removes the entry. What it
+   * throws is passed on and nothing is written.
+   */
+  change(
+    key: CredentialKey,
+    decide: (current: Credential | undefined) => Promise<Credential | undefined> | Credential | undefined,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<Credential | undefined>;
+}
+
+export interface StoreOptions {
+  /** Heddle's home. */
+  readonly home: string;
+  readonly lockWaitMs?: number;
+  /** In place of the file. The lock stays in the home. */
+  readonly vault?: Vault;
+}
+
+export function openCredentialStore({ home, vault = fileVault(home), lockWaitMs }: StoreOptions): CredentialStore {
+  const entries = async (): Promise<readonly Credential[]> => {
+    const text = await vault.read();
+    return text === undefined ? [] : parseDocument(text, vault.place);
+  };
+  return {
+    place: vault.place,
+    list: entries,
+    async get(key) {
+      const wanted = checkKey(key);
+      return (await entries()).find((entry) => sameKey(entry, wanted));
+    },
+    async change(key, decide, options = {}) {
+      const wanted = checkKey(key);
+      using folder = openPrivateFolder(home);
+      folder.touch(LOCK);
+      using _lock = await acquireLock(folder.at(LOCK), {
+        waitMs: lockWaitMs ?? LOCK_WAIT_MS,
+        signal: options.signal,
+        shown: path.join(home, LOCK),
+      });
+      const before = await entries();
+      const current = before.find((entry) => sameKey(entry, wanted));
+      const next = await decide(current);
+      if (next === current) return current;
+      if (next !== undefined && !sameKey(next, wanted)) {
+        throw new HeddleError("internal", `a credential of ${keyText(next)} was to be kept as ${keyText(wanted)}`);
+      }
+      const others = before.filter((entry) => entry !== current);
+      await vault.write(documentText(next === undefined ? others : [...others, next]));
+      return next;
+    },
+  };
+}
+
+function fileVault(home: string): Vault {
+  return {
+    place: path.join(home, FILE),
+    async read() {
+      using folder = existingFolder(home);
+      return folder?.read(FILE);
+    },
+    async write(text) {
+      using folder = openPrivateFolder(home);
+      folder.write(FILE, text);
+    },
+  };
+}
+
+/** Where no credentials are, nothing is wrong with the place; a home of other files may be as open as it likes. */
+function existingFolder(home: string): PrivateFolder | undefined {
+  return hasEntry(path.join(home, FILE)) ? openPrivateFolder(home) : undefined;
+}
+
+function hasEntry(file: string): boolean {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    // It cannot be told; opening it will say why.
+    return true;
+  }
+}

@@ -1,0 +1,74 @@
+/** What a token says about itself, without being checked: it decides when to refresh and what to show, never who may do what. */
+import { z } from "zod";
+import type { OAuthCredential } from "./credential.ts";
+
+const AUTH = "https://api.openai.com/auth";
+const PROFILE = "https://api.openai.com/profile";
+
+const Claims = z.object({
+  exp: z.number().optional(),
+  email: z.string().optional(),
+  [AUTH]: z
+    .object({
+      chatgpt_account_id: z.string().optional(),
+      chatgpt_plan_type: z.string().optional(),
+      chatgpt_account_is_fedramp: z.boolean().optional(),
+    })
+    .optional(),
+  [PROFILE]: z.object({ email: z.string().optional() }).optional(),
+});
+
+export interface TokenFacts {
+  readonly expiresAt?: number;
+  readonly accountId?: string;
+  readonly plan?: string;
+  readonly email?: string;
+  readonly isFedramp?: boolean;
+}
+
+export function tokenFacts(token: string | undefined): TokenFacts {
+  const claims = Claims.safeParse(payloadOf(token));
+  if (!claims.success) return {};
+  const { exp, email, [AUTH]: auth, [PROFILE]: profile } = claims.data;
+  const shown = email ?? profile?.email;
+  return {
+    ...(exp === undefined ? {} : { expiresAt: exp * 1000 }),
+    ...(auth?.chatgpt_account_id === undefined ? {} : { accountId: auth.chatgpt_account_id }),
+    ...(auth?.chatgpt_plan_type === undefined ? {} : { plan: auth.chatgpt_plan_type }),
+    ...(shown === undefined ? {} : { email: shown }),
+    ...(auth?.chatgpt_account_is_fedramp === true ? { isFedramp: true } : {}),
+  };
+}
+
+function payloadOf(token: string | undefined): unknown {
+  const [, payload, signature] = (token ?? "").split(".");
+  if (payload === undefined || signature === undefined) return undefined;
+  try {
+    return JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** So long before its end a token is renewed. */
+const EARLY_MS = 5 * 60_000;
+/** A token that does not say when it ends is renewed after so long. */
+const BLIND_MS = 8 * 24 * 60 * 60_000;
+
+type Aged = Pick<OAuthCredential, "accessToken" | "expiresAt" | "lastRefresh">;
+
+export function expiryOf({ accessToken, expiresAt }: Omit<Aged, "lastRefresh">): number | undefined {
+  return tokenFacts(accessToken).expiresAt ?? (expiresAt === undefined ? undefined : Date.parse(expiresAt));
+}
+
+export function isRefreshDue(credential: Aged, now: number): boolean {
+  const expiry = expiryOf(credential);
+  if (expiry !== undefined) return expiry <= now + EARLY_MS;
+  return Date.parse(credential.lastRefresh) + BLIND_MS <= now;
+}
+
+/** It may be due and still be taken. */
+export function isExpired(credential: Omit<Aged, "lastRefresh">, now: number): boolean {
+  const expiry = expiryOf(credential);
+  return expiry !== undefined && expiry <= now;
+}

@@ -1,0 +1,117 @@
+/** Questions as requests of the server, and what clients answer. */
+import { z } from "zod";
+import type { ApprovalQuestion, Decision } from "../../approvals.ts";
+import type { Item } from "../../items.ts";
+import { commandActions, shownCommand } from "./items.ts";
+import { patchChanges } from "./patch.ts";
+import type { CodexServerRequest } from "./shapes.ts";
+
+interface Place {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly startedAtMs: number;
+}
+
+export function approvalRequest(question: ApprovalQuestion, place: Place): CodexServerRequest {
+  const { threadId, turnId, startedAtMs } = place;
+  const at = { threadId, turnId, itemId: question.itemId, startedAtMs };
+  switch (question.kind) {
+    case "command":
+      return {
+        method: "item/commandExecution/requestApproval",
+        params: {
+          kind: "command",
+          ...at,
+          environmentId: "local",
+          ...(question.reason === undefined ? {} : { reason: question.reason }),
+          command: shownCommand(question.command),
+          cwd: question.cwd,
+          commandActions: commandActions(question.command),
+          proposedExecpolicyAmendment: null,
+          availableDecisions: ["accept", "acceptForSession", "decline", "cancel"],
+        },
+      };
+    case "fileChange":
+      return {
+        method: "item/fileChange/requestApproval",
+        params: { ...at, reason: question.reason ?? null, grantRoot: null },
+      };
+    case "tool":
+      return toolRequest(question, place);
+  }
+}
+
+/** The original asks about tools of MCP servers in the form of an elicitation. */
+function toolRequest(question: Extract<ApprovalQuestion, { kind: "tool" }>, place: Place): CodexServerRequest {
+  const [, server = "heddle", tool = question.tool] = /^mcp\.([^.]+)\.(.+)$/.exec(question.tool) ?? [];
+  return {
+    method: "mcpServer/elicitation/request",
+    params: {
+      threadId: place.threadId,
+      turnId: place.turnId,
+      serverName: server,
+      mode: "form",
+      message: `Allow ${server} to run tool "${tool}"?`,
+      requestedSchema: { type: "object", properties: {} },
+      _meta: {
+        codex_approval_kind: "mcp_tool_call",
+        persist: ["session"],
+        tool_name: tool,
+        tool_params: question.arguments ?? {},
+        ...(question.reason === undefined ? {} : { tool_description: question.reason }),
+      },
+      itemId: question.itemId,
+    },
+  };
+}
+
+const Persist = z.object({ _meta: z.object({ persist: z.unknown() }).nullish() });
+const Answer = z.union([
+  z.object({ decision: z.enum(["accept", "acceptForSession", "decline", "cancel"]) }),
+  z.object({
+    decision: z.union([
+      z.object({ acceptWithExecpolicyAmendment: z.unknown() }),
+      z.object({ applyNetworkPolicyAmendment: z.unknown() }),
+    ]),
+  }),
+  z.object({ action: z.enum(["accept", "decline", "cancel"]) }),
+]);
+
+/** An answer that nobody can read is a no. A rule for similar commands holds here for this one, in this thread. */
+export function decisionFrom(result: unknown): Decision {
+  const parsed = Answer.safeParse(result);
+  if (!parsed.success) return "decline";
+  if ("action" in parsed.data) {
+    const { action } = parsed.data;
+    const meta = Persist.safeParse(result);
+    const isKept = meta.success && typeof meta.data._meta?.persist === "string";
+    return action === "accept" && isKept ? "acceptForThread" : action;
+  }
+  const { decision } = parsed.data;
+  if (typeof decision === "object") return "acceptWithExecpolicyAmendment" in decision ? "acceptForThread" : "accept";
+  return decision === "acceptForSession" ? "acceptForThread" : decision;
+}
+
+/**
+ * Clients show what they ask about as an item that has begun. Heddle stores the item when it begins, which is after the
+ * answer; so the question tells what it will be.
+ */
+export function askedItem(question: ApprovalQuestion, callText: string | undefined): Item | undefined {
+  const { itemId: id, callId } = question;
+  switch (question.kind) {
+    case "command": {
+      const { command, cwd } = question;
+      return { type: "commandExecution", id, callId, command, cwd, status: "inProgress", output: "" };
+    }
+    case "fileChange":
+      return {
+        type: "fileChange",
+        id,
+        callId,
+        status: "inProgress",
+        changes: patchChanges(question.paths, callText ?? ""),
+      };
+    case "tool":
+      return { type: "toolCall", id, callId, tool: question.tool, arguments: question.arguments, status: "inProgress" };
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * The dialect of `codex app-server` 0.166: what its clients send and expect, as a pure mapping from and to Heddle's own
+ * events, items, settings and questions.
+ */
+export { decisionFrom } from "./approvals.ts";
+export { invalidParams, unknownVariant } from "./errors.ts";
+export { inputFrom, type UserInput } from "./input.ts";
+export { CODEX_METHODS, type CodexMethod } from "./methods.ts";
+export { threadDialect, type ThreadDialect } from "./notifications.ts";
+export * from "./params.ts";
+export { approvalPolicyFrom, sandboxFrom, threadSettings, type SandboxWish } from "./settings.ts";
+export {
+  CODEX_VERSION,
+  type CodexNotification,
+  type CodexServerRequest,
+  type CodexThread,
+  type CodexThreadItem,
+  type CodexThreadStatus,
+  type CodexTurn,
+  type Outgoing,
+  type RequestId,
+} from "./shapes.ts";
+export { appServerOrigin, codexThread, isInteractive, type ThreadFacts } from "./threads.ts";
+export { codexTurn, itemsOf, newTurn, storedTurns, type StoredTurn } from "./turns.ts";
