@@ -6,7 +6,7 @@
 import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { rolldown } from "rolldown";
+import { rolldown, type CodeSplittingGroup, type OutputAsset, type OutputChunk, type OutputOptions } from "rolldown";
 
 const root = path.join(import.meta.dirname, "..");
 const cli = path.join(root, "packages", "cli");
@@ -41,15 +41,46 @@ async function bundleInto(dir: string): Promise<readonly string[]> {
     external: [/^node:/],
     resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
     logLevel: "warn",
+    transform: { define: { HEDDLE_BUILD: JSON.stringify(fingerprint) } },
   });
-  const { output } = await build.write({
+  const options: OutputOptions = {
     dir,
     format: "cjs",
     entryFileNames: ENTRY,
     chunkFileNames: "[name]-[hash].cjs",
     minify: !process.argv.includes("--no-minify"),
+  };
+  // Loading a file costs more than what is in it, so what a run always loads together becomes one file.
+  const { output: natural } = await build.generate(options);
+  const start = modulesBehind(natural, ["packages/cli/src/main.ts", "packages/cli/src/commands/exec.ts"]);
+  const run = modulesBehind(natural, ["packages/cli/src/exec/run-exec.ts"]);
+  const group = (name: string, modules: ReadonlySet<string>, priority: number): CodeSplittingGroup => ({
+    name,
+    test: (id) => modules.has(id),
+    priority,
+  });
+  const { output } = await build.write({
+    ...options,
+    codeSplitting: { groups: [group("start", start, 2), group("run", run, 1)] },
   });
   return output.map((file) => file.fileName);
+}
+
+/** Every module that is loaded, in the end, by loading these. */
+function modulesBehind(output: readonly (OutputChunk | OutputAsset)[], sources: readonly string[]): Set<string> {
+  const chunks = new Map(output.flatMap((file) => (file.type === "chunk" ? [[file.fileName, file]] : [])));
+  const wanted = sources.map((source) => path.join(root, source));
+  const isWanted = ({ moduleIds }: OutputChunk): boolean => moduleIds.some((id) => wanted.includes(id));
+  const reached = new Set([...chunks.values()].filter(isWanted));
+  if (reached.size === 0) throw new Error(`no chunk holds ${sources.join(" or ")}`);
+  // A set is walked to its end, also through what is added on the way.
+  for (const chunk of reached) {
+    for (const name of chunk.imports) {
+      const imported = chunks.get(name);
+      if (imported !== undefined) reached.add(imported);
+    }
+  }
+  return new Set([...reached].flatMap(({ moduleIds }) => moduleIds));
 }
 
 /** The launcher decides what is fresh, so its own function makes the mark. */

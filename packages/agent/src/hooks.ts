@@ -5,7 +5,7 @@
  */
 import { HeddleError, toHeddleError, type EventOf, type HookConfig, type HookEvent } from "@heddle/protocol";
 import { CappedOutput, startCommand } from "@heddle/tools";
-import { readHookAnswer, type HookAnswer } from "./hook-answer.ts";
+import type { HookAnswer } from "./hook-answer.ts";
 import { toFailure } from "./failure.ts";
 import type { TurnIo, TurnRequest } from "./runner.ts";
 
@@ -113,6 +113,7 @@ async function runHook(
   let answer: HookAnswer;
   try {
     exitCode = await execute(hook, turn, { question, output, signal: question.limit?.signal ?? turnSignal });
+    const { readHookAnswer } = await import("./hook-answer.ts");
     answer = readHookAnswer(hook.event, exitCode, output.snapshot().text);
   } catch (error) {
     answer = { kind: "failed", message: toHeddleError(error).message };

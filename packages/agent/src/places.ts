@@ -7,7 +7,6 @@ import { createStreamRedactor, type Redactor } from "@heddle/journal";
 import { canonical, isHeddleError, type Envelope, type McpServerConfig } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import {
-  openMcpServers,
   openThreadState,
   openSandbox,
   openUnconfined,
@@ -70,26 +69,19 @@ export function createPlaces(options: PlacesOptions): Places {
         env: options.env,
         newFilter: () => createStreamRedactor(options.redactor),
       });
+      /** What it takes to talk to servers is loaded only where there are any. */
+      const openServers = async (): Promise<Pick<TurnPlace, "mcp">> => {
+        const { mcpServers: servers, env } = options;
+        if (servers.length === 0) return {};
+        const { openMcpServers } = await import("@heddle/tools/mcp");
+        const { environment } = state;
+        return {
+          mcp: openMcpServers({ servers, workspace, sandbox, environment, env, allowTools, openSandbox: openLike }),
+        };
+      };
       const openLike = (network: "none" | "all"): Promise<Sandbox> =>
         openFor({ ...envelope, network }, workspace, { ...options, threadId, mayGoUnconfined });
-      const place: TurnPlace = {
-        envelope,
-        sandbox,
-        state,
-        ...(options.mcpServers.length === 0
-          ? {}
-          : {
-              mcp: openMcpServers({
-                servers: options.mcpServers,
-                workspace,
-                sandbox,
-                environment: state.environment,
-                env: options.env,
-                allowTools,
-                openSandbox: openLike,
-              }),
-            }),
-      };
+      const place: TurnPlace = { envelope, sandbox, state, ...(await openServers()) };
       open.set(threadId, place);
       return place;
     },

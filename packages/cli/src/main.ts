@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { exitCodeOf, HeddleError, isHeddleError, visibleLine, visibleText } from "@heddle/protocol";
 import { HELP_OPTION, mergeArgs, parseCommandArgs, splitLeadingOptions, usage } from "./args.ts";
 import { helpText, type CommandEntry } from "./command.ts";
+import { EXEC_OPTIONS } from "./commands/exec-options.ts";
 import { watchLauncher } from "./launcher.ts";
 import { flushed } from "./print/output.ts";
 import { didYouMean } from "./suggest.ts";
@@ -79,7 +80,6 @@ async function main(argv: readonly string[]): Promise<number> {
 
 /** `heddle -a never exec …`: callers of Codex put options of exec before its name. */
 async function runWithLeading(argv: readonly string[]): Promise<number> {
-  const { EXEC_OPTIONS } = await import("./commands/exec-options.ts");
   const { leading, rest } = splitLeadingOptions(EXEC_OPTIONS, argv);
   const [name, ...args] = rest;
   if (name !== undefined && commandName(name) !== "exec") {

@@ -2,28 +2,22 @@
  * What a review says, in words. Models that were trained to review answer with their findings as JSON, alone or among
  * words; people and programs get it as text, laid out as Codex does. An answer in words stays as it is. Pure.
  */
-import { z } from "zod";
 import type { EventOf } from "./events.ts";
 
-const Finding = z.object({
-  title: z.string(),
-  body: z.string(),
-  confidence_score: z.number(),
-  priority: z.number().int().nullish(),
-  code_location: z.object({
-    absolute_file_path: z.string(),
-    line_range: z.object({ start: z.number().int(), end: z.number().int() }),
-  }),
-});
-type Finding = z.infer<typeof Finding>;
+interface Finding {
+  readonly title: string;
+  readonly body: string;
+  readonly code_location: {
+    readonly absolute_file_path: string;
+    readonly line_range: { readonly start: number; readonly end: number };
+  };
+}
 
-const ReviewOutput = z.object({
-  findings: z.array(Finding),
-  overall_correctness: z.string(),
-  overall_explanation: z.string(),
-  overall_confidence_score: z.number(),
-});
-type ReviewOutput = z.infer<typeof ReviewOutput>;
+interface ReviewOutput {
+  readonly findings: readonly Finding[];
+  readonly overall_correctness: string;
+  readonly overall_explanation: string;
+}
 
 /** What an agent said in a turn, as it is shown. Whoever asks for an answer of some shape gets it in that shape. */
 export function shownAnswer(turn: EventOf<"turn.admitted"> | undefined, answer: string): string {
@@ -56,8 +50,39 @@ function readReview(answer: string): ReviewOutput | undefined {
 
 function parse(text: string): ReviewOutput | undefined {
   try {
-    return ReviewOutput.safeParse(JSON.parse(text)).data;
+    const value: unknown = JSON.parse(text);
+    return isReview(value) ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** By hand: every run prints through here, and a schema would bring the whole library of schemas onto its start. */
+function isReview(value: unknown): value is ReviewOutput {
+  return (
+    has(value, "overall_correctness", "string") &&
+    has(value, "overall_explanation", "string") &&
+    has(value, "overall_confidence_score", "number") &&
+    has(value, "findings", "object") &&
+    Array.isArray(value.findings) &&
+    value.findings.every(isFinding)
+  );
+}
+
+function isFinding(value: unknown): boolean {
+  if (!has(value, "title", "string") || !has(value, "body", "string")) return false;
+  if (!has(value, "confidence_score", "number") || !has(value, "code_location", "object")) return false;
+  const { code_location: at } = value;
+  if (!has(at, "absolute_file_path", "string") || !has(at, "line_range", "object")) return false;
+  return has(at.line_range, "start", "number") && has(at.line_range, "end", "number");
+}
+
+interface Kinds {
+  readonly string: string;
+  readonly number: number;
+  readonly object: object | null;
+}
+
+function has<V, K extends string, T extends keyof Kinds>(value: V, key: K, kind: T): value is V & Record<K, Kinds[T]> {
+  return typeof value === "object" && value !== null && key in value && typeof Reflect.get(value, key) === kind;
 }

@@ -1,6 +1,6 @@
 export { dispatch, type DispatchOutcome } from "./dispatch.ts";
 export { toolsFor, warmTools, type Toolset } from "./registry.ts";
-export { openMcpServers, type McpReport, type McpServers } from "./mcp/servers.ts";
+export type { McpReport, McpServers } from "./mcp/named-tools.ts";
 export { envelopeFor, envelopeHash, narrowEnvelope } from "./envelopes.ts";
 export { approvalKey } from "./policy.ts";
 export { openThreadState } from "./thread-state.ts";

@@ -9,7 +9,7 @@
 import type { Effect, Envelope } from "@heddle/protocol";
 import offers from "./builtin/offers.json" with { type: "json" };
 import { matchesName } from "./mcp/names.ts";
-import { toolsOf, type McpServers } from "./mcp/servers.ts";
+import { toolsOf, type McpServers } from "./mcp/named-tools.ts";
 import type { Tool } from "./tool.ts";
 
 export type ToolFamily = "openai" | "anthropic" | "gemini" | "other";

@@ -117,7 +117,7 @@ async function isProgram(file: string): Promise<boolean> {
 async function configFindings(env: NodeJS.ProcessEnv, isOnline: boolean): Promise<readonly Finding[]> {
   try {
     const { config, file } = await loadConfig(env);
-    const servers = mcpServersOf(config, env).map(({ name }) => name);
+    const servers = (await mcpServersOf(config, env)).map(({ name }) => name);
     const detail = file ?? "none; every setting has its default";
     const mcp: readonly Finding[] =
       servers.length === 0 ? [] : [{ name: "mcp servers", state: "ok", detail: servers.join(", ") }];

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { hooksOf, mcpServersOf } from "./extensions.ts";
 
-test("servers to start and servers to reach become what the agent takes, with their limits", () => {
+test("servers to start and servers to reach become what the agent takes, with their limits", async () => {
   const env = { TOKEN_A: "secret-a", SEEN: "1" };
   expect(
-    mcpServersOf(
+    await mcpServersOf(
       {
         mcp_servers: {
           docs: {
@@ -52,9 +52,11 @@ test("servers to start and servers to reach become what the agent takes, with th
   ]);
 });
 
-test("a server that says neither or both of command and url is named", () => {
-  expect(() => mcpServersOf({ mcp_servers: { x: { args: ["a"] } } }, {})).toThrow(/^mcp_servers\.x needs either/);
-  expect(() => mcpServersOf({ mcp_servers: { x: { command: "a", url: "http://h" } } }, {})).toThrow(/needs either/);
+test("a server that says neither or both of command and url is named", async () => {
+  const wrong = { x: { args: ["a"] } };
+  await expect(mcpServersOf({ mcp_servers: wrong }, {})).rejects.toThrow(/^mcp_servers\.x needs either/);
+  const both = { x: { command: "a", url: "http://h" } };
+  await expect(mcpServersOf({ mcp_servers: both }, {})).rejects.toThrow(/needs either/);
 });
 
 test("hooks keep their event, matcher, time and what a failure means", () => {

@@ -1,41 +1,43 @@
 /** What the configuration adds to a turn: MCP servers and hooks, in the words the agent takes them in. */
-import { HeddleError, McpServerConfig, type HookConfig, type McpServerInput } from "@heddle/protocol";
+import { HeddleError, type HookConfig, type McpServerConfig, type McpServerInput } from "@heddle/protocol";
 import type { ConfigFile, HookTable, McpServerTable } from "./schema.ts";
 
-export function mcpServersOf(config: ConfigFile, env: NodeJS.ProcessEnv): readonly McpServerConfig[] {
-  return Object.entries(config.mcp_servers ?? {})
-    .filter(([, table]) => table.enabled !== false)
-    .map(([name, table]) => mcpServer(name, table, env));
+export async function mcpServersOf(config: ConfigFile, env: NodeJS.ProcessEnv): Promise<readonly McpServerConfig[]> {
+  const enabled = Object.entries(config.mcp_servers ?? {}).filter(([, table]) => table.enabled !== false);
+  if (enabled.length === 0) return [];
+  const { McpServerConfig: Config } = await import("@heddle/protocol/mcp");
+  return enabled.map(([name, table]) => checked(name, Config.safeParse(mcpServer(name, table, env))));
 }
 
 export function hooksOf(config: ConfigFile): readonly HookConfig[] {
   return (config.hooks ?? []).map(hook);
 }
 
-function mcpServer(name: string, table: McpServerTable, env: NodeJS.ProcessEnv): McpServerConfig {
+function mcpServer(name: string, table: McpServerTable, env: NodeJS.ProcessEnv): McpServerInput {
   const common = { name, ...limits(table), ...approvals(table) };
   if ((table.command === undefined) === (table.url === undefined)) {
     throw invalid(name, "needs either command, for a program to start, or url, for a server to reach");
   }
-  const server: McpServerInput =
-    table.url === undefined
-      ? {
-          ...common,
-          command: table.command ?? "",
-          ...(table.args === undefined ? {} : { args: table.args }),
-          env: { ...named(table.env_vars ?? [], env), ...table.env },
-          ...(table.cwd === undefined ? {} : { cwd: table.cwd }),
-          ...(table.network_access === undefined ? {} : { network: table.network_access }),
-        }
-      : {
-          ...common,
-          url: table.url,
-          headers: { ...table.http_headers, ...headersFrom(table.env_http_headers ?? {}, env) },
-          ...(table.bearer_token_env_var === undefined ? {} : { bearerTokenEnv: table.bearer_token_env_var }),
-        };
-  const checked = McpServerConfig.safeParse(server);
-  if (checked.success) return checked.data;
-  const [issue] = checked.error.issues;
+  return table.url === undefined
+    ? {
+        ...common,
+        command: table.command ?? "",
+        ...(table.args === undefined ? {} : { args: table.args }),
+        env: { ...named(table.env_vars ?? [], env), ...table.env },
+        ...(table.cwd === undefined ? {} : { cwd: table.cwd }),
+        ...(table.network_access === undefined ? {} : { network: table.network_access }),
+      }
+    : {
+        ...common,
+        url: table.url,
+        headers: { ...table.http_headers, ...headersFrom(table.env_http_headers ?? {}, env) },
+        ...(table.bearer_token_env_var === undefined ? {} : { bearerTokenEnv: table.bearer_token_env_var }),
+      };
+}
+
+function checked(name: string, result: ReturnType<typeof McpServerConfig.safeParse>): McpServerConfig {
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
   throw invalid(name, `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "is wrong"}`);
 }
 

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadConfig, parseOverrides } from "./read-config.ts";
+import { parseOverrides } from "./check-config.ts";
+import { loadConfig } from "./read-config.ts";
 
 let dir: string;
 let env: NodeJS.ProcessEnv;

@@ -1,18 +1,15 @@
 /**
  * Reads config.toml. Heddle's own file is strict: a key it does not know or a value of the wrong kind is an error that
- * names file, line and what to write. Without one, Codex's file is read for the keys both know. Nothing is ever written,
- * and nothing in a workspace is configuration.
+ * names file, line and what to write. Without one, Codex's file is read for the keys both know. Nothing in a workspace is
+ * configuration. What judges the keys is loaded only for a text that has not been judged before.
  */
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { BUILT_IN_PROVIDERS } from "@heddle/models";
 import { HeddleError } from "@heddle/protocol";
-import { parse, TomlError } from "smol-toml";
-import { z } from "zod";
-import { didYouMean, nearest } from "../suggest.ts";
-import { CODEX_ONLY_KEYS, ConfigFile } from "./schema.ts";
-import { lineOfKey, splitKey } from "./toml-lines.ts";
+import { isKnownGood, rememberGood } from "./known-good.ts";
+import { parseToml } from "./parse-toml.ts";
+import type { ConfigFile } from "./schema.ts";
 
 export interface LoadedConfig {
   readonly config: ConfigFile;
@@ -47,16 +44,16 @@ export async function loadConfig(env: NodeJS.ProcessEnv, options: LoadOptions = 
   if (options.isIgnored === true) return { config: {}, file: undefined };
   const own = ownConfigFile(env);
   const ownText = await readText(own);
-  if (ownText !== undefined) return { config: parseOwn(ownText, own), file: own };
+  if (ownText !== undefined) return { config: await ownConfig(ownText, own), file: own };
   const codex = path.join(codexHome(env), "config.toml");
   const codexText = await readText(codex);
-  const config = codexText === undefined ? {} : parseCodex(codexText, codex, options);
+  const config = codexText === undefined ? {} : await parseCodex(codexText, codex, options);
   const { profile } = options;
   if (profile !== undefined && config.profiles?.[profile] === undefined && /^[\w-]+$/.test(profile)) {
     const layer = path.join(codexHome(env), `${profile}.config.toml`);
     const layerText = await readText(layer);
     if (layerText !== undefined)
-      return { config: withLayer(config, profile, parseCodex(layerText, layer, options)), file: layer };
+      return { config: withLayer(config, profile, await parseCodex(layerText, layer, options)), file: layer };
   }
   return { config, file: codexText === undefined ? undefined : codex };
 }
@@ -74,76 +71,17 @@ function withLayer(config: ConfigFile, profile: string, layer: ConfigFile): Conf
   };
 }
 
-export interface Overrides {
-  readonly config: ConfigFile;
-  /** Keys that nobody knows here. */
-  readonly passedOver: readonly string[];
-}
-
-/** `-c key=value`: the value is TOML, or the bare text when it is not. */
-export function parseOverrides(overrides: readonly string[], options: LoadOptions = {}): Overrides {
-  const raw: Record<string, unknown> = Object.create(null);
-  const passedOver: string[] = [];
-  for (const override of overrides) {
-    const equals = override.indexOf("=");
-    const key = splitKey(override.slice(0, Math.max(0, equals)).trim());
-    const [first] = key;
-    if (equals < 1 || first === undefined) {
-      throw new HeddleError("usage.invalid", `-c "${override}" is not key=value; write -c model="gpt-5.1" for example`);
-    }
-    if (isCodexOnly(first)) continue;
-    if (isForeign(first) && options.isStrict !== true) passedOver.push(first);
-    else setAt(raw, key, tomlValue(override.slice(equals + 1)));
-  }
-  return { config: checked(raw, (key) => `-c ${key.join(".")}`), passedOver: [...new Set(passedOver)] };
-}
-
-function isCodexOnly(key: string): boolean {
-  return CODEX_ONLY_KEYS.has(key) || key.startsWith("experimental_");
-}
-
-/** Not one of ours, and not near one either: a slip of the finger must not pass for a key of another program. */
-function isForeign(key: string): boolean {
-  const known = knownKeys([]);
-  return !known.includes(key) && nearest(key, known) === undefined && /^[a-z]\w*$/.test(key);
-}
-
-/** The whole text of Heddle's own file, checked. */
-export function parseOwn(text: string, file: string): ConfigFile {
-  const config = checked(parseToml(text, file), (key) => place(text, file, key));
-  for (const [name, table] of Object.entries(config.model_providers ?? {})) {
-    if (table.base_url !== undefined || BUILT_IN_PROVIDERS.some(({ id }) => id === name)) continue;
-    const where = place(text, file, ["model_providers", name]);
-    throw new HeddleError(
-      "config.invalid",
-      `${where}: model_providers.${name} has no address; add base_url = "https://…"`,
-    );
-  }
-  for (const [name, { command, url }] of Object.entries(config.mcp_servers ?? {})) {
-    if ((command === undefined) !== (url === undefined)) continue;
-    const where = place(text, file, ["mcp_servers", name]);
-    throw new HeddleError(
-      "config.invalid",
-      `${where}: mcp_servers.${name} needs either command, for a program to start, or url, for a server to reach`,
-    );
-  }
+async function ownConfig(text: string, file: string): Promise<ConfigFile> {
+  const cache = path.join(path.dirname(file), "cache");
+  // The checks change nothing in what they let pass.
+  if (await isKnownGood(cache, text)) return parseToml(text, file);
+  const config = (await import("./check-config.ts")).parseOwn(text, file);
+  await rememberGood(cache, text);
   return config;
 }
 
-/** Codex's file has many keys that mean nothing here; they are dropped before the rest is checked. */
-function parseCodex(text: string, file: string, { isStrict }: LoadOptions): ConfigFile {
-  const whole = parseToml(text, file);
-  const raw: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(whole)) {
-    // Its hooks need a trust that is kept elsewhere; Heddle runs only hooks of its own configuration.
-    if (Object.hasOwn(ConfigFile.shape, key) && key !== "hooks") raw[key] = value;
-    else if (isStrict === true && key !== "hooks" && !isCodexOnly(key)) {
-      throw new HeddleError("config.invalid", `${place(text, file, [key])}: unknown key "${key}"`);
-    }
-  }
-  // Codex allows a table of finer rules here; whoever wrote one wants to be asked.
-  if (typeof raw["approval_policy"] === "object") raw["approval_policy"] = "on-request";
-  return checked(onlyKnown(ConfigFile, raw), (key) => place(text, file, key));
+async function parseCodex(text: string, file: string, options: LoadOptions): Promise<ConfigFile> {
+  return (await import("./check-config.ts")).parseCodex(text, file, options);
 }
 
 async function readText(file: string): Promise<string | undefined> {
@@ -162,115 +100,4 @@ async function readText(file: string): Promise<string | undefined> {
   } catch (error) {
     throw new HeddleError("config.invalid", `${file} is not UTF-8 text; mend it or move it away`, { cause: error });
   }
-}
-
-function parseToml(text: string, file: string): Record<string, unknown> {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const [why = "not TOML"] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
-    throw new HeddleError("config.invalid", `${file}:${error.line}: ${why}; mend this line`, { cause: error });
-  }
-}
-
-type Place = (key: readonly string[]) => string;
-
-function checked(raw: unknown, where: Place): ConfigFile {
-  const result = ConfigFile.safeParse(raw);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw new HeddleError("config.invalid", issue === undefined ? "the configuration is wrong" : explain(issue, where));
-}
-
-function place(text: string, file: string, key: readonly string[]): string {
-  const line = lineOfKey(text, key);
-  return line === undefined ? file : `${file}:${line}`;
-}
-
-function explain(issue: z.core.$ZodIssue, where: Place): string {
-  const key = issue.path.map(String);
-  if (issue.code === "unrecognized_keys") {
-    const [unknown = ""] = issue.keys;
-    const known = knownKeys(key);
-    return `${where([...key, unknown])}: unknown key "${unknown}"${didYouMean(unknown, known) || `; known here: ${known.join(", ")}`}`;
-  }
-  const name = key.join(".");
-  if (issue.code === "invalid_value") {
-    return `${where(key)}: ${name} must be one of ${issue.values.map(String).join(", ")}`;
-  }
-  if (issue.code === "invalid_type") {
-    return `${where(key)}: ${name} must be ${article(issue.expected)}`;
-  }
-  if (issue.code === "invalid_format" && issue.format === "url") {
-    return `${where(key)}: ${name} must be an http or https address`;
-  }
-  return `${where(key)}: ${name} ${issue.message}`;
-}
-
-function article(kind: string): string {
-  const word = { string: "a string in quotes", boolean: "true or false", record: "a table", object: "a table" }[kind];
-  return word ?? (/^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`);
-}
-
-function knownKeys(key: readonly string[]): readonly string[] {
-  let schema: z.ZodType | undefined = ConfigFile;
-  for (const part of key) schema = schema === undefined ? undefined : childOf(schema, part);
-  const inner = schema === undefined ? undefined : unwrapped(schema);
-  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
-}
-
-function unwrapped(schema: z.ZodType): z.ZodType {
-  const inner: unknown = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
-  return inner instanceof z.ZodType ? inner : schema;
-}
-
-function childOf(schema: z.ZodType, key: string): z.ZodType | undefined {
-  const inner = unwrapped(schema);
-  const child: unknown =
-    inner instanceof z.ZodObject
-      ? inner.shape[key]
-      : inner instanceof z.ZodRecord
-        ? inner.valueType
-        : inner instanceof z.ZodArray
-          ? inner.element
-          : undefined;
-  return child instanceof z.ZodType ? child : undefined;
-}
-
-function tomlValue(text: string): unknown {
-  try {
-    return parse(`value = ${text}`)["value"];
-  } catch (error) {
-    if (error instanceof TomlError) return text.trim();
-    throw error;
-  }
-}
-
-function setAt(target: Record<string, unknown>, key: readonly string[], value: unknown): void {
-  let table = target;
-  for (const part of key.slice(0, -1)) {
-    const existing = Object.hasOwn(table, part) ? table[part] : undefined;
-    const next = isTable(existing) ? existing : Object.create(null);
-    table[part] = next;
-    table = next;
-  }
-  const last = key.at(-1);
-  if (last !== undefined) table[last] = value;
-}
-
-/** A value without the keys that its schema does not name, at every depth. */
-function onlyKnown(schema: z.ZodType, value: unknown): unknown {
-  if (!isTable(value)) return value;
-  const isOpen = unwrapped(schema) instanceof z.ZodRecord;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, child]) => {
-      const childSchema = childOf(schema, key);
-      return childSchema === undefined ? (isOpen ? [[key, child]] : []) : [[key, onlyKnown(childSchema, child)]];
-    }),
-  );
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }

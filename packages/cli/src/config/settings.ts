@@ -5,7 +5,6 @@
 import { BUILT_IN_PROVIDERS, modelInfo, resolveProvider, type Provider, type ProviderConfig } from "@heddle/models";
 import { HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { didYouMean } from "../suggest.ts";
-import { codexLogin } from "./codex-login.ts";
 import type { ConfigFile, McpServerTable, ProviderTable } from "./schema.ts";
 
 export interface Choices {
@@ -147,6 +146,7 @@ export async function withLogin(
   const variable = own?.envKey ?? "OPENAI_API_KEY";
   const isAsked = providerId === "openai" && own?.baseUrl === undefined && own?.key === undefined;
   if (!isAsked || typeof variable !== "string" || (env[variable] ?? "").trim() !== "") return configs;
+  const { codexLogin } = await import("./codex-login.ts");
   const login = await codexLogin(env);
   if (login.kind === "none") return configs;
   if (login.kind === "account") {

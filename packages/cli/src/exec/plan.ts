@@ -16,7 +16,8 @@ import { checkWritable, readImages, readSchema } from "../attachments.ts";
 import { promptFromFile } from "../batch/inputs.ts";
 import type { CommandContext } from "../command.ts";
 import { hooksOf, mcpServersOf } from "../config/extensions.ts";
-import { heddleHome, loadConfig, parseOverrides } from "../config/read-config.ts";
+import type { Overrides } from "../config/check-config.ts";
+import { heddleHome, loadConfig, type LoadOptions } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, resolveSettings, type Choices, type Layers, type Resolved } from "../config/settings.ts";
 import type { Output } from "../print/output.ts";
@@ -77,13 +78,13 @@ export async function makePlan(
     isStrict: args.has("strict-config"),
     profile: args.value("profile"),
   };
-  const { config: overrides, passedOver } = parseOverrides(args.values("config"), loading);
+  const { config: overrides, passedOver } = await readOverrides(args.values("config"), loading);
   const { config: file } = await loadConfig(env, loading);
   const layers: Layers = { file, overrides };
   const config = effectiveConfig(layers, args.value("profile"));
   for (const note of notesFor(args, passedOver)) await err.write(`heddle: ${note}\n`);
 
-  const mcpServers = mcpServersOf(config, env);
+  const mcpServers = await mcpServersOf(config, env);
   const workspace = await openWorkspace(args.value("cd"), cwd);
   const isNew = request.thread.kind === "new";
   const standing = isNew ? await standingOf(workspace, config.projects) : undefined;
@@ -117,6 +118,12 @@ export async function makePlan(
     isEphemeral,
     lastMessageFile,
   };
+}
+
+/** Most runs have none, and what reads them need not be loaded then. */
+async function readOverrides(given: readonly string[], loading: LoadOptions): Promise<Overrides> {
+  if (given.length === 0) return { config: {}, passedOver: [] };
+  return (await import("../config/check-config.ts")).parseOverrides(given, loading);
 }
 
 async function readChoices(

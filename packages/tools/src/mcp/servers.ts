@@ -1,16 +1,15 @@
 /**
  * The MCP servers of one thread. `settle` is called before every request to the model: it starts what is not running, all
  * at once and each within its own time, lists again what has changed, and tells the news. Closing ends every process.
- * The tools themselves are only for dispatch: `toolsOf` is not exported from the package.
  */
 import { resolve } from "node:path";
 import type { McpApproval, McpServerConfig, McpStdioServer } from "@heddle/protocol";
 import type { ProtectedPathViolation, Sandbox } from "../sandbox/sandbox.ts";
-import type { Tool } from "../tool.ts";
 import { shown, type ToolDefinition } from "./definitions.ts";
 import { openHttpTransport } from "./http-transport.ts";
 import { mcpTool } from "./mcp-tool.ts";
 import { canonicalName, matchesName, offeredNames } from "./names.ts";
+import { offerTools, type McpReport, type McpServers, type NamedTool } from "./named-tools.ts";
 import { McpServer } from "./server.ts";
 import { StdioTransport, type ServerTransport } from "./stdio-transport.ts";
 
@@ -33,37 +32,6 @@ export interface McpServersOptions {
   readonly allowTools: readonly string[];
   /** A sandbox like the thread's, with another network. */
   readonly openSandbox: (network: "none" | "all") => Promise<Sandbox>;
-}
-
-export type McpReport =
-  | {
-      readonly kind: "listed";
-      readonly server: string;
-      readonly transport: "stdio" | "http";
-      readonly hasNetwork: boolean;
-      readonly protocolVersion: string;
-      readonly tools: readonly { readonly tool: string; readonly offeredAs: string; readonly definition: string }[];
-      readonly changed: readonly string[];
-    }
-  | { readonly kind: "failed"; readonly server: string; readonly message: string; readonly isRequired: boolean }
-  | { readonly kind: "leftOut"; readonly message: string };
-
-export interface McpServers {
-  settle(signal: AbortSignal, options: { readonly isNewTurn: boolean }): Promise<readonly McpReport[]>;
-  /** Ends every server; what their own sandboxes found touched. */
-  close(): Promise<readonly ProtectedPathViolation[]>;
-}
-
-export interface NamedTool {
-  readonly offeredAs: string;
-  readonly tool: Tool;
-}
-
-const offers = new WeakMap<McpServers, () => readonly NamedTool[]>();
-
-/** For the registry alone. */
-export function toolsOf(servers: McpServers): readonly NamedTool[] {
-  return offers.get(servers)?.() ?? [];
 }
 
 export function openMcpServers(options: McpServersOptions): McpServers {
@@ -104,7 +72,7 @@ export function openMcpServers(options: McpServersOptions): McpServers {
       return violations;
     },
   };
-  offers.set(opened, () => offer.tools);
+  offerTools(opened, () => offer.tools);
   return opened;
 }
 

@@ -1,0 +1,183 @@
+/** Judges what a configuration says, key by key, and says of a mistake where it is and what to write instead. */
+import { BUILT_IN_PROVIDERS } from "@heddle/models";
+import { HeddleError } from "@heddle/protocol";
+import { parse, TomlError } from "smol-toml";
+import { z } from "zod";
+import { didYouMean, nearest } from "../suggest.ts";
+import { parseToml } from "./parse-toml.ts";
+import type { LoadOptions } from "./read-config.ts";
+import { CODEX_ONLY_KEYS, ConfigFile } from "./schema.ts";
+import { lineOfKey, splitKey } from "./toml-lines.ts";
+
+export interface Overrides {
+  readonly config: ConfigFile;
+  /** Keys that nobody knows here. */
+  readonly passedOver: readonly string[];
+}
+
+/** `-c key=value`: the value is TOML, or the bare text when it is not. */
+export function parseOverrides(overrides: readonly string[], options: LoadOptions = {}): Overrides {
+  const raw: Record<string, unknown> = Object.create(null);
+  const passedOver: string[] = [];
+  for (const override of overrides) {
+    const equals = override.indexOf("=");
+    const key = splitKey(override.slice(0, Math.max(0, equals)).trim());
+    const [first] = key;
+    if (equals < 1 || first === undefined) {
+      throw new HeddleError("usage.invalid", `-c "${override}" is not key=value; write -c model="gpt-5.1" for example`);
+    }
+    if (isCodexOnly(first)) continue;
+    if (isForeign(first) && options.isStrict !== true) passedOver.push(first);
+    else setAt(raw, key, tomlValue(override.slice(equals + 1)));
+  }
+  return { config: checked(raw, (key) => `-c ${key.join(".")}`), passedOver: [...new Set(passedOver)] };
+}
+
+function isCodexOnly(key: string): boolean {
+  return CODEX_ONLY_KEYS.has(key) || key.startsWith("experimental_");
+}
+
+/** Not one of ours, and not near one either: a slip of the finger must not pass for a key of another program. */
+function isForeign(key: string): boolean {
+  const known = knownKeys([]);
+  return !known.includes(key) && nearest(key, known) === undefined && /^[a-z]\w*$/.test(key);
+}
+
+/** The whole text of Heddle's own file, checked. */
+export function parseOwn(text: string, file: string): ConfigFile {
+  const config = checked(parseToml(text, file), (key) => place(text, file, key));
+  for (const [name, table] of Object.entries(config.model_providers ?? {})) {
+    if (table.base_url !== undefined || BUILT_IN_PROVIDERS.some(({ id }) => id === name)) continue;
+    const where = place(text, file, ["model_providers", name]);
+    throw new HeddleError(
+      "config.invalid",
+      `${where}: model_providers.${name} has no address; add base_url = "https://…"`,
+    );
+  }
+  for (const [name, { command, url }] of Object.entries(config.mcp_servers ?? {})) {
+    if ((command === undefined) !== (url === undefined)) continue;
+    const where = place(text, file, ["mcp_servers", name]);
+    throw new HeddleError(
+      "config.invalid",
+      `${where}: mcp_servers.${name} needs either command, for a program to start, or url, for a server to reach`,
+    );
+  }
+  return config;
+}
+
+/** Codex's file has many keys that mean nothing here; they are dropped before the rest is checked. */
+export function parseCodex(text: string, file: string, { isStrict }: Pick<LoadOptions, "isStrict">): ConfigFile {
+  const whole = parseToml(text, file);
+  const raw: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(whole)) {
+    // Its hooks need a trust that is kept elsewhere; Heddle runs only hooks of its own configuration.
+    if (Object.hasOwn(ConfigFile.shape, key) && key !== "hooks") raw[key] = value;
+    else if (isStrict === true && key !== "hooks" && !isCodexOnly(key)) {
+      throw new HeddleError("config.invalid", `${place(text, file, [key])}: unknown key "${key}"`);
+    }
+  }
+  // Codex allows a table of finer rules here; whoever wrote one wants to be asked.
+  if (typeof raw["approval_policy"] === "object") raw["approval_policy"] = "on-request";
+  return checked(onlyKnown(ConfigFile, raw), (key) => place(text, file, key));
+}
+
+type Place = (key: readonly string[]) => string;
+
+function checked(raw: unknown, where: Place): ConfigFile {
+  const result = ConfigFile.safeParse(raw);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new HeddleError("config.invalid", issue === undefined ? "the configuration is wrong" : explain(issue, where));
+}
+
+function place(text: string, file: string, key: readonly string[]): string {
+  const line = lineOfKey(text, key);
+  return line === undefined ? file : `${file}:${line}`;
+}
+
+function explain(issue: z.core.$ZodIssue, where: Place): string {
+  const key = issue.path.map(String);
+  if (issue.code === "unrecognized_keys") {
+    const [unknown = ""] = issue.keys;
+    const known = knownKeys(key);
+    return `${where([...key, unknown])}: unknown key "${unknown}"${didYouMean(unknown, known) || `; known here: ${known.join(", ")}`}`;
+  }
+  const name = key.join(".");
+  if (issue.code === "invalid_value") {
+    return `${where(key)}: ${name} must be one of ${issue.values.map(String).join(", ")}`;
+  }
+  if (issue.code === "invalid_type") {
+    return `${where(key)}: ${name} must be ${article(issue.expected)}`;
+  }
+  if (issue.code === "invalid_format" && issue.format === "url") {
+    return `${where(key)}: ${name} must be an http or https address`;
+  }
+  return `${where(key)}: ${name} ${issue.message}`;
+}
+
+function article(kind: string): string {
+  const word = { string: "a string in quotes", boolean: "true or false", record: "a table", object: "a table" }[kind];
+  return word ?? (/^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`);
+}
+
+function knownKeys(key: readonly string[]): readonly string[] {
+  let schema: z.ZodType | undefined = ConfigFile;
+  for (const part of key) schema = schema === undefined ? undefined : childOf(schema, part);
+  const inner = schema === undefined ? undefined : unwrapped(schema);
+  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
+}
+
+function unwrapped(schema: z.ZodType): z.ZodType {
+  const inner: unknown = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return inner instanceof z.ZodType ? inner : schema;
+}
+
+function childOf(schema: z.ZodType, key: string): z.ZodType | undefined {
+  const inner = unwrapped(schema);
+  const child: unknown =
+    inner instanceof z.ZodObject
+      ? inner.shape[key]
+      : inner instanceof z.ZodRecord
+        ? inner.valueType
+        : inner instanceof z.ZodArray
+          ? inner.element
+          : undefined;
+  return child instanceof z.ZodType ? child : undefined;
+}
+
+function tomlValue(text: string): unknown {
+  try {
+    return parse(`value = ${text}`)["value"];
+  } catch (error) {
+    if (error instanceof TomlError) return text.trim();
+    throw error;
+  }
+}
+
+function setAt(target: Record<string, unknown>, key: readonly string[], value: unknown): void {
+  let table = target;
+  for (const part of key.slice(0, -1)) {
+    const existing = Object.hasOwn(table, part) ? table[part] : undefined;
+    const next = isTable(existing) ? existing : Object.create(null);
+    table[part] = next;
+    table = next;
+  }
+  const last = key.at(-1);
+  if (last !== undefined) table[last] = value;
+}
+
+/** A value without the keys that its schema does not name, at every depth. */
+function onlyKnown(schema: z.ZodType, value: unknown): unknown {
+  if (!isTable(value)) return value;
+  const isOpen = unwrapped(schema) instanceof z.ZodRecord;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, child]) => {
+      const childSchema = childOf(schema, key);
+      return childSchema === undefined ? (isOpen ? [[key, child]] : []) : [[key, onlyKnown(childSchema, child)]];
+    }),
+  );
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}

@@ -1,0 +1,42 @@
+/**
+ * What the rest of Heddle knows of MCP servers, without what it takes to talk to one. The tools themselves are only for
+ * dispatch: `toolsOf` is not exported from the package.
+ */
+import type { ProtectedPathViolation } from "../sandbox/sandbox.ts";
+import type { Tool } from "../tool.ts";
+
+export type McpReport =
+  | {
+      readonly kind: "listed";
+      readonly server: string;
+      readonly transport: "stdio" | "http";
+      readonly hasNetwork: boolean;
+      readonly protocolVersion: string;
+      readonly tools: readonly { readonly tool: string; readonly offeredAs: string; readonly definition: string }[];
+      readonly changed: readonly string[];
+    }
+  | { readonly kind: "failed"; readonly server: string; readonly message: string; readonly isRequired: boolean }
+  | { readonly kind: "leftOut"; readonly message: string };
+
+export interface McpServers {
+  settle(signal: AbortSignal, options: { readonly isNewTurn: boolean }): Promise<readonly McpReport[]>;
+  /** Ends every server; what their own sandboxes found touched. */
+  close(): Promise<readonly ProtectedPathViolation[]>;
+}
+
+export interface NamedTool {
+  readonly offeredAs: string;
+  readonly tool: Tool;
+}
+
+const offers = new WeakMap<McpServers, () => readonly NamedTool[]>();
+
+/** For the servers alone. */
+export function offerTools(servers: McpServers, tools: () => readonly NamedTool[]): void {
+  offers.set(servers, tools);
+}
+
+/** For the registry alone. */
+export function toolsOf(servers: McpServers): readonly NamedTool[] {
+  return offers.get(servers)?.() ?? [];
+}
