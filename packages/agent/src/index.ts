@@ -1,12 +1,5 @@
-export {
-  openHeddle,
-  type Heddle,
-  type HeddleOptions,
-  type InterruptReason,
-  type NewThread,
-  type StartTurn,
-  type TurnHandle,
-} from "./open.ts";
+export { openHeddle } from "./open.ts";
+export type { Heddle, HeddleOptions, InterruptReason, NewThread, StartTurn, TurnHandle } from "./heddle.ts";
 export { lastSettings, readHistory } from "./history.ts";
 export {
   exportThread,

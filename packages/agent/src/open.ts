@@ -2,23 +2,14 @@
  * The only assembly: opens the journal, closes what a crash left open, and hands out the calls every door makes.
  * A turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
-import type { PreparedSandbox } from "@heddle/tools/prepare";
 import { stat } from "node:fs/promises";
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
-import { BUILT_IN_PROVIDERS, type ProviderConfig } from "@heddle/models";
-import {
-  HeddleError,
-  newThreadId,
-  type Decision,
-  type ErrorCode,
-  type HookConfig,
-  type InputPart,
-  type McpServerConfig,
-  type TurnSettings,
-} from "@heddle/protocol";
+import { BUILT_IN_PROVIDERS } from "@heddle/models";
+import { HeddleError, newThreadId, type Decision, type InputPart, type TurnSettings } from "@heddle/protocol";
 import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
+import type { Heddle, HeddleOptions, InterruptReason, NewThread, StartTurn, TurnHandle } from "./heddle.ts";
 import { lastSettings, lineage, readHistory } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { mcpSecrets } from "./mcp.ts";
@@ -41,94 +32,6 @@ import {
   type ThreadSelector,
 } from "./threads.ts";
 import { isTerminalOf, runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
-
-export interface HeddleOptions {
-  /** Absolute; made when missing. */
-  readonly home: string;
-  readonly providers: readonly ProviderConfig[];
-  /** Where provider keys come from; never handed to a command. */
-  readonly env: NodeJS.ProcessEnv;
-  readonly sandboxBackend?: "auto" | "namespaces" | "bwrap";
-  /** Nobody can be asked: questions are answered by policy, and nothing outlives its turn. */
-  readonly isUnattended: boolean;
-  /** From Heddle's own configuration, never from a workspace. */
-  readonly hooks?: readonly HookConfig[];
-  /** The demo alone sets this: its scripted model may play on a host that can give no kernel sandbox. */
-  readonly scriptMayGoUnconfined?: boolean;
-  /** Absolute paths that do not exist for the agent, besides the home. */
-  readonly masked?: readonly string[];
-  /** From the user's own configuration, never from a workspace. */
-  readonly mcpServers?: readonly McpServerConfig[];
-  /** Begun by the door while the rest was loaded; used by the first turn it fits. It stays the door's. */
-  readonly prepared?: PreparedSandbox | undefined;
-}
-
-export interface NewThread {
-  /** Absolute, existing folder. */
-  readonly workspace: string;
-  /** The door it came through. */
-  readonly origin: string;
-  readonly title?: string;
-  /** To be deleted when the run is over; the next Heddle that opens does it when this one cannot. */
-  readonly isEphemeral?: true;
-}
-
-export interface StartTurn {
-  /** An existing thread, or what a new one begins with; a refused turn leaves no new thread or fork behind. */
-  readonly thread: string | NewThread | { readonly fork: ForkThread };
-  /** Absolute, existing folder. An existing thread goes on there from here on, which is recorded; absent: where it was. */
-  readonly workspace?: string;
-  readonly input: readonly InputPart[];
-  readonly settings: TurnSettings;
-  readonly clientId?: string;
-  /** What is asked is to judge, and an answer as findings is shown as text. */
-  readonly task?: "review";
-}
-
-export interface TurnHandle {
-  readonly threadId: string;
-  readonly turnId: string;
-  /** Version of the admission; tail the thread after the one before it to see the whole turn. */
-  readonly admittedVersion: number;
-  /** The terminal event, once it is durable. Rejects only when it could not be stored. */
-  readonly done: Promise<TerminalEvent>;
-}
-
-export interface InterruptReason {
-  readonly code: Extract<ErrorCode, "turn.interrupted" | "turn.timeout">;
-  readonly message: string;
-}
-
-export interface Heddle extends AsyncDisposable {
-  readonly journal: Journal;
-  /** How many turns of dead processes were closed when this one opened. */
-  readonly recoveredTurns: number;
-  createThread(thread: NewThread): Promise<string>;
-  /**
-   * The thread to go on with: an exact id, a beginning of one (8 characters or more), an exact name, or the last active one.
-   * `thread.not-found` when nothing fits, `thread.ambiguous` with the candidates when more than one does.
-   */
-  findThread(selector: ThreadSelector): Promise<ThreadRow>;
-  /** With what the thread's last turn ran, its ancestors' included; undefined when there has been none. */
-  lastSettings(threadId: string): Promise<TurnSettings | undefined>;
-  /** A new thread with the past of another, up to its last ended turn or to `atTurn`; answers its id. */
-  forkThread(fork: ForkThread): Promise<string>;
-  nameThread(name: NameThread): Promise<void>;
-  /**
-   * Removes what a thread said, its spilled outputs and its quarantine; that it was there stays on record. Refused with
-   * `turn.active` while a turn runs, and with `thread.has-forks`, naming them, while a fork has its past there.
-   */
-  deleteThread(thread: DeleteThread): Promise<void>;
-  /** Resolves when the input is durable. Every refusal is typed and comes before anything is written. */
-  startTurn(start: StartTurn): Promise<TurnHandle>;
-  /** Makes the context of a thread smaller, as a turn without input; with the settings of its last turn unless told otherwise. */
-  compact(threadId: string, settings?: TurnSettings): Promise<TurnHandle>;
-  /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
-  steer(turnId: string, input: readonly InputPart[]): Promise<void>;
-  interrupt(turnId: string, reason: InterruptReason): Promise<void>;
-  answer(given: { readonly threadId: string; readonly approvalId: string; readonly decision: Decision }): Promise<void>;
-  onDelta(threadId: string, listener: DeltaListener): Disposable;
-}
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const journal = await openJournal({ home: options.home, secrets: keysInUse(options) });
@@ -240,7 +143,8 @@ class Engine implements Heddle {
     if (repeat !== undefined) return this.#follow(threadId, repeat);
     await requireFolder(workspace);
     await this.#runner.check(settings);
-    const place = await this.#enter(threadId, workspace, settings);
+    const entering = this.#enter(threadId, workspace, settings);
+    const [place] = await Promise.all([entering, this.#runner.warm?.(settings)]);
     let admitted: Admitted;
     try {
       admitted = await admit(this.journal, request);

@@ -96,6 +96,8 @@ export interface Runner {
   readonly name: string;
   /** Throws a typed error when such a turn could not be carried out; called before the turn is admitted. */
   check(settings: TurnSettings): Promise<void>;
+  /** Loads what the first request needs, while the sandbox comes alive. Changes nothing. */
+  warm?(settings: TurnSettings): Promise<void>;
   /** Runs one turn to its end. Settles soon after io.signal aborts. */
   run(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome>;
 }

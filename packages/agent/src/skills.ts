@@ -2,7 +2,7 @@
  * Which skills a turn has, how they are offered (a name and a line each, the rest is read when one is used), and which of
  * them the user's words call for.
  */
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { visibleLine, type EventOf, type InputPart } from "@heddle/protocol";
 import { findSkills, readSkill, type Skill, type SkillsFound } from "@heddle/tools";
@@ -28,22 +28,21 @@ export interface SkillPlaces {
 }
 
 /** Where the skills of Heddle's home are; undefined when there is no such folder. */
-export async function ownSkillFolder(home: string): Promise<string | undefined> {
+export function ownSkillFolder(home: string): string | undefined {
   const folder = join(home, OWN);
-  const found = await stat(folder).catch(() => undefined);
-  return found?.isDirectory() === true ? folder : undefined;
+  return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true ? folder : undefined;
 }
 
 export async function loadSkills({ folders, home, userHome, masked, signal }: SkillPlaces): Promise<SkillsFound> {
   const near = folders.flatMap((folder) => FOLDERS.map((name) => join(folder, name)));
   const far = userHome === undefined ? [] : [join(userHome, ".agents", "skills")];
   const hidden = { writeRoots: [], masked };
-  const parts = [
-    await findSkills(near, hidden, signal),
+  const parts = await Promise.all([
+    findSkills(near, hidden, signal),
     // Hidden from the agent's own tools, but its owner put them there.
-    await findSkills([join(home, OWN)], { writeRoots: [], masked: [] }, signal),
-    await findSkills(far, hidden, signal),
-  ];
+    findSkills([join(home, OWN)], { writeRoots: [], masked: [] }, signal),
+    findSkills(far, hidden, signal),
+  ]);
   const byName = new Map<string, Skill>();
   for (const skill of parts.flatMap(({ skills }) => skills)) if (!byName.has(skill.name)) byName.set(skill.name, skill);
   const skills = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));

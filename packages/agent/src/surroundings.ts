@@ -3,7 +3,7 @@
  * read. Read through the same race-free walk as the file tools, so that a link in a hostile repository shows it nothing it may not read.
  */
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isHeddleError, type Envelope, type EventOf } from "@heddle/protocol";
 import { readFileInside, type SkillsFound } from "@heddle/tools";
@@ -25,9 +25,11 @@ export interface SurroundingsOptions {
 }
 
 export async function loadSurroundings(options: SurroundingsOptions): Promise<Surroundings> {
-  const folders = await foldersFromRoot(options.workspace);
-  const guides = await loadGuides(folders, options);
-  const { skills, skipped } = await loadSkills({ ...options, folders, masked: options.envelope.masked });
+  const folders = foldersFromRoot(options.workspace);
+  const [guides, { skills, skipped }] = await Promise.all([
+    loadGuides(folders, options),
+    loadSkills({ ...options, folders, masked: options.envelope.masked }),
+  ]);
   const sources = guides.map(({ path, sha256, truncatedBytes }) => ({ path, sha256, truncatedBytes }));
   const parts = [describePlace(options)];
   if (guides.length > 0) parts.push("Guidance from the repository; where two disagree the later one wins.");
@@ -75,6 +77,8 @@ async function loadGuides(folders: readonly string[], options: SurroundingsOptio
 }
 
 async function loadGuide(path: string, maxBytes: number, options: SurroundingsOptions): Promise<Guide | undefined> {
+  // Most of them are not there, and saying so must cost nothing.
+  if (!existsSync(path)) return undefined;
   const rules = { writeRoots: [], masked: options.envelope.masked };
   try {
     const { bytes, sizeBytes } = await readFileInside(path, rules, { maxBytes, signal: options.signal });
@@ -93,20 +97,11 @@ async function loadGuide(path: string, maxBytes: number, options: SurroundingsOp
 const SILENT = new Set<unknown>(["ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP"]);
 
 /** From the workspace up to the repository's root; the workspace alone when it is in no repository. */
-async function foldersFromRoot(workspace: string): Promise<string[]> {
+function foldersFromRoot(workspace: string): string[] {
   const folders: string[] = [];
   for (let folder = workspace; ; folder = dirname(folder)) {
     folders.push(folder);
-    if (await exists(join(folder, ".git"))) return folders;
+    if (existsSync(join(folder, ".git"))) return folders;
     if (dirname(folder) === folder) return [workspace];
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch {
-    return false;
   }
 }

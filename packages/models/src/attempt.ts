@@ -5,7 +5,7 @@
 import type { HeddleError } from "@heddle/protocol";
 import { Answer, type AnswerEvent } from "./answer.ts";
 import { modelInfo } from "./catalog.ts";
-import { openExchange, type Exchange } from "./exchange.ts";
+import { loadTransport, openExchange, type Exchange } from "./exchange.ts";
 import { cut, failureIn, failureOfReport, malformed, ProviderError, readReport } from "./failure.ts";
 import type { Provider, WireName } from "./providers.ts";
 import { readRetryAfter } from "./retry.ts";
@@ -26,9 +26,23 @@ export interface Source extends AsyncDisposable {
   read(): Promise<readonly AnswerEvent[]>;
 }
 
+export interface AttemptOptions {
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+  /** The whole request has left; the answer takes a while. */
+  readonly onSent?: (() => void) | undefined;
+}
+
 export interface Attempts {
   readonly requestBytes: number;
-  open(options: { attempt: number; signal: AbortSignal }): Promise<Source>;
+  open(options: AttemptOptions): Promise<Source>;
+}
+
+/** Loads what the first request to a provider needs, in time that nobody waits for. */
+export async function warmProvider(provider: Provider): Promise<void> {
+  if (provider.wire === "scripted") return;
+  loadTransport(new URL(provider.baseUrl).protocol);
+  await loadWire(provider.wire);
 }
 
 export async function prepareAttempts(provider: Provider, request: ModelRequest): Promise<Attempts> {
@@ -53,8 +67,8 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   const url = buildUrl(provider, call);
   return {
     requestBytes,
-    open: async ({ signal }) => {
-      const exchange = await openExchange({ provider, url, headers, body, signal });
+    open: async ({ signal, onSent }) => {
+      const exchange = await openExchange({ provider, url, headers, body, signal, onSent });
       return new HttpSource(exchange, wire, context);
     },
   };

@@ -19,14 +19,21 @@ export interface ExchangeOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly signal: AbortSignal;
+  readonly onSent?: (() => void) | undefined;
+}
+
+/**
+ * Only one of the two is ever needed in most runs, and https brings TLS with it. Not `import`: that would ask node:http for
+ * all it exports, its WebSocket among them, and so load a second HTTP client.
+ */
+export function loadTransport(protocol: string): typeof import("node:http") | typeof import("node:https") {
+  return protocol === "https:" ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
 }
 
 /** Sends the request; resolves when the status and headers are in. */
 export async function openExchange(options: ExchangeOptions): Promise<Exchange> {
   const isSecure = options.url.protocol === "https:";
-  // Only one of the two is ever needed in most runs, and https brings TLS with it.
-  // Not `import`: that would ask node:http for all it exports, its WebSocket among them, and so load a second HTTP client.
-  const transport = isSecure ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
+  const transport = loadTransport(options.url.protocol);
   if (options.signal.aborted) throw toHeddleError(options.signal.reason, "turn.interrupted");
   failpoint("model.before-connect");
   agents[options.url.protocol] ??= new transport.Agent({ keepAlive: true });
@@ -36,6 +43,7 @@ export async function openExchange(options: ExchangeOptions): Promise<Exchange> 
     agent: agents[options.url.protocol],
   });
   const exchange = new Exchange(request, options, isSecure);
+  if (options.onSent !== undefined) request.once("finish", options.onSent);
   request.end(options.body);
   try {
     await exchange.headersArrived();

@@ -1,3 +1,4 @@
+export { warmProvider } from "./attempt.ts";
 export { costOf, modelInfo, type ModelFamily, type ModelInfo, type Price } from "./catalog.ts";
 export {
   BUILT_IN_PROVIDERS,

@@ -91,6 +91,8 @@ export interface StreamOptions {
   readonly signal: AbortSignal;
   /** Chance for the jitter of retry pauses, 0 ≤ x < 1. */
   readonly random?: () => number;
+  /** The whole request has left, at each attempt: time to prepare for the answer. */
+  readonly onSent?: (() => void) | undefined;
 }
 
 export async function* streamModel(
@@ -98,7 +100,7 @@ export async function* streamModel(
   request: ModelRequest,
   options: StreamOptions,
 ): AsyncGenerator<ModelEvent, void, void> {
-  const { signal, random = Math.random } = options;
+  const { signal, random = Math.random, onSent } = options;
   const { maxAttempts: maxRounds, requestAttempts: maxSent, retryBaseMs: baseMs } = provider.limits;
   const maxAttempts = maxRequests(provider.limits);
   throwIfAborted(signal);
@@ -111,7 +113,7 @@ export async function* streamModel(
     yield { type: "requested", attempt, requestBytes: attempts.requestBytes };
     let retry: { readonly level: "request" | "stream"; readonly delayMs: number; readonly cause: Failure };
     try {
-      await using source = await attempts.open({ attempt, signal });
+      await using source = await attempts.open({ attempt, signal, onSent });
       for (;;) {
         for (const event of await source.read()) {
           if (event.type !== "answered") {

@@ -11,7 +11,14 @@ import {
   type ModelOutputPart,
   type TurnSettings,
 } from "@heddle/protocol";
-import { modelInfo, resolveProvider, type ModelRequest, type Provider, type ProviderConfig } from "@heddle/models";
+import {
+  modelInfo,
+  resolveProvider,
+  type ModelRequest,
+  type Provider,
+  type ProviderConfig,
+  warmProvider,
+} from "@heddle/models";
 import type { Skill, Toolset } from "@heddle/tools";
 import { rememberedApprovals } from "../approvals.ts";
 import { windowOf } from "../compact.ts";
@@ -60,6 +67,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
       checkLimits(provider(settings), settings);
       outputSchemaOf(settings);
     },
+    warm: (settings) => warmProvider(provider(settings)),
     async run(turn, turnIo) {
       const context = createContext(turn.history.map(({ body }) => body));
       const io = folding(turnIo, context);
@@ -70,7 +78,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
         hooks,
         home: options.home,
         userHome: options.env["HOME"],
-        skillFolder: await ownSkillFolder(options.home),
+        skillFolder: ownSkillFolder(options.home),
         sessionSource: sessions.has(turn.threadId) ? undefined : sourceOf(turn),
       };
       sessions.add(turn.threadId);

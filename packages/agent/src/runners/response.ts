@@ -14,6 +14,7 @@ import {
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { streamModel, type ModelEvent, type ModelRequest, type Provider } from "@heddle/models";
+import { warmTools } from "@heddle/tools";
 import type { TurnIo } from "../runner.ts";
 
 type Completed = Extract<ModelEvent, { type: "completed" }>;
@@ -34,6 +35,11 @@ interface Asking {
   readonly io: TurnIo;
 }
 
+/** An answer most often brings calls; what runs them is loaded while it is awaited. Whoever calls a tool meets a failure. */
+function warm(): void {
+  warmTools().catch(() => undefined);
+}
+
 type Purpose = Pick<EventOf<"model.requested">, "purpose">;
 
 async function ask(
@@ -43,7 +49,7 @@ async function ask(
 ): Promise<Completed> {
   const requestId = `req_${uuidv7()}`;
   failpoint("turn.before-request");
-  for await (const event of streamModel(provider, request, { signal: io.signal })) {
+  for await (const event of streamModel(provider, request, { signal: io.signal, onSent: warm })) {
     switch (event.type) {
       case "requested":
         await io.record([

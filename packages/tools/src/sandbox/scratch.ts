@@ -3,16 +3,7 @@
  * On disk rather than in memory, because builds put gigabytes into /tmp. Removed when the sandbox closes; what a killed
  * Heddle left behind is removed by the next one that opens a sandbox beside it.
  */
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
 import { lstat, readdir, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +23,7 @@ export interface Scratch extends AsyncDisposable {
   readonly tmp: string;
   readonly varTmp: string;
   readonly emptyFile: string;
-  /** What stands in for /dev; the device nodes are mounted on the files in it. */
+  /** What stands in for /dev, made by the holder; the device nodes are mounted on the files in it. */
   readonly devices: string;
   /** Where empty folders are made that stand in for covered places. */
   readonly covers: string;
@@ -54,7 +45,6 @@ export function openScratch(parent: string = tmpdir()): Scratch {
   for (const folder of Object.values(folders)) mkdirSync(folder, { mode: 0o755 });
   for (const folder of [folders.tmp, folders.varTmp]) chmodSync(folder, 0o1777);
   writeFileSync(inside("empty"), "", { mode: 0o444 });
-  makeDeviceFolder(inside("dev"));
   const cleaning = removeAbandoned(parent);
   let socket: Promise<string> | undefined;
   return {
@@ -69,14 +59,6 @@ export function openScratch(parent: string = tmpdir()): Scratch {
       await removeTree(path);
     },
   };
-}
-
-function makeDeviceFolder(folder: string): void {
-  mkdirSync(folder, { mode: 0o755 });
-  for (const name of DEVICES) writeFileSync(join(folder, name), "");
-  for (const name of ["shm", "pts"]) mkdirSync(join(folder, name));
-  const links = { ptmx: "pts/ptmx", fd: "/proc/self/fd", stdin: "fd/0", stdout: "fd/1", stderr: "fd/2" };
-  for (const [name, target] of Object.entries(links)) symlinkSync(target, join(folder, name));
 }
 
 async function makeDeadSocket(folder: string): Promise<string> {
