@@ -15,6 +15,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Run one turn: a prompt in, work in the sandbox, the answer out",
     load: async () => (await import("./commands/exec.ts")).execCommand,
   },
+  "app-server": {
+    summary: "Serve threads and turns over JSON-RPC, as codex app-server does",
+    load: async () => (await import("./commands/app-server.ts")).appServerCommand,
+  },
   threads: {
     summary: "List, show, export, name or delete threads",
     load: async () => (await import("./commands/threads.ts")).threadsCommand,

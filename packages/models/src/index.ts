@@ -1,4 +1,4 @@
-export { costOf, modelInfo, type ModelFamily, type ModelInfo, type Price } from "./catalog.ts";
+export { costOf, knownModels, modelInfo, type ModelFamily, type ModelInfo, type Price } from "./catalog.ts";
 export {
   BUILT_IN_PROVIDERS,
   resolveProvider,
