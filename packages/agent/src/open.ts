@@ -18,6 +18,7 @@ import {
 import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
+import { awaitTerminal } from "./await-terminal.ts";
 import { lastSettings, lineage, readHistory } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { mcpSecrets } from "./mcp.ts";
@@ -39,7 +40,7 @@ import {
   type NameThread,
   type ThreadSelector,
 } from "./threads.ts";
-import { isTerminalOf, runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
+import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
 export interface HeddleOptions {
   /** Absolute; made when missing. */
@@ -391,19 +392,6 @@ class Engine implements Heddle {
     const done = this.#running.get(turnId)?.done ?? awaitTerminal(this.journal, threadId, turnId, admittedVersion);
     return { threadId, turnId, admittedVersion, done };
   }
-}
-
-async function awaitTerminal(
-  journal: Journal,
-  threadId: string,
-  turnId: string,
-  after: number,
-): Promise<TerminalEvent> {
-  const closing = new AbortController();
-  for await (const event of journal.tail({ stream: threadId, after, signal: closing.signal })) {
-    if (isTerminalOf(event, turnId)) return event;
-  }
-  throw new HeddleError("store.failed", `the journal closed before turn ${turnId} ended`);
 }
 
 async function requireFolder(path: string): Promise<void> {
