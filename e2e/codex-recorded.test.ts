@@ -18,12 +18,13 @@ const QUICK: readonly string[] = [
   "flag-unknown flag-approval-before words-two folder-missing git-none git-skipped",
   // tools
   "command-fails command-login commands-in-turn reasoning patch-add patch-update patch-move patch-several",
-  "patch-bad-context tool-unknown plan",
+  "command-polled command-polled-fails command-signal command-workdir-missing",
+  "patch-bad-context patch-read-only tool-unknown plan",
   // faults
   "status-400 status-401 status-500-once status-500-twice cut-once malformed retries-none",
   // threads
   "resume-id resume-stdin resume-unknown-id resume-unknown-name resume-last-all resume-id-started-elsewhere",
-  "fork ephemeral review-uncommitted",
+  "fork ephemeral review-uncommitted review-findings review-findings-two",
 ].flatMap((line) => line.split(" "));
 const CASES = EXEC_CASES.filter(({ id }) => QUICK.includes(id));
 
