@@ -27,6 +27,22 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Prove that the record is what was written",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
   },
+  login: {
+    summary: "Store a key for a provider, or log in at one",
+    load: async () => (await import("./commands/login.ts")).loginCommand,
+  },
+  logout: {
+    summary: "Take an account out of the credential store",
+    load: async () => (await import("./commands/logout.ts")).logoutCommand,
+  },
+  accounts: {
+    summary: "Show who is logged in where, and what a run would use",
+    load: async () => (await import("./commands/accounts.ts")).accountsCommand,
+  },
+  models: {
+    summary: "List the models that can be asked for",
+    load: async () => (await import("./commands/models.ts")).modelsCommand,
+  },
   config: {
     summary: "Read or change one key of config.toml",
     load: async () => (await import("./commands/config.ts")).configCommand,

@@ -9,7 +9,7 @@ import { openaiIssuer, revokeToken, type Issuer } from "./auth/issuer.ts";
 import { keyringVault } from "./auth/keyring.ts";
 import { createLogins, type LoginState, type StartedLogin } from "./auth/logins.ts";
 import { loginCommand, usableOAuth } from "./auth/refresh.ts";
-import { keySource, storedSource } from "./auth/sources.ts";
+import { keySource } from "./auth/sources.ts";
 import { openCredentialStore, type CredentialStore } from "./auth/store.ts";
 import type { CredentialSource, ProviderConfig } from "./providers.ts";
 import { accountStatus, programStatus, type AccountStatus } from "./registry/account-status.ts";
@@ -46,6 +46,8 @@ export interface AccountName {
   readonly profile?: string | undefined;
 }
 
+export type StoredAccount = Pick<Credential, "type" | "provider" | "profile" | "health">;
+
 export interface Accounts extends AsyncDisposable {
   readonly registry: Registry;
   /** Every model provider and every stored profile; `programs` also asks the vendors' own programs. */
@@ -74,6 +76,8 @@ export interface Accounts extends AsyncDisposable {
     readonly isForced?: boolean;
     readonly signal?: AbortSignal;
   }): Promise<readonly ModelListing[]>;
+  /** What the store holds of this owner, without anything that opens anything. */
+  stored(): Promise<readonly StoredAccount[]>;
   /** The entry of a provider with its stored login; as it is where nothing is stored. `auth.*` where that cannot be used. */
   provide(provider: string): Promise<ProviderConfig>;
 }
@@ -123,6 +127,10 @@ export function openAccounts(options: AccountsOptions): Accounts {
       const wanted = provider === undefined ? modelEntries(registry) : [registry.model(provider)];
       return Promise.all(wanted.map((entry) => modelsOf(book, entry, { isForced, signal })));
     },
+    async stored() {
+      const own = (await store.list()).filter((entry) => entry.owner === owner);
+      return own.map(({ type, provider, profile, health }) => ({ type, provider, profile, health }));
+    },
     async provide(provider) {
       const entry = registry.model(provider);
       return provideFrom(book, entry, entry.config.account ?? DEFAULT_PROFILE);
@@ -131,15 +139,14 @@ export function openAccounts(options: AccountsOptions): Accounts {
   };
 }
 
-/** A login of the store that is looked up when the first request needs it; the store is not touched before. */
-export function lazyCredential(options: AccountsOptions, provider: string): CredentialSource {
-  return storedSource(async () => {
-    await using accounts = openAccounts(options);
-    const { key, credential } = await accounts.provide(provider);
-    if (key !== undefined) return keySource(key);
-    if (credential !== undefined) return credential;
-    throw new HeddleError("auth.missing", `nobody is logged in at ${provider}; log in with: heddle login ${provider}`);
-  });
+/** What an entry that was provided sends. */
+export function sourceOf({ id, key, credential }: ProviderConfig): CredentialSource {
+  if (key !== undefined) return keySource(key);
+  if (credential !== undefined) return credential;
+  throw new HeddleError(
+    "auth.missing",
+    `nobody is logged in at ${id}; log in with: ${loginCommand(id, DEFAULT_PROFILE)}`,
+  );
 }
 
 const STORE_VARIABLE = "HEDDLE_CREDENTIALS";

@@ -1,7 +1,9 @@
 export { costOf, knownModels, modelInfo, type ModelFamily, type ModelInfo, type Price } from "./catalog.ts";
 export {
   BUILT_IN_PROVIDERS,
+  keyVariable,
   resolveProvider,
+  type CredentialSource,
   type Limits,
   type Provider,
   type ProviderConfig,

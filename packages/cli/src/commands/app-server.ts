@@ -12,9 +12,10 @@ import { listen, parseListen, refuseOpenDoor } from "../app-server/listen.ts";
 import { settingsSource } from "../app-server/settings-source.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { hooksOf, mcpServersOf } from "../config/extensions.ts";
+import { withLogin } from "../config/logins.ts";
 import { heddleHome, loadConfig, parseOverrides } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { effectiveConfig, providerConfigs, withLogin } from "../config/settings.ts";
+import { effectiveConfig, providerConfigs } from "../config/settings.ts";
 import { watchForStop } from "../stop.ts";
 
 const OPTIONS: readonly OptionSpec[] = [

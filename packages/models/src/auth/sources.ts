@@ -83,19 +83,6 @@ export function usableKey(entry: ApiKeyCredential, { id, baseUrl }: Pick<Provide
   );
 }
 
-/** The store's answer for one provider, looked up when it is first needed. */
-export function storedSource(find: () => Promise<CredentialSource>): CredentialSource {
-  let found: Promise<CredentialSource> | undefined;
-  let settled: CredentialSource | undefined;
-  const source = async (): Promise<CredentialSource> => (settled = await (found ??= find()));
-  return {
-    source: "the stored login",
-    headers: async (wire, signal) => (await source()).headers(wire, signal),
-    renew: async (signal) => (await source()).renew(signal),
-    secrets: () => settled?.secrets() ?? [],
-  };
-}
-
 export function keySource(key: string): CredentialSource {
   return {
     source: "the stored key",

@@ -133,9 +133,9 @@ function modelEntry(configs: readonly ProviderConfig[], id: string): ModelProvid
   };
 }
 
-function authMethods({ isLoginOnly, envKey, adoptsCodexLogin }: ProviderConfig): readonly AuthMethod[] {
+function authMethods({ isLoginOnly, envKey, account, adoptsCodexLogin }: ProviderConfig): readonly AuthMethod[] {
   if (isLoginOnly === true) return adoptsCodexLogin === true ? ["vendor"] : ["browser", "device"];
-  return envKey === undefined ? ["none"] : ["apiKey"];
+  return envKey === undefined && account === undefined ? ["none"] : ["apiKey"];
 }
 
 function normal(name: string): string {
