@@ -1,5 +1,6 @@
 /** Every invocation that both programs are put through, in the order in which they are played. */
 import { FAULT_CASES } from "./cases/faults.ts";
+import { ITEM_CASES } from "./cases/items.ts";
 import { PROMPT_CASES } from "./cases/prompts.ts";
 import { SETTING_CASES } from "./cases/settings.ts";
 import { THREAD_CASES } from "./cases/threads.ts";
@@ -12,4 +13,5 @@ export const EXEC_CASES: readonly ExecCase[] = [
   ...TOOL_CASES,
   ...FAULT_CASES,
   ...THREAD_CASES,
+  ...ITEM_CASES,
 ];

@@ -86,7 +86,10 @@ function onItems(change: (item: Fields) => Fields): (lines: readonly Line[]) => 
 }
 
 function blankItem(item: Fields): Fields {
-  return item["type"] === "error" ? { ...item, message: blankWords(item["message"]) } : item;
+  if (item["type"] === "error") return { ...item, message: blankWords(item["message"]) };
+  // A command that could not be started has printed nothing; what stands there is the reason.
+  const neverRan = item["type"] === "command_execution" && item["exit_code"] === -1;
+  return neverRan ? { ...item, aggregated_output: blankWords(item["aggregated_output"]) } : item;
 }
 
 function blankLine(line: Line): Line {

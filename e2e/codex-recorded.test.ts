@@ -15,14 +15,16 @@ const QUICK: readonly string[] = [
   "stdin-appended stdin-empty schema-missing image images-list",
   // settings
   "override-provider-table override-effort profile-file config-strict provider-headers",
-  "flag-unknown flag-approval-before folder-missing git-none git-skipped",
+  "flag-unknown flag-approval-before words-two folder-missing git-none git-skipped",
   // tools
-  "command-fails commands-in-turn reasoning patch-add patch-update patch-move patch-several",
-  "patch-bad-context tool-unknown plan",
+  "command-fails command-login commands-in-turn reasoning patch-add patch-update patch-move patch-several",
+  "command-polled command-polled-fails command-signal command-workdir-missing",
+  "patch-bad-context patch-read-only tool-unknown plan",
   // faults
-  "status-400 status-401 cut-once retries-none",
+  "status-400 status-401 status-500-once status-500-twice cut-once malformed retries-none",
   // threads
-  "resume-id resume-stdin resume-unknown-id resume-unknown-name fork ephemeral review-uncommitted",
+  "resume-id resume-stdin resume-unknown-id resume-unknown-name resume-last-all resume-id-started-elsewhere",
+  "fork ephemeral review-uncommitted review-findings review-findings-two",
 ].flatMap((line) => line.split(" "));
 const CASES = EXEC_CASES.filter(({ id }) => QUICK.includes(id));
 

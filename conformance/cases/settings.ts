@@ -290,4 +290,12 @@ query_params = { "api-version" = "1" }
     script: HELLO,
     runs: [json("--skip-git-repo-check")],
   },
+  {
+    id: "worktree",
+    about: "a run in a new worktree",
+    script: [command("git status -sb; touch made.txt"), say("Done.")],
+    setUp: "git config user.email a@example.invalid && git config user.name A && git commit -q --allow-empty -m one",
+    runs: [json("--worktree", "-s", "workspace-write")],
+    looksAt: ["ws/made.txt"],
+  },
 ];

@@ -40,8 +40,13 @@ test("a declined call is not run, is told to the model, and the turn goes on", a
   await t.heddle.answer({ threadId: turn.threadId, approvalId, decision: "decline" });
   expect((await turn.done).body.status).toBe("completed");
   expect(existsSync(join(t.workspace, "made-by-agent"))).toBe(false);
-  const settled = (await t.events(turn.threadId)).find(({ body }) => body.type === "tool.settled");
-  expect(settled?.body).toMatchObject({ outcome: "denied" });
+  const events = (await t.events(turn.threadId)).map(({ body }) => body);
+  expect(events.find(({ type }) => type === "tool.settled")).toMatchObject({ outcome: "denied" });
+  // The reason is in its end, and only there.
+  const [started, ended] = events.filter((body) => "item" in body && body.item.type === "commandExecution");
+  expect(started).toMatchObject({ type: "item.started", item: { status: "inProgress" } });
+  expect(started).not.toHaveProperty("item.error");
+  expect(ended).toMatchObject({ type: "item.completed", item: { status: "declined", error: expect.any(String) } });
 });
 
 test("in an unattended run policy answers through the same events", async () => {

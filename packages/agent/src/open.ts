@@ -9,6 +9,7 @@ import { HeddleError, newThreadId, type Decision, type InputPart, type TurnSetti
 import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
+import { awaitTerminal } from "./await-terminal.ts";
 import type { Heddle, HeddleOptions, InterruptReason, NewThread, StartTurn, TurnHandle } from "./heddle.ts";
 import { lastSettings, lineage, readHistory } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
@@ -31,7 +32,7 @@ import {
   type NameThread,
   type ThreadSelector,
 } from "./threads.ts";
-import { isTerminalOf, runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
+import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const journal = await openJournal({ home: options.home, secrets: keysInUse(options) });
@@ -299,19 +300,6 @@ class Engine implements Heddle {
     const done = this.#running.get(turnId)?.done ?? awaitTerminal(this.journal, threadId, turnId, admittedVersion);
     return { threadId, turnId, admittedVersion, done };
   }
-}
-
-async function awaitTerminal(
-  journal: Journal,
-  threadId: string,
-  turnId: string,
-  after: number,
-): Promise<TerminalEvent> {
-  const closing = new AbortController();
-  for await (const event of journal.tail({ stream: threadId, after, signal: closing.signal })) {
-    if (isTerminalOf(event, turnId)) return event;
-  }
-  throw new HeddleError("store.failed", `the journal closed before turn ${turnId} ended`);
 }
 
 async function requireFolder(path: string): Promise<void> {

@@ -141,20 +141,22 @@ async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Pro
   failpoint("turn.after-start");
 }
 
-function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, signal }: Running): TurnIo {
+function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, signal }: Running): TurnIo {
   return {
     signal,
     record: (events, author) => recorder.record(events, author),
     stream: (delta) => recorder.stream(delta),
     closeOpenItems: () => recorder.closeOpenItems(),
     follow: (itemId, ongoing) => recorder.follow(itemId, ongoing),
-    ask: (question) =>
-      ask(deps.journal, inbox, question, {
-        threadId: turn.threadId,
-        turnId: turn.turnId,
-        signal,
-        isUnattended: deps.isUnattended,
-      }),
+    async ask(question) {
+      const { threadId, turnId } = turn;
+      const options = { threadId, turnId, signal, isUnattended: deps.isUnattended };
+      const decision = await ask(deps.journal, inbox, question, options);
+      // Whoever cancels wants the call undone and the turn to stop.
+      if (decision === "cancel")
+        control.abort(new HeddleError("turn.interrupted", "stopped by the answer to a question"));
+      return decision;
+    },
     takeSteering: () => inbox.takeSteering(),
     seenVersion: () => inbox.seenVersion(),
   };

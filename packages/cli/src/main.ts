@@ -16,6 +16,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Run one turn: a prompt in, work in the sandbox, the answer out",
     load: async () => (await import("./commands/exec.ts")).execCommand,
   },
+  "app-server": {
+    summary: "Serve threads and turns over JSON-RPC, as codex app-server does",
+    load: async () => (await import("./commands/app-server.ts")).appServerCommand,
+  },
   threads: {
     summary: "List, show, export, name or delete threads",
     load: async () => (await import("./commands/threads.ts")).threadsCommand,
@@ -23,6 +27,22 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   verify: {
     summary: "Prove that the record is what was written",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
+  },
+  login: {
+    summary: "Store a key for a provider, or log in at one",
+    load: async () => (await import("./commands/login.ts")).loginCommand,
+  },
+  logout: {
+    summary: "Take an account out of the credential store",
+    load: async () => (await import("./commands/logout.ts")).logoutCommand,
+  },
+  accounts: {
+    summary: "Show who is logged in where, and what a run would use",
+    load: async () => (await import("./commands/accounts.ts")).accountsCommand,
+  },
+  models: {
+    summary: "List the models that can be asked for",
+    load: async () => (await import("./commands/models.ts")).modelsCommand,
   },
   config: {
     summary: "Read or change one key of config.toml",

@@ -41,6 +41,31 @@ export function threadRows(newStore: NewStore): void {
     expect(await answers(journal)).toEqual(before);
   });
 
+  test("a thread is listed in the folder it moved to, and those to be deleted with their run are known until they are", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const { threads } = journal;
+    const ids = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
+    const begun = { type: "thread.created", v: 1, workspace: "/here", origin: "exec" } as const;
+    const fleeting = { ...begun, isEphemeral: true } as const;
+    await journal.append({ stream: "a", author: "user", events: [begun, admitted("a1"), completed("a1")] });
+    await journal.append({ stream: "b", author: "user", events: [fleeting, admitted("b1"), completed("b1")] });
+    await journal.append({ stream: "c", author: "user", events: [fleeting] });
+    const moved = { type: "thread.moved" as const, v: 1 as const, workspace: "/elsewhere" };
+    await journal.append({ stream: "a", author: "user", events: [moved, admitted("a2")] });
+    const seen = async (): Promise<unknown> => ({
+      there: ids(await threads.list({ workspace: "/elsewhere", limit: 9 })),
+      before: ids(await threads.list({ workspace: begun.workspace, limit: 9 })),
+      fleeting: ids(await threads.ephemeral()),
+    });
+    const now = { there: ["a"], before: ["c", "b"], fleeting: ["b", "c"] };
+    expect(await seen()).toEqual(now);
+    await journal.rebuildProjections();
+    expect(await seen()).toEqual(now);
+    await journal.purge({ stream: "b", author: "user", reason: "ephemeral" });
+    expect(await seen()).toEqual({ ...now, before: ["c"], fleeting: ["c"] });
+  });
+
   test.each([
     ["a short prompt", "mend it", "mend it"],
     ["lines and blanks", "  mend\n\n the\ttest   now \n", "mend the test now"],

@@ -21,6 +21,8 @@ const MAX_ERROR_BYTES = 64 * 1024;
 /** After the model has said why it stopped, usage and end mark follow at once or not at all. */
 const SETTLED_GRACE_MS = 5000;
 
+const UNAUTHORIZED = 401;
+
 export interface Source extends AsyncDisposable {
   /** What happened since the last call; may be empty, and holds `answered` last. */
   read(): Promise<readonly AnswerEvent[]>;
@@ -55,7 +57,7 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   const call = wire.encode(context);
   const body = JSON.stringify(call.body);
   const requestBytes = Buffer.byteLength(body);
-  const headers = {
+  const common = {
     accept: "text/event-stream",
     "accept-encoding": "identity",
     "user-agent": "heddle",
@@ -65,13 +67,43 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
     "content-length": String(requestBytes),
   };
   const url = buildUrl(provider, call);
+  const send = async (signal: AbortSignal, onSent: AttemptOptions["onSent"]): Promise<Exchange> => {
+    const login = await provider.credential?.headers(provider.wire, signal);
+    return openExchange({
+      provider,
+      url,
+      headers: login === undefined ? common : { ...login, ...common },
+      body,
+      signal,
+      onSent,
+    });
+  };
+  let mayRenew = provider.credential !== undefined;
   return {
     requestBytes,
     open: async ({ signal, onSent }) => {
-      const exchange = await openExchange({ provider, url, headers, body, signal, onSent });
+      let exchange = await send(signal, onSent);
+      // Once a request: a login may have ended before its time, or been renewed by another process.
+      if (exchange.status === UNAUTHORIZED && mayRenew) {
+        mayRenew = false;
+        if (await renewed(provider, exchange, signal)) exchange = await send(signal, onSent);
+      }
       return new HttpSource(exchange, wire, context);
     },
   };
+}
+
+/** True when another login is there to try; the refused exchange is over then. */
+async function renewed(provider: Provider, refused: Exchange, signal: AbortSignal): Promise<boolean> {
+  let hasOther: boolean;
+  try {
+    hasOther = (await provider.credential?.renew(signal)) ?? false;
+  } catch (error) {
+    await refused[Symbol.asyncDispose]();
+    throw error;
+  }
+  if (hasOther) await refused[Symbol.asyncDispose]();
+  return hasOther;
 }
 
 /** Only the wire that is used is loaded: this is on the way of every `exec`. */

@@ -94,6 +94,11 @@ const MODELS: Readonly<Record<string, Entry>> = {
   "gemini-2.5-flash": { context: 1_048_576, output: 65_536, price: { input: 0.3, cached: 0.03, output: 2.5 } },
 };
 
+/** Names of the models that are listed here, newest first for each maker. */
+export function knownModels(): readonly string[] {
+  return Object.keys(MODELS);
+}
+
 /** The script is played here; it costs nothing. */
 const FREE: Price = { input: 0, cached: 0, cacheWrite: 0, output: 0 };
 

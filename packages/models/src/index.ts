@@ -1,8 +1,10 @@
 export { warmProvider } from "./attempt.ts";
-export { costOf, modelInfo, type ModelFamily, type ModelInfo, type Price } from "./catalog.ts";
+export { costOf, knownModels, modelInfo, type ModelFamily, type ModelInfo, type Price } from "./catalog.ts";
 export {
   BUILT_IN_PROVIDERS,
+  keyVariable,
   resolveProvider,
+  type CredentialSource,
   type Limits,
   type Provider,
   type ProviderConfig,

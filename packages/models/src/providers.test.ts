@@ -15,6 +15,7 @@ test("the built-in providers and their variables", () => {
     ["ollama", "openai-chat", "http://127.0.0.1:11434/v1", undefined],
     ["lmstudio", "openai-chat", "http://127.0.0.1:1234/v1", undefined],
     ["scripted", "scripted", undefined, undefined],
+    ["openai-codex", "openai-responses", "https://chatgpt.com/backend-api/codex", undefined],
   ]);
 });
 

@@ -19,6 +19,18 @@ export interface ProviderConfig {
   readonly envKey?: string | readonly string[] | undefined;
   /** The key itself, when whoever builds the config has it from a store of its own. */
   readonly key?: string | undefined;
+  /** Where that key is from, for messages. */
+  readonly keyFrom?: string | undefined;
+  /** A login that changes while it is used; counts where there is no key. */
+  readonly credential?: CredentialSource | undefined;
+  /** False: known, and refused whenever it is asked for. */
+  readonly isEnabled?: boolean | undefined;
+  /** Takes no key, only a login, and that goes nowhere but to its own address. */
+  readonly isLoginOnly?: boolean | undefined;
+  /** Which of several stored accounts. */
+  readonly account?: string | undefined;
+  /** Uses the login Codex keeps, as it is. */
+  readonly adoptsCodexLogin?: boolean | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Header name to variable name; a variable that is not set sends no header. */
   readonly envHeaders?: Readonly<Record<string, string>> | undefined;
@@ -37,6 +49,20 @@ export interface ProviderConfig {
   /** For the wire `scripted`: the script itself, or a file that holds it as JSON. */
   readonly script?: Script | undefined;
   readonly scriptFile?: string | undefined;
+}
+
+/** Where a login comes from while a provider is used. It holds no secret that shows. */
+export interface CredentialSource {
+  /** For messages. */
+  readonly source: string;
+  /** The only address it may be sent to, where that is not the provider's own to choose. */
+  readonly baseUrl?: string | undefined;
+  /** What to send with a request now. Throws `auth.*` when there is nothing to send. */
+  headers(wire: WireName, signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
+  /** What was sent last is refused; true when there is something else to send. */
+  renew(signal: AbortSignal): Promise<boolean>;
+  /** Everything it has handed out. */
+  secrets(): readonly string[];
 }
 
 export interface Limits {
@@ -66,6 +92,8 @@ export interface Provider {
   readonly limits: Limits;
   /** Where the key came from, for messages: a variable's name. */
   readonly keySource?: string | undefined;
+  /** Asked for each request, where there is no key. */
+  readonly credential?: CredentialSource | undefined;
   /** Configured headers and, unless they already say who asks, the wire's own authentication. */
   headers(): Record<string, string>;
   /** Takes every secret of this provider out of a text. */
@@ -137,6 +165,16 @@ export const BUILT_IN_PROVIDERS: readonly ProviderConfig[] = [
     firstByteTimeoutMs: LOCAL_FIRST_BYTE_MS,
   },
   { id: "scripted", name: "the scripted model", wire: "scripted" },
+  {
+    id: "openai-codex",
+    name: "ChatGPT",
+    wire: "openai-responses",
+    baseUrl: "https://chatgpt.com/backend-api/codex",
+    // A subscription has no price list, and its use by other programs than the vendor's own is the user's decision.
+    family: "openai",
+    isLoginOnly: true,
+    isEnabled: false,
+  },
 ];
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -146,8 +184,11 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
   const config = findConfig(configs, id);
   const { wire, name = id } = config;
   if (wire === undefined) throw invalid(id, "wire", `one of ${WIRES.join(", ")} is needed`);
-  const baseUrl = wire === "scripted" ? "" : checkBaseUrl(id, config.baseUrl);
+  requireEnabled(config, name);
+  const ownUrl = config.isLoginOnly === true ? pinnedBaseUrl(configs, config) : config.baseUrl;
+  const baseUrl = wire === "scripted" ? "" : checkBaseUrl(id, ownUrl);
   const key = findKey(config, name, env);
+  const credential = key === undefined ? config.credential : undefined;
   const configured = configuredHeaders(config, env);
   const secrets = collectSecrets(key?.value, configured, config.query ?? {});
   return {
@@ -159,14 +200,37 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
     vendor: config.vendor,
     family: config.family,
     limits: limitsOf(config),
-    keySource: key?.source,
+    keySource: key?.source ?? credential?.source,
+    credential,
     headers: () => ({ ...(key === undefined ? {} : authHeader(wire, key.value)), ...configured }),
-    redact: (text) => secrets.reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text),
+    redact: (text) =>
+      [...(credential?.secrets() ?? []), ...secrets].reduce(
+        (rest, secret) => rest.replaceAll(secret, "[redacted]"),
+        text,
+      ),
     script: () => resolveScript(id, config),
   };
 }
 
-function findConfig(configs: readonly ProviderConfig[], id: string): ProviderConfig {
+function requireEnabled({ id, isEnabled }: ProviderConfig, name: string): void {
+  if (isEnabled !== false) return;
+  throw new HeddleError(
+    "provider.disabled",
+    `${name} is disabled; enable it with: heddle config set model_providers.${id}.enabled true`,
+    { details: { provider: id } },
+  );
+}
+
+/** A login goes to the vendor it is for; nobody can have it sent elsewhere by naming another address. */
+export function pinnedBaseUrl(configs: readonly ProviderConfig[], config: ProviderConfig): string | undefined {
+  if (configs.some(({ id, baseUrl }) => id === config.id && baseUrl !== undefined)) {
+    throw invalid(config.id, "baseUrl", "a login is never sent to another address; leave base_url out");
+  }
+  return config.credential?.baseUrl ?? config.baseUrl;
+}
+
+/** The entry in force: the built-in one with what the configuration changes of it. */
+export function findConfig(configs: readonly ProviderConfig[], id: string): ProviderConfig {
   const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
   const own = configs.find((config) => config.id === id);
   if (builtIn !== undefined || own !== undefined) return { ...builtIn, ...given(own ?? {}), id };
@@ -197,18 +261,30 @@ interface Key {
 }
 
 function findKey(config: ProviderConfig, name: string, env: Environment): Key | undefined {
-  if (config.key !== undefined) return checkedKey({ value: config.key.trim(), source: "the configuration" }, config.id);
-  if (config.envKey === undefined) return undefined;
-  const variables = typeof config.envKey === "string" ? [config.envKey] : config.envKey;
-  for (const source of variables) {
-    // A key read from a file often brings its line end along.
-    const value = env[source]?.trim() ?? "";
-    if (value !== "") return checkedKey({ value, source }, config.id);
+  if (config.key !== undefined) {
+    return checkedKey({ value: config.key.trim(), source: config.keyFrom ?? "the configuration" }, config.id);
   }
+  if (config.isLoginOnly === true) {
+    if (config.credential !== undefined) return undefined;
+    throw new HeddleError("auth.missing", `${name} needs a login: heddle login ${config.id}`, {
+      details: { provider: config.id },
+    });
+  }
+  if (config.envKey === undefined) return undefined;
+  const source = keyVariable(config, env);
+  if (source !== undefined) return checkedKey({ value: env[source]?.trim() ?? "", source }, config.id);
+  const variables = [config.envKey].flat();
+  if (config.credential !== undefined) return undefined;
   const wanted = variables.join(" or ");
   throw new HeddleError("auth.missing", `${name} needs a key: set the environment variable ${wanted}`, {
     details: { provider: config.id, variable: wanted },
   });
+}
+
+/** The variable that holds this provider's key now. */
+export function keyVariable({ envKey = [] }: Pick<ProviderConfig, "envKey">, env: Environment): string | undefined {
+  // A key read from a file often brings its line end along.
+  return [envKey].flat().find((variable) => (env[variable]?.trim() ?? "") !== "");
 }
 
 function checkedKey(key: Key, id: string): Key {
@@ -232,7 +308,7 @@ function configuredHeaders(config: ProviderConfig, env: Environment): Record<str
   return headers;
 }
 
-function authHeader(wire: WireName, key: string): Record<string, string> {
+export function authHeader(wire: WireName, key: string): Record<string, string> {
   if (wire === "anthropic") return { "x-api-key": key };
   if (wire === "gemini") return { "x-goog-api-key": key };
   return { authorization: `Bearer ${key}` };

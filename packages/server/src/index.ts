@@ -1,1 +1,8 @@
-export {};
+export { ensureTokenFile, readTokenFile, tokenCheck, type TokenCheck } from "./auth.ts";
+export type { Channel, ChannelListener } from "./channel.ts";
+export { AppServer, type ServerOptions } from "./server.ts";
+export type { SettingsSource, Wishes } from "./settings.ts";
+export type { Listener } from "./transports/listener.ts";
+export { stdioChannel } from "./transports/stdio.ts";
+export { listenUnix } from "./transports/unix.ts";
+export { listenWebsocket } from "./transports/websocket.ts";

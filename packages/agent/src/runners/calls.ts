@@ -129,6 +129,7 @@ async function askAfter(
 /** A call that was refused before it began still shows up as an item that was started and completed. */
 function startedEvent(turnId: string, item: Item): RunnerEvent {
   const started = "status" in item ? { ...item, status: "inProgress" as const } : item;
+  if ("error" in started) delete started.error;
   return { type: "item.started", v: 1, turnId, item: started };
 }
 

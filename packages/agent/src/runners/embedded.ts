@@ -39,7 +39,7 @@ import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
 import { askModel } from "./response.ts";
 import { hookNotes, warning } from "./told.ts";
 
-/** A model that has not finished after so many requests is going in circles, unless a limit allows it more. */
+/** A model that has not finished after so many requests is going in circles, unless the caller has a limit of its own. */
 const MAX_REQUESTS = 200;
 /** How often Stop hooks can send a model back to work in one turn. */
 const MAX_STOPS_REFUSED = 3;
@@ -182,7 +182,8 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
       // Whoever adds input to such a turn makes it one like any other.
       if (!(await hearSteering())) return;
     } else skills = await greet(greeter);
-    const most = Math.max(MAX_REQUESTS, settings.limits?.maxRequests ?? 0);
+    // A limit of the caller's own takes the place of this one; the meter keeps it.
+    const most = settings.limits?.maxRequests === undefined ? MAX_REQUESTS : Number.POSITIVE_INFINITY;
     for (let requests = 0; requests < most; requests += 1) if (await step()) return;
     throw new HeddleError("limit.reached", `the model made ${most} requests without finishing`);
   }

@@ -7,7 +7,7 @@ import { builtInTools } from "./allowed-tools.ts";
 const FAMILIES: readonly ModelFamily[] = ["openai", "anthropic", "gemini", "other"];
 const WIRES: readonly WireName[] = ["openai-responses", "openai-chat", "anthropic", "gemini", "scripted"];
 
-/** Lines of `--json`: those of codex exec, then those of a batch run. */
+/** Lines of `--json`: those of codex exec, Heddle's own, then those of a batch run. */
 export const LINE_TYPES = [
   "thread.started",
   "turn.started",
@@ -17,6 +17,7 @@ export const LINE_TYPES = [
   "item.updated",
   "item.completed",
   "error",
+  "heddle.retry",
   "heddle.run.retried",
   "heddle.run.finished",
 ] as const;

@@ -64,6 +64,9 @@ test("after something was done the same thread goes on, and nothing is done twic
   ]);
   expect(new Set(result.attempts.map(({ thread_id }) => thread_id)).size).toBe(1);
   expect(await readFile(path.join(world.workspace, "done.txt"), "utf8")).toBe("once\n");
+  // The turn's own figures are one answer's, the thread's are both.
+  const end = ran.stdout.split("\n").find((line) => line.includes('"turn.completed"')) ?? "{}";
+  expect(JSON.parse(end)).toMatchObject({ usage: { input_tokens: 100 }, thread_usage: { input_tokens: 200 } });
   expect(JSON.stringify(server.requests.at(-1)?.body)).toContain("provider.overloaded");
 });
 

@@ -62,7 +62,7 @@ test("every option of codex exec 0.166 is understood; those without effect say s
   });
   expect(await mock.exec(["--worktree", "go"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("git worktree add ../copy && heddle exec -C ../copy"),
+    stderr: expect.stringContaining("git worktree add --detach ../copy && heddle exec -C ../copy"),
   });
 });
 

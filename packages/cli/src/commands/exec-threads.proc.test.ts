@@ -112,6 +112,19 @@ test("findings of a review come as text, wherever the answer goes", async () => 
   expect(await mock.exec(["look at the sums"])).toMatchObject({ code: 0, stdout: `${answer}\n` });
 });
 
+test("a second prompt is bad usage, also where exit codes are those of Codex", async () => {
+  await using mock = await openMockWorld({ script: [] });
+  for (const words of [
+    ["do", "it"],
+    ["resume", "--last", "do", "it"],
+    ["fork", "some-id", "do", "it"],
+  ]) {
+    expect(await mock.exec(["--codex-exit-codes", ...words])).toMatchObject({ code: 2 });
+  }
+  expect(await mock.exec(["--codex-exit-codes", "resume", "no-such-name", "go"])).toMatchObject({ code: 1 });
+  expect(await mock.exec(["--codex-exit-codes", "--output-schema", "none.json", "go"])).toMatchObject({ code: 1 });
+});
+
 test("review asks about exactly the changes that are meant, and may not change anything", async () => {
   await using mock = await openMockWorld({ script: [{ text: "looks right" }] });
   const { workspace } = mock.world;

@@ -17,6 +17,12 @@ const ProviderTable = z.strictObject({
   wire_api: z.enum(["responses", "chat", "anthropic", "gemini"]).optional(),
   /** The environment variable that holds the key; without one, no key is sent. */
   env_key: text.optional(),
+  /** Off: known, and refused whenever it is asked for. `openai-codex` is off unless this says otherwise. */
+  enabled: z.boolean().optional(),
+  /** Which of several accounts stored with `heddle login --profile`. */
+  account: text.optional(),
+  /** `openai-codex` only: use the login Codex keeps, as it is and without renewing it. */
+  adopt_codex_login: z.boolean().optional(),
   http_headers: strings.optional(),
   /** Header name to the environment variable that holds its value. */
   env_http_headers: strings.optional(),

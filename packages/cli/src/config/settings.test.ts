@@ -197,7 +197,7 @@ describe("Codex's login", () => {
     await withAuth({ OPENAI_API_KEY: "sk-from-codex" }, async (env) => {
       const { provider, providers } = await resolve({}, {}, { env });
       expect(provider.headers()).toMatchObject({ authorization: "Bearer sk-from-codex" });
-      expect(providers).toEqual([{ id: "openai", key: "sk-from-codex" }]);
+      expect(providers).toEqual([{ id: "openai", key: "sk-from-codex", keyFrom: "Codex's login" }]);
       const elsewhere: ConfigFile = { openai_base_url: "http://127.0.0.1:6/v1" };
       await expect(resolve(elsewhere, {}, { env })).rejects.toMatchObject({ code: "auth.missing" });
       const own = await resolve({}, {}, { env: { ...env, OPENAI_API_KEY: "mine" } });

@@ -5,6 +5,7 @@
 import { BUILT_IN_PROVIDERS, modelInfo, resolveProvider, type Provider, type ProviderConfig } from "@heddle/models";
 import { HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { didYouMean } from "../suggest.ts";
+import { chooseUnnamed, selectedModel, withLogin } from "./logins.ts";
 import type { ConfigFile, McpServerTable, ProviderTable } from "./schema.ts";
 
 export interface Choices {
@@ -28,6 +29,8 @@ export interface Resolved {
   readonly settings: TurnSettings;
   readonly providers: readonly ProviderConfig[];
   readonly provider: Provider;
+  /** What was decided without being asked for. */
+  readonly notes: readonly string[];
 }
 
 /** What a maker's models are asked for when nobody names one. */
@@ -38,6 +41,7 @@ const DEFAULT_MODELS: Readonly<Record<string, string>> = {
   ollama: "gpt-oss:20b",
   lmstudio: "openai/gpt-oss-20b",
   scripted: "scripted",
+  "openai-codex": "gpt-5.5",
 };
 
 const WIRES = { responses: "openai-responses", chat: "openai-chat", anthropic: "anthropic", gemini: "gemini" } as const;
@@ -50,11 +54,16 @@ export interface Layers {
 export async function resolveSettings(layers: Layers, choices: Choices, env: NodeJS.ProcessEnv): Promise<Resolved> {
   const config = effectiveConfig(layers, choices.profile);
   const inherited = isNamed(layers, choices) ? undefined : choices.inherited;
-  const providerId = inherited?.provider ?? chooseProvider(config, choices);
-  const providers = await withLogin(providerConfigs(config, choices, env), providerId, env);
+  const configs = providerConfigs(config, choices, env);
+  const isPlayed = choices.scriptFile !== undefined || choices.local !== undefined;
+  const named = choices.model ?? (isPlayed ? undefined : config.model);
+  const isOpen = inherited === undefined && !isPlayed && config.model_provider === undefined;
+  const selected = isOpen && named !== undefined ? await selectedModel(configs, named) : undefined;
+  const unnamed = isOpen && named === undefined ? await chooseUnnamed(configs, env) : undefined;
+  const providerId = inherited?.provider ?? selected?.provider ?? unnamed?.provider ?? chooseProvider(config, choices);
+  const providers = await withLogin(configs, providerId, env);
   const provider = resolveProvider(providers, providerId, env);
-  const named = choices.scriptFile === undefined && choices.local === undefined ? config.model : undefined;
-  const model = chooseModel(provider, choices.model ?? inherited?.model ?? named);
+  const model = chooseModel(provider, selected?.model ?? choices.model ?? inherited?.model ?? named);
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
   const workspaceWrite = config.sandbox_workspace_write ?? {};
@@ -74,7 +83,7 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
     ...contextSettings(config),
     ...(choices.outputSchema === undefined ? {} : { outputSchema: choices.outputSchema }),
   };
-  return { settings, providers, provider };
+  return { settings, providers, provider, notes: unnamed === undefined ? [] : [unnamed.note] };
 }
 
 function contextSettings(config: ConfigFile): Pick<TurnSettings, "contextTokens" | "compactAtTokens"> {
@@ -136,28 +145,6 @@ function mergeTables<T extends object>(below: Tables<T> = {}, above: Tables<T> =
   return merged;
 }
 
-/** The key Codex was logged in with, where OpenAI itself is asked and no variable holds one. */
-export async function withLogin(
-  configs: readonly ProviderConfig[],
-  providerId: string,
-  env: NodeJS.ProcessEnv,
-): Promise<readonly ProviderConfig[]> {
-  const own = configs.find(({ id }) => id === "openai");
-  const variable = own?.envKey ?? "OPENAI_API_KEY";
-  const isAsked = providerId === "openai" && own?.baseUrl === undefined && own?.key === undefined;
-  if (!isAsked || typeof variable !== "string" || (env[variable] ?? "").trim() !== "") return configs;
-  const { codexLogin } = await import("./codex-login.ts");
-  const login = await codexLogin(env);
-  if (login.kind === "none") return configs;
-  if (login.kind === "account") {
-    throw new HeddleError(
-      "auth.missing",
-      "Codex is logged in with a ChatGPT account, which only Codex itself may use; Heddle needs a key: set the environment variable OPENAI_API_KEY",
-    );
-  }
-  return [...configs.filter(({ id }) => id !== "openai"), { ...own, id: "openai", key: login.key }];
-}
-
 export function providerConfigs(
   config: ConfigFile,
   choices: Pick<Choices, "scriptFile" | "local">,
@@ -203,6 +190,9 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
     ...(wire === undefined && isBuiltIn ? {} : { wire: wire ?? "openai-responses" }),
     ...(table.base_url === undefined ? {} : { baseUrl: table.base_url }),
     ...(table.env_key === undefined ? {} : { envKey: table.env_key }),
+    ...(table.enabled === undefined ? {} : { isEnabled: table.enabled }),
+    ...(table.account === undefined ? {} : { account: table.account }),
+    ...(table.adopt_codex_login === undefined ? {} : { adoptsCodexLogin: table.adopt_codex_login }),
     ...(table.http_headers === undefined ? {} : { headers: table.http_headers }),
     ...(table.env_http_headers === undefined ? {} : { envHeaders: table.env_http_headers }),
     ...(table.query_params === undefined ? {} : { query: table.query_params }),

@@ -15,7 +15,8 @@ export function notesFor(args: ParsedArgs, passedOver: readonly string[]): reado
 export function refuseUnsupported(args: ParsedArgs): void {
   if (args.has("worktree")) {
     throw usage(
-      "--worktree is not supported; make one and work in it: git worktree add ../copy && heddle exec -C ../copy",
+      "--worktree is not supported, because nothing would clear such folders away; " +
+        "make one and work in it: git worktree add --detach ../copy && heddle exec -C ../copy",
     );
   }
 }

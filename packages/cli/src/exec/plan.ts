@@ -95,6 +95,7 @@ export async function makePlan(
     isTrustedFolder: standing?.isTrusted ?? false,
   });
   const resolved = isNew ? await resolveSettings(layers, choices, env) : undefined;
+  for (const note of resolved?.notes ?? []) await err.write(`heddle: ${note}\n`);
   const lastMessage = args.value("output-last-message");
   const lastMessageFile = lastMessage === undefined ? undefined : await checkWritable(lastMessage, cwd);
   const images = await readImages(args.values("image"), cwd);

@@ -23,6 +23,7 @@ import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
+import { withLazyLogins } from "../config/logins.ts";
 import { providerConfigs, resolveSettings } from "../config/settings.ts";
 import { followTurn, type Followed } from "../follow.ts";
 import { createHumanPrinter } from "../print/human.ts";
@@ -62,7 +63,8 @@ export interface RunEnd {
 export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> {
   const { args, context, out, err, stop } = surface;
   await refuseWithoutRecord(plan);
-  const providers = plan.resolved?.providers ?? providerConfigs(plan.config, plan.choices, context.env);
+  const providers =
+    plan.resolved?.providers ?? withLazyLogins(providerConfigs(plan.config, plan.choices, context.env), context.env);
   await using heddle = await openHeddle({
     home: plan.home,
     providers,

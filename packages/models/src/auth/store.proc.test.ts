@@ -1,7 +1,8 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
+import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -13,19 +14,20 @@ const CHILD = path.join(import.meta.dirname, "..", "..", "test", "store-in-child
 const KEY = { owner: "local", provider: "openai", profile: "default" };
 const KILLS = 200;
 
-function startChild(args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
+type Child = ChildProcessByStdio<Writable, Readable, null>;
+
+function startChild(args: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
   return spawn(process.execPath, ["--conditions=heddle-source", CHILD, ...args], {
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["pipe", "pipe", "inherit"],
   });
 }
 
-async function isReady(child: ChildProcess): Promise<void> {
-  if (child.stdout === null) throw new Error("no output to wait for");
+async function isReady(child: Child): Promise<void> {
   await once(child.stdout, "data");
 }
 
-async function kill(child: ChildProcess): Promise<void> {
+async function kill(child: Child): Promise<void> {
   const closed = once(child, "close");
   child.kill("SIGKILL");
   await closed;
@@ -36,12 +38,12 @@ test("O2: a writer killed at 200 random moments leaves a whole document every ti
   const store = openCredentialStore({ home: at.home });
   const different = new Set<string>();
   // Started ahead, told to write one by one: the one that is killed is the one that writes.
-  const startAhead = (): ChildProcess => startChild(["write", at.home]);
+  const startAhead = (): Child => startChild(["write", at.home]);
   const ahead = Array.from({ length: 4 }, startAhead);
   for (let number = 0; number < KILLS; number += 1) {
     const child = ahead.shift() ?? startAhead();
     if (number + 4 < KILLS) ahead.push(startAhead());
-    child.stdin?.end("go\n");
+    child.stdin.end("go\n");
     await isReady(child);
     await pause(Math.random() * 12);
     await kill(child);
@@ -89,8 +91,8 @@ test("O3: eight processes with one expired login renew it once, and all use the 
   await store.change(CODEX_KEY, () => login(issuer, -60));
   const children = Array.from({ length: 8 }, () => startChild(["use", at.home, issuer.url]));
   await Promise.all(children.map(isReady));
-  const outputs = children.map((child) => text(child.stdout ?? []));
-  for (const child of children) child.stdin?.end("go\n");
+  const outputs = children.map((child) => text(child.stdout));
+  for (const child of children) child.stdin.end("go\n");
   const tokens = new Set((await Promise.all(outputs)).map((output) => output.trim()));
   expect(issuer.count("/oauth/token")).toBe(1);
   expect(tokens.size).toBe(1);

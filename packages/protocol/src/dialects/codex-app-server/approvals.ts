@@ -96,7 +96,7 @@ export function decisionFrom(result: unknown): Decision {
  * Clients show what they ask about as an item that has begun. Heddle stores the item when it begins, which is after the
  * answer; so the question tells what it will be.
  */
-export function askedItem(question: ApprovalQuestion, callText: string | undefined): Item | undefined {
+export function askedItem(question: ApprovalQuestion, callText: string | undefined): Item {
   const { itemId: id, callId } = question;
   switch (question.kind) {
     case "command": {

@@ -6,7 +6,7 @@ export { decisionFrom } from "./approvals.ts";
 export { invalidParams, unknownVariant } from "./errors.ts";
 export { inputFrom, type UserInput } from "./input.ts";
 export { CODEX_METHODS, type CodexMethod } from "./methods.ts";
-export { threadDialect, type ThreadDialect } from "./notifications.ts";
+export { ThreadDialect } from "./notifications.ts";
 export * from "./params.ts";
 export { approvalPolicyFrom, sandboxFrom, threadSettings, type SandboxWish } from "./settings.ts";
 export {

@@ -8,24 +8,16 @@ import type { Item, ItemDelta } from "../../items.ts";
 import type { Usage } from "../../model-output.ts";
 import { addUsage, NO_USAGE } from "../../usage.ts";
 import { approvalRequest, askedItem } from "./approvals.ts";
-import { createDeltas } from "./deltas.ts";
+import { createDeltas, type Deltas } from "./deltas.ts";
 import { retryError, turnError } from "./errors.ts";
 import { codexItem } from "./items.ts";
-import type { CodexNotification, CodexThreadItem, CodexThreadStatus, Outgoing } from "./shapes.ts";
+import type { CodexThreadItem, CodexThreadStatus, CodexTurn, Outgoing } from "./shapes.ts";
 import { endError, newTurn, seconds } from "./turns.ts";
-
-export interface ThreadDialect {
-  event(event: StoredEvent): readonly Outgoing[];
-  delta(delta: ItemDelta): readonly Outgoing[];
-  readonly status: CodexThreadStatus;
-  /** The turn that has no end yet. */
-  readonly activeTurnId: string | undefined;
-}
 
 export interface ThreadDialectOptions {
   readonly threadId: string;
   /** The model's window, where it is known. */
-  contextWindow(model: string): number | undefined;
+  readonly contextWindow: (model: string) => number | undefined;
 }
 
 interface ActiveTurn {
@@ -43,210 +35,217 @@ interface ActiveTurn {
   lastMessage: CodexThreadItem | undefined;
 }
 
-export function threadDialect(options: ThreadDialectOptions): ThreadDialect {
-  const { threadId } = options;
-  const deltas = createDeltas(threadId);
-  let turn: ActiveTurn | undefined;
-  let hasFailed = false;
-  let total: Usage = NO_USAGE;
-  let last: Usage | undefined;
+export class ThreadDialect {
+  readonly #threadId: string;
+  readonly #contextWindow: ThreadDialectOptions["contextWindow"];
+  readonly #deltas: Deltas;
+  #turn: ActiveTurn | undefined;
+  #hasFailed = false;
+  #total: Usage = NO_USAGE;
+  /** What the last request took, until it is told. */
+  #last: Usage | undefined;
 
-  const status = (): CodexThreadStatus => {
-    if (turn !== undefined && turn.isAnnounced) {
-      return { type: "active", activeFlags: turn.questions.size > 0 ? ["waitingOnApproval"] : [] };
+  constructor({ threadId, contextWindow }: ThreadDialectOptions) {
+    this.#threadId = threadId;
+    this.#contextWindow = contextWindow;
+    this.#deltas = createDeltas(threadId);
+  }
+
+  get status(): CodexThreadStatus {
+    if (this.#turn?.isAnnounced === true) {
+      return { type: "active", activeFlags: this.#turn.questions.size > 0 ? ["waitingOnApproval"] : [] };
     }
-    return { type: hasFailed ? "systemError" : "idle" };
-  };
-
-  /** Everything of one stored event carries its place in the thread. */
-  function told(seq: number) {
-    const followers = (method: string, params: Record<string, unknown>): Outgoing => ({
-      kind: "notify",
-      to: "followers",
-      notification: { method, params: { ...params, seq } },
-    });
-    const changed = (): Outgoing => ({
-      kind: "notify",
-      to: "everyone",
-      notification: { method: "thread/status/changed", params: { threadId, status: status(), seq } },
-    });
-    return { followers, changed };
+    return { type: this.#hasFailed ? "systemError" : "idle" };
   }
 
-  /** The original tells what a request took when its calls are over, not when it is answered. */
-  function takeUsage(seq: number): readonly Outgoing[] {
-    if (last === undefined || turn === undefined) return [];
-    const tokenUsage = {
-      total: breakdown(total),
-      last: breakdown(last),
-      modelContextWindow: turn.contextTokens ?? options.contextWindow(turn.model) ?? null,
-    };
-    last = undefined;
-    return [told(seq).followers("thread/tokenUsage/updated", { threadId, turnId: turn.id, tokenUsage })];
+  /** The turn that has no end yet. */
+  get activeTurnId(): string | undefined {
+    return this.#turn?.id;
   }
 
-  function begin({ version, at }: StoredEvent): readonly Outgoing[] {
-    if (turn === undefined || turn.isAnnounced) return [];
-    turn.isAnnounced = true;
-    turn.startedAtMs = at;
-    hasFailed = false;
-    const { followers, changed } = told(version);
-    return [changed(), followers("turn/started", { threadId, turn: newTurn(turn.id, at) })];
+  delta(delta: ItemDelta): readonly Outgoing[] {
+    return this.#deltas.delta(delta);
   }
 
-  function itemStarted(item: Item, { version, at }: StoredEvent): readonly Outgoing[] {
-    if (turn === undefined || turn.items.has(item.id)) return [];
-    turn.items.set(item.id, at);
-    const shown = codexItem(item, { startedAtMs: at, completedAtMs: null });
-    if (shown === undefined) return [];
-    const usage = item.type === "userMessage" ? takeUsage(version) : [];
-    const params = { item: shown, threadId, turnId: turn.id, startedAtMs: at };
-    return [...usage, told(version).followers("item/started", params), ...deltas.started(item)];
-  }
-
-  function itemCompleted(item: Item, event: StoredEvent): readonly Outgoing[] {
-    if (turn === undefined) return [];
-    const { version, at } = event;
-    const { followers } = told(version);
-    const begun = turn.items.has(item.id) ? [] : itemStarted(item, event);
-    const startedAtMs = turn.items.get(item.id) ?? at;
-    turn.items.delete(item.id);
-    deltas.completed(item.id);
-    const shown = codexItem(item, { startedAtMs, completedAtMs: at });
-    if (shown === undefined) return toldOtherwise(item, turn.id).map(({ method, params }) => followers(method, params));
-    if (shown.type === "agentMessage" && shown["isPartial"] !== true) turn.lastMessage = shown;
-    const done = followers("item/completed", { item: shown, threadId, turnId: turn.id, completedAtMs: at });
-    return [...begun, done, ...diffOf(item, turn).map((diff) => followers("turn/diff/updated", diff))];
-  }
-
-  /** Items that the original has other words for. */
-  function toldOtherwise(item: Item, turnId: string): readonly CodexNotification[] {
-    if (item.type === "notice") return [{ method: "warning", params: { threadId, message: item.message } }];
-    if (item.type !== "plan" || item.status !== "completed") return [];
-    const plan = item.steps.map(({ text, status: state }) => ({ step: text, status: state }));
-    return [{ method: "turn/plan/updated", params: { threadId, turnId, explanation: item.explanation ?? null, plan } }];
-  }
-
-  function diffOf(item: Item, active: ActiveTurn): readonly Record<string, unknown>[] {
-    if (item.type !== "fileChange" || item.status !== "completed") return [];
-    active.diffs.push(...item.changes.map(({ diff }) => diff));
-    return [{ threadId, turnId: active.id, diff: active.diffs.join("\n") }];
-  }
-
-  function asked(body: EventOf<"approval.requested">, event: StoredEvent): readonly Outgoing[] {
-    if (turn === undefined) return [];
-    const { approvalId, question } = body;
-    turn.questions.set(approvalId, question);
-    const { changed } = told(event.version);
-    const item = askedItem(question, turn.calls.get(question.callId));
-    const place = { threadId, turnId: turn.id, startedAtMs: event.at };
-    return [
-      changed(),
-      ...(item === undefined ? [] : itemStarted(item, event)),
-      { kind: "ask", approvalId, request: approvalRequest(question, place) },
-    ];
-  }
-
-  function resolved({ approvalId }: EventOf<"approval.resolved">, { version }: StoredEvent): readonly Outgoing[] {
-    if (turn?.questions.delete(approvalId) !== true) return [];
-    return [{ kind: "resolved", approvalId }, told(version).changed()];
-  }
-
-  function end(body: EventOf<"turn.completed">, event: StoredEvent): readonly Outgoing[] {
-    if (turn === undefined) return [];
-    const { version, at } = event;
-    const { followers, changed } = told(version);
-    const before = [...begin(event), ...takeUsage(version)];
-    const ended = turn;
-    turn = undefined;
-    deltas.reset();
-    hasFailed = body.status === "failed";
-    const items = body.status === "completed" && ended.lastMessage !== undefined ? [ended.lastMessage] : [];
-    const failure = body.status === "failed" && body.failure !== undefined ? turnError(body.failure) : undefined;
-    return [
-      ...before,
-      changed(),
-      ...(failure === undefined
-        ? []
-        : [followers("error", { error: failure, willRetry: false, threadId, turnId: ended.id })]),
-      followers("turn/completed", {
-        threadId,
-        turn: {
-          ...newTurn(ended.id, ended.startedAtMs),
-          items,
-          itemsView: items.length > 0 ? "summary" : "notLoaded",
-          status: body.status,
-          error: endError(body),
-          completedAt: seconds(at),
-          durationMs: body.durationMs,
-          ...(body.costUsd === undefined ? {} : { costUsd: body.costUsd }),
-        },
-      }),
-    ];
-  }
-
-  function event(stored: StoredEvent): readonly Outgoing[] {
-    const { body, version } = stored;
-    const { followers } = told(version);
+  event(stored: StoredEvent): readonly Outgoing[] {
+    const { body } = stored;
     switch (body.type) {
       case "turn.admitted":
-        turn = admitted(body, stored.at);
+        this.#turn = admitted(body, stored.at);
         return [];
       case "turn.started":
-        return begin(stored);
+        return this.#begin(stored);
       case "item.started":
-        return itemStarted(body.item, stored);
+        return this.#itemStarted(body.item, stored);
       case "item.completed":
-        return itemCompleted(body.item, stored);
+        return this.#itemCompleted(body.item, stored);
       case "model.requested":
-        return takeUsage(version);
+        return this.#takeUsage(stored);
       case "model.responded":
-        for (const part of body.output) if (part.kind === "toolCall") turn?.calls.set(part.callId, part.input);
-        total = addUsage(total, body.usage);
-        last = body.usage;
+        for (const part of body.output) if (part.kind === "toolCall") this.#turn?.calls.set(part.callId, part.input);
+        this.#total = addUsage(this.#total, body.usage);
+        this.#last = body.usage;
         return [];
+      case "approval.requested":
+        return this.#asked(body, stored);
+      case "approval.resolved":
+        return this.#resolved(body, stored);
+      case "turn.completed":
+        return this.#end(body, stored);
+      default:
+        return this.#besides(stored);
+    }
+  }
+
+  /** What happens beside the items of a turn. */
+  #besides(stored: StoredEvent): readonly Outgoing[] {
+    const { body } = stored;
+    const threadId = this.#threadId;
+    switch (body.type) {
       case "model.retried": {
         const error = retryError(body.cause, body);
-        return [followers("error", { error, willRetry: true, threadId, turnId: body.turnId })];
+        return [told(stored, "error", { error, willRetry: true, threadId, turnId: body.turnId })];
       }
-      case "approval.requested":
-        return asked(body, stored);
-      case "approval.resolved":
-        return resolved(body, stored);
       case "path.violated":
-        return [followers("warning", { threadId, message: `a protected path was written: ${body.path}` })];
+        return [told(stored, "warning", { threadId, message: `a protected path was written: ${body.path}` })];
       case "hook.ran": {
-        const why = body.failure?.message;
-        return why === undefined
-          ? []
-          : [followers("warning", { threadId, message: `a ${body.event} hook failed: ${why}` })];
+        if (body.failure === undefined) return [];
+        return [told(stored, "warning", { threadId, message: `a ${body.event} hook failed: ${body.failure.message}` })];
       }
-      case "mcp.listed":
-        return [
-          followers("mcpServer/startupStatus/updated", {
-            threadId,
-            name: body.server,
-            status: "ready",
-            error: null,
-            failureReason: null,
-          }),
-        ];
-      case "turn.completed":
-        return end(body, stored);
+      case "mcp.listed": {
+        const params = { threadId, name: body.server, status: "ready", error: null, failureReason: null };
+        return [told(stored, "mcpServer/startupStatus/updated", params)];
+      }
       default:
         return [];
     }
   }
 
+  #statusChanged({ version }: StoredEvent): Outgoing {
+    const params = { threadId: this.#threadId, status: this.status, seq: version };
+    return { kind: "notify", to: "everyone", notification: { method: "thread/status/changed", params } };
+  }
+
+  /** The original tells what a request took when its calls are over, not when it is answered. */
+  #takeUsage(stored: StoredEvent): readonly Outgoing[] {
+    if (this.#last === undefined || this.#turn === undefined) return [];
+    const { id: turnId, contextTokens, model } = this.#turn;
+    const tokenUsage = {
+      total: breakdown(this.#total),
+      last: breakdown(this.#last),
+      modelContextWindow: contextTokens ?? this.#contextWindow(model) ?? null,
+    };
+    this.#last = undefined;
+    return [told(stored, "thread/tokenUsage/updated", { threadId: this.#threadId, turnId, tokenUsage })];
+  }
+
+  #begin(stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined || turn.isAnnounced) return [];
+    turn.isAnnounced = true;
+    turn.startedAtMs = stored.at;
+    this.#hasFailed = false;
+    const params = { threadId: this.#threadId, turn: newTurn(turn.id, stored.at) };
+    return [this.#statusChanged(stored), told(stored, "turn/started", params)];
+  }
+
+  #itemStarted(item: Item, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined || turn.items.has(item.id)) return [];
+    const { at } = stored;
+    turn.items.set(item.id, at);
+    const shown = codexItem(item, { startedAtMs: at, completedAtMs: null });
+    if (shown === undefined) return [];
+    const usage = item.type === "userMessage" ? this.#takeUsage(stored) : [];
+    const params = { item: shown, threadId: this.#threadId, turnId: turn.id, startedAtMs: at };
+    return [...usage, told(stored, "item/started", params), ...this.#deltas.started(item)];
+  }
+
+  #itemCompleted(item: Item, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined) return [];
+    const { at } = stored;
+    const begun = turn.items.has(item.id) ? [] : this.#itemStarted(item, stored);
+    const startedAtMs = turn.items.get(item.id) ?? at;
+    turn.items.delete(item.id);
+    this.#deltas.completed(item.id);
+    const shown = codexItem(item, { startedAtMs, completedAtMs: at });
+    if (shown === undefined) return this.#toldOtherwise(item, stored, turn.id);
+    if (shown.type === "agentMessage" && shown["isPartial"] !== true) turn.lastMessage = shown;
+    const params = { item: shown, threadId: this.#threadId, turnId: turn.id, completedAtMs: at };
+    return [...begun, told(stored, "item/completed", params), ...this.#diff(item, stored, turn)];
+  }
+
+  /** Items that the original has other words for. */
+  #toldOtherwise(item: Item, stored: StoredEvent, turnId: string): readonly Outgoing[] {
+    const threadId = this.#threadId;
+    if (item.type === "notice") return [told(stored, "warning", { threadId, message: item.message })];
+    if (item.type !== "plan" || item.status !== "completed") return [];
+    const plan = item.steps.map(({ text, status }) => ({ step: text, status }));
+    return [told(stored, "turn/plan/updated", { threadId, turnId, explanation: item.explanation ?? null, plan })];
+  }
+
+  #diff(item: Item, stored: StoredEvent, turn: ActiveTurn): readonly Outgoing[] {
+    if (item.type !== "fileChange" || item.status !== "completed") return [];
+    turn.diffs.push(...item.changes.map(({ diff }) => diff));
+    const params = { threadId: this.#threadId, turnId: turn.id, diff: turn.diffs.join("\n") };
+    return [told(stored, "turn/diff/updated", params)];
+  }
+
+  #asked({ approvalId, question }: EventOf<"approval.requested">, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined) return [];
+    turn.questions.set(approvalId, question);
+    const item = askedItem(question, turn.calls.get(question.callId));
+    const place = { threadId: this.#threadId, turnId: turn.id, startedAtMs: stored.at };
+    return [
+      this.#statusChanged(stored),
+      ...this.#itemStarted(item, stored),
+      { kind: "ask", approvalId, request: approvalRequest(question, place) },
+    ];
+  }
+
+  #resolved({ approvalId }: EventOf<"approval.resolved">, stored: StoredEvent): readonly Outgoing[] {
+    if (this.#turn?.questions.delete(approvalId) !== true) return [];
+    return [{ kind: "resolved", approvalId }, this.#statusChanged(stored)];
+  }
+
+  #end(body: EventOf<"turn.completed">, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined) return [];
+    const threadId = this.#threadId;
+    const before = [...this.#begin(stored), ...this.#takeUsage(stored)];
+    this.#turn = undefined;
+    this.#deltas.reset();
+    this.#hasFailed = body.status === "failed";
+    const failure = body.status === "failed" && body.failure !== undefined ? turnError(body.failure) : undefined;
+    return [
+      ...before,
+      this.#statusChanged(stored),
+      ...(failure === undefined
+        ? []
+        : [told(stored, "error", { error: failure, willRetry: false, threadId, turnId: turn.id })]),
+      told(stored, "turn/completed", { threadId, turn: endedTurn(turn, body, stored.at) }),
+    ];
+  }
+}
+
+/** Everything that comes of one stored event carries its place in the thread. */
+function told({ version }: StoredEvent, method: string, params: Readonly<Record<string, unknown>>): Outgoing {
+  return { kind: "notify", to: "followers", notification: { method, params: { ...params, seq: version } } };
+}
+
+function endedTurn(turn: ActiveTurn, body: EventOf<"turn.completed">, at: number): CodexTurn {
+  const items = body.status === "completed" && turn.lastMessage !== undefined ? [turn.lastMessage] : [];
   return {
-    event,
-    delta: (delta) => deltas.delta(delta),
-    get status() {
-      return status();
-    },
-    get activeTurnId() {
-      return turn?.id;
-    },
+    ...newTurn(turn.id, turn.startedAtMs),
+    items,
+    itemsView: items.length > 0 ? "summary" : "notLoaded",
+    status: body.status,
+    error: endError(body),
+    completedAt: seconds(at),
+    durationMs: body.durationMs,
+    ...(body.costUsd === undefined ? {} : { costUsd: body.costUsd }),
   };
 }
 

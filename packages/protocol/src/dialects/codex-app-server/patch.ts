@@ -17,7 +17,7 @@ export function patchChanges(paths: readonly string[], callText: string): FileCh
   const sections = sectionsOf(callText);
   return paths.map((path) => {
     const found = sections.find((section) => path === section.path || path.endsWith(`/${section.path}`));
-    const diff = found?.lines.join("\n") ?? "";
+    const diff = found?.lines.join("\n").replace(/\n$/, "") ?? "";
     return {
       path,
       kind: found?.kind ?? "update",

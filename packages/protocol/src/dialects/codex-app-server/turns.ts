@@ -37,9 +37,19 @@ export function storedTurns(history: readonly StoredEvent[]): readonly StoredTur
       const startedAtMs = turn.items.get(body.item.id)?.startedAtMs ?? at;
       turn.items.set(body.item.id, { item: body.item, startedAtMs, completedAtMs: at });
     }
+    if (body.type === "item.checkpointed") {
+      const open = turn.items.get(body.itemId);
+      if (open?.completedAtMs === null) turn.items.set(body.itemId, { ...open, item: grown(open.item, body.appended) });
+    }
     if (body.type === "turn.completed") turn.end = { body, atMs: at };
   }
   return [...turns.values()];
+}
+
+/** A running item with what it has said so far. */
+function grown(item: Item, appended: string): Item {
+  if (item.type === "agentMessage") return { ...item, text: item.text + appended };
+  return item.type === "commandExecution" ? { ...item, output: item.output + appended } : item;
 }
 
 export function codexTurn(turn: StoredTurn, view: CodexTurn["itemsView"]): CodexTurn {

@@ -1,0 +1,76 @@
+/** `--listen` in words: where clients may come from, and what they must show. */
+import { isIP } from "node:net";
+import path from "node:path";
+import {
+  ensureTokenFile,
+  listenUnix,
+  listenWebsocket,
+  readTokenFile,
+  tokenCheck,
+  type AppServer,
+  type Listener,
+} from "@heddle/server";
+import { usage, type ParsedArgs } from "../args.ts";
+
+export type ListenAt =
+  | { readonly kind: "stdio" }
+  | { readonly kind: "off" }
+  | { readonly kind: "unix"; readonly path: string | undefined }
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+
+export function parseListen(text: string, cwd: string): ListenAt {
+  if (text === "stdio://" || text === "stdio") return { kind: "stdio" };
+  if (text === "off") return { kind: "off" };
+  if (text.startsWith("unix://")) {
+    const given = text.slice("unix://".length);
+    return { kind: "unix", path: given === "" ? undefined : path.resolve(cwd, given) };
+  }
+  const [, six, four, port] = /^ws:\/\/(?:\[([0-9a-f:.]+)\]|([0-9.]+)):(\d{1,5})\/?$/i.exec(text) ?? [];
+  const host = six ?? four ?? "";
+  if (isIP(host) !== 0 && Number(port) <= 65_535) return { kind: "tcp", host, port: Number(port) };
+  throw usage(`--listen "${text}" is none of stdio://, unix://, unix://PATH, ws://IP:PORT, off`);
+}
+
+const OWN_SOCKET = "app-server.sock";
+const OWN_TOKEN = "app-server.token";
+
+export interface ListenContext {
+  readonly args: ParsedArgs;
+  readonly home: string;
+  readonly cwd: string;
+  readonly log: (line: string) => void;
+}
+
+export async function listen(
+  at: Extract<ListenAt, { kind: "unix" | "tcp" }>,
+  server: AppServer,
+  context: ListenContext,
+): Promise<Listener> {
+  // How a client left is of no interest to anybody else.
+  const onChannel = (channel: Parameters<AppServer["accept"]>[0]): void => {
+    server.accept(channel).catch((error: unknown) => context.log(String(error)));
+  };
+  if (at.kind === "unix") return listenUnix(at.path ?? path.join(context.home, OWN_SOCKET), onChannel);
+  const check = tokenCheck(await tokenHash(context));
+  return listenWebsocket(at, { isAllowed: (request) => check.isAllowed(request), onChannel });
+}
+
+export function refuseOpenDoor(at: ListenAt, args: ParsedArgs): void {
+  if (at.kind !== "tcp" || isLoopback(at.host) || args.has("allow-non-loopback")) return;
+  throw usage(`${at.host} can be reached from other machines; listen on 127.0.0.1, or add --allow-non-loopback`);
+}
+
+function isLoopback(host: string): boolean {
+  return host === "::1" || host.startsWith("127.");
+}
+
+async function tokenHash({ args, home, cwd, log }: ListenContext): Promise<string> {
+  const [file, hash] = [args.value("ws-token-file"), args.value("ws-token-sha256")];
+  if (file !== undefined && hash !== undefined) throw usage("give --ws-token-file or --ws-token-sha256, not both");
+  if (hash !== undefined) return hash;
+  if (file !== undefined) return readTokenFile(path.resolve(cwd, file));
+  const own = path.join(home, OWN_TOKEN);
+  const made = await ensureTokenFile(own);
+  log(`clients show the token in ${own}: Authorization: Bearer TOKEN`);
+  return made;
+}

@@ -1,0 +1,63 @@
+/** What a client's wishes come to under the configuration of whoever started the server. */
+import type { SettingsSource, Wishes } from "@heddle/server";
+import type { ApprovalPolicy, TurnSettings } from "@heddle/protocol";
+import { parseOverrides } from "../config/check-config.ts";
+import {} from "../config/read-config.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { effectiveConfig, resolveSettings, type Layers } from "../config/settings.ts";
+
+export interface SourceOptions {
+  readonly file: ConfigFile;
+  /** `-c KEY=VALUE` of the command line. */
+  readonly overrides: readonly string[];
+  readonly profile: string | undefined;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export function settingsSource(options: SourceOptions): SettingsSource {
+  return { resolve: (wishes) => resolve(options, wishes) };
+}
+
+async function resolve({ file, overrides, profile, env }: SourceOptions, wishes: Wishes): Promise<TurnSettings> {
+  const wished = [
+    ...overridesOf(wishes.config ?? {}),
+    ...(wishes.provider === undefined ? [] : [`model_provider=${JSON.stringify(wishes.provider)}`]),
+    ...(wishes.effort === undefined ? [] : [`model_reasoning_effort=${JSON.stringify(wishes.effort)}`]),
+  ];
+  const layers: Layers = { file, overrides: parseOverrides([...overrides, ...wished]).config };
+  const config = effectiveConfig(layers, profile);
+  const { inherited } = wishes;
+  // The thread's own choice stands against the server's, not against what a client asks for now.
+  const isChosenNow = wishes.model !== undefined || wished.length > 0;
+  const taken = inherited === undefined || inherited.provider === "scripted" || isChosenNow ? undefined : inherited;
+  const asLayers: Layers = taken === undefined ? layers : { file: { ...file, ...layers.overrides }, overrides: {} };
+  const choices = {
+    model: wishes.model,
+    profile,
+    inherited: taken,
+    addedRoots: [],
+    sandboxMode: wishes.sandboxMode ?? inherited?.sandboxMode ?? config.sandbox_mode ?? "workspace-write",
+  };
+  const { settings } = await resolveSettings(asLayers, choices, env);
+  const keepsWall = wishes.sandboxMode === undefined && inherited !== undefined;
+  return {
+    ...settings,
+    ...(keepsWall ? { networkAccess: inherited.networkAccess, writableRoots: inherited.writableRoots } : {}),
+    approvalPolicy: wishes.approvalPolicy ?? inherited?.approvalPolicy ?? policyOf(config),
+  };
+}
+
+/** Clients can be asked, so that they are unless the owner says otherwise. */
+function policyOf({ approval_policy: policy }: ConfigFile): ApprovalPolicy {
+  return policy === undefined || policy === "on-failure" ? "on-request" : policy;
+}
+
+/** Nested or dotted keys as the words of `-c`; JSON of a plain value is TOML. */
+function overridesOf(config: Readonly<Record<string, unknown>>, above = ""): readonly string[] {
+  return Object.entries(config).flatMap(([key, value]) => {
+    if (value === null || value === undefined) return [];
+    const name = `${above}${key}`;
+    if (typeof value !== "object" || Array.isArray(value)) return [`${name}=${JSON.stringify(value)}`];
+    return overridesOf(Object.fromEntries(Object.entries(value)), `${name}.`);
+  });
+}

@@ -1,0 +1,72 @@
+/** `heddle accounts`: who is logged in where, and what a run would use. It shows no secret. */
+import type { AccountStatus } from "@heddle/models/accounts";
+import { EXIT, visibleText } from "@heddle/protocol";
+import { usage, type ParsedArgs } from "../args.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { openOwnAccounts } from "../config/open-accounts.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput } from "../print/output.ts";
+import { styleFor, type Style } from "../print/style.ts";
+
+export const accountsCommand: Command = {
+  usage: "accounts [--json] [--validate]",
+  about: "Shows each provider, whether it has a key or a login, where that is from, and the vendors' own programs.",
+  options: [
+    { name: "json", help: "One JSON object an account" },
+    { name: "validate", help: "Ask each provider that has one whether it takes it; exit code 3 when one is refused" },
+  ],
+  examples: ["heddle accounts", "heddle accounts --validate", "heddle accounts --json"],
+  run,
+};
+
+async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
+  if (args.positionals.length > 0) throw usage("heddle accounts takes no words, only options");
+  const out = openOutput(process.stdout);
+  await using accounts = await openOwnAccounts(env);
+  const listed = await accounts.list({ validate: args.has("validate"), programs: true });
+  const style = styleFor("auto", out.isTerminal, env);
+  for (const account of listed) {
+    if (args.has("json")) await out.write(toLine(account));
+    else if (account.problem !== "missing") await out.write(`${line(account, style)}\n`);
+  }
+  const isRefused = listed.some(({ health }) => health === "refused" || health === "reconnect_required");
+  return args.has("validate") && isRefused ? EXIT.auth : EXIT.ok;
+}
+
+function line(account: AccountStatus, style: Style): string {
+  const mark = account.isLoggedIn && account.isEnabled ? style.green("ok    ") : style.dim("none  ");
+  const name = account.profile === "default" ? account.provider : `${account.provider} (${account.profile})`;
+  return `${mark}   ${name.padEnd(26)} ${visibleText(detail(account))}`;
+}
+
+const HEALTH: Readonly<Record<AccountStatus["health"], string>> = {
+  ok: "",
+  unknown: "",
+  reconnect_required: "no longer accepted; log in again",
+  expired: "expired; log in again",
+  refused: "refused by the provider",
+  unreachable: "the provider does not answer",
+};
+
+function detail(account: AccountStatus): string {
+  const { source, variable, email, plan, health, isShadowed, isValidated } = account;
+  if (!account.isEnabled)
+    return `disabled; enable it with: heddle config set model_providers.${account.provider}.enabled true`;
+  const from = {
+    environment: `key in ${variable}${isShadowed === true ? ", which wins over what is stored" : ""}`,
+    store: email === undefined ? "stored" : `logged in as ${email}${plan === undefined ? "" : ` (${plan})`}`,
+    codex: `Codex's login${email === undefined ? "" : `, ${email}`}`,
+    program: account.isLoggedIn
+      ? "its own program is logged in"
+      : `its own program: ${WORDS[account.problem ?? ""] ?? "no answer"}`,
+    none: account.isLoggedIn ? "needs no key" : `no key or login; heddle login ${account.provider}`,
+  }[source];
+  const validated = isValidated && health === "ok" && source !== "program" ? "; taken by the provider" : "";
+  return `${from}${HEALTH[health] === "" ? "" : `; ${HEALTH[health]}`}${validated}`;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  loggedOut: "not logged in",
+  installed: "installed",
+  noAnswer: "does not answer",
+};

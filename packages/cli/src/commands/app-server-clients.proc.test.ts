@@ -1,0 +1,222 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { startModelServer } from "@heddle/models/testing";
+import { expect, test } from "vitest";
+import {
+  at,
+  command,
+  connectTo,
+  isEndOf,
+  KEY,
+  kindOf,
+  pointAt,
+  runTurn,
+  serve,
+  serveOnSocket,
+  startThread,
+  startTurn,
+} from "../../test/app-server-client.ts";
+import { openWorld } from "../../test/heddle-process.ts";
+
+const UNTRUSTED = { approvalPolicy: "untrusted", sandbox: "workspace-write" };
+const TOUCH = [{ calls: [command("touch made.txt")] }, { text: "done" }];
+
+test("approvals: asked in the original's form, answered in its words", async () => {
+  await using world = await openWorld();
+  const commands = ["touch acc.txt && echo made", "touch dec.txt", "touch s1.txt", "touch s1.txt", "touch can.txt"];
+  await using model = await startModelServer({
+    respond: ({ body }) => {
+      const words = JSON.stringify(body);
+      const wanted = commands.findLast((_, step) => words.includes(`step ${step}.`));
+      const isDone = words.lastIndexOf("function_call_output") > words.lastIndexOf("step ");
+      return isDone || wanted === undefined ? { text: "ok" } : { calls: [command(wanted)] };
+    },
+  });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize({ experimentalApi: true });
+  const threadId = await startThread(client, UNTRUSTED);
+  await client.note("thread/started");
+  const answered = async (step: number, decision: unknown) => {
+    const from = client.heard.length;
+    const turnId = await startTurn(client, threadId, `step ${step}.`);
+    const question = await client.note("item/commandExecution/requestApproval", from);
+    client.send({ id: question.id, result: { decision } });
+    await client.hears((wire) => isEndOf(wire, turnId), from);
+    const heard = client.heard.slice(from);
+    const item = at(
+      heard.find((wire) => kindOf(wire) === "item/completed commandExecution"),
+      "params.item",
+    );
+    return { question, item, kinds: client.kinds(from) };
+  };
+  const accepted = await answered(0, "accept");
+  expect(accepted.question).toMatchObject({
+    id: 0,
+    params: {
+      kind: "command",
+      threadId,
+      command: "/bin/bash -c 'touch acc.txt && echo made'",
+      cwd: world.workspace,
+      availableDecisions: ["accept", "acceptForSession", "decline", "cancel"],
+    },
+  });
+  // As recorded from codex-cli 0.166.
+  expect(accepted.kinds.filter((kind) => !kind.includes("essage") && !kind.endsWith("elta"))).toEqual([
+    "answer",
+    "thread/status/changed active",
+    "turn/started",
+    "thread/status/changed active waitingOnApproval",
+    "item/started commandExecution",
+    "item/commandExecution/requestApproval",
+    "serverRequest/resolved",
+    "thread/status/changed active",
+    "item/completed commandExecution",
+    "thread/tokenUsage/updated",
+    "thread/tokenUsage/updated",
+    "thread/status/changed idle",
+    "turn/completed completed",
+  ]);
+  await expect(stat(path.join(world.workspace, "acc.txt"))).resolves.toBeDefined();
+
+  const declined = await answered(1, "decline");
+  expect(declined.question.id).toBe(1);
+  expect(declined.item).toMatchObject({ status: "declined", aggregatedOutput: null, exitCode: null });
+  expect(declined.kinds.at(-1)).toBe("turn/completed completed");
+  await expect(stat(path.join(world.workspace, "dec.txt"))).rejects.toThrow();
+
+  await answered(2, "acceptForSession");
+  const again = await runTurn(client, threadId, "step 3.");
+  expect(again.kinds).not.toContain("item/commandExecution/requestApproval");
+  const cancelled = await answered(4, "cancel");
+  expect(cancelled.item).toMatchObject({ status: "declined" });
+  expect(cancelled.kinds.slice(-2)).toEqual(["thread/status/changed idle", "turn/completed interrupted"]);
+  await expect(stat(path.join(world.workspace, "can.txt"))).rejects.toThrow();
+});
+
+test("a patch is shown before it is asked about", async () => {
+  await using world = await openWorld();
+  const patch = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\n";
+  await using model = await startModelServer({
+    script: [{ calls: [{ tool: "apply_patch", args: patch }] }, { text: "ok" }],
+  });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  const threadId = await startThread(client, UNTRUSTED);
+  await startTurn(client, threadId, "patch");
+  const question = await client.note("item/fileChange/requestApproval");
+  const shown = client.heard.find((wire) => kindOf(wire) === "item/started fileChange");
+  expect(at(shown, "params.item")).toMatchObject({
+    id: at(question, "params.itemId"),
+    changes: [{ path: path.join(world.workspace, "new.txt"), kind: { type: "add" }, diff: "+hello" }],
+  });
+  client.send({ id: question.id, result: { decision: "accept" } });
+  await client.note("turn/completed");
+  expect(client.kinds().filter((kind) => kind.endsWith("fileChange"))).toEqual([
+    "item/started fileChange",
+    "item/completed fileChange",
+  ]);
+  expect(at(await client.note("turn/diff/updated"), "params.diff")).toContain("hello");
+});
+
+test("two clients: one begins, the other answers, both hear the end", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: TOUCH });
+  await pointAt(world, model.url);
+  await using server = await serveOnSocket(world);
+  expect(((await stat(server.socket)).mode & 0o777).toString(8)).toBe("600");
+  using first = await connectTo(server.socket);
+  using second = await connectTo(server.socket);
+  using third = await connectTo(server.socket);
+  for (const { client } of [first, second, third]) await client.initialize();
+  const threadId = await startThread(first.client, UNTRUSTED);
+  expect(at(await second.client.note("thread/started"), "params.thread.id")).toBe(threadId);
+  await startTurn(first.client, threadId, "go");
+  const asked = await first.client.note("item/commandExecution/requestApproval");
+  expect(await second.client.call("thread/resume", { threadId })).toMatchObject({
+    thread: { status: { type: "active", activeFlags: ["waitingOnApproval"] }, turns: [{ status: "inProgress" }] },
+  });
+  const askedToo = await second.client.note("item/commandExecution/requestApproval");
+  expect(askedToo.id).toBe(asked.id);
+  second.client.send({ id: askedToo.id, result: { decision: "accept" } });
+  for (const { client } of [first, second]) {
+    expect((await client.note("serverRequest/resolved")).params).toEqual({ threadId, requestId: asked.id });
+    await client.note("turn/completed");
+  }
+  // Late, and of no effect.
+  first.client.send({ id: asked.id, result: { decision: "decline" } });
+  expect(await first.client.call("thread/read", { threadId })).toMatchObject({ thread: { status: { type: "idle" } } });
+  await third.client.hears((wire) => kindOf(wire) === "thread/status/changed idle");
+  expect(third.client.kinds().filter((kind) => /^(item|turn)\//.test(kind))).toEqual([]);
+  await expect(stat(path.join(world.workspace, "made.txt"))).resolves.toBeDefined();
+});
+
+test("a client that goes away in the middle of a turn changes nothing", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({
+    script: [{ calls: [command("sleep 0.5; echo slept")] }, { text: "done" }],
+  });
+  await pointAt(world, model.url);
+  await using server = await serveOnSocket(world);
+  using watcher = await connectTo(server.socket);
+  await watcher.client.initialize();
+  let threadId: string;
+  {
+    using gone = await connectTo(server.socket);
+    await gone.client.initialize();
+    threadId = await startThread(gone.client);
+    await startTurn(gone.client, threadId, "go");
+    await gone.client.hears((wire) => kindOf(wire) === "item/started commandExecution");
+  }
+  await watcher.client.hears((wire) => kindOf(wire) === "thread/status/changed idle");
+  expect(await watcher.client.call("thread/resume", { threadId })).toMatchObject({
+    thread: {
+      turns: [
+        {
+          status: "completed",
+          items: [{}, { aggregatedOutput: "slept\n" }, { type: "agentMessage", text: "done" }],
+        },
+      ],
+    },
+  });
+});
+
+test("a question that was open when the server was killed is over after the next start", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: TOUCH });
+  await pointAt(world, model.url);
+  let threadId: string;
+  {
+    await using server = await serveOnSocket(world);
+    using first = await connectTo(server.socket);
+    await first.client.initialize();
+    threadId = await startThread(first.client, UNTRUSTED);
+    await startTurn(first.client, threadId, "go");
+    await first.client.note("item/commandExecution/requestApproval");
+    server.running.child.kill("SIGKILL");
+    await server.running.ended;
+  }
+  // The socket that the killed server left is taken over.
+  await using server = await serveOnSocket(world);
+  using later = await connectTo(server.socket);
+  await later.client.initialize();
+  expect(await later.client.call("thread/resume", { threadId })).toMatchObject({
+    approvalPolicy: "untrusted",
+    thread: { status: { type: "idle" }, turns: [{ status: "interrupted", error: { code: "turn.abandoned" } }] },
+  });
+  const { ended } = await runTurn(later.client, threadId, "again");
+  expect(at(ended, "params.turn.status")).toBe("completed");
+  expect(later.client.kinds()).not.toContain("item/commandExecution/requestApproval");
+});
+
+test("a second server does not take the socket of a living one", async () => {
+  await using world = await openWorld();
+  await using server = await serveOnSocket(world);
+  await using second = serve(["--listen", `unix://${server.socket}`], { world, env: KEY });
+  const ended = await second.running.ended;
+  expect(ended.code).toBe(2);
+  expect(ended.stderr).toContain("another server listens on");
+});

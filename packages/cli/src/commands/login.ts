@@ -1,0 +1,143 @@
+/** `heddle login`: stores a key, or logs in with a browser or a device code. What is typed or handed over is never shown. */
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import type { Accounts, LoginState, StartedLogin } from "@heddle/models/accounts";
+import { EXIT, exitCodeOf, HeddleError, visibleLine } from "@heddle/protocol";
+import { usage, type ParsedArgs } from "../args.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { openOwnAccounts } from "../config/open-accounts.ts";
+
+const DEFAULT_PROVIDER = "openai";
+
+export const loginCommand: Command = {
+  usage: "login [PROVIDER] [--api-key-stdin | --browser | --device] [--profile NAME]\nlogin status",
+  about:
+    "Stores a key for a provider, or logs in at one that has logins, in Heddle's own credential store. PROVIDER is openai\n" +
+    "unless another is named. A key in the environment wins over a stored one; heddle accounts shows which is used.",
+  subcommands: ["status"],
+  options: [
+    { name: "api-key-stdin", aliases: ["with-api-key"], help: "Read the key from standard input" },
+    { name: "browser", help: "Log in with a browser on this machine (openai-codex; the default there)" },
+    { name: "device", aliases: ["device-auth"], help: "Log in by typing a code on any device (openai-codex)" },
+    { name: "profile", value: "NAME", help: "Which of several accounts at this provider; default unless named" },
+  ],
+  examples: [
+    "printenv MY_KEY | heddle login openai --api-key-stdin",
+    "heddle login anthropic",
+    "heddle config set model_providers.openai-codex.enabled true && heddle login openai-codex",
+    "heddle login openai-codex --device --profile work",
+  ],
+  run,
+};
+
+async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
+  const [provider = DEFAULT_PROVIDER, ...more] = args.positionals;
+  const methods = ["api-key-stdin", "browser", "device"].filter((name) => args.has(name));
+  if (more.length > 0) throw usage("name one provider: heddle login PROVIDER");
+  if (methods.length > 1) throw usage(`--${methods.join(" and --")} contradict each other; give one of them`);
+  await using accounts = await openOwnAccounts(env);
+  if (provider === "status") return status(accounts);
+  const name = { provider, profile: args.value("profile") };
+  const entry = accounts.registry.model(provider);
+  if (args.has("browser") || args.has("device") || entry.authMethods.includes("browser")) {
+    if (args.has("api-key-stdin")) throw usage(`${entry.name} takes no key; write heddle login ${entry.id}`);
+    return logIn(accounts, name, args.has("device") ? "device" : "browser");
+  }
+  const { profile } = await accounts.saveKey(name, await readKey(args.has("api-key-stdin"), entry.name));
+  tell(`the key for ${entry.id}${profile === "default" ? "" : ` (${profile})`} is stored`);
+  const { source, variable } = await accounts.status(name);
+  if (source === "environment") tell(`${variable} is set and wins over it while it is`);
+  return EXIT.ok;
+}
+
+/** As `codex login status`: by the exit code. */
+async function status(accounts: Accounts): Promise<number> {
+  const found = (await accounts.list()).filter(({ isLoggedIn, source }) => isLoggedIn && source !== "none");
+  for (const { provider, source } of found) tell(`logged in at ${provider} (${source})`);
+  if (found.length === 0) tell("not logged in");
+  return found.length === 0 ? EXIT.turnFailed : EXIT.ok;
+}
+
+async function readKey(isPiped: boolean, name: string): Promise<string> {
+  const key = isPiped ? await text(process.stdin) : await askKey(name);
+  if (key.trim() === "") throw usage("there is no key on standard input");
+  return key;
+}
+
+async function askKey(name: string): Promise<string> {
+  if (!process.stdin.isTTY) {
+    throw usage("standard input is no terminal; hand the key over with --api-key-stdin");
+  }
+  process.stderr.write(`Key for ${name} (not shown): `);
+  process.stdin.setRawMode(true).setEncoding("utf8");
+  let typed = "";
+  try {
+    for await (const chunk of process.stdin) {
+      for (const letter of String(chunk)) {
+        if (letter === "\r" || letter === "\n") return typed;
+        if (letter === "\u0003" || letter === "\u0004") throw new HeddleError("login.cancelled", "nothing was stored");
+        typed = letter === "\u007f" ? typed.slice(0, -1) : typed + letter;
+      }
+    }
+    return typed;
+  } finally {
+    process.stdin.setRawMode(false);
+    process.stderr.write("\n");
+  }
+}
+
+async function logIn(
+  accounts: Accounts,
+  name: { readonly provider: string; readonly profile: string | undefined },
+  method: "browser" | "device",
+): Promise<number> {
+  tell(
+    "this login was made for the vendor's own programs; whether you may use it with others is between you and the vendor",
+  );
+  const started = await accounts.startLogin(name, method);
+  const cancel = (): void => void accounts.cancelLogin(started.loginId);
+  process.once("SIGINT", cancel).once("SIGTERM", cancel);
+  explain(started);
+  using _pasting = started.method === "browser" ? takePasted(accounts, started) : undefined;
+  return report(await accounts.loginEnded(started.loginId));
+}
+
+function explain(started: StartedLogin): void {
+  if (started.method === "device") {
+    process.stderr.write(`\nOpen ${started.verificationUrl}\nand type ${visibleLine(started.userCode)}\n\n`);
+    return;
+  }
+  process.stderr.write(`\nOpen this address in a browser:\n\n${started.authUrl}\n\n`);
+  if (started.isManual) {
+    process.stderr.write(
+      "Ports 1455 and 1457 are taken. When the browser says it cannot go on, paste its address here.\n",
+    );
+  }
+}
+
+/** Whoever logs in on another machine pastes where the browser ended. */
+function takePasted(accounts: Accounts, { loginId, method }: StartedLogin): Disposable {
+  const lines = createInterface({ input: process.stdin });
+  lines.on("line", (line) => {
+    if (method !== "browser" || line.trim() === "") return;
+    try {
+      accounts.pasteLogin(loginId, line);
+    } catch (error) {
+      tell(error instanceof Error ? error.message : String(error));
+    }
+  });
+  return { [Symbol.dispose]: () => lines.close() };
+}
+
+function report({ status: ended, provider, profile, failure }: LoginState): number {
+  if (ended === "completed") {
+    tell(`logged in at ${provider}${profile === "default" ? "" : ` (${profile})`}`);
+    return EXIT.ok;
+  }
+  tell(failure?.message ?? `the login has ${ended}`);
+  return exitCodeOf(failure?.code ?? "login.failed");
+}
+
+function tell(line: string): void {
+  process.stderr.write(`heddle: ${visibleLine(line)}\n`);
+}

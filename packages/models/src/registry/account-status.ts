@@ -1,0 +1,148 @@
+/** What can be told of an account without giving anything away, and whether its credential can be used. */
+import { HeddleError } from "@heddle/protocol";
+import { readCodexKey, readCodexLogin } from "../auth/codex-auth.ts";
+import { DEFAULT_PROFILE, type Credential } from "../auth/credential.ts";
+import { expiryOf, isExpired } from "../auth/tokens.ts";
+import { vendorStatus } from "../auth/vendor-status.ts";
+import { keyVariable } from "../providers.ts";
+import { clientOf, isOpenAiItself, type Book } from "./book.ts";
+import { askModelList } from "./catalogs.ts";
+import type { AuthMethod, ModelProviderEntry, RunnerEntry } from "./registry.ts";
+
+export interface AccountStatus {
+  readonly provider: string;
+  readonly kind: "model" | "runner";
+  readonly name: string;
+  readonly profile: string;
+  readonly isEnabled: boolean;
+  readonly methods: readonly AuthMethod[];
+  /** There is a credential that can be used, as far as can be told; after validation, one that was taken. */
+  readonly isLoggedIn: boolean;
+  /** What a run would use: a variable of the environment, the store, Codex's login, the vendor's program, nothing. */
+  readonly source: "environment" | "store" | "codex" | "program" | "none";
+  /** The variable, where that is the source. */
+  readonly variable?: string;
+  /** Something is stored, but the environment wins. */
+  readonly isShadowed?: boolean;
+  readonly health: "ok" | "reconnect_required" | "expired" | "refused" | "unreachable" | "unknown";
+  readonly isValidated: boolean;
+  readonly email?: string;
+  readonly plan?: string;
+  readonly accountId?: string;
+  readonly expiresAt?: string;
+  readonly problem?: string;
+}
+
+export interface StatusQuestion {
+  readonly book: Book;
+  readonly entry: ModelProviderEntry;
+  readonly profile: string;
+  readonly validate?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export async function accountStatus(question: StatusQuestion): Promise<AccountStatus> {
+  const found = await foundStatus(question);
+  if (question.validate !== true || !found.isLoggedIn || !found.isEnabled) return found;
+  return validated(question, found);
+}
+
+async function foundStatus({ book, entry, profile }: StatusQuestion): Promise<AccountStatus> {
+  const { config } = entry;
+  const base = {
+    provider: entry.id,
+    kind: "model",
+    name: entry.name,
+    profile,
+    isEnabled: entry.isEnabled,
+    methods: entry.authMethods,
+    isValidated: false,
+  } as const;
+  const stored = await book.store.get({ owner: book.owner, provider: entry.id, profile });
+  const isUsed = profile === (config.account ?? DEFAULT_PROFILE);
+  const variable = isUsed ? keyVariable(config, book.env) : undefined;
+  if (variable !== undefined) {
+    const isShadowed = stored === undefined ? {} : { isShadowed: true };
+    return { ...base, isLoggedIn: true, source: "environment", variable, health: "unknown", ...isShadowed };
+  }
+  if (config.adoptsCodexLogin === true && isUsed) return { ...base, ...(await adoptedStatus(book)) };
+  if (stored !== undefined) return { ...base, ...storedStatus(stored) };
+  if (isUsed && isOpenAiItself(config) && (await readCodexKey(book.env)) !== undefined) {
+    return { ...base, isLoggedIn: true, source: "codex", health: "unknown" };
+  }
+  const needsNone = entry.authMethods.includes("none");
+  return { ...base, isLoggedIn: needsNone, source: "none", health: "unknown" };
+}
+
+type Facts = Pick<AccountStatus, "isLoggedIn" | "source" | "health"> & Partial<AccountStatus>;
+
+function storedStatus(entry: Credential): Facts {
+  if (entry.type === "apiKey") return { isLoggedIn: entry.health === "ok", source: "store", health: entry.health };
+  const expiry = expiryOf(entry);
+  const isOver = isExpired(entry, Date.now()) && entry.refreshToken === undefined;
+  const health = entry.health === "ok" && isOver ? "expired" : entry.health;
+  return {
+    isLoggedIn: health === "ok",
+    source: "store",
+    health,
+    ...(entry.email === undefined ? {} : { email: entry.email }),
+    ...(entry.plan === undefined ? {} : { plan: entry.plan }),
+    ...(entry.accountId === undefined ? {} : { accountId: entry.accountId }),
+    ...(expiry === undefined ? {} : { expiresAt: new Date(expiry).toISOString() }),
+    ...(entry.problem === undefined ? {} : { problem: entry.problem }),
+  };
+}
+
+async function adoptedStatus({ env }: Book): Promise<Facts> {
+  const login = await readCodexLogin(env);
+  if (login === undefined) return { isLoggedIn: false, source: "codex", health: "unknown" };
+  const isOver = isExpired({ accessToken: login.accessToken }, Date.now());
+  return {
+    isLoggedIn: !isOver,
+    source: "codex",
+    health: isOver ? "expired" : "ok",
+    ...(login.email === undefined ? {} : { email: login.email }),
+    ...(login.plan === undefined ? {} : { plan: login.plan }),
+    ...(login.expiresAt === undefined ? {} : { expiresAt: new Date(login.expiresAt).toISOString() }),
+  };
+}
+
+/** One request that costs nothing. A login that was due is a new one afterwards. */
+async function validated(question: StatusQuestion, found: AccountStatus): Promise<AccountStatus> {
+  const { book, entry, profile, signal = AbortSignal.timeout(30_000) } = question;
+  try {
+    const client = await clientOf(book, entry, found.source === "store" ? profile : undefined);
+    const { status } = await askModelList(client, signal);
+    const now = await foundStatus(question);
+    if (status === 401 || status === 403) return { ...now, isValidated: true, isLoggedIn: false, health: "refused" };
+    if (status >= 200 && status < 300) return { ...now, isValidated: true, health: "ok" };
+    return { ...now, health: "unreachable", problem: `status_${status}` };
+  } catch (error) {
+    if (!(error instanceof HeddleError)) throw error;
+    const { code, details } = error;
+    if (code.startsWith("provider.")) return { ...found, health: "unreachable", problem: code };
+    if (!code.startsWith("auth.")) return { ...found, health: "unknown", problem: code };
+    const health = details["health"] === "reconnect_required" ? "reconnect_required" : "refused";
+    return { ...found, isValidated: true, isLoggedIn: false, health, problem: code };
+  }
+}
+
+export async function programStatus(
+  { id, name, program, authMethods }: RunnerEntry,
+  env: Book["env"],
+): Promise<AccountStatus> {
+  const { state } = await vendorStatus(program, env);
+  return {
+    provider: id,
+    kind: "runner",
+    name,
+    profile: DEFAULT_PROFILE,
+    isEnabled: true,
+    methods: authMethods,
+    isLoggedIn: state === "loggedIn",
+    source: "program",
+    health: state === "loggedIn" ? "ok" : "unknown",
+    isValidated: state === "loggedIn" || state === "loggedOut",
+    problem: state,
+  };
+}

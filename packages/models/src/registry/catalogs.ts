@@ -1,0 +1,136 @@
+/**
+ * Which models a provider offers: what it says now, else what it said lately, else what is known here. Whatever is not from
+ * the provider just now or within five minutes is marked stale. A provider nobody is logged in at is not asked.
+ */
+import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { z } from "zod";
+import { pinnedFetch, type PinnedAnswer } from "../auth/pinned-fetch.ts";
+import { knownModels, modelInfo } from "../catalog.ts";
+import type { Provider, ProviderConfig } from "../providers.ts";
+import { type CachedList, type ListedModel, type ModelCache } from "./model-cache.ts";
+import type { Offer } from "./selector.ts";
+
+export const CATALOG_TTL_MS = 300_000;
+const ANSWER_MS = 4_000;
+
+export interface ModelListing {
+  readonly provider: string;
+  readonly source: "live" | "cache" | "static";
+  /** Not what the provider says now. */
+  readonly isStale: boolean;
+  readonly isLoggedIn: boolean;
+  readonly models: readonly ListedModel[];
+  /** Why the provider itself could not be heard. */
+  readonly problem?: { readonly code: string; readonly message: string };
+}
+
+export interface CatalogQuestion {
+  readonly config: ProviderConfig;
+  /** undefined: nobody is logged in. */
+  readonly client: Provider | undefined;
+  /** Tells lists of several accounts apart. */
+  readonly account: string;
+  readonly cache: ModelCache;
+  readonly isForced?: boolean | undefined;
+  readonly signal: AbortSignal;
+  readonly now?: () => number;
+}
+
+export async function listModels(question: CatalogQuestion): Promise<ModelListing> {
+  const { config, client, cache, now = Date.now } = question;
+  const provider = config.id;
+  if (client === undefined) {
+    return { provider, source: "static", isStale: true, isLoggedIn: false, models: staticModels(config) };
+  }
+  const subject = `${provider}\n${client.baseUrl}\n${question.account}`;
+  const cached = await cache.read(subject);
+  const age = cached === undefined ? Number.POSITIVE_INFINITY : now() - cached.fetchedAt;
+  const isLoggedIn = true;
+  if (cached !== undefined && question.isForced !== true && age >= 0 && age < CATALOG_TTL_MS) {
+    return { provider, source: "cache", isStale: false, isLoggedIn, models: cached.models };
+  }
+  try {
+    const fresh = await askModels(client, cached, question.signal);
+    await cache.write(subject, { ...fresh, fetchedAt: now() });
+    return { provider, source: "live", isStale: false, isLoggedIn, models: fresh.models };
+  } catch (error) {
+    question.signal.throwIfAborted();
+    if (!isHeddleError(error)) throw error;
+    const problem = { code: error.code, message: client.redact(error.message) };
+    const models = cached?.models ?? staticModels(config);
+    return { provider, source: cached === undefined ? "static" : "cache", isStale: true, isLoggedIn, models, problem };
+  }
+}
+
+export function offerOf({ provider, source, isStale, models }: ModelListing): Offer {
+  return { provider, isAuthoritative: source !== "static" && !isStale, models: models.map(({ id }) => id) };
+}
+
+/** One request that costs nothing; also what tells whether a credential is taken. */
+export async function askModelList(client: Provider, signal: AbortSignal, etag?: string): Promise<PinnedAnswer> {
+  const url = new URL(client.baseUrl);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/models`;
+  for (const [name, value] of Object.entries(client.query)) url.searchParams.set(name, value);
+  if (client.id === "openai-codex") url.searchParams.set("client_version", "1.0.0");
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+  return pinnedFetch({
+    url: url.href,
+    origins: [url.origin],
+    headers: {
+      ...(client.wire === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
+      ...(await client.credential?.headers(client.wire, limit)),
+      ...client.headers(),
+      ...(etag === undefined ? {} : { "if-none-match": etag }),
+    },
+    timeoutMs: ANSWER_MS,
+    signal,
+  });
+}
+
+async function askModels(
+  client: Provider,
+  cached: CachedList | undefined,
+  signal: AbortSignal,
+): Promise<Pick<CachedList, "etag" | "models">> {
+  const answer = await askModelList(client, signal, cached?.etag);
+  if (answer.status === 304 && cached !== undefined) return cached;
+  if (answer.status === 401 || answer.status === 403) {
+    throw new HeddleError("auth.rejected", `${client.name} refuses the credential (status ${answer.status})`);
+  }
+  const models = answer.status === 200 ? readList(answer.json) : undefined;
+  if (models === undefined) {
+    throw new HeddleError("provider.malformed", `${client.name} does not list its models (status ${answer.status})`);
+  }
+  return { models, ...(answer.etag === undefined ? {} : { etag: answer.etag }) };
+}
+
+const Lists = z.union([
+  z.object({ data: z.array(z.object({ id: z.string(), display_name: z.string().nullish() })) }),
+  z.object({
+    models: z.array(
+      z.object({ name: z.string().optional(), slug: z.string().optional(), display_name: z.string().nullish() }),
+    ),
+  }),
+]);
+
+/** OpenAI and Anthropic say `data`, Gemini `models` with names, ChatGPT `models` with slugs. */
+function readList(json: unknown): ListedModel[] | undefined {
+  const list = Lists.safeParse(json);
+  if (!list.success) return undefined;
+  const rows =
+    "data" in list.data
+      ? list.data.data
+      : list.data.models.map(({ slug, name, display_name }) => ({
+          id: slug ?? name?.replace(/^models\//, "") ?? "",
+          display_name,
+        }));
+  return rows
+    .filter(({ id }) => id !== "" && id.length <= 256)
+    .map(({ id, display_name }) => ({ id, ...(display_name ? { name: display_name.slice(0, 256) } : {}) }));
+}
+
+function staticModels({ vendor, family, isLoginOnly }: ProviderConfig): ListedModel[] {
+  const maker = vendor ?? (isLoginOnly === true ? family : undefined);
+  const isMade = (model: string): boolean => modelInfo({ wire: "openai-chat" }, model).family === maker;
+  return maker === undefined ? [] : knownModels().flatMap((id) => (isMade(id) ? [{ id }] : []));
+}

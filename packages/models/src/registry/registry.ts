@@ -1,0 +1,143 @@
+/**
+ * Who can answer: model providers, built in and configured, and the vendors' own programs. Names are found with dashes or
+ * underscores and by alias; a name that is not known, disabled or ambiguous is an error that lists what there is.
+ */
+import { HeddleError } from "@heddle/protocol";
+import type { VendorProgram } from "../auth/vendor-status.ts";
+import { BUILT_IN_PROVIDERS, findConfig, resolveProvider, type Provider, type ProviderConfig } from "../providers.ts";
+
+export type AuthMethod = "apiKey" | "browser" | "device" | "none" | "vendor";
+
+interface Entry {
+  readonly id: string;
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly authMethods: readonly AuthMethod[];
+  readonly isEnabled: boolean;
+}
+
+/** A model behind Heddle's own loop. */
+export interface ModelProviderEntry extends Entry {
+  readonly kind: "model";
+  readonly config: ProviderConfig;
+  /** Ready to be asked; throws as `resolveProvider` does. */
+  createClient(env: Readonly<Record<string, string | undefined>>): Provider;
+}
+
+/** A program of the vendor's that brings its own login; the runner of that name drives it. */
+export interface RunnerEntry extends Entry {
+  readonly kind: "runner";
+  readonly runner: string;
+  readonly program: VendorProgram;
+}
+
+export type ProviderEntry = ModelProviderEntry | RunnerEntry;
+
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  "openai-codex": ["codex", "chatgpt"],
+  anthropic: ["claude"],
+  gemini: ["google"],
+};
+
+const PROGRAMS: readonly Omit<RunnerEntry, "kind" | "authMethods" | "isEnabled">[] = [
+  {
+    id: "codex-cli",
+    name: "Codex",
+    aliases: [],
+    runner: "codex",
+    program: { id: "codex-cli", program: "codex", statusArgs: ["login", "status"], loginHint: "codex login" },
+  },
+  {
+    id: "claude-code",
+    name: "Claude Code",
+    aliases: [],
+    runner: "claude",
+    program: { id: "claude-code", program: "claude", statusArgs: ["auth", "status"], loginHint: "claude auth login" },
+  },
+  {
+    id: "github-copilot",
+    name: "GitHub Copilot",
+    aliases: ["copilot"],
+    runner: "copilot",
+    program: { id: "github-copilot", program: "copilot", loginHint: "copilot, then /login" },
+  },
+];
+
+export interface Registry {
+  readonly entries: readonly ProviderEntry[];
+  /** By id or alias; `provider.unknown` lists what there is. */
+  find(name: string): ProviderEntry;
+  /** The same, for a model provider that may be used: `provider.disabled` otherwise. */
+  model(name: string): ModelProviderEntry;
+}
+
+export function createRegistry(configs: readonly ProviderConfig[]): Registry {
+  const ids = [...new Set([...BUILT_IN_PROVIDERS, ...configs].map(({ id }) => id))];
+  const entries: readonly ProviderEntry[] = [
+    ...ids.map((id) => modelEntry(configs, id)),
+    ...PROGRAMS.map((program): RunnerEntry => ({
+      ...program,
+      kind: "runner",
+      authMethods: ["vendor"],
+      isEnabled: true,
+    })),
+  ];
+  const find = (name: string): ProviderEntry => {
+    const exact = entries.find(({ id }) => id === name);
+    if (exact !== undefined) return exact;
+    const wanted = normal(name);
+    const alike = entries.filter(({ id }) => normal(id) === wanted);
+    const found =
+      alike.length > 0 ? alike : entries.filter(({ aliases }) => aliases.some((alias) => normal(alias) === wanted));
+    const [only, second] = found;
+    if (only !== undefined && second === undefined) return only;
+    const known = (found.length > 0 ? found : entries).map(({ id }) => id).toSorted();
+    const why =
+      found.length > 0
+        ? `"${name}" may mean ${known.join(" or ")}`
+        : `there is no provider "${name}"; known are ${known.join(", ")}`;
+    throw new HeddleError("provider.unknown", why);
+  };
+  return {
+    entries,
+    find,
+    model(name) {
+      const entry = find(name);
+      if (entry.kind !== "model") {
+        throw new HeddleError(
+          "provider.unknown",
+          `${entry.name} is a program of its own; log in with: ${entry.program.loginHint}`,
+        );
+      }
+      if (entry.isEnabled) return entry;
+      throw new HeddleError(
+        "provider.disabled",
+        `${entry.name} is disabled; enable it with: heddle config set model_providers.${entry.id}.enabled true`,
+        { details: { provider: entry.id } },
+      );
+    },
+  };
+}
+
+function modelEntry(configs: readonly ProviderConfig[], id: string): ModelProviderEntry {
+  const config = findConfig(configs, id);
+  return {
+    kind: "model",
+    id,
+    name: config.name ?? id,
+    aliases: ALIASES[id] ?? [],
+    authMethods: authMethods(config),
+    isEnabled: config.isEnabled !== false,
+    config,
+    createClient: (env) => resolveProvider(configs, id, env),
+  };
+}
+
+function authMethods({ isLoginOnly, envKey, account, adoptsCodexLogin }: ProviderConfig): readonly AuthMethod[] {
+  if (isLoginOnly === true) return adoptsCodexLogin === true ? ["vendor"] : ["browser", "device"];
+  return envKey === undefined && account === undefined ? ["none"] : ["apiKey"];
+}
+
+function normal(name: string): string {
+  return name.toLowerCase().replaceAll("_", "-");
+}

@@ -1,0 +1,27 @@
+/** What a handler gets, and what it gives back. */
+import type { Heddle } from "@heddle/agent";
+import type { CodexNotification } from "@heddle/protocol/codex-app-server";
+import type { Connection } from "./connection.ts";
+import type { LoadedThreads } from "./loaded.ts";
+import type { Reply } from "./peer.ts";
+import type { SettingsSource } from "./settings.ts";
+
+/** The server as handlers know it. */
+export interface ServerContext {
+  readonly heddle: Heddle;
+  readonly settings: SettingsSource;
+  readonly threads: LoadedThreads;
+  /** Heddle's own folder. */
+  readonly home: string;
+  /** Where a thread works when its client names no folder. */
+  readonly cwd: string;
+  readonly version: string;
+  readonly announce: (notification: CodexNotification) => void;
+}
+
+export interface Call {
+  readonly server: ServerContext;
+  readonly connection: Connection;
+}
+
+export type Handler<Params> = (params: Params, call: Call) => Promise<Reply>;

@@ -1,0 +1,153 @@
+/** Threads that a client begins, takes up, forks or leaves. */
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { HeddleError, type TurnSettings } from "@heddle/protocol";
+import {
+  appServerOrigin,
+  approvalPolicyFrom,
+  codexTurn,
+  threadSettings,
+  type PageParams,
+  type ThreadForkParams,
+  type ThreadParams,
+  type ThreadResumeParams,
+  type ThreadStartParams,
+} from "@heddle/protocol/codex-app-server";
+import type { z } from "zod";
+import type { Call, ServerContext } from "../call.ts";
+import type { LoadedThread } from "../loaded.ts";
+import { pageOf } from "../paging.ts";
+import type { Reply } from "../peer.ts";
+import type { Wishes } from "../settings.ts";
+import { describeThread, NO_ROLLOUT, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
+import { turnsOf } from "./read.ts";
+
+export async function startThread(params: ThreadStartParams, { server, connection }: Call): Promise<Reply> {
+  const workspace = await folderOf(params.cwd, server);
+  const settings = await server.settings.resolve(wishesOf(params));
+  const origin = appServerOrigin(connection.client?.name ?? "");
+  const threadId = await server.heddle.createThread({ workspace, origin });
+  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
+  return began(loaded, { server, connection });
+}
+
+export async function forkThread(params: ThreadForkParams, { server, connection }: Call): Promise<Reply> {
+  if (params.ephemeral === true && params.excludeTurns !== true) {
+    throw refuse("ephemeral paginated thread/fork requires `excludeTurns: true`");
+  }
+  const parent = await requireRow(server, params.threadId, NO_ROLLOUT);
+  const workspace =
+    params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
+  const settings = await settingsFor(server, parent.id, params);
+  const threadId = await server.heddle.forkThread({
+    threadId: parent.id,
+    origin: appServerOrigin(connection.client?.name ?? ""),
+    workspace,
+    ...(typeof params.lastTurnId === "string" ? { atTurn: params.lastTurnId } : {}),
+  });
+  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
+  return began(loaded, { server, connection }, params.excludeTurns !== true);
+}
+
+/** The answer to whoever began a thread comes before everyone is told of it. */
+async function began(loaded: LoadedThread, { server, connection }: Call, withTurns = false): Promise<Reply> {
+  const { threadId, workspace, settings } = loaded;
+  const feed = await server.threads.feed(threadId);
+  feed.add(connection);
+  const row = await requireRow(server, threadId, NO_ROLLOUT);
+  const thread = await describeThread(server, row);
+  const turns = withTurns ? (await turnsOf(server, threadId)).map((turn) => codexTurn(turn, "full")) : [];
+  return {
+    result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace) },
+    after: () => server.announce({ method: "thread/started", params: { thread } }),
+  };
+}
+
+export async function resumeThread(params: ThreadResumeParams, { server, connection }: Call): Promise<Reply> {
+  const row = await requireRow(server, params.threadId, NO_ROLLOUT);
+  const { id: threadId, workspace } = row;
+  if (typeof params.cwd === "string" && (await folderOf(params.cwd, server)) !== workspace)
+    throw otherFolder(workspace);
+  const settings = await settingsFor(server, threadId, params);
+  const isEphemeral = server.threads.get(threadId)?.isEphemeral ?? false;
+  server.threads.load({ threadId, workspace, settings, isEphemeral });
+  const feed = await server.threads.feed(threadId);
+  // What is in the answer is not told again, and what is not in it is told after it.
+  const held = feed.hold();
+  try {
+    const turns = params.excludeTurns === true ? [] : await turnsOf(server, threadId, feed.seen);
+    const thread = await describeThread(
+      server,
+      row,
+      turns.map((turn) => codexTurn(turn, "full")),
+    );
+    return {
+      result: {
+        thread,
+        ...threadSettings(settings, workspace),
+        collaborationMode: null,
+        initialTurnsPage: null,
+        turnsBackwardsCursor: null,
+        itemsBackwardsCursor: null,
+        seq: feed.seen,
+      },
+      after() {
+        if (!connection.isClosed) feed.add(connection);
+        held[Symbol.dispose]();
+      },
+    };
+  } catch (error) {
+    held[Symbol.dispose]();
+    throw error;
+  }
+}
+
+export function unsubscribe({ threadId }: z.infer<typeof ThreadParams>, { server, connection }: Call): Promise<Reply> {
+  const id = requireThreadId(threadId);
+  const isLoaded = server.threads.get(id) !== undefined;
+  const wasFollowing = server.threads.leave(id, connection);
+  const status = wasFollowing ? "unsubscribed" : isLoaded ? "notSubscribed" : "notLoaded";
+  return Promise.resolve({ result: { status } });
+}
+
+export function listLoaded(wish: z.infer<typeof PageParams>, { server }: Call): Promise<Reply> {
+  const { ids } = server.threads;
+  const { data, nextCursor } = pageOf(ids, { ...wish, limit: wish.limit ?? ids.length }, (id) => id);
+  return Promise.resolve({ result: { data, nextCursor } });
+}
+
+async function settingsFor(
+  server: ServerContext,
+  threadId: string,
+  params: ThreadResumeParams | ThreadForkParams,
+): Promise<TurnSettings> {
+  const inherited = server.threads.get(threadId)?.settings ?? (await server.heddle.lastSettings(threadId));
+  return server.settings.resolve({ ...wishesOf(params), inherited });
+}
+
+function wishesOf(params: ThreadStartParams | ThreadResumeParams | ThreadForkParams): Wishes {
+  const policy = params.approvalPolicy ?? undefined;
+  return {
+    model: params.model ?? undefined,
+    provider: params.modelProvider ?? undefined,
+    sandboxMode: params.sandbox ?? undefined,
+    approvalPolicy: policy === undefined ? undefined : approvalPolicyFrom(policy),
+    config: params.config ?? undefined,
+  };
+}
+
+export async function folderOf(cwd: string | null | undefined, server: ServerContext): Promise<string> {
+  const folder = path.resolve(server.cwd, cwd ?? ".");
+  try {
+    return await realpath(folder);
+  } catch (cause) {
+    throw new HeddleError("workspace.missing", `${folder} does not exist; make it or name another folder`, { cause });
+  }
+}
+
+export function otherFolder(workspace: string): HeddleError {
+  return new HeddleError(
+    "usage.invalid",
+    `this thread works in ${workspace}; start or fork a thread for another folder`,
+  );
+}

@@ -1,0 +1,48 @@
+/** A client's input with its pictures read. */
+import { open } from "node:fs/promises";
+import path from "node:path";
+import { HeddleError, type InputPart } from "@heddle/protocol";
+import { inputFrom, type UserInput } from "@heddle/protocol/codex-app-server";
+
+/** What the largest provider takes for one image. */
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
+
+export async function readInput(input: readonly UserInput[], workspace: string): Promise<readonly InputPart[]> {
+  const parts = await Promise.all(input.map((part) => readPart(part, workspace)));
+  if (parts.length === 0) throw new HeddleError("prompt.empty", "input must not be empty");
+  return parts;
+}
+
+async function readPart(input: UserInput, workspace: string): Promise<InputPart> {
+  const part = inputFrom(input);
+  if (part.type === "unsupported") throw new HeddleError("usage.invalid", `${part.what} is not supported as input`);
+  return part.type === "localImage" ? readImage(path.resolve(workspace, part.path)) : part;
+}
+
+async function readImage(file: string): Promise<InputPart> {
+  const bytes = await readCapped(file);
+  const mediaType = mediaTypeOf(bytes);
+  if (mediaType === undefined) throw new HeddleError("usage.invalid", `${file} is not a PNG, JPEG, GIF or WebP image`);
+  return { type: "image", mediaType, base64: bytes.toString("base64") };
+}
+
+async function readCapped(file: string): Promise<Buffer> {
+  try {
+    await using handle = await open(file, "r");
+    const found = await handle.stat();
+    if (!found.isFile()) throw new HeddleError("usage.invalid", `${file} is not a file`);
+    if (found.size > MAX_IMAGE_BYTES) throw new HeddleError("usage.invalid", `${file} is larger than 20 MiB`);
+    return await handle.readFile();
+  } catch (cause) {
+    if (cause instanceof HeddleError) throw cause;
+    throw new HeddleError("usage.invalid", `${file} cannot be read`, { cause });
+  }
+}
+
+function mediaTypeOf(bytes: Buffer): string | undefined {
+  const ascii = bytes.toString("latin1", 0, 12);
+  if (ascii.startsWith("\u0089PNG\r\n\u001a\n")) return "image/png";
+  if (ascii.startsWith("\u00ff\u00d8\u00ff")) return "image/jpeg";
+  if (ascii.startsWith("GIF87a") || ascii.startsWith("GIF89a")) return "image/gif";
+  return ascii.startsWith("RIFF") && ascii.endsWith("WEBP") ? "image/webp" : undefined;
+}

@@ -1,0 +1,117 @@
+/**
+ * The threads that clients work with now: what their next turn runs with, and the feed while somebody follows or a turn
+ * runs. What is here is lost with the server and costs nobody anything: a thread that is resumed is read again.
+ */
+import type { TurnSettings } from "@heddle/protocol";
+import { ThreadFeed, type FeedOptions, type Follower } from "./subscribe.ts";
+
+export interface LoadedThread {
+  readonly threadId: string;
+  readonly workspace: string;
+  readonly isEphemeral: boolean;
+  /** What the next turn runs with, unless it says otherwise. */
+  settings: TurnSettings;
+}
+
+/** Threads that nobody follows are forgotten beyond this, the longest unused first. */
+const MAX_LOADED = 1_000;
+
+export class LoadedThreads implements AsyncDisposable {
+  readonly #options: Omit<FeedOptions, "threadId">;
+  readonly #threads = new Map<string, LoadedThread>();
+  readonly #feeds = new Map<string, Promise<ThreadFeed>>();
+  /** Feeds that are open, for those who cannot wait. */
+  readonly #open = new Map<string, ThreadFeed>();
+
+  constructor(options: Omit<FeedOptions, "threadId">) {
+    this.#options = options;
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#threads.keys()];
+  }
+
+  get all(): readonly LoadedThread[] {
+    return [...this.#threads.values()];
+  }
+
+  get(threadId: string): LoadedThread | undefined {
+    return this.#threads.get(threadId);
+  }
+
+  load(thread: LoadedThread): LoadedThread {
+    this.#threads.delete(thread.threadId);
+    this.#threads.set(thread.threadId, thread);
+    this.#forgetOldest();
+    return thread;
+  }
+
+  /** undefined: nobody follows it and no turn of it is known to run. */
+  openFeed(threadId: string): ThreadFeed | undefined {
+    return this.#open.get(threadId);
+  }
+
+  get openFeeds(): readonly ThreadFeed[] {
+    return [...this.#open.values()];
+  }
+
+  feed(threadId: string): Promise<ThreadFeed> {
+    const known = this.#feeds.get(threadId);
+    if (known !== undefined) return known;
+    const opening = ThreadFeed.open({ ...this.#options, threadId });
+    this.#feeds.set(threadId, opening);
+    opening.then(
+      (feed) => {
+        if (this.#feeds.get(threadId) === opening) this.#open.set(threadId, feed);
+      },
+      () => this.#feeds.delete(threadId),
+    );
+    return opening;
+  }
+
+  /** True when it was following. The feed ends when nobody is left and no turn runs. */
+  leave(threadId: string, follower: Follower): boolean {
+    const feed = this.#open.get(threadId);
+    const wasFollowing = feed?.remove(follower) ?? false;
+    if (feed !== undefined) this.#endWhenIdle(threadId, feed);
+    return wasFollowing;
+  }
+
+  leaveAll(follower: Follower): void {
+    for (const [threadId, feed] of this.#open) if (feed.has(follower)) this.leave(threadId, follower);
+  }
+
+  async unload(threadId: string): Promise<void> {
+    this.#threads.delete(threadId);
+    const feed = this.#feeds.get(threadId);
+    this.#feeds.delete(threadId);
+    this.#open.delete(threadId);
+    await (await feed)?.[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled([...this.#feeds.keys()].map((threadId) => this.unload(threadId)));
+  }
+
+  #endWhenIdle(threadId: string, feed: ThreadFeed): void {
+    if (feed.hasFollowers || this.#open.get(threadId) !== feed) return;
+    if (feed.activeTurnId !== undefined) {
+      // A run belongs to the server: its end is still to be told to everyone.
+      feed.turnEnded.then(
+        () => this.#endWhenIdle(threadId, feed),
+        () => undefined,
+      );
+      return;
+    }
+    this.#feeds.delete(threadId);
+    this.#open.delete(threadId);
+    feed[Symbol.asyncDispose]().catch((error: unknown) => this.#options.log(String(error)));
+  }
+
+  #forgetOldest(): void {
+    for (const threadId of this.#threads.keys()) {
+      if (this.#threads.size <= MAX_LOADED) return;
+      if (!this.#feeds.has(threadId)) this.#threads.delete(threadId);
+    }
+  }
+}

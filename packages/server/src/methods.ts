@@ -1,0 +1,106 @@
+/**
+ * The table of methods: name → params → handler. A method is added by one row here and one function in handlers/. What the
+ * original knows and is not in the table is refused in words; the connection lives on.
+ */
+import {
+  CODEX_METHODS,
+  EXPERIMENTAL_FIELDS,
+  InitializeParams,
+  invalidParams,
+  ModelListParams,
+  NoParams,
+  PageParams,
+  ThreadForkParams,
+  ThreadItemsListParams,
+  ThreadListParams,
+  ThreadNameParams,
+  ThreadParams,
+  ThreadReadParams,
+  ThreadResumeParams,
+  ThreadStartParams,
+  ThreadTurnsListParams,
+  TurnInterruptParams,
+  TurnStartParams,
+  TurnSteerParams,
+  unknownVariant,
+} from "@heddle/protocol/codex-app-server";
+import type { z } from "zod";
+import type { Call, Handler } from "./call.ts";
+import { readAccount } from "./handlers/account.ts";
+import { initialize } from "./handlers/initialize.ts";
+import { listModels } from "./handlers/models.ts";
+import { listItems, listThreads, listTurns, readThread } from "./handlers/read.ts";
+import { deleteThread, nameThread } from "./handlers/keep.ts";
+import { forkThread, listLoaded, resumeThread, startThread, unsubscribe } from "./handlers/threads.ts";
+import { compactThread, interruptTurn, startTurn, steerTurn } from "./handlers/turns.ts";
+import { RPC, RpcError, type Reply } from "./peer.ts";
+
+interface Method {
+  /** Throws for params that do not fit; what comes back carries the call out. */
+  prepare(params: unknown): (call: Call) => Promise<Reply>;
+}
+
+const METHODS: Readonly<Record<string, Method>> = {
+  initialize: row(InitializeParams, initialize),
+  "thread/start": row(ThreadStartParams, startThread),
+  "thread/resume": row(ThreadResumeParams, resumeThread),
+  "thread/fork": row(ThreadForkParams, forkThread),
+  "thread/list": row(ThreadListParams, listThreads),
+  "thread/read": row(ThreadReadParams, readThread),
+  "thread/turns/list": row(ThreadTurnsListParams, listTurns),
+  "thread/items/list": row(ThreadItemsListParams, listItems),
+  "thread/loaded/list": row(PageParams, listLoaded),
+  "thread/unsubscribe": row(ThreadParams, unsubscribe),
+  "thread/name/set": row(ThreadNameParams, nameThread),
+  "thread/delete": row(ThreadParams, deleteThread),
+  "thread/compact/start": row(ThreadParams, compactThread),
+  "turn/start": row(TurnStartParams, startTurn),
+  "turn/steer": row(TurnSteerParams, steerTurn),
+  "turn/interrupt": row(TurnInterruptParams, interruptTurn),
+  "model/list": row(ModelListParams, listModels),
+  "account/read": row(NoParams, readAccount),
+};
+
+function row<Schema extends z.ZodType>(schema: Schema, handle: Handler<z.infer<Schema>>): Method {
+  return {
+    prepare(params) {
+      const parsed = schema.safeParse(params ?? {}, { reportInput: true });
+      if (!parsed.success) throw invalid(invalidParams(parsed.error.issues));
+      return (call) => handle(parsed.data, call);
+    },
+  };
+}
+
+/** In the order of the original: what it cannot read comes first, then who asks, then what they may ask. */
+export async function callMethod(name: string, params: unknown, call: Call): Promise<Reply> {
+  const known = CODEX_METHODS.get(name);
+  if (known === undefined) throw invalid(unknownVariant(name, CODEX_METHODS.keys()));
+  const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
+  const carryOut = method?.prepare(params);
+  const { client } = call.connection;
+  if (name !== "initialize") {
+    if (client === undefined) throw new RpcError(RPC.invalidRequest, "Not initialized");
+    if (!client.isExperimental) refuseExperimental(name, known.isExperimental, params);
+  }
+  if (carryOut === undefined) {
+    throw new RpcError(RPC.methodNotFound, `${name} is not supported by heddle app-server`);
+  }
+  return carryOut(call);
+}
+
+function refuseExperimental(name: string, isExperimental: boolean, params: unknown): void {
+  const refuse = (what: string): never => {
+    throw new RpcError(RPC.invalidRequest, `${what} requires experimentalApi capability`);
+  };
+  if (isExperimental) refuse(name);
+  if (typeof params !== "object" || params === null) return;
+  const given = new Map(Object.entries(params));
+  for (const field of EXPERIMENTAL_FIELDS[name] ?? []) {
+    const value = given.get(field) ?? undefined;
+    if (value !== undefined && value !== false) refuse(`${name}.${field}`);
+  }
+}
+
+function invalid(why: string): RpcError {
+  return new RpcError(RPC.invalidRequest, `Invalid request: ${why}`);
+}

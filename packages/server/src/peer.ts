@@ -1,0 +1,210 @@
+/**
+ * One JSON-RPC peer over a channel, with the wire rules of `codex app-server`: no "jsonrpc" field, notifications carry
+ * `emittedAtMs`, what is no message is logged and not answered. It knows no method and no thread; doors of other dialects
+ * use it as it is.
+ *
+ *   channel ─▶ request ──▶ handler ──▶ answer ─▶ outbox ─▶ channel
+ *           ─▶ response ─▶ whoever asked
+ */
+import { rpcCodeOf, toHeddleError, visibleLine } from "@heddle/protocol";
+import type { Channel } from "./channel.ts";
+import { Outbox, type OutboxLimits } from "./outbox.ts";
+
+export type RequestId = string | number;
+
+export interface Reply {
+  readonly result: unknown;
+  /** Called when the answer is on its way: what must not overtake it. */
+  readonly after?: () => void;
+}
+
+/** A failure with a code of the wire. */
+export class RpcError extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.name = "RpcError";
+    this.code = code;
+  }
+}
+
+export const RPC = { invalidRequest: -32600, methodNotFound: -32601, internal: -32603, overloaded: -32001 } as const;
+
+/** What a client answered to a request of the server; `gone`: its connection ended first. */
+export type Answered =
+  | { readonly kind: "result"; readonly result: unknown }
+  | { readonly kind: "error"; readonly message: string }
+  | { readonly kind: "gone" };
+
+export interface PeerHandlers {
+  request(method: string, params: unknown): Promise<Reply>;
+  notification(method: string, params: unknown): void;
+  closed(): void;
+  /** For the operator, not for the client. */
+  log(line: string): void;
+}
+
+/** More at once is a flood, not work. */
+const MAX_IN_FLIGHT = 512;
+
+export class Peer {
+  readonly #channel: Channel;
+  readonly #handlers: PeerHandlers;
+  readonly #outbox: Outbox;
+  readonly #asked = new Map<RequestId, (answer: Answered) => void>();
+  #inFlight = 0;
+  #hasEnded = false;
+  #isClosed = false;
+
+  constructor(channel: Channel, handlers: PeerHandlers, limits?: OutboxLimits) {
+    this.#channel = channel;
+    this.#handlers = handlers;
+    this.#outbox = new Outbox(channel, () => this.#overflow(), limits);
+    channel.open({
+      onMessage: (text) => this.#receive(text),
+      onTooLong: () => this.#tooLong(),
+      onDrain: () => this.#outbox.drained(),
+      onEnd: () => this.#ended(),
+      onClose: () => this.#closed(),
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Everything was handed to the transport. */
+  get isIdle(): boolean {
+    return this.#outbox.isEmpty;
+  }
+
+  notify(method: string, params: Readonly<Record<string, unknown>>): void {
+    if (!this.#isClosed) this.#outbox.notification({ method, params, emittedAtMs: Date.now() });
+  }
+
+  /** A notification that the reader can do without when it is behind. */
+  notifyDelta(method: string, params: Readonly<Record<string, unknown>>): void {
+    if (!this.#isClosed) this.#outbox.delta({ method, params, emittedAtMs: Date.now() });
+  }
+
+  /** The id is the caller's: one question may go to several peers. Answered exactly once, unless withdrawn. */
+  ask(id: RequestId, request: { readonly method: string; readonly params: unknown }, done: (answer: Answered) => void) {
+    if (this.#isClosed) return done({ kind: "gone" });
+    this.#asked.set(id, done);
+    this.#outbox.text(JSON.stringify({ method: request.method, id, params: request.params }));
+  }
+
+  /** Nobody waits for this answer any more. */
+  withdraw(id: RequestId): void {
+    this.#asked.delete(id);
+  }
+
+  close(): void {
+    if (!this.#isClosed) this.#channel.close();
+  }
+
+  #receive(text: string): void {
+    const message = parse(text);
+    if (message === undefined) {
+      this.#handlers.log(`a line that is no message was passed over: ${visibleLine(text.slice(0, 200))}`);
+      return;
+    }
+    if (message.kind === "notification") return this.#handlers.notification(message.method, message.params);
+    if (message.kind === "response") return this.#settle(message.id, message.answer);
+    if (this.#inFlight >= MAX_IN_FLIGHT) {
+      return this.#fail(message.id, RPC.overloaded, "Server overloaded; retry later.");
+    }
+    this.#inFlight += 1;
+    this.#handlers
+      .request(message.method, message.params)
+      .then(
+        ({ result, after }) => {
+          this.#send({ id: message.id, result });
+          after?.();
+        },
+        (error: unknown) => this.#refuse(message.id, error),
+      )
+      .catch((error: unknown) => this.#handlers.log(`after an answer: ${String(error)}`))
+      .finally(() => {
+        this.#inFlight -= 1;
+        if (this.#hasEnded) this.#ended();
+      });
+  }
+
+  #refuse(id: RequestId, error: unknown): void {
+    if (error instanceof RpcError) return this.#fail(id, error.code, error.message);
+    const failure = toHeddleError(error);
+    this.#fail(id, rpcCodeOf(failure.code), failure.message, { code: failure.code, ...failure.details });
+  }
+
+  #fail(id: RequestId | null, code: number, message: string, data?: unknown): void {
+    this.#send({ error: { code, message, ...(data === undefined ? {} : { data }) }, id });
+  }
+
+  #send(message: unknown): void {
+    if (!this.#isClosed) this.#outbox.text(JSON.stringify(message));
+  }
+
+  #settle(id: RequestId, answer: Answered): void {
+    const done = this.#asked.get(id);
+    this.#asked.delete(id);
+    done?.(answer);
+  }
+
+  /** What was asked is still answered; then nobody is there any more. */
+  #ended(): void {
+    this.#hasEnded = true;
+    if (this.#inFlight === 0) this.#channel.close();
+  }
+
+  #tooLong(): void {
+    this.#fail(null, RPC.invalidRequest, "Invalid request: the message is longer than 16 MiB");
+    this.#channel.close();
+  }
+
+  #overflow(): void {
+    this.#handlers.log("a client that does not read was disconnected");
+    this.#outbox.close();
+    this.#channel.close();
+  }
+
+  #closed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#outbox.close();
+    const waiting = [...this.#asked.values()];
+    this.#asked.clear();
+    for (const done of waiting) done({ kind: "gone" });
+    this.#handlers.closed();
+  }
+}
+
+type Incoming =
+  | { readonly kind: "request"; readonly id: RequestId; readonly method: string; readonly params: unknown }
+  | { readonly kind: "notification"; readonly method: string; readonly params: unknown }
+  | { readonly kind: "response"; readonly id: RequestId; readonly answer: Answered };
+
+function parse(text: string): Incoming | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const { id, method, params, result, error } = value as Readonly<Record<string, unknown>>;
+  const isId = typeof id === "string" || typeof id === "number";
+  if (typeof method === "string") {
+    if (isId) return { kind: "request", id, method, params };
+    return id === undefined ? { kind: "notification", method, params } : undefined;
+  }
+  if (!isId) return undefined;
+  if (error !== undefined && error !== null)
+    return { kind: "response", id, answer: { kind: "error", message: words(error) } };
+  return "result" in value ? { kind: "response", id, answer: { kind: "result", result } } : undefined;
+}
+
+function words(error: unknown): string {
+  return typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error);
+}

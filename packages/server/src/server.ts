@@ -1,0 +1,112 @@
+/**
+ * The server: an engine, the threads that are loaded, and connections over any transport. A run belongs to it, never to a
+ * connection. When it stops, running turns get their end and their followers hear of it.
+ */
+import type { Heddle } from "@heddle/agent";
+import type { CodexNotification } from "@heddle/protocol/codex-app-server";
+import type { ServerContext } from "./call.ts";
+import type { Channel } from "./channel.ts";
+import { Connection } from "./connection.ts";
+import { contextWindowOf } from "./handlers/models.ts";
+import { LoadedThreads } from "./loaded.ts";
+import { callMethod } from "./methods.ts";
+import { Peer } from "./peer.ts";
+import type { SettingsSource } from "./settings.ts";
+
+export interface ServerOptions {
+  /** Opened by the caller, attended: clients can be asked. The caller closes it after the server. */
+  readonly heddle: Heddle;
+  readonly settings: SettingsSource;
+  readonly home: string;
+  readonly cwd: string;
+  readonly version: string;
+  readonly log: (line: string) => void;
+}
+
+/** A turn that was told to stop ends within six seconds; its followers get a moment more to hear of it. */
+const TURNS_END_MS = 6_500;
+const FLUSH_MS = 1_000;
+const LOOK_MS = 10;
+
+export class AppServer implements AsyncDisposable {
+  readonly #options: ServerOptions;
+  readonly #context: ServerContext;
+  readonly #connections = new Set<Connection>();
+  #nextRequestId = 0;
+  #isStopping = false;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    const announce = (notification: CodexNotification): void => {
+      for (const connection of this.#connections) connection.notify(notification);
+    };
+    const threads = new LoadedThreads({
+      heddle: options.heddle,
+      announce,
+      nextRequestId: () => this.#nextRequestId++,
+      contextWindow: contextWindowOf,
+      log: options.log,
+    });
+    this.#context = { ...options, threads, announce };
+  }
+
+  /** Serves one client; resolves when it has gone. */
+  accept(channel: Channel): Promise<void> {
+    const gone = Promise.withResolvers<void>();
+    const peer = new Peer(channel, {
+      request: (method, params) => callMethod(method, params, { server: this.#context, connection }),
+      // `initialized` is the only one there is, and nothing waits for it.
+      notification: () => undefined,
+      closed: () => {
+        this.#connections.delete(connection);
+        this.#context.threads.leaveAll(connection);
+        gone.resolve();
+      },
+      log: this.#options.log,
+    });
+    const connection: Connection = new Connection(peer);
+    if (this.#isStopping) connection.close();
+    else this.#connections.add(connection);
+    return gone.promise;
+  }
+
+  /** Ends the turns this server runs, tells their followers, and lets go of everyone. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopping = true;
+    const { heddle } = this.#options;
+    const { threads } = this.#context;
+    const running = threads.openFeeds.filter(({ activeTurnId }) => activeTurnId !== undefined);
+    const ended = running.map((feed) => feed.turnEnded);
+    await Promise.allSettled(
+      running.map(({ activeTurnId = "" }) =>
+        heddle.interrupt(activeTurnId, { code: "turn.interrupted", message: "the server is stopping" }),
+      ),
+    );
+    await Promise.race([Promise.all(ended), pause(TURNS_END_MS)]);
+    await this.#flush();
+    for (const connection of this.#connections) connection.close();
+    for (const { threadId, isEphemeral } of threads.all) {
+      if (isEphemeral) await this.#forget(threadId);
+    }
+    await threads[Symbol.asyncDispose]();
+  }
+
+  async #forget(threadId: string): Promise<void> {
+    try {
+      await this.#options.heddle.deleteThread({ threadId, reason: "ephemeral" });
+    } catch (error) {
+      this.#options.log(`the ephemeral thread ${threadId} could not be deleted: ${String(error)}`);
+    }
+  }
+
+  async #flush(): Promise<void> {
+    const until = performance.now() + FLUSH_MS;
+    while (performance.now() < until && [...this.#connections].some(({ isIdle }) => !isIdle)) await pause(LOOK_MS);
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,19 @@
+/** What a client wishes for its turns, and who decides what that comes to. */
+import type { ApprovalPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
+
+export interface Wishes {
+  readonly model?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly effort?: string | undefined;
+  readonly sandboxMode?: SandboxMode | undefined;
+  readonly approvalPolicy?: ApprovalPolicy | undefined;
+  /** Keys of the configuration, dotted or nested, as a client sends them. */
+  readonly config?: Readonly<Record<string, unknown>> | undefined;
+  /** What the thread ran with before; taken on where nothing else is wished. */
+  readonly inherited?: TurnSettings | undefined;
+}
+
+/** Configuration belongs to whoever starts the server. Failures are typed. */
+export interface SettingsSource {
+  resolve(wishes: Wishes): Promise<TurnSettings>;
+}

@@ -1,0 +1,219 @@
+/**
+ * From the journal to the clients: one feed a followed thread. It tails the thread's stream, hears the live deltas, lets
+ * the dialect say both, and hands the result to whoever follows. The journal stays the truth: a feed holds nothing that
+ * it could not read again.
+ *
+ *   journal.tail ─┐
+ *                 ├─▶ dialect ─▶ followers (turns, items, questions) and everyone (status)
+ *   live deltas ──┘
+ */
+import { readHistory, type Heddle } from "@heddle/agent";
+import { isHeddleError, type StoredEvent } from "@heddle/protocol";
+import {
+  decisionFrom,
+  ThreadDialect,
+  type CodexNotification,
+  type CodexServerRequest,
+  type CodexThreadStatus,
+  type Outgoing,
+} from "@heddle/protocol/codex-app-server";
+import type { Answered, RequestId } from "./peer.ts";
+
+/** Whoever is told of a thread; a connection is one. */
+export interface Follower {
+  notify(notification: CodexNotification): void;
+  notifyDelta(notification: CodexNotification): void;
+  ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void;
+  withdraw(id: RequestId): void;
+}
+
+export interface FeedOptions {
+  readonly heddle: Heddle;
+  readonly threadId: string;
+  /** To every connection, whatever it follows. */
+  readonly announce: (notification: CodexNotification) => void;
+  /** Ids of questions are the server's: several clients are asked under one. */
+  readonly nextRequestId: () => number;
+  readonly contextWindow: (model: string) => number | undefined;
+  readonly log: (line: string) => void;
+}
+
+interface OpenQuestion {
+  readonly id: number;
+  readonly request: CodexServerRequest;
+  /** Clients that cannot answer it. */
+  readonly refusedBy: Set<Follower>;
+}
+
+export class ThreadFeed implements AsyncDisposable {
+  readonly #options: FeedOptions;
+  readonly #dialect: ThreadDialect;
+  readonly #followers = new Set<Follower>();
+  readonly #questions = new Map<string, OpenQuestion>();
+  readonly #closing = new AbortController();
+  #seen: number;
+  #holds = 0;
+  #released = Promise.withResolvers<void>();
+  #following: Promise<void> = Promise.resolve();
+  #ended = Promise.withResolvers<void>();
+
+  private constructor(options: FeedOptions, history: readonly StoredEvent[]) {
+    const { threadId, contextWindow } = options;
+    this.#options = options;
+    this.#dialect = new ThreadDialect({ threadId, contextWindow });
+    for (const event of history) for (const out of this.#dialect.event(event)) this.#remember(out);
+    this.#seen = history.at(-1)?.version ?? 0;
+  }
+
+  static async open(options: FeedOptions): Promise<ThreadFeed> {
+    const { heddle, threadId } = options;
+    const feed = new ThreadFeed(options, await readHistory(heddle.journal, threadId));
+    const live = heddle.onDelta(threadId, (delta) => feed.#deliverAll(feed.#dialect.delta(delta)));
+    feed.#following = feed.#follow().finally(() => live[Symbol.dispose]());
+    return feed;
+  }
+
+  get status(): CodexThreadStatus {
+    return this.#dialect.status;
+  }
+
+  get activeTurnId(): string | undefined {
+    return this.#dialect.activeTurnId;
+  }
+
+  get hasFollowers(): boolean {
+    return this.#followers.size > 0;
+  }
+
+  /** The last version of the thread that followers have been told of. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  /** Resolves when a turn ends. */
+  get turnEnded(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** From now on it is told everything; first of all the questions that wait for an answer. */
+  add(follower: Follower): void {
+    if (this.#followers.has(follower)) return;
+    this.#followers.add(follower);
+    for (const [approvalId, question] of this.#questions) this.#put(follower, approvalId, question);
+  }
+
+  /** True when it was following. */
+  remove(follower: Follower): boolean {
+    for (const { id } of this.#questions.values()) follower.withdraw(id);
+    return this.#followers.delete(follower);
+  }
+
+  has(follower: Follower): boolean {
+    return this.#followers.has(follower);
+  }
+
+  /** Nothing new is told until it is released: an answer must not be overtaken by what it announces. */
+  hold(): Disposable {
+    this.#holds += 1;
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        this.#holds -= 1;
+        if (this.#holds > 0) return;
+        this.#released.resolve();
+        this.#released = Promise.withResolvers<void>();
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    this.#released.resolve();
+    await this.#following;
+  }
+
+  async #follow(): Promise<void> {
+    const { heddle, threadId, log } = this.#options;
+    const { signal } = this.#closing;
+    try {
+      for await (const event of heddle.journal.tail({ stream: threadId, after: this.#seen, signal })) {
+        while (this.#holds > 0 && !signal.aborted) await this.#released.promise;
+        if (signal.aborted) return;
+        this.#seen = event.version;
+        this.#deliverAll(this.#dialect.event(event));
+        if (event.body.type === "turn.completed") {
+          this.#ended.resolve();
+          this.#ended = Promise.withResolvers<void>();
+        }
+      }
+    } catch (error) {
+      // A thread that was deleted has no past left to read, and no followers that could want it.
+      const isGone = isHeddleError(error) && error.code === "store.purged";
+      if (!signal.aborted && !isGone) log(`thread ${threadId} can no longer be followed: ${String(error)}`);
+    }
+  }
+
+  #deliverAll(outgoing: readonly Outgoing[]): void {
+    for (const out of outgoing) this.#deliver(out);
+  }
+
+  #deliver(out: Outgoing): void {
+    switch (out.kind) {
+      case "notify":
+        if (out.to === "everyone") this.#options.announce(out.notification);
+        else for (const follower of this.#followers) follower.notify(out.notification);
+        return;
+      case "delta":
+        for (const follower of this.#followers) follower.notifyDelta(out.notification);
+        return;
+      case "ask": {
+        const question = this.#remember(out);
+        if (question === undefined) return;
+        for (const follower of this.#followers) this.#put(follower, out.approvalId, question);
+        return;
+      }
+      case "resolved": {
+        const question = this.#questions.get(out.approvalId);
+        this.#questions.delete(out.approvalId);
+        if (question === undefined) return;
+        const params = { threadId: this.#options.threadId, requestId: question.id };
+        for (const follower of this.#followers) {
+          follower.withdraw(question.id);
+          follower.notify({ method: "serverRequest/resolved", params });
+        }
+      }
+    }
+  }
+
+  /** Of the past only what is still open matters. */
+  #remember(out: Outgoing): OpenQuestion | undefined {
+    if (out.kind === "resolved") this.#questions.delete(out.approvalId);
+    if (out.kind !== "ask") return undefined;
+    const question = { id: this.#options.nextRequestId(), request: out.request, refusedBy: new Set<Follower>() };
+    this.#questions.set(out.approvalId, question);
+    return question;
+  }
+
+  #put(follower: Follower, approvalId: string, question: OpenQuestion): void {
+    follower.ask(question.id, question.request, (answer) => this.#answered(follower, approvalId, answer));
+  }
+
+  #answered(follower: Follower, approvalId: string, answer: Answered): void {
+    const question = this.#questions.get(approvalId);
+    // `gone`: the question waits for whoever comes next.
+    if (question === undefined || answer.kind === "gone") return;
+    if (answer.kind === "error") {
+      question.refusedBy.add(follower);
+      if ([...this.#followers].some((other) => !question.refusedBy.has(other))) return;
+    }
+    const { heddle, threadId, log } = this.#options;
+    const decision = answer.kind === "result" ? decisionFrom(answer.result) : "decline";
+    heddle.answer({ threadId, approvalId, decision }).catch((error: unknown) => {
+      // The first answer stands; the others learn of it by `serverRequest/resolved`.
+      if (isHeddleError(error) && error.code === "approval.already-resolved") return;
+      log(`an answer could not be stored: ${String(error)}`);
+    });
+  }
+}

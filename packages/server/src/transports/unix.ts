@@ -1,0 +1,96 @@
+/**
+ * A socket in the file system that only its owner may open. Clients speak lines of JSON, or WebSocket after the usual
+ * upgrade: the first byte tells them apart. The socket of a server that was killed is taken over; that of a living one is
+ * not.
+ */
+import { chmod, lstat, unlink } from "node:fs/promises";
+import type { Server as HttpServer } from "node:http";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { HeddleError } from "@heddle/protocol";
+import { lineChannel } from "./line-channel.ts";
+import type { Listener, OnChannel } from "./listener.ts";
+import { websocketServer } from "./websocket.ts";
+
+const OWNER_ONLY = 0o600;
+/** A connection that says nothing at all is nobody's. */
+const FIRST_BYTE_MS = 30_000;
+/** The kernel keeps no longer names. */
+const MAX_PATH_BYTES = 107;
+
+export async function listenUnix(path: string, onChannel: OnChannel): Promise<Listener> {
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
+    throw new HeddleError("usage.invalid", `the socket path ${path} is longer than ${MAX_PATH_BYTES} bytes`);
+  }
+  const http = websocketServer({ isAllowed: () => true, hosts: undefined, onChannel });
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket)).on("error", () => socket.destroy());
+    route(socket, http.server, onChannel);
+  });
+  await removeStale(path);
+  await listen(server, path);
+  return {
+    address: `unix://${path}`,
+    async [Symbol.asyncDispose]() {
+      // Node removes the socket's file with the server.
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await http[Symbol.asyncDispose]();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function route(socket: Socket, http: HttpServer, onChannel: OnChannel): void {
+  const silent = setTimeout(() => socket.destroy(), FIRST_BYTE_MS);
+  silent.unref();
+  socket.on("close", () => clearTimeout(silent));
+  socket.once("data", (first: Buffer) => {
+    clearTimeout(silent);
+    socket.pause();
+    socket.unshift(first);
+    // "GET / HTTP/1.1"; a message in JSON begins otherwise.
+    if (first[0] === 0x47) http.emit("connection", socket);
+    else onChannel(lineChannel({ name: "unix", input: socket, output: socket, destroy: () => socket.destroy() }));
+    socket.resume();
+  });
+}
+
+async function listen(server: Server, path: string): Promise<void> {
+  // From its first moment on nobody else may open it; the mode is set again in case the mask is not honoured.
+  const mask = process.umask(0o177);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(path, resolve);
+    });
+  } catch (cause) {
+    throw new HeddleError("usage.invalid", `cannot listen on ${path}: ${words(cause)}`, { cause });
+  } finally {
+    process.umask(mask);
+  }
+  await chmod(path, OWNER_ONLY);
+}
+
+async function removeStale(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new HeddleError("usage.invalid", `${path} exists and is no socket; name another path`);
+  if (await answers(path)) throw new HeddleError("usage.invalid", `another server listens on ${path}`);
+  await unlink(path).catch(() => undefined);
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const settle = (isAlive: boolean): void => {
+      socket.destroy();
+      resolve(isAlive);
+    };
+    socket.once("connect", () => settle(true)).once("error", () => settle(false));
+  });
+}
+
+function words(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

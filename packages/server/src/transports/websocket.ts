@@ -1,0 +1,150 @@
+/**
+ * WebSocket over TCP or over another server's sockets. A page in a browser is nobody's client here: whatever carries an
+ * Origin is refused, and a name that is not the server's own (DNS rebinding) too. Every TCP connection needs the token.
+ */
+import { createServer, type IncomingMessage, type Server as HttpServer } from "node:http";
+import type { Duplex } from "node:stream";
+import { HeddleError } from "@heddle/protocol";
+import { WebSocketServer, type WebSocket } from "ws";
+import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../channel.ts";
+import type { Listener, OnChannel } from "./listener.ts";
+
+export interface TcpAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface WebsocketOptions {
+  /** Whether the request shows who it is. */
+  isAllowed(request: IncomingMessage): boolean;
+  /** Names under which clients may call; undefined: any. */
+  readonly hosts: readonly string[] | undefined;
+  readonly onChannel: OnChannel;
+}
+
+/** More than this without being sent, and the reader is behind. */
+const HIGH_WATER_BYTES = 256 * 1024;
+/** How often a reader that is behind is looked at again. */
+const DRAIN_LOOK_MS = 20;
+const MAX_CONNECTIONS = 512;
+const HEADERS_TIMEOUT_MS = 10_000;
+
+export async function listenWebsocket(
+  { host, port }: TcpAddress,
+  options: Omit<WebsocketOptions, "hosts">,
+): Promise<Listener> {
+  const http = websocketServer({ ...options, hosts: hostNames(host) });
+  await new Promise<void>((resolve, reject) => {
+    http.server.once("error", reject).listen(port, host, resolve);
+  }).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new HeddleError("usage.invalid", `cannot listen on ${host}:${port}: ${why}`, { cause });
+  });
+  const bound = http.server.address();
+  const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
+  return {
+    address: `ws://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
+    [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
+  };
+}
+
+export interface WebsocketServer extends AsyncDisposable {
+  /** Not listening yet. */
+  readonly server: HttpServer;
+}
+
+export function websocketServer(options: WebsocketOptions): WebsocketServer {
+  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES });
+  const server = createServer(
+    { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: HEADERS_TIMEOUT_MS },
+    (request, response) => {
+      const status = request.headers.origin === undefined ? statusOf(request) : 403;
+      response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end();
+    },
+  );
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    const refusal = refusalOf(request, options, sockets.clients.size);
+    if (refusal !== undefined) return refuse(socket, refusal);
+    sockets.handleUpgrade(request, socket, head, (client) => options.onChannel(websocketChannel(client)));
+  });
+  return {
+    server,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const client of sockets.clients) client.terminate();
+      server.closeAllConnections();
+      if (server.listening) await closed;
+    },
+  };
+}
+
+/** Whoever watches over the server may ask whether it is there, without any secret. */
+function statusOf(request: IncomingMessage): number {
+  const { pathname } = new URL(request.url ?? "/", "http://host");
+  if (pathname !== "/readyz" && pathname !== "/healthz") return pathname === "/" ? 426 : 404;
+  return request.method === "GET" || request.method === "HEAD" ? 200 : 405;
+}
+
+function refusalOf(request: IncomingMessage, options: WebsocketOptions, connected: number): string | undefined {
+  if (request.headers.origin !== undefined) return "403 Forbidden";
+  if (options.hosts !== undefined && !options.hosts.includes(hostOf(request))) return "403 Forbidden";
+  if (!options.isAllowed(request)) return "401 Unauthorized";
+  return connected < MAX_CONNECTIONS ? undefined : "503 Service Unavailable";
+}
+
+function hostOf({ headers: { host = "" } }: IncomingMessage): string {
+  return host.replace(/:\d+$/, "").toLowerCase();
+}
+
+function hostNames(host: string): readonly string[] {
+  return ["localhost", "127.0.0.1", "[::1]", host.includes(":") ? `[${host}]` : host];
+}
+
+function refuse(socket: Duplex, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+}
+
+function websocketChannel(client: WebSocket): Channel {
+  let looking: NodeJS.Timeout | undefined;
+
+  function lookForRoom(listener: ChannelListener): void {
+    looking ??= setInterval(() => {
+      if (client.bufferedAmount > HIGH_WATER_BYTES) return;
+      clearInterval(looking);
+      looking = undefined;
+      listener.onDrain();
+    }, DRAIN_LOOK_MS);
+  }
+
+  let opened: ChannelListener | undefined;
+  return {
+    name: "websocket",
+    open(listener) {
+      opened = listener;
+      client.on("message", (data, isBinary) => {
+        // The library joins the pieces of a message into one buffer unless told otherwise.
+        if (!isBinary && Buffer.isBuffer(data)) listener.onMessage(data.toString("utf8"));
+      });
+      client.on("error", (error: Error & { code?: string }) => {
+        if (error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") listener.onTooLong();
+      });
+      client.on("close", () => {
+        clearInterval(looking);
+        listener.onClose();
+      });
+    },
+    send(text) {
+      if (client.readyState !== client.OPEN) return true;
+      client.send(text);
+      if (client.bufferedAmount <= HIGH_WATER_BYTES || opened === undefined) return true;
+      lookForRoom(opened);
+      return false;
+    },
+    close() {
+      client.close(1000);
+      const overdue = setTimeout(() => client.terminate(), CLOSE_GRACE_MS);
+      overdue.unref();
+    },
+  };
+}
