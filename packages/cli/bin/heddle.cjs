@@ -100,7 +100,11 @@ function spawnNode(node, args) {
 
 function load() {
   enableCompileCache();
-  require(bundle);
+  try {
+    require(bundle);
+  } catch (error) {
+    refuse("cannot load " + bundle + ": " + (error && error.stack ? error.stack : error));
+  }
 }
 
 // Compiled code is trusted like the code itself. Its cache lies beside a checkout's dependencies, or in Heddle's home,

@@ -19,7 +19,7 @@ const REPOSITORY = path.join(import.meta.dirname, "..", "..", "..");
 const PROGRAM = `
 import { watchLauncher } from "./launcher.ts";
 import { word } from "@heddle/words";
-await watchLauncher(process.env);
+void watchLauncher(process.env);
 const [what, argument] = process.argv.slice(2);
 if (what === "exit") process.exit(Number(argument));
 if (what === "kill") process.kill(process.pid, argument);
