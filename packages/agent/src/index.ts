@@ -9,6 +9,7 @@ export {
 } from "./open.ts";
 export { lastSettings, readHistory } from "./history.ts";
 export {
+  archiveThread,
   exportThread,
   findThread,
   isThreadId,
