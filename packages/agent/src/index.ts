@@ -2,6 +2,7 @@ export { openHeddle } from "./open.ts";
 export type { Heddle, HeddleOptions, InterruptReason, NewThread, StartTurn, TurnHandle } from "./heddle.ts";
 export { lastSettings, readHistory } from "./history.ts";
 export {
+  archiveThread,
   exportThread,
   findThread,
   isThreadId,

@@ -86,13 +86,13 @@ class Engine implements Heddle {
     this.#runner = createEmbeddedRunner(options);
   }
 
-  async createThread({ workspace, origin, title }: NewThread): Promise<string> {
-    await requireFolder(workspace);
+  async createThread(thread: NewThread): Promise<string> {
+    await requireFolder(thread.workspace);
     const threadId = newThreadId();
     await this.journal.append({
       stream: threadId,
       author: "user",
-      events: [{ type: "thread.created", v: 1, workspace, origin, ...(title === undefined ? {} : { title }) }],
+      events: [{ type: "thread.created", v: 1, ...thread }],
       expectedVersion: 0,
     });
     return threadId;

@@ -45,6 +45,7 @@ export type RunnerEvent = Exclude<
       | "thread.created"
       | "thread.moved"
       | "thread.named"
+      | "thread.archived"
       | "thread.deleted"
       | "turn.admitted"
       | "turn.started"

@@ -5,7 +5,7 @@ import { openJournal, verifyExport, type Journal } from "@heddle/journal";
 import { NO_USAGE, type EventBody, type StoredEvent, type TurnSettings } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import { lastSettings, lineage, readHistory } from "./history.ts";
-import { exportThread, findThread, forkThread, nameThread, purgeThread } from "./threads.ts";
+import { archiveThread, exportThread, findThread, forkThread, nameThread, purgeThread } from "./threads.ts";
 
 const author = "user";
 const settings: TurnSettings = {
@@ -298,4 +298,21 @@ test("the last settings are those of the last turn, inherited ones included", as
   const fork = await forkThread(r.journal, { threadId: A, origin: "test" });
   await r.add(A, admitted("2", "second"), ended("2"));
   expect([await last(A), await last(fork)]).toEqual(["second", "first"]);
+});
+
+test("a thread is put away and brought back, each once; it counts as no activity and survives a rebuild", async () => {
+  await using r = await openRecord();
+  await r.thread(A, ["1"]);
+  const { updatedAt } = await findThread(r.journal, A);
+  const put = (isArchived: boolean): Promise<void> => archiveThread(r.journal, { threadId: A, isArchived });
+  for (const isArchived of [true, true]) await put(isArchived);
+  await r.journal.rebuildProjections();
+  expect(await findThread(r.journal, A)).toMatchObject({ isArchived: true, updatedAt });
+  await put(false);
+  expect(await findThread(r.journal, A)).toMatchObject({ isArchived: false });
+  const kinds = (await readHistory(r.journal, A)).map(({ body }) => body.type);
+  expect(kinds.filter((type) => type === "thread.archived")).toHaveLength(2);
+  await expect(archiveThread(r.journal, { threadId: "none", isArchived: true })).rejects.toMatchObject({
+    code: "thread.not-found",
+  });
 });

@@ -148,6 +148,18 @@ export async function nameThread(journal: Journal, { threadId, name }: NameThrea
   });
 }
 
+export interface ArchiveThread {
+  readonly threadId: string;
+  readonly isArchived: boolean;
+}
+
+/** A thread that is put away keeps all it has; lists leave it out. */
+export async function archiveThread(journal: Journal, { threadId, isArchived }: ArchiveThread): Promise<void> {
+  const thread = await requireThread(journal, threadId);
+  if (thread.isArchived === isArchived) return;
+  await journal.append({ stream: threadId, author: "user", events: [{ type: "thread.archived", v: 1, isArchived }] });
+}
+
 export interface DeleteThread {
   readonly threadId: string;
   readonly reason?: string;

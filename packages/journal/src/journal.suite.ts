@@ -287,6 +287,8 @@ function projections(newStore: NewStore): void {
       createdAt: 7,
       updatedAt: 7,
       turnCount: 1,
+      isEphemeral: false,
+      isArchived: false,
       lastTurnStatus: "open",
     });
     expect(await threads.turns("a")).toEqual([

@@ -149,6 +149,10 @@ export interface ThreadRow {
   readonly turnCount: number;
   /** undefined: it has had no turn of its own. */
   readonly lastTurnStatus: TurnRow["status"] | undefined;
+  /** To be deleted with the run it belongs to. */
+  readonly isEphemeral: boolean;
+  /** Its owner has put it away. */
+  readonly isArchived: boolean;
 }
 
 export interface TurnRow {

@@ -4,6 +4,7 @@
  */
 import type { HeddleError } from "@heddle/protocol";
 import { Answer, type AnswerEvent } from "./answer.ts";
+import { withFittingCallIds } from "./call-ids.ts";
 import { modelInfo } from "./catalog.ts";
 import { loadTransport, openExchange, type Exchange } from "./exchange.ts";
 import { cut, failureIn, failureOfReport, malformed, ProviderError, readReport } from "./failure.ts";
@@ -54,7 +55,10 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   }
   const wire = await loadWire(provider.wire);
   const context: WireContext = { provider, request, info: modelInfo(provider, request.model) };
-  const call = wire.encode(context);
+  const call = wire.encode({
+    ...context,
+    request: { ...request, input: withFittingCallIds(request.input, provider.wire) },
+  });
   const body = JSON.stringify(call.body);
   const requestBytes = Buffer.byteLength(body);
   const common = {

@@ -103,7 +103,7 @@ export interface Provider {
 }
 
 /** Of each kind. */
-export const MAX_ATTEMPTS = 101;
+const MAX_ATTEMPTS = 101;
 /** Whatever is configured, one answer is not worth more. */
 const MAX_REQUESTS = 1000;
 

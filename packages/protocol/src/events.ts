@@ -90,6 +90,8 @@ export const EventBody = z.discriminatedUnion("type", [
   z.object({ type: z.literal("thread.moved"), v: v1, workspace: z.string() }),
   /** What people call the thread; the newest name counts. */
   z.object({ type: z.literal("thread.named"), v: v1, name: z.string() }),
+  /** Put away, or brought back: lists leave it out unless they are asked for such threads. */
+  z.object({ type: z.literal("thread.archived"), v: v1, isArchived: z.boolean() }),
   /** The last event of its stream: with it, what all earlier ones said was purged. */
   z.object({ type: z.literal("thread.deleted"), v: v1, reason: z.string() }),
   z.object({

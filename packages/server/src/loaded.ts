@@ -7,7 +7,8 @@ import { ThreadFeed, type FeedOptions, type Follower } from "./subscribe.ts";
 
 export interface LoadedThread {
   readonly threadId: string;
-  readonly workspace: string;
+  /** Where its next turn works. */
+  workspace: string;
   readonly isEphemeral: boolean;
   /** What the next turn runs with, unless it says otherwise. */
   settings: TurnSettings;

@@ -30,7 +30,7 @@ import { readAccount } from "./handlers/account.ts";
 import { initialize } from "./handlers/initialize.ts";
 import { listModels } from "./handlers/models.ts";
 import { listItems, listThreads, listTurns, readThread } from "./handlers/read.ts";
-import { deleteThread, nameThread } from "./handlers/keep.ts";
+import { archiveThread, deleteThread, nameThread, unarchiveThread } from "./handlers/keep.ts";
 import { forkThread, listLoaded, resumeThread, startThread, unsubscribe } from "./handlers/threads.ts";
 import { compactThread, interruptTurn, startTurn, steerTurn } from "./handlers/turns.ts";
 import { RPC, RpcError, type Reply } from "./peer.ts";
@@ -52,6 +52,8 @@ const METHODS: Readonly<Record<string, Method>> = {
   "thread/loaded/list": row(PageParams, listLoaded),
   "thread/unsubscribe": row(ThreadParams, unsubscribe),
   "thread/name/set": row(ThreadNameParams, nameThread),
+  "thread/archive": row(ThreadParams, archiveThread),
+  "thread/unarchive": row(ThreadParams, unarchiveThread),
   "thread/delete": row(ThreadParams, deleteThread),
   "thread/compact/start": row(ThreadParams, compactThread),
   "turn/start": row(TurnStartParams, startTurn),

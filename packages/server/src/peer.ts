@@ -47,6 +47,8 @@ export interface PeerHandlers {
 
 /** More at once is a flood, not work. */
 const MAX_IN_FLIGHT = 512;
+/** How long a client that says no more may take to hear the rest. */
+const END_GRACE_MS = 10_000;
 
 export class Peer {
   readonly #channel: Channel;
@@ -64,7 +66,7 @@ export class Peer {
     channel.open({
       onMessage: (text) => this.#receive(text),
       onTooLong: () => this.#tooLong(),
-      onDrain: () => this.#outbox.drained(),
+      onDrain: () => this.#drained(),
       onEnd: () => this.#ended(),
       onClose: () => this.#closed(),
     });
@@ -154,8 +156,14 @@ export class Peer {
 
   /** What was asked is still answered; then nobody is there any more. */
   #ended(): void {
+    if (!this.#hasEnded) setTimeout(() => this.#channel.close(), END_GRACE_MS).unref();
     this.#hasEnded = true;
-    if (this.#inFlight === 0) this.#channel.close();
+    if (this.#inFlight === 0 && this.#outbox.isEmpty) this.#channel.close();
+  }
+
+  #drained(): void {
+    this.#outbox.drained();
+    if (this.#hasEnded) this.#ended();
   }
 
   #tooLong(): void {

@@ -49,10 +49,7 @@ export async function describeThread(
 ): Promise<CodexThread> {
   const loaded = server.threads.get(row.id);
   const settings = loaded?.settings ?? (row.turnCount > 0 ? await lastSettings(server, row.id) : undefined);
-  return codexThread(
-    { ...row, settings, isEphemeral: loaded?.isEphemeral ?? false, status: statusOf(server, row) },
-    turns,
-  );
+  return codexThread({ ...row, settings, status: statusOf(server, row) }, turns);
 }
 
 /** A thread whose past cannot be read is still listed; opening it says why. */

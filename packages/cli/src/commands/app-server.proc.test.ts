@@ -144,6 +144,13 @@ test("threads are listed, named, read in pages, forked, compacted, deleted", asy
 
   expect(await client.call("thread/unsubscribe", { threadId: forkId })).toEqual({ status: "unsubscribed" });
   expect(await client.call("thread/unsubscribe", { threadId: forkId })).toEqual({ status: "notSubscribed" });
+  await client.call("thread/archive", { threadId: forkId });
+  expect((await client.note("thread/archived")).params).toEqual({ threadId: forkId });
+  expect(await client.call("thread/list")).toMatchObject({ data: [{ id: threadId }] });
+  expect(await client.call("thread/list", { archived: true })).toMatchObject({ data: [{ id: forkId }] });
+  expect((await client.ask("thread/resume", { threadId: forkId })).error?.message).toContain("is archived");
+  const back = await client.call("thread/unarchive", { threadId: forkId });
+  expect(back).toMatchObject({ thread: { id: forkId, status: { type: "notLoaded" } } });
   await client.call("thread/delete", { threadId: forkId });
   expect((await client.note("thread/deleted")).params).toEqual({ threadId: forkId });
   const gone = { code: -32600, message: `thread not loaded: ${forkId}` };
@@ -269,10 +276,10 @@ test("settings of a thread come from its client, then from the configuration", a
     reasoningEffort: "medium",
     sandbox: { type: "workspaceWrite" },
   });
-  const elsewhere = await client.ask("turn/start", {
-    threadId,
-    cwd: path.dirname(world.workspace),
-    input: [{ type: "text", text: "x" }],
-  });
-  expect(elsewhere.error?.message).toContain(`this thread works in ${world.workspace}`);
+  const elsewhere = path.join(world.root, "elsewhere");
+  await world.file("elsewhere/.git/HEAD", "");
+  const again = client.heard.length;
+  await client.call("turn/start", { threadId, cwd: elsewhere, input: [{ type: "text", text: "x" }] });
+  await client.note("turn/completed", again);
+  expect(await client.call("thread/read", { threadId })).toMatchObject({ thread: { cwd: elsewhere } });
 });

@@ -35,6 +35,8 @@ function words(body: EventBody): readonly string[] {
       return [body.workspace];
     case "thread.named":
       return [visibleLine(body.name)];
+    case "thread.archived":
+      return [body.isArchived ? "archived" : "no longer archived"];
     case "thread.deleted":
       return [visibleLine(body.reason)];
     case "turn.admitted": {

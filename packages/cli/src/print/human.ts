@@ -148,6 +148,7 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
       return style.yellow(`the thread goes on in ${visibleLine(body.workspace)}`);
     case "thread.created":
     case "thread.named":
+    case "thread.archived":
     case "thread.deleted":
     case "context.loaded":
     case "context.added":

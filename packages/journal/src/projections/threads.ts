@@ -26,6 +26,7 @@ CREATE TABLE threads (
   last_turn_status TEXT,
   last_position INTEGER NOT NULL,
   is_ephemeral INTEGER,
+  is_archived INTEGER,
   deleted_at INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX threads_by_activity ON threads (last_position) WHERE deleted_at IS NULL;
@@ -47,6 +48,9 @@ export function apply(connection: Connection, event: StoredEvent): void {
     case "thread.named":
       // No activity: whoever looks for the last thread means the last one that worked.
       connection.run("UPDATE threads SET name = ? WHERE id = ?", body.name, stream);
+      return;
+    case "thread.archived":
+      connection.run("UPDATE threads SET is_archived = ? WHERE id = ?", body.isArchived ? 1 : null, stream);
       return;
     case "thread.deleted":
       // Made from this event alone, because the others have nothing left to say.
@@ -118,7 +122,7 @@ function previewOf(input: readonly InputPart[]): string | null {
 }
 
 const COLUMNS =
-  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status";
+  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived";
 const ALIVE = "deleted_at IS NULL";
 const NEWEST_FIRST = "ORDER BY last_position DESC LIMIT ?";
 
@@ -148,5 +152,7 @@ export function toThread(row: Row): ThreadRow {
     updatedAt: integer(row, "updated_at"),
     turnCount: integer(row, "turn_count"),
     lastTurnStatus: status === undefined ? undefined : toStatus(status),
+    isEphemeral: optionalInteger(row, "is_ephemeral") !== undefined,
+    isArchived: optionalInteger(row, "is_archived") !== undefined,
   };
 }

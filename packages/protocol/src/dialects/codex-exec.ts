@@ -63,6 +63,7 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "thread.created":
       case "thread.moved":
       case "thread.named":
+      case "thread.archived":
       case "thread.deleted":
       case "context.loaded":
       case "context.added":

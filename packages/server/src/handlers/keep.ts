@@ -1,9 +1,10 @@
 /** What becomes of a thread as a whole: its name, its place in lists, its end. */
+import { archiveThread as archive } from "@heddle/agent";
 import type { z } from "zod";
 import type { ThreadNameParams, ThreadParams } from "@heddle/protocol/codex-app-server";
 import type { Call } from "../call.ts";
 import type { Reply } from "../peer.ts";
-import { NO_ROLLOUT, requireRow } from "../thread-facts.ts";
+import { describeThread, NO_ROLLOUT, requireRow } from "../thread-facts.ts";
 
 type Thread = z.infer<typeof ThreadParams>;
 
@@ -15,6 +16,29 @@ export async function nameThread(
   await server.heddle.nameThread({ threadId: id, name });
   const params = { threadId: id, threadName: name.trim() };
   return { result: {}, after: () => server.announce({ method: "thread/name/updated", params }) };
+}
+
+export async function archiveThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
+  const { id } = await requireRow(server, threadId, NO_ROLLOUT);
+  await archive(server.heddle.journal, { threadId: id, isArchived: true });
+  await server.threads.unload(id);
+  return {
+    result: {},
+    after() {
+      server.announce({ method: "thread/status/changed", params: { threadId: id, status: { type: "notLoaded" } } });
+      server.announce({ method: "thread/archived", params: { threadId: id } });
+    },
+  };
+}
+
+export async function unarchiveThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
+  const { id } = await requireRow(server, threadId, NO_ROLLOUT);
+  await archive(server.heddle.journal, { threadId: id, isArchived: false });
+  const row = await requireRow(server, id, NO_ROLLOUT);
+  return {
+    result: { thread: await describeThread(server, row) },
+    after: () => server.announce({ method: "thread/unarchived", params: { threadId: id } }),
+  };
 }
 
 export async function deleteThread({ threadId }: Thread, { server }: Call): Promise<Reply> {

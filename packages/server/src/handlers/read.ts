@@ -25,7 +25,7 @@ const NOT_LOADED = "thread not loaded: ";
 
 export async function listThreads(wish: ThreadListParams, { server }: Call): Promise<Reply> {
   const rows = await server.heddle.journal.threads.list({ limit: MAX_THREADS });
-  const wanted = rows.filter((row) => isWanted(row, wish, server));
+  const wanted = rows.filter((row) => isWanted(row, wish));
   const key = wish.sortKey === "updated_at" || wish.sortKey === "recency_at" ? "updatedAt" : "createdAt";
   const sign = wish.sortDirection === "asc" ? 1 : -1;
   const sorted = wanted.toSorted((a, b) => sign * (a[key] - b[key] || (a.id < b.id ? -1 : 1)));
@@ -34,11 +34,11 @@ export async function listThreads(wish: ThreadListParams, { server }: Call): Pro
   return { result: { data: threads, readStates: null, ...cursors } };
 }
 
-function isWanted(row: ThreadRow, wish: ThreadListParams, server: ServerContext): boolean {
+function isWanted(row: ThreadRow, wish: ThreadListParams): boolean {
   // As in the original a thread is there for others once somebody has spoken in it.
   if (row.turnCount === 0 && row.forkedFrom === undefined) return false;
-  if (server.threads.get(row.id)?.isEphemeral === true) return false;
-  if (wish.archived === true) return false;
+  if (row.isEphemeral) return false;
+  if (row.isArchived !== (wish.archived ?? false)) return false;
   if (wish.excludedThreadIds?.includes(row.id) === true) return false;
   const folders = [wish.cwd ?? []].flat();
   if (folders.length > 0 && !folders.includes(row.workspace)) return false;

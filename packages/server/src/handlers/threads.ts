@@ -26,8 +26,9 @@ export async function startThread(params: ThreadStartParams, { server, connectio
   const workspace = await folderOf(params.cwd, server);
   const settings = await server.settings.resolve(wishesOf(params));
   const origin = appServerOrigin(connection.client?.name ?? "");
-  const threadId = await server.heddle.createThread({ workspace, origin });
-  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
+  const isEphemeral = params.ephemeral === true;
+  const threadId = await server.heddle.createThread({ workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) });
+  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
   return began(loaded, { server, connection });
 }
 
@@ -43,6 +44,7 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
     threadId: parent.id,
     origin: appServerOrigin(connection.client?.name ?? ""),
     workspace,
+    ...(params.ephemeral === true ? { isEphemeral: true as const } : {}),
     ...(typeof params.lastTurnId === "string" ? { atTurn: params.lastTurnId } : {}),
   });
   const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
@@ -65,11 +67,11 @@ async function began(loaded: LoadedThread, { server, connection }: Call, withTur
 
 export async function resumeThread(params: ThreadResumeParams, { server, connection }: Call): Promise<Reply> {
   const row = await requireRow(server, params.threadId, NO_ROLLOUT);
-  const { id: threadId, workspace } = row;
-  if (typeof params.cwd === "string" && (await folderOf(params.cwd, server)) !== workspace)
-    throw otherFolder(workspace);
+  if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
+  const { id: threadId, isEphemeral } = row;
+  const known = server.threads.get(threadId)?.workspace ?? row.workspace;
+  const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
   const settings = await settingsFor(server, threadId, params);
-  const isEphemeral = server.threads.get(threadId)?.isEphemeral ?? false;
   server.threads.load({ threadId, workspace, settings, isEphemeral });
   const feed = await server.threads.feed(threadId);
   // What is in the answer is not told again, and what is not in it is told after it.
@@ -143,11 +145,4 @@ export async function folderOf(cwd: string | null | undefined, server: ServerCon
   } catch (cause) {
     throw new HeddleError("workspace.missing", `${folder} does not exist; make it or name another folder`, { cause });
   }
-}
-
-export function otherFolder(workspace: string): HeddleError {
-  return new HeddleError(
-    "usage.invalid",
-    `this thread works in ${workspace}; start or fork a thread for another folder`,
-  );
 }

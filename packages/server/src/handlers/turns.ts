@@ -12,44 +12,44 @@ import {
 import type { z } from "zod";
 import type { Call, ServerContext } from "../call.ts";
 import { readInput } from "../input.ts";
-import type { LoadedThread } from "../loaded.ts";
 import type { Reply } from "../peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
-import { folderOf, otherFolder } from "./threads.ts";
+import { folderOf } from "./threads.ts";
 
 /** A turn may end or begin between two looks; more often than this it does not. */
 const MAX_TRIES = 5;
 
 export async function startTurn(params: TurnStartParams, { server }: Call): Promise<Reply> {
   const loaded = requireLoaded(server, params.threadId);
-  const { workspace } = loaded;
-  if (typeof params.cwd === "string" && (await folderOf(params.cwd, server)) !== workspace)
-    throw otherFolder(workspace);
+  const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
   const input = await readInput(params.input, workspace);
   const settings = settingsWith(loaded.settings, params);
   const hasSchema = params.outputSchema !== undefined && params.outputSchema !== null;
   const turnSettings = hasSchema ? { ...settings, outputSchema: params.outputSchema } : settings;
   return heldBack(server, loaded.threadId, async () => {
     const clientId = params.clientUserMessageId ?? undefined;
-    const turnId = await startOrSteer(server, loaded, { input, settings: turnSettings, clientId });
+    const wanted = { input, workspace, settings: turnSettings, clientId };
+    const turnId = await startOrSteer(server, loaded.threadId, wanted);
     loaded.settings = settings;
+    loaded.workspace = workspace;
     return { turn: newTurn(turnId) };
   });
 }
 
 interface Wanted {
+  readonly workspace: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId: string | undefined;
 }
 
 /** Input for a thread that is at work is told to the running turn. */
-async function startOrSteer(server: ServerContext, { threadId }: LoadedThread, wanted: Wanted): Promise<string> {
+async function startOrSteer(server: ServerContext, threadId: string, wanted: Wanted): Promise<string> {
   const { heddle } = server;
-  const { input, settings, clientId } = wanted;
+  const { input, workspace, settings, clientId } = wanted;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
-      const start = { thread: threadId, input, settings, ...(clientId === undefined ? {} : { clientId }) };
+      const start = { thread: threadId, workspace, input, settings, ...(clientId === undefined ? {} : { clientId }) };
       const handle = await heddle.startTurn(start);
       // Its end is in the journal; a record that could not be written is the journal's to report.
       handle.done.catch(() => undefined);

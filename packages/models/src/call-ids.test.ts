@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { withFittingCallIds } from "./call-ids.ts";
+import type { ModelInput } from "./stream.ts";
+
+function call(...ids: readonly string[]): ModelInput {
+  return {
+    kind: "assistant",
+    parts: ids.map((callId) => ({ kind: "toolCall", callId, name: "t", input: "{}", shape: "json" })),
+  };
+}
+
+function result(callId: string): ModelInput {
+  return { kind: "toolResult", callId, name: "t", shape: "json", isError: false, parts: [] };
+}
+
+function ids(input: readonly ModelInput[]): string[] {
+  return input.flatMap((entry) =>
+    entry.kind === "assistant"
+      ? entry.parts.flatMap((part) => (part.kind === "toolCall" ? [part.callId] : []))
+      : entry.kind === "toolResult"
+        ? [`=${entry.callId}`]
+        : [],
+  );
+}
+
+test("G7: ids that fit go out as they are", () => {
+  const input = [call("call_1", "toolu_2"), result("call_1"), result("toolu_2")];
+  expect(withFittingCallIds(input, "anthropic")).toEqual(input);
+});
+
+test("G7: an id that two providers used is told apart, results included", () => {
+  const input = [call("c"), result("c"), call("c", "d"), result("d"), result("c"), call("c_2"), result("c_2")];
+  expect(ids(withFittingCallIds(input, "openai-responses"))).toEqual([
+    "c",
+    "=c",
+    "c_2",
+    "d",
+    "=d",
+    "=c_2",
+    "c_2_2",
+    "=c_2_2",
+  ]);
+});
+
+test("G7: what one provider allows and another refuses is written differently, and stays unique", () => {
+  const input = [call("a.b", "a:b"), result("a.b"), result("a:b")];
+  expect(ids(withFittingCallIds(input, "anthropic"))).toEqual(["a_b", "a_b_2", "=a_b", "=a_b_2"]);
+  expect(ids(withFittingCallIds(input, "gemini"))).toEqual(["a.b", "a:b", "=a.b", "=a:b"]);
+  const long = "x".repeat(80);
+  const [first = "", second = ""] = ids(withFittingCallIds([call(long), call(`${long}y`)], "openai-chat"));
+  expect([first.length, second.length]).toEqual([64, 64]);
+  expect(first).not.toBe(second);
+});
+
+test("G7: what is sent of the beginning does not depend on what follows", () => {
+  const beginning = [call("c"), result("c"), call("c"), result("c")];
+  const whole = withFittingCallIds([...beginning, call("c", "c_2"), result("c")], "openai-chat");
+  expect(whole.slice(0, 4)).toEqual(withFittingCallIds(beginning, "openai-chat"));
+});
