@@ -17,6 +17,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "thread.created": 1,
   "thread.named": 1,
   "thread.moved": 1,
+  "thread.archived": 1,
   "thread.deleted": 1,
   "turn.admitted": 1,
   "turn.started": 1,
