@@ -33,21 +33,23 @@ export interface PromptReading {
 
 /** Begins to listen at once; the waiting is done by the time the rest of a run is prepared. */
 export function beginPrompt(source: PromptSource): PromptReading {
-  const { words, stdin, notify } = source;
-  const [first, second] = words;
-  if (isSecondPrompt(words)) {
-    const quoted = `heddle exec "${words.join(" ")}"`;
+  const [first, second] = source.words;
+  if (isSecondPrompt(source.words)) {
+    const quoted = `heddle exec "${source.words.join(" ")}"`;
     return refused(new HeddleError("usage.invalid", `one prompt is expected; put it in quotes: ${quoted}`));
   }
+  const argument = first === undefined || first === "-" ? undefined : checkedArgument(first);
+  if (argument instanceof HeddleError) return refused(argument);
+  // Making a stream of standard input takes longer than seeing that nothing can come from it.
+  if (argument !== undefined && second === undefined && isNullDevice()) return { prompt: async () => argument };
+  const { stdin, notify } = source;
   if (first === undefined && stdin.isTTY) {
     return refused(new HeddleError("prompt.empty", `give a prompt: heddle exec "what to do", or pipe it in`));
   }
-  if (first === undefined || first === "-") {
+  if (argument === undefined) {
     if (first === undefined) notify("Reading prompt from stdin...");
     return settling(async () => checkedText(decode(await readAll(source), "the prompt on standard input"), "stdin"));
   }
-  const argument = checkedArgument(first);
-  if (argument instanceof HeddleError) return refused(argument);
   if (second === "-") return settling(async () => withInput(argument, decode(await readAll(source), "standard input")));
   if (stdin.isTTY) return { prompt: () => Promise.resolve(argument) };
   return settling(async (isAsked) => {
@@ -93,6 +95,16 @@ async function readIfThere(source: PromptSource, isAsked: Promise<void>): Promis
   stdin.pause().unref();
   notify("standard input is open but silent: going on without it; `PROMPT -` waits for it");
   return undefined;
+}
+
+/** On Linux: device 3 of the memory devices. */
+function isNullDevice(): boolean {
+  try {
+    const stat = fstatSync(0);
+    return process.platform === "linux" && stat.isCharacterDevice() && stat.rdev === 0x1_03;
+  } catch {
+    return false;
+  }
 }
 
 function isPipe(): boolean {

@@ -35,9 +35,12 @@ interface Asking {
   readonly io: TurnIo;
 }
 
+/** An answer that comes sooner has no time to spare. */
+const WARM_AFTER_MS = 40;
+
 /** An answer most often brings calls; what runs them is loaded while it is awaited. Whoever calls a tool meets a failure. */
 function warm(): void {
-  warmTools().catch(() => undefined);
+  setTimeout(() => void warmTools().catch(() => undefined), WARM_AFTER_MS).unref();
 }
 
 type Purpose = Pick<EventOf<"model.requested">, "purpose">;

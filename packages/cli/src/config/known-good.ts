@@ -3,7 +3,7 @@
  * longer than reading, and almost every run reads the text of the run before.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 /** Which sources this program was built from; absent when it runs from source, where the checks may change any time. */
@@ -11,19 +11,23 @@ declare const HEDDLE_BUILD: string | undefined;
 
 const FILE = "config-checked";
 
-export async function isKnownGood(cache: string, text: string): Promise<boolean> {
+export function isKnownGood(cache: string, text: string): boolean {
   const mark = markOf(text);
   if (mark === undefined) return false;
-  return (await readFile(path.join(cache, FILE), "utf8").catch(() => undefined)) === mark;
+  try {
+    return readFileSync(path.join(cache, FILE), "utf8") === mark;
+  } catch {
+    return false;
+  }
 }
 
 /** A memory that cannot be kept is no failure, only slower. A torn one matches nothing. */
-export async function rememberGood(cache: string, text: string): Promise<void> {
+export function rememberGood(cache: string, text: string): void {
   const mark = markOf(text);
   if (mark === undefined) return;
   try {
-    await mkdir(cache, { recursive: true, mode: 0o700 });
-    await writeFile(path.join(cache, FILE), mark, { mode: 0o600 });
+    mkdirSync(cache, { recursive: true, mode: 0o700 });
+    writeFileSync(path.join(cache, FILE), mark, { mode: 0o600 });
   } catch {
     // A read-only home, a full disk: the next run checks again.
   }

@@ -3,7 +3,7 @@
  * names file, line and what to write. Without one, Codex's file is read for the keys both know. Nothing in a workspace is
  * configuration. What judges the keys is loaded only for a text that has not been judged before.
  */
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
@@ -43,15 +43,15 @@ export function ownConfigFile(env: NodeJS.ProcessEnv): string {
 export async function loadConfig(env: NodeJS.ProcessEnv, options: LoadOptions = {}): Promise<LoadedConfig> {
   if (options.isIgnored === true) return { config: {}, file: undefined };
   const own = ownConfigFile(env);
-  const ownText = await readText(own);
+  const ownText = readText(own);
   if (ownText !== undefined) return { config: await ownConfig(ownText, own), file: own };
   const codex = path.join(codexHome(env), "config.toml");
-  const codexText = await readText(codex);
+  const codexText = readText(codex);
   const config = codexText === undefined ? {} : await parseCodex(codexText, codex, options);
   const { profile } = options;
   if (profile !== undefined && config.profiles?.[profile] === undefined && /^[\w-]+$/.test(profile)) {
     const layer = path.join(codexHome(env), `${profile}.config.toml`);
-    const layerText = await readText(layer);
+    const layerText = readText(layer);
     if (layerText !== undefined)
       return { config: withLayer(config, profile, await parseCodex(layerText, layer, options)), file: layer };
   }
@@ -74,9 +74,9 @@ function withLayer(config: ConfigFile, profile: string, layer: ConfigFile): Conf
 async function ownConfig(text: string, file: string): Promise<ConfigFile> {
   const cache = path.join(path.dirname(file), "cache");
   // The checks change nothing in what they let pass.
-  if (await isKnownGood(cache, text)) return parseToml(text, file);
+  if (isKnownGood(cache, text)) return parseToml(text, file);
   const config = (await import("./check-config.ts")).parseOwn(text, file);
-  await rememberGood(cache, text);
+  rememberGood(cache, text);
   return config;
 }
 
@@ -84,10 +84,11 @@ async function parseCodex(text: string, file: string, options: LoadOptions): Pro
   return (await import("./check-config.ts")).parseCodex(text, file, options);
 }
 
-async function readText(file: string): Promise<string | undefined> {
+/** A small local file at the very beginning of a run: waiting for a thread to read it takes longer than reading it. */
+function readText(file: string): string | undefined {
   let bytes: Buffer;
   try {
-    bytes = await readFile(file);
+    bytes = readFileSync(file);
   } catch (error) {
     if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
       return undefined;

@@ -67,7 +67,9 @@ export async function makePlan(
   const reading = request.needsPrompt
     ? beginPrompt({
         words: await promptFromFile(args, cwd, request.promptWords),
-        stdin: process.stdin,
+        get stdin() {
+          return process.stdin;
+        },
         signal: stop.signal,
         notify,
       })

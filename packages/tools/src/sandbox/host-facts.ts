@@ -7,7 +7,7 @@ import { lstatSync, readFileSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import type { LayoutInput, Place } from "./layout.ts";
+import { isInSight, type LayoutInput, type Place } from "./layout.ts";
 import { isWithin } from "./mountinfo.ts";
 import { isReachable } from "./reachable.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
@@ -21,10 +21,13 @@ export type HostFacts = Omit<LayoutInput, "protectedPaths" | "gitFolders">;
 export async function readHostFacts(policy: SandboxPolicy, scratch: Scratch): Promise<HostFacts> {
   const masked = existingPlaces(policy.masked);
   const sockets = listeningSockets();
-  const coversSocket = sockets.length > 0 || masked.some(({ kind }) => kind === "socket");
+  const workspace = realFolder(policy.workspace);
+  const writeRoots = outermost(policy.writeRoots.map(realFolder));
+  const needsDeadSocket =
+    sockets.some((path) => isInSight(path, { workspace, writeRoots })) || masked.some(({ kind }) => kind === "socket");
   return {
-    workspace: realFolder(policy.workspace),
-    writeRoots: outermost(policy.writeRoots.map(realFolder)),
+    workspace,
+    writeRoots,
     masked,
     sockets,
     visible: visibleFolders(policy),
@@ -34,7 +37,7 @@ export async function readHostFacts(policy: SandboxPolicy, scratch: Scratch): Pr
       ...realFolders(["/var/tmp"]).map((path) => ({ path, source: scratch.varTmp })),
     ],
     emptyFile: scratch.emptyFile,
-    deadSocket: coversSocket ? await scratch.deadSocket() : "",
+    deadSocket: needsDeadSocket ? await scratch.deadSocket() : "",
   };
 }
 

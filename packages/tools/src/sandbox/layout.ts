@@ -93,7 +93,7 @@ export function planLayout(input: LayoutInput): Layout {
     ...input.protectedPaths.map((path): Step => ({ kind: "bind", source: path, path, isWritable: false })),
     ...input.sockets
       .filter((path) => !isHidden(path))
-      .map((path): Step => ({ kind: "bind", source: input.deadSocket, path, isWritable: false })),
+      .map((path): Step => ({ kind: "bind", source: socketCover(path, input), path, isWritable: false })),
     ...input.masked.filter(({ path }) => !isHidden(path)).map((place) => maskStep(place, input)),
   ];
   return {
@@ -119,6 +119,18 @@ export function pinParents(layout: Layout): Layout {
     }
   }
   return { ...layout, steps: [...pins.values(), ...layout.steps].toSorted((a, b) => depth(a.path) - depth(b.path)) };
+}
+
+/** Connecting to a plain file is refused like connecting to a dead socket; where git looks, a socket has to stay one. */
+export function isInSight(
+  path: string,
+  { workspace, writeRoots }: Pick<LayoutInput, "workspace" | "writeRoots">,
+): boolean {
+  return [workspace, ...writeRoots].some((root) => isWithin(path, root));
+}
+
+function socketCover(path: string, input: LayoutInput): string {
+  return isInSight(path, input) ? input.deadSocket : input.emptyFile;
 }
 
 function maskStep({ path, kind }: Place, input: LayoutInput): Step {

@@ -3,7 +3,17 @@
  * On disk rather than in memory, because builds put gigabytes into /tmp. Removed when the sandbox closes; what a killed
  * Heddle left behind is removed by the next one that opens a sandbox beside it.
  */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { lstat, readdir, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,7 +66,9 @@ export function openScratch(parent: string = tmpdir()): Scratch {
     deadSocket: () => (socket ??= makeDeadSocket(path)),
     [Symbol.asyncDispose]: async () => {
       await cleaning;
-      await removeTree(path);
+      // What the sandbox itself put there is a handful of names; what commands left may be gigabytes.
+      if ([folders.tmp, folders.varTmp].every(isEmpty)) rmSync(path, { recursive: true, force: true });
+      else await removeTree(path);
     },
   };
 }
@@ -74,6 +86,10 @@ async function makeDeadSocket(folder: string): Promise<string> {
   await rename(live, path);
   await new Promise<void>((resolve) => server.close(() => resolve()));
   return path;
+}
+
+function isEmpty(folder: string): boolean {
+  return (attempt(() => readdirSync(folder)) ?? []).length === 0;
 }
 
 async function removeTree(path: string): Promise<void> {
