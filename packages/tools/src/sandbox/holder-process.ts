@@ -62,6 +62,8 @@ export interface HolderProcess extends AsyncDisposable {
   readonly isRunning: boolean;
   /** The mounts to make, as mount(8) reads them; called once. */
   finish(plan: { readonly fstab: string; readonly holdsRoot: boolean }): Promise<HolderReady>;
+  /** Begins its end; disposing waits for it too. */
+  kill(): void;
   /** What the holder itself had to say about a failure, else the failure. */
   complaint(error: unknown): string;
 }
@@ -86,6 +88,13 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
   });
   const said = listenTo(child);
   let pid: number | undefined;
+  const kill = (): void => {
+    child.stdin?.destroy();
+    // The first process of the pid namespace, not the one that made it: that one ends when all inside are gone, and
+    // until then the number cannot mean anybody else.
+    if (pid === undefined || child.exitCode !== null) child.kill("SIGKILL");
+    else killHolder(pid);
+  };
   return {
     tools,
     network,
@@ -102,12 +111,9 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
       return ready;
     },
     complaint: (error) => said.complaint(error),
+    kill,
     async [Symbol.asyncDispose]() {
-      child.stdin?.destroy();
-      // The first process of the pid namespace, not the one that made it: that one ends when all inside are gone, and
-      // until then the number cannot mean anybody else.
-      if (pid === undefined || child.exitCode !== null) child.kill("SIGKILL");
-      else killHolder(pid);
+      kill();
       await ended;
     },
   };

@@ -70,9 +70,11 @@ test("a temporary folder that is itself a write root is shared, not replaced", (
   expect(describeSteps({ writeRoots: ["/tmp"] })).not.toContain("rw /tmp <- /scratch/tmp");
 });
 
-test("a socket is replaced by a dead one unless it is hidden already", () => {
-  const steps = describeSteps({ sockets: ["/home/u/agent.sock", "/run/docker.sock", "/tmp/x"] });
-  expect(steps).toContain("ro /home/u/agent.sock <- /scratch/socket");
+test("a socket is covered unless it is hidden already, by a dead one where git would see the difference", () => {
+  const inSight = `${BARE.workspace}/s.sock`;
+  const steps = describeSteps({ sockets: ["/home/u/agent.sock", "/run/docker.sock", "/tmp/x", inSight] });
+  expect(steps).toContain("ro /home/u/agent.sock <- /scratch/empty");
+  expect(steps).toContain(`ro ${inSight} <- /scratch/socket`);
   expect(steps.filter((step) => step.includes("docker") || step.includes("/tmp/x"))).toEqual([]);
 });
 

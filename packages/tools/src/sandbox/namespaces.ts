@@ -69,13 +69,18 @@ export async function openHolder({ layout, process: holder }: HolderOptions): Pr
     await holder[Symbol.asyncDispose]();
     throw namespacesUnavailable(complaint);
   }
+  let isFinished = false;
+  let wasEntered = false;
   const finished = finish();
-  const ready = finished.then(() => undefined);
+  const ready = finished.then(() => {
+    isFinished = true;
+  });
   // Whoever enters or asks `ready` is told; nobody may do either.
   ready.catch(() => undefined);
   return {
     ready,
     enter: async (argv, options) => {
+      wasEntered = true;
       const entry = await finished;
       if (!holder.isRunning) {
         throw new HeddleError("sandbox.failed", "the sandbox has ended; nothing can run in it any more");
@@ -83,7 +88,9 @@ export async function openHolder({ layout, process: holder }: HolderOptions): Pr
       return await enterCommand(entry, argv, options);
     },
     [Symbol.asyncDispose]: async () => {
-      await holder[Symbol.asyncDispose]();
+      // Where nobody was, nobody can be left; what the kernel still takes apart then is nothing to wait for.
+      if (isFinished && !wasEntered) holder.kill();
+      else await holder[Symbol.asyncDispose]();
       await ready.catch(() => undefined);
       for (const handle of handles.splice(0)) await handle.close();
     },
