@@ -1,6 +1,7 @@
 /** The programs that are compared. Each gets the same scripted server, a home of its own and the same workspace. */
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface Subject {
@@ -29,12 +30,23 @@ export async function openSubjects(place: SubjectPlace): Promise<readonly Subjec
 async function openHeddle({ root, serverUrl }: SubjectPlace): Promise<Subject> {
   const home = join(root, "heddle-home");
   await writeConfig(home, serverUrl);
-  const launcher = join(REPOSITORY, "packages", "cli", "bin", "heddle.cjs");
+  const launcher = await installHeddle(join(root, "heddle"));
   return {
     name: "heddle",
     argv: (prompt) => [process.execPath, launcher, "exec", "--json", "-s", "workspace-write", prompt],
     env: { HEDDLE_HOME: home, MOCK_KEY: "bench" },
   };
+}
+
+/** As its package holds it, without sources: in a checkout every start also looks whether the bundle is older than they are. */
+async function installHeddle(folder: string): Promise<string> {
+  const cli = join(REPOSITORY, "packages", "cli");
+  execFileSync(process.execPath, [join(REPOSITORY, "scripts", "build.ts"), "--quiet"], { stdio: "inherit" });
+  const { files } = JSON.parse(await readFile(join(cli, "dist", "build-stamp.json"), "utf8")) as { files: string[] };
+  for (const file of [join("bin", "heddle.cjs"), "package.json", ...files.map((name) => join("dist", name))]) {
+    await cp(join(cli, file), join(folder, file));
+  }
+  return join(folder, "bin", "heddle.cjs");
 }
 
 async function openCodex({ root, serverUrl }: SubjectPlace): Promise<Subject> {

@@ -72,7 +72,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") lost ??= error;
 });
 process.stderr.on("error", () => undefined);
-void start();
+start().catch((error: unknown) => process.exit(report(error)));
 
 async function start(): Promise<void> {
   await watchLauncher(process.env);

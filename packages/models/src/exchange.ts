@@ -4,6 +4,8 @@
  *   connecting ──▶ waiting for the first byte ──▶ streaming ──▶ ended
  *        └──────────────┴── abort, deadline, reset ──┴──▶ failed (once, for good)
  */
+import type http from "node:http";
+import type https from "node:https";
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { toHeddleError, type HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -26,7 +28,7 @@ export interface ExchangeOptions {
  * Only one of the two is ever needed in most runs, and https brings TLS with it. Not `import`: that would ask node:http for
  * all it exports, its WebSocket among them, and so load a second HTTP client.
  */
-export function loadTransport(protocol: string): typeof import("node:http") | typeof import("node:https") {
+export function loadTransport(protocol: string): typeof http | typeof https {
   return protocol === "https:" ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
 }
 

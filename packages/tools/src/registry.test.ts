@@ -76,7 +76,7 @@ test("every tool an envelope names exists in some family", () => {
 });
 
 test("what is offered is what the tools say of themselves", () => {
-  // Stale: node --conditions=heddle-source scripts/tool-offers.ts
+  // Stale: npm run offers
   expect(offers).toEqual(makeOffers());
 });
 

@@ -7,6 +7,7 @@
  *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
  */
 import type { Effect, Envelope } from "@heddle/protocol";
+import type * as All from "./builtin/all.ts";
 import offers from "./builtin/offers.json" with { type: "json" };
 import { matchesName } from "./mcp/names.ts";
 import { toolsOf, type McpServers } from "./mcp/named-tools.ts";
@@ -38,7 +39,7 @@ export interface Toolset {
 }
 
 /**
- * What the built-in tools say of themselves, by canonical name. Made from them by `node scripts/tool-offers.ts` and checked
+ * What the built-in tools say of themselves, by canonical name. Made from them by `npm run offers` and checked
  * to be fresh, because the tools and the schemas that read their arguments are loaded only when a call comes.
  */
 const OFFERS: ReadonlyMap<string, Offer> = new Map(Object.entries(offers as Record<string, Offer>));
@@ -142,7 +143,7 @@ function fromServer(name: string, tool: Tool): Entry {
   return { name: tool.name, effects, shape, offer, load: () => Promise.resolve(tool) };
 }
 
-const builtIns = (): Promise<typeof import("./builtin/all.ts")> => import("./builtin/all.ts");
+const builtIns = (): Promise<typeof All> => import("./builtin/all.ts");
 
 /** Loads the built-in tools ahead of the first call, in time that nobody waits for. */
 export async function warmTools(): Promise<void> {
