@@ -68,6 +68,17 @@ describe("a key", () => {
     expect(await run(exec, { world })).toMatchObject({ code: 3 });
   });
 
+  test("in the environment leaves the store alone, whatever state that is in", async () => {
+    await using server = await startModelServer({ script: [{ text: "hello" }] });
+    await using world = await openWorld();
+    await configure(world, server.url);
+    await world.file("home/credentials.json", "open to everybody");
+    const exec = ["exec", "--skip-git-repo-check", "hi"];
+    expect(await run(exec, { world, env: { LOCAL_KEY: "k" } })).toMatchObject({ code: 0, stdout: "hello\n" });
+    const refused = await run(exec, { world });
+    expect(refused).toMatchObject({ code: 8, stderr: expect.stringContaining("chmod 600") });
+  });
+
   test("is taken as Codex's users hand it over, and told by the exit code", async () => {
     await using world = await openWorld();
     expect(await run(["login", "status"], { world })).toMatchObject({ code: 1, stderr: "heddle: not logged in\n" });
@@ -95,7 +106,8 @@ describe("a key", () => {
     await using world = await openWorld();
     const ran = await run(args, { world, stdin: "" });
     expect(ran).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(why) });
-    expect(await readdir(world.home).catch(() => [])).toEqual([]);
+    const left: readonly string[] = await readdir(world.home).catch(() => []);
+    expect(left.filter((name) => name.startsWith("credentials"))).toEqual([]);
   });
 });
 
