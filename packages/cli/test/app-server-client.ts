@@ -1,5 +1,5 @@
 /** A client of `heddle app-server`: over the standard streams of a process of its own, or over a unix socket. */
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import path from "node:path";
 import { start, type RunOptions, type Running, type World } from "./heddle-process.ts";
@@ -192,6 +192,7 @@ export function serve(args: readonly string[], options: Omit<RunOptions, "stdin"
 }
 
 export interface Connected extends Disposable {
+  readonly socket: Socket;
   readonly client: Client;
 }
 
@@ -200,7 +201,7 @@ export async function connectTo(path: string): Promise<Connected> {
   await new Promise<void>((resolve, reject) => {
     socket.once("connect", resolve).once("error", reject);
   });
-  return { client: new Client(socket, socket), [Symbol.dispose]: () => void socket.destroy() };
+  return { socket, client: new Client(socket, socket), [Symbol.dispose]: () => void socket.destroy() };
 }
 
 export interface OnSocket extends AsyncDisposable {

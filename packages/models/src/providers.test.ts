@@ -24,7 +24,8 @@ describe("keys", () => {
     expect(() => resolveProvider([], "openai", {})).toThrow(
       expect.objectContaining({
         code: "auth.missing",
-        message: "OpenAI needs a key: set the environment variable OPENAI_API_KEY",
+        message:
+          "OpenAI needs a key: set the environment variable OPENAI_API_KEY, or store one with: heddle login openai",
       }),
     );
     expect(() => resolveProvider([], "gemini", { GEMINI_API_KEY: " " })).toThrow(/GEMINI_API_KEY or GOOGLE_API_KEY/);

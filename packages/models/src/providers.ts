@@ -276,9 +276,13 @@ function findKey(config: ProviderConfig, name: string, env: Environment): Key | 
   const variables = [config.envKey].flat();
   if (config.credential !== undefined) return undefined;
   const wanted = variables.join(" or ");
-  throw new HeddleError("auth.missing", `${name} needs a key: set the environment variable ${wanted}`, {
-    details: { provider: config.id, variable: wanted },
-  });
+  throw new HeddleError(
+    "auth.missing",
+    `${name} needs a key: set the environment variable ${wanted}, or store one with: heddle login ${config.id}`,
+    {
+      details: { provider: config.id, variable: wanted },
+    },
+  );
 }
 
 /** The variable that holds this provider's key now. */

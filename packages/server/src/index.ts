@@ -6,3 +6,13 @@ export type { Listener } from "./transports/listener.ts";
 export { stdioChannel } from "./transports/stdio.ts";
 export { listenUnix } from "./transports/unix.ts";
 export { listenWebsocket } from "./transports/websocket.ts";
+export {
+  isRole,
+  LOCAL_OWNER,
+  ROLES,
+  scopeAllows,
+  SCOPES,
+  type Principal,
+  type Role,
+  type Scope,
+} from "./principals.ts";

@@ -63,7 +63,9 @@ export class LoadedThreads implements AsyncDisposable {
     this.#feeds.set(threadId, opening);
     opening.then(
       (feed) => {
-        if (this.#feeds.get(threadId) === opening) this.#open.set(threadId, feed);
+        if (this.#feeds.get(threadId) !== opening) return;
+        this.#open.set(threadId, feed);
+        this.#endAfterTurns(threadId, feed);
       },
       () => this.#feeds.delete(threadId),
     );
@@ -94,16 +96,19 @@ export class LoadedThreads implements AsyncDisposable {
     await Promise.allSettled([...this.#feeds.keys()].map((threadId) => this.unload(threadId)));
   }
 
+  /** A run belongs to the server: its end is told to everyone, also when nobody follows the thread any more. */
+  #endAfterTurns(threadId: string, feed: ThreadFeed): void {
+    feed.turnEnded.then(
+      () => {
+        this.#endWhenIdle(threadId, feed);
+        if (this.#open.get(threadId) === feed) this.#endAfterTurns(threadId, feed);
+      },
+      () => undefined,
+    );
+  }
+
   #endWhenIdle(threadId: string, feed: ThreadFeed): void {
-    if (feed.hasFollowers || this.#open.get(threadId) !== feed) return;
-    if (feed.activeTurnId !== undefined) {
-      // A run belongs to the server: its end is still to be told to everyone.
-      feed.turnEnded.then(
-        () => this.#endWhenIdle(threadId, feed),
-        () => undefined,
-      );
-      return;
-    }
+    if (this.#open.get(threadId) !== feed || feed.isNeeded) return;
     this.#feeds.delete(threadId);
     this.#open.delete(threadId);
     feed[Symbol.asyncDispose]().catch((error: unknown) => this.#options.log(String(error)));

@@ -22,7 +22,7 @@ export interface OutboxLimits {
   readonly maxChars: number;
 }
 
-export const OUTBOX_LIMITS: OutboxLimits = { maxDeltaChars: 4 * 1024 * 1024, maxChars: 32 * 1024 * 1024 };
+const OUTBOX_LIMITS: OutboxLimits = { maxDeltaChars: 4 * 1024 * 1024, maxChars: 32 * 1024 * 1024 };
 
 type Entry =
   | { readonly kind: "text"; readonly text: string }

@@ -81,8 +81,9 @@ export class ThreadFeed implements AsyncDisposable {
     return this.#dialect.activeTurnId;
   }
 
-  get hasFollowers(): boolean {
-    return this.#followers.size > 0;
+  /** Somebody follows, a turn runs, or a call is about to set something going. */
+  get isNeeded(): boolean {
+    return this.#followers.size > 0 || this.#dialect.activeTurnId !== undefined || this.#holds > 0;
   }
 
   /** The last version of the thread that followers have been told of. */

@@ -1,5 +1,5 @@
 /** Finding a thread that a client names, and what is said of it. */
-import { isHeddleError, isUuid } from "@heddle/protocol";
+import { isHeddleError, isUuid, type TurnSettings } from "@heddle/protocol";
 import {
   codexThread,
   type CodexThread,
@@ -53,9 +53,13 @@ export async function describeThread(
 }
 
 /** A thread whose past cannot be read is still listed; opening it says why. */
-async function lastSettings(server: ServerContext, threadId: string) {
+async function lastSettings({ heddle }: ServerContext, threadId: string): Promise<TurnSettings | undefined> {
   try {
-    return await server.heddle.lastSettings(threadId);
+    // One event of it, not all of its past: a list shows many threads.
+    const turns = await heddle.journal.threads.turns(threadId);
+    const after = (turns.at(-1)?.admittedVersion ?? 0) - 1;
+    const [admitted] = await heddle.journal.read({ stream: threadId, after, limit: 1 });
+    return admitted?.body.type === "turn.admitted" ? admitted.body.settings : undefined;
   } catch (error) {
     if (isHeddleError(error)) return undefined;
     throw error;

@@ -84,8 +84,8 @@ async function checkOptions(args: ParsedArgs, cwd: string): Promise<string> {
 const SUBJECTS: readonly (readonly [name: string, codes: RegExp])[] = [
   ["config", /^config\./],
   ["workspace", /^workspace\./],
-  ["model", /^(model|provider)\.unknown$/],
-  ["key", /^auth\./],
+  ["model", /^(model\.|provider\.(unknown|disabled|configuration))/],
+  ["key", /^(auth|credentials)\./],
   ["inputs", /./],
 ];
 

@@ -6,6 +6,8 @@ import {
   at,
   command,
   connectTo,
+  type Client,
+  type Connected,
   isEndOf,
   KEY,
   kindOf,
@@ -15,6 +17,8 @@ import {
   serveOnSocket,
   startThread,
   startTurn,
+  text,
+  type Wire,
 } from "../../test/app-server-client.ts";
 import { openWorld } from "../../test/heddle-process.ts";
 
@@ -220,3 +224,37 @@ test("a second server does not take the socket of a living one", async () => {
   expect(ended.code).toBe(2);
   expect(ended.stderr).toContain("another server listens on");
 });
+
+test("a reader that stops harms only itself: the turn ends in time, others hear all, and it learns what it missed", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ text: "y".repeat(7_000_000) }], deltaChars: 16_384 });
+  await pointAt(world, model.url);
+  await using server = await serveOnSocket(world);
+  using slow = await connectTo(server.socket);
+  using quick = await connectTo(server.socket);
+  for (const { client } of [slow, quick]) await client.initialize();
+  const threadId = await startThread(slow.client);
+  await runTurnOf(quick.client, threadId, slow);
+  expect(quick.client.heard.some(({ lagged }) => lagged !== undefined)).toBe(false);
+  slow.socket.resume();
+  await slow.client.note("turn/completed");
+  const bytes = (deltas: readonly Wire[]): number =>
+    deltas.reduce(
+      (sum, wire) => sum + (wire.method?.endsWith("elta") === true ? text(wire, "params.delta").length : 0),
+      0,
+    );
+  const missed = slow.client.heard.flatMap(({ lagged }) =>
+    lagged === undefined ? [] : [Number(at(lagged, "droppedChars"))],
+  );
+  expect(missed.length).toBeGreaterThan(0);
+  expect(bytes(slow.client.heard) + missed.reduce((sum, chars) => sum + chars, 0)).toBe(bytes(quick.client.heard));
+  const ends = (client: Client): string[] => client.kinds().filter((kind) => kind.startsWith("item/completed"));
+  expect(ends(slow.client)).toEqual(ends(quick.client));
+});
+
+/** The quick client follows the thread of the slow one, which stops reading; then a turn runs to its end. */
+async function runTurnOf(client: Client, threadId: string, slow: Connected): Promise<void> {
+  await client.call("thread/resume", { threadId });
+  slow.socket.pause();
+  await runTurn(client, threadId, "flood");
+}

@@ -143,7 +143,9 @@ test("a provider table becomes a provider, and -c changes only what it names", a
 test("CODEX_API_KEY serves as the key of OpenAI where it is set", async () => {
   const { provider } = await resolve({}, {}, { env: { CODEX_API_KEY: "k", OPENAI_API_KEY: "other" } });
   expect(provider.keySource).toBe("CODEX_API_KEY");
-  await expect(resolve({}, {}, { env: {} })).rejects.toThrow(/OPENAI_API_KEY$/);
+  await expect(resolve({}, {}, { env: {} })).rejects.toThrow(
+    "OpenAI needs a key: set the environment variable OPENAI_API_KEY, or store one with: heddle login openai",
+  );
 });
 
 test("a trusted folder may be written unless something says otherwise", async () => {

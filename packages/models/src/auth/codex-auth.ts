@@ -28,7 +28,7 @@ export interface AdoptedLogin {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export function codexAuthFile(env: Environment): string {
+function codexAuthFile(env: Environment): string {
   const home = env["CODEX_HOME"];
   return path.join(
     home === undefined || home === "" ? path.join(homedir(), ".codex") : path.resolve(home),

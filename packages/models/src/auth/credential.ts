@@ -16,9 +16,6 @@ export interface CredentialKey {
 export const LOCAL_OWNER = "local";
 export const DEFAULT_PROFILE = "default";
 
-/** `reconnect_required`: the provider has refused it for good; it is kept for its name and never tried again. */
-export type Health = "ok" | "reconnect_required";
-
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/;
 const name = z.string().regex(NAME);
 const secret = z
@@ -33,6 +30,7 @@ const common = {
   provider: name,
   profile: name,
   savedAt: time,
+  /** `reconnect_required`: the provider has refused it for good; it is kept for its name and never tried again. */
   health: z.enum(["ok", "reconnect_required"]),
 };
 

@@ -3,7 +3,7 @@
  * something never leaves this process.
  */
 import { HeddleError } from "@heddle/protocol";
-import { sleep as realSleep } from "../retry.ts";
+import { pause } from "./pause.ts";
 import { exchangeCode, pollDevice, type DeviceCode, type Issuer, type Tokens } from "./issuer.ts";
 
 export const DEVICE_LIFETIME_MS = 15 * 60_000;
@@ -14,7 +14,7 @@ export interface Clock {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-export const REAL_CLOCK: Clock = { now: Date.now, sleep: realSleep };
+export const REAL_CLOCK: Clock = { now: Date.now, sleep: pause };
 
 /** Settles within the signal's abort, or `login.expired` after fifteen minutes. */
 export async function awaitDevice(

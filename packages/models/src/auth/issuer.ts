@@ -27,8 +27,8 @@ const OPENAI: Issuer = {
   originator: "heddle",
 };
 
-export const TEST_ISSUER_VARIABLE = "HEDDLE_TEST_OPENAI_ISSUER";
-export const TEST_API_VARIABLE = "HEDDLE_TEST_OPENAI_CODEX_API";
+const TEST_ISSUER_VARIABLE = "HEDDLE_TEST_OPENAI_ISSUER";
+const TEST_API_VARIABLE = "HEDDLE_TEST_OPENAI_CODEX_API";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

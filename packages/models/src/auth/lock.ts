@@ -3,12 +3,13 @@
  * holder however that ends: a lock that is held is held by somebody alive, and no dead one has to be guessed at. Waiting has
  * a deadline.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { HeddleError } from "@heddle/protocol";
+import { pause as rest } from "./pause.ts";
 
 const SQLITE_BUSY = 5;
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
+const NEVER = new AbortController().signal;
 
 export interface LockOptions {
   readonly waitMs: number;
@@ -19,13 +20,14 @@ export interface LockOptions {
 
 /** `file` is there already, made by whoever checked its folder. */
 export async function acquireLock(file: string, options: LockOptions): Promise<Disposable> {
+  const signal = options.signal ?? NEVER;
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const database = new DatabaseSync(file);
   try {
     database.exec("PRAGMA busy_timeout = 0");
     const deadline = performance.now() + options.waitMs;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-      options.signal?.throwIfAborted();
+      signal.throwIfAborted();
       try {
         database.exec("BEGIN EXCLUSIVE");
         return { [Symbol.dispose]: () => database.close() };
@@ -36,11 +38,11 @@ export async function acquireLock(file: string, options: LockOptions): Promise<D
         throw new HeddleError("store.busy", `another process has held ${options.shown} for ${options.waitMs} ms`);
       }
       // Somebody refreshes a token meanwhile; those who wait together do not all knock together.
-      await sleep(pause * (0.5 + Math.random()), undefined, { signal: options.signal });
+      await rest(pause * (0.5 + Math.random()), signal);
     }
   } catch (error) {
     database.close();
-    if (error instanceof HeddleError || options.signal?.aborted === true) throw error;
+    if (error instanceof HeddleError || signal.aborted) throw error;
     throw new HeddleError("store.failed", `${options.shown} cannot be locked`, { cause: error });
   }
 }

@@ -4,9 +4,10 @@
  * three times. No other credential ever takes its place.
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
-import { sleep } from "../retry.ts";
+
 import type { CredentialKey, OAuthCredential } from "./credential.ts";
 import { credentialOf, refreshTokens, RefusedLogin, type Issuer, type Tokens } from "./issuer.ts";
+import { pause } from "./pause.ts";
 import type { CredentialStore } from "./store.ts";
 import { isExpired, isRefreshDue } from "./tokens.ts";
 
@@ -76,7 +77,7 @@ async function tryRefresh(token: string, options: RefreshOptions): Promise<Token
       const isPassing = isHeddleError(error) && PASSING.has(error.code);
       if (!isPassing || attempt >= TRIES || signal.aborted) throw error;
     }
-    await sleep(Math.round(pauseMs * 2 ** (attempt - 1) * (0.5 + Math.random())), signal);
+    await pause(Math.round(pauseMs * 2 ** (attempt - 1) * (0.5 + Math.random())), signal);
   }
 }
 

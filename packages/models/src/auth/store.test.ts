@@ -140,6 +140,10 @@ test("O3: changes of one process take turns, and waiting has a deadline", async 
   const hurried = openCredentialStore({ home: at.home, lockWaitMs: 50 });
   await expect(hurried.change(KEY, () => undefined)).rejects.toMatchObject({ code: "store.busy" });
   expect(await hurried.list()).toHaveLength(12);
+  const control = new AbortController();
+  const waiting = store.change(KEY, () => undefined, { signal: control.signal });
+  control.abort(new Error("not worth the wait"));
+  await expect(waiting).rejects.toThrow("not worth the wait");
   release(undefined);
   await holding;
 });

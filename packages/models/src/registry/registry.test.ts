@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { openAuthHome } from "../../test/auth-home.ts";
@@ -43,8 +43,16 @@ describe("G1: names", () => {
     expect(() => twins.find("MY-GATEWAY")).toThrow(/may mean my-gateway or my_gateway/);
   });
 
-  test("there is no login at Anthropic but a key", () => {
+  test("there is no login at Anthropic but a key, and nobody's client id to make one with", async () => {
     expect(registry.find("anthropic").authMethods).toEqual(["apiKey"]);
+    const folder = path.join(import.meta.dirname, "..");
+    const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".ts"));
+    expect(files.length).toBeGreaterThan(40);
+    for (const file of files) {
+      const text = await readFile(path.join(folder, file), "utf8");
+      expect(text, file).not.toContain(["9d1c250a", "e61b"].join("-"));
+      expect(text, file).not.toMatch(/claude\.ai\/oauth|console\.anthropic\.com\/v1\/oauth/);
+    }
   });
 });
 

@@ -1,5 +1,6 @@
 /** What becomes of a thread as a whole: its name, its place in lists, its end. */
 import { archiveThread as archive } from "@heddle/agent";
+import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import type { ThreadNameParams, ThreadParams } from "@heddle/protocol/codex-app-server";
 import type { Call } from "../call.ts";
@@ -19,7 +20,8 @@ export async function nameThread(
 }
 
 export async function archiveThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
-  const { id } = await requireRow(server, threadId, NO_ROLLOUT);
+  const { id, lastTurnStatus } = await requireRow(server, threadId, NO_ROLLOUT);
+  if (lastTurnStatus === "open") throw new HeddleError("turn.active", `thread ${id} is at work; interrupt it first`);
   await archive(server.heddle.journal, { threadId: id, isArchived: true });
   await server.threads.unload(id);
   return {

@@ -96,6 +96,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
       after() {
         if (!connection.isClosed) feed.add(connection);
         held[Symbol.dispose]();
+        if (connection.isClosed) server.threads.leave(threadId, connection);
       },
     };
   } catch (error) {

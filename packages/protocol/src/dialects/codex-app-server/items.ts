@@ -162,7 +162,7 @@ function outcome(status: ItemStatus, hasFailedExit = false): { readonly status: 
   }
 }
 
-export function change({ path, kind, movedTo, diff, diffTruncatedBytes }: FileChangeEntry): Record<string, unknown> {
+function change({ path, kind, movedTo, diff, diffTruncatedBytes }: FileChangeEntry): Record<string, unknown> {
   return {
     path,
     kind: kind === "update" ? { type: kind, move_path: movedTo ?? null } : { type: kind },

@@ -29,11 +29,14 @@ interface ActiveTurn {
   /** When each running item began. */
   readonly items: Map<string, number>;
   readonly questions: Map<string, ApprovalQuestion>;
-  /** What the model wrote for each call, to show what is asked about. */
+  /** What the model wrote for each call of its last answer, to show what is asked about. */
   readonly calls: Map<string, string>;
   readonly diffs: string[];
   lastMessage: CodexThreadItem | undefined;
 }
+
+/** All of it is told again after every change; of a longer turn the older changes are left out. */
+const MAX_DIFF_CHARS = 256 * 1024;
 
 export class ThreadDialect {
   readonly #threadId: string;
@@ -82,6 +85,7 @@ export class ThreadDialect {
       case "model.requested":
         return this.#takeUsage(stored);
       case "model.responded":
+        this.#turn?.calls.clear();
         for (const part of body.output) if (part.kind === "toolCall") this.#turn?.calls.set(part.callId, part.input);
         this.#total = addUsage(this.#total, body.usage);
         this.#last = body.usage;
@@ -188,6 +192,8 @@ export class ThreadDialect {
   #diff(item: Item, stored: StoredEvent, turn: ActiveTurn): readonly Outgoing[] {
     if (item.type !== "fileChange" || item.status !== "completed") return [];
     turn.diffs.push(...item.changes.map(({ diff }) => diff));
+    let chars = turn.diffs.reduce((sum, diff) => sum + diff.length, 0);
+    while (chars > MAX_DIFF_CHARS && turn.diffs.length > 1) chars -= turn.diffs.shift()?.length ?? 0;
     const params = { threadId: this.#threadId, turnId: turn.id, diff: turn.diffs.join("\n") };
     return [told(stored, "turn/diff/updated", params)];
   }
