@@ -12,5 +12,6 @@ export {
   type ThreadSelector,
 } from "./threads.ts";
 export { checkLimits } from "./limits.ts";
+export { loadSkills } from "./skills.ts";
 export type { TerminalEvent } from "./turn.ts";
 export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";

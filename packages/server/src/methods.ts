@@ -4,12 +4,14 @@
  */
 import {
   CODEX_METHODS,
+  CwdPageParams,
   EXPERIMENTAL_FIELDS,
   InitializeParams,
   invalidParams,
   ModelListParams,
   NoParams,
   PageParams,
+  SkillsListParams,
   ThreadForkParams,
   ThreadItemsListParams,
   ThreadListParams,
@@ -26,11 +28,12 @@ import {
 } from "@heddle/protocol/codex-app-server";
 import type { z } from "zod";
 import type { Call, Handler } from "./call.ts";
-import { readAccount } from "./handlers/account.ts";
+import { readAccount, readAuthStatus } from "./handlers/account.ts";
 import { initialize } from "./handlers/initialize.ts";
 import { listModels } from "./handlers/models.ts";
 import { listItems, listThreads, listTurns, readThread } from "./handlers/read.ts";
 import { archiveThread, deleteThread, nameThread, unarchiveThread } from "./handlers/keep.ts";
+import { listProfiles, listSkills, readConfig } from "./handlers/surroundings.ts";
 import { forkThread, listLoaded, resumeThread, startThread, unsubscribe } from "./handlers/threads.ts";
 import { compactThread, interruptTurn, startTurn, steerTurn } from "./handlers/turns.ts";
 import { RPC, RpcError, type Reply } from "./peer.ts";
@@ -61,6 +64,10 @@ const METHODS: Readonly<Record<string, Method>> = {
   "turn/interrupt": row(TurnInterruptParams, interruptTurn),
   "model/list": row(ModelListParams, listModels),
   "account/read": row(NoParams, readAccount),
+  getAuthStatus: row(NoParams, readAuthStatus),
+  "permissionProfile/list": row(CwdPageParams, listProfiles),
+  "config/read": row(NoParams, readConfig),
+  "skills/list": row(SkillsListParams, listSkills),
 };
 
 function row<Schema extends z.ZodType>(schema: Schema, handle: Handler<z.infer<Schema>>): Method {

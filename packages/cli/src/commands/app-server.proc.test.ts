@@ -39,10 +39,11 @@ test("a turn says what the original says, in its order", async () => {
     approvalPolicy: "on-request",
     sandbox: { type: "workspaceWrite", writableRoots: [], networkAccess: false },
   });
+  await client.note("thread/started");
+  expect(client.kinds()).toEqual(["answer", "remoteControl/status/changed", "answer", "thread/started"]);
   const { kinds, heard, turnId } = await runTurn(client, threadId, "Do it");
   // As recorded from codex-cli 0.166, without its rate limits and its remarks on model metadata.
   expect(kinds.filter((kind, index) => !(kind.endsWith("elta") && kinds[index - 1] === kind))).toEqual([
-    "thread/started",
     "answer",
     "thread/status/changed active",
     "turn/started",
@@ -282,4 +283,32 @@ test("settings of a thread come from its client, then from the configuration", a
   await client.call("turn/start", { threadId, cwd: elsewhere, input: [{ type: "text", text: "x" }] });
   await client.note("turn/completed", again);
   expect(await client.call("thread/read", { threadId })).toMatchObject({ thread: { cwd: elsewhere } });
+});
+
+test("what clients ask before their first turn", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ text: "ok" }] });
+  await pointAt(world, model.url);
+  await world.file(
+    "workspace/.agents/skills/knit/SKILL.md",
+    "---\nname: knit\ndescription: Knits things\n---\nKnit.\n",
+  );
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  expect(await client.call("account/read")).toEqual({
+    account: null,
+    requiresOpenaiAuth: false,
+    workspaceRouting: null,
+  });
+  expect(await client.call("getAuthStatus")).toMatchObject({ authMethod: null, authToken: null });
+  expect(await client.call("config/read", { includeLayers: true, cwd: world.workspace })).toMatchObject({
+    config: { model: "gpt-5.5", model_provider: "mock", sandbox_mode: "workspace-write", review_model: null },
+  });
+  expect(await client.call("permissionProfile/list")).toMatchObject({ data: [{}, { id: ":workspace" }, {}] });
+  const skills = await client.call("skills/list", { cwds: [world.workspace] });
+  expect(skills).toMatchObject({ data: [{ skills: [{ name: "knit", description: "Knits things", scope: "repo" }] }] });
+  const models = list(await client.call("model/list"), "data");
+  expect(models[0]).toMatchObject({ id: "gpt-5.5", isDefault: true });
+  expect(models.filter((entry) => at(entry, "isDefault") === true)).toHaveLength(1);
 });

@@ -77,6 +77,8 @@ export const ThreadItemsListParams = z.object({
 });
 export const PageParams = z.object({ cursor: text, limit: count });
 export const ModelListParams = z.object({ cursor: text, limit: count, includeHidden: z.boolean().nullish() });
+export const CwdPageParams = z.object({ cursor: text, limit: count, cwd: text });
+export const SkillsListParams = z.object({ cwds: z.array(z.string()).nullish() });
 export const NoParams = z.object({});
 
 export const TurnStartParams = z.object({
