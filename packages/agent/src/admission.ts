@@ -28,6 +28,8 @@ export interface AdmitOptions {
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId?: string;
+  /** Of input that waited: its turn begins under the id it waited with. */
+  readonly turnId?: string;
   readonly task?: "compact" | "review";
 }
 
@@ -66,7 +68,8 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
     if (repeat !== undefined) return repeat;
     refuseWhileBusy(own, threadId);
     const inherited = await readInherited(journal, (newThread ?? createdIn(own))?.forkedFrom);
-    const turnId = newTurnId();
+    refuseGone(own, options.turnId);
+    const turnId = options.turnId ?? newTurnId();
     failpoint("turn.before-admit");
     try {
       const { events } = await journal.append({
@@ -120,6 +123,15 @@ function findRepeat(own: readonly StoredEvent[], { clientId, input, settings }: 
     return { kind: "repeat", turnId: body.turnId, admittedVersion: version };
   }
   return undefined;
+}
+
+/** Input that waited is begun once, and not after somebody took it out. */
+function refuseGone(own: readonly StoredEvent[], turnId: string | undefined): void {
+  if (turnId === undefined) return;
+  const isGone = own.some(
+    ({ body }) => (body.type === "turn.admitted" || body.type === "turn.dequeued") && body.turnId === turnId,
+  );
+  if (isGone) throw new HeddleError("turn.not-found", `turn ${turnId} waits no longer`);
 }
 
 function refuseWhileBusy(own: readonly StoredEvent[], threadId: string): void {

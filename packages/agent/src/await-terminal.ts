@@ -8,9 +8,9 @@ export async function awaitTerminal(
   threadId: string,
   turnId: string,
   after: number,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<TerminalEvent> {
-  const closing = new AbortController();
-  for await (const event of journal.tail({ stream: threadId, after, signal: closing.signal })) {
+  for await (const event of journal.tail({ stream: threadId, after, signal })) {
     if (isTerminalOf(event, turnId)) return event;
   }
   throw new HeddleError("store.failed", `the journal closed before turn ${turnId} ended`);

@@ -46,6 +46,8 @@ export interface StartTurn {
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly clientId?: string;
+  /** Of input that waited (`queue.ts`): the turn begins under the id it waited with. */
+  readonly turnId?: string;
   /** What is asked is to judge, and an answer as findings is shown as text. */
   readonly task?: "review";
 }

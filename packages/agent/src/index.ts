@@ -11,7 +11,11 @@ export {
   type NameThread,
   type ThreadSelector,
 } from "./threads.ts";
+export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./queue.ts";
+export { findSent, steerOnce, type Sent } from "./sent.ts";
+export { changeSettings, readWishes } from "./thread-settings.ts";
 export { checkLimits } from "./limits.ts";
 export { loadSkills } from "./skills.ts";
 export type { TerminalEvent } from "./turn.ts";
 export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
+export { claimStore, type StoreClaim } from "./store-claim.ts";

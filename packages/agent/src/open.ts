@@ -125,6 +125,7 @@ class Engine implements Heddle {
       input,
       settings,
       clientId,
+      turnId: waitedAs,
       task,
       isMoved,
     }: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task"> & { readonly isMoved?: boolean },
@@ -138,6 +139,7 @@ class Engine implements Heddle {
       ...(isNew ? { newThread } : {}),
       ...(isMoved === true ? { movedTo: workspace } : {}),
       ...(clientId === undefined ? {} : { clientId }),
+      ...(waitedAs === undefined ? {} : { turnId: waitedAs }),
       ...(task === undefined ? {} : { task }),
     };
     const repeat = isNew ? undefined : await foresee(this.journal, request);

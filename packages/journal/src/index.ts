@@ -6,6 +6,7 @@ export type {
   Journal,
   Notice,
   Purge,
+  QueuedRow,
   ReadOptions,
   TailOptions,
   ThreadQueries,

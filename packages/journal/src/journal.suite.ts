@@ -289,6 +289,7 @@ function projections(newStore: NewStore): void {
       turnCount: 1,
       isEphemeral: false,
       isArchived: false,
+      settings: {},
       lastTurnStatus: "open",
     });
     expect(await threads.turns("a")).toEqual([

@@ -66,6 +66,45 @@ export function threadRows(newStore: NewStore): void {
     expect(await seen()).toEqual({ ...now, before: ["c"], fleeting: ["c"] });
   });
 
+  test("settings merge key by key, waiting input is listed in order, and both rebuild equal", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const { type: _type, holder: _holder, ...waiting } = admitted("q1");
+    const queued = (turnId: string) => ({ ...waiting, type: "turn.queued" as const, turnId });
+    const settings = (changes: Record<string, unknown>) => ({
+      type: "thread.settings-changed" as const,
+      v: 1 as const,
+      changes,
+    });
+    const failure = { code: "turn.interrupted", message: "taken back" };
+    await journal.append({
+      stream: "a",
+      author: "user",
+      events: [created, settings({ model: "m", effort: "low" }), queued("q1"), queued("q2"), queued("q3")],
+    });
+    await journal.append({
+      stream: "a",
+      author: "user",
+      events: [
+        settings({ effort: null, runner: { a: 1 } }),
+        admitted("q1"),
+        { type: "turn.dequeued", v: 1, turnId: "q2", failure },
+      ],
+    });
+    await journal.append({ stream: "b", author: "user", events: [created, queued("q4")] });
+    const seen = async () => ({
+      settings: (await journal.threads.get("a"))?.settings,
+      ofA: (await journal.threads.queued("a")).map(({ turnId, queuedVersion }) => [turnId, queuedVersion]),
+      all: (await journal.threads.queued()).map(({ turnId }) => turnId),
+    });
+    const now = { settings: { model: "m", runner: { a: 1 } }, ofA: [["q3", 5]], all: ["q3", "q4"] };
+    expect(await seen()).toEqual(now);
+    await journal.rebuildProjections();
+    expect(await seen()).toEqual(now);
+    await journal.purge({ stream: "b", author: "user", reason: "test" });
+    expect((await journal.threads.queued()).map(({ turnId }) => turnId)).toEqual(["q3"]);
+  });
+
   test.each([
     ["a short prompt", "mend it", "mend it"],
     ["lines and blanks", "  mend\n\n the\ttest   now \n", "mend the test now"],

@@ -153,6 +153,8 @@ export interface ThreadRow {
   readonly isEphemeral: boolean;
   /** Its owner has put it away. */
   readonly isArchived: boolean;
+  /** What its next turns are wished to run with, in the words of the doors. */
+  readonly settings: Readonly<Record<string, unknown>>;
 }
 
 export interface TurnRow {
@@ -162,6 +164,14 @@ export interface TurnRow {
   /** Version of `turn.admitted` in the thread's stream. */
   readonly admittedVersion: number;
   readonly failureCode: string | undefined;
+}
+
+/** Input that waits for its turn. */
+export interface QueuedRow {
+  readonly turnId: string;
+  readonly threadId: string;
+  /** Version of `turn.queued` in the thread's stream. */
+  readonly queuedVersion: number;
 }
 
 /** Questions answered from projections. Deleted threads are in no answer but that of `isDeleted`. */
@@ -179,6 +189,8 @@ export interface ThreadQueries {
   ephemeral(): Promise<readonly ThreadRow[]>;
   turn(turnId: string): Promise<TurnRow | undefined>;
   turns(threadId: string): Promise<readonly TurnRow[]>;
+  /** Input that waits, oldest first: of one thread, or of all. */
+  queued(threadId?: string): Promise<readonly QueuedRow[]>;
   /** Turns without their terminal event, of every thread; recovery starts here. */
   openTurns(): Promise<readonly TurnRow[]>;
 }

@@ -11,10 +11,11 @@ import { events } from "./migrations/0001-events.ts";
 import { threads } from "./migrations/0002-threads.ts";
 import { movedAndEphemeral } from "./migrations/0003-moved-and-ephemeral.ts";
 import { archived } from "./migrations/0004-archived.ts";
+import { settingsAndQueue } from "./migrations/0005-settings-and-queue.ts";
 import { createProjections, rebuildAll } from "./projections/projections.ts";
 import { integer } from "./rows.ts";
 
-const MIGRATIONS: readonly string[] = [events, threads, movedAndEphemeral, archived];
+const MIGRATIONS: readonly string[] = [events, threads, movedAndEphemeral, archived, settingsAndQueue];
 const NEWEST = MIGRATIONS.length;
 
 /** "hedl": tells a Heddle store from any other SQLite file. */

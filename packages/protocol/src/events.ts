@@ -92,6 +92,8 @@ export const EventBody = z.discriminatedUnion("type", [
   z.object({ type: z.literal("thread.named"), v: v1, name: z.string() }),
   /** Put away, or brought back: lists leave it out unless they are asked for such threads. */
   z.object({ type: z.literal("thread.archived"), v: v1, isArchived: z.boolean() }),
+  /** What the thread's next turns are wished to run with, key by key in the words of the doors; null takes a wish back. */
+  z.object({ type: z.literal("thread.settings-changed"), v: v1, changes: z.record(z.string(), z.unknown()) }),
   /** The last event of its stream: with it, what all earlier ones said was purged. */
   z.object({ type: z.literal("thread.deleted"), v: v1, reason: z.string() }),
   z.object({
@@ -105,6 +107,17 @@ export const EventBody = z.discriminatedUnion("type", [
     /** `compact`: a turn without input that does this one thing. `review`: what the input names is judged. */
     task: z.enum(["compact", "review"]).optional(),
   }),
+  /** Input that waits for its turn. It ends with the admission of the same id, or with `turn.dequeued`. */
+  z.object({
+    type: z.literal("turn.queued"),
+    v: v1,
+    turnId,
+    input: z.array(InputPart),
+    settings: TurnSettings,
+    clientId: z.string().optional(),
+  }),
+  /** It will not be run, and why. */
+  z.object({ type: z.literal("turn.dequeued"), v: v1, turnId, failure: Failure }),
   z.object({
     type: z.literal("turn.started"),
     v: v1,
@@ -296,6 +309,19 @@ export const EventBody = z.discriminatedUnion("type", [
     tools: z.array(z.object({ tool: z.string(), offeredAs: z.string(), definition: z.string() })),
     /** Tools of an earlier list of this thread whose definition is another one now. */
     changed: z.array(z.string()),
+  }),
+  /** A short request beside the conversation, made for the thread and no part of it: what it took, never what was said. */
+  z.object({
+    type: z.literal("background.ran"),
+    v: v1,
+    purpose: z.enum(["title", "summary"]),
+    provider: z.string(),
+    model: z.string(),
+    outcome: z.enum(["ok", "failed"]),
+    failureCode: z.string().optional(),
+    usage: Usage,
+    costUsd: z.number().optional(),
+    durationMs: z.number(),
   }),
   z.object({
     type: z.literal("path.violated"),

@@ -18,8 +18,11 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "thread.named": 1,
   "thread.moved": 1,
   "thread.archived": 1,
+  "thread.settings-changed": 1,
   "thread.deleted": 1,
   "turn.admitted": 1,
+  "turn.queued": 1,
+  "turn.dequeued": 1,
   "turn.started": 1,
   "turn.steered": 1,
   "turn.interrupt-requested": 1,
@@ -39,6 +42,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "approval.requested": 1,
   "approval.resolved": 1,
   "mcp.listed": 1,
+  "background.ran": 1,
   "path.violated": 1,
 };
 

@@ -37,6 +37,14 @@ function words(body: EventBody): readonly string[] {
       return [visibleLine(body.name)];
     case "thread.archived":
       return [body.isArchived ? "archived" : "no longer archived"];
+    case "thread.settings-changed":
+      return [Object.keys(body.changes).join(", ")];
+    case "turn.queued":
+      return [`waits for its turn: ${inputText(body.input)}`];
+    case "turn.dequeued":
+      return [`will not be run: ${visibleLine(body.failure.message)}`];
+    case "background.ran":
+      return [`${body.purpose} with ${body.provider}/${body.model}: ${body.outcome}`];
     case "thread.deleted":
       return [visibleLine(body.reason)];
     case "turn.admitted": {

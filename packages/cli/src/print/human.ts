@@ -149,6 +149,10 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "thread.created":
     case "thread.named":
     case "thread.archived":
+    case "thread.settings-changed":
+    case "turn.queued":
+    case "turn.dequeued":
+    case "background.ran":
     case "thread.deleted":
     case "context.loaded":
     case "context.added":

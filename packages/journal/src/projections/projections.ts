@@ -3,10 +3,11 @@ import type { StoredEvent } from "@heddle/protocol";
 import type { Connection } from "../driver.ts";
 import type { ThreadQueries } from "../journal.ts";
 import { EVENT_COLUMNS, toEvent } from "../rows.ts";
+import * as queued from "./queued.ts";
 import * as threads from "./threads.ts";
 import * as turns from "./turns.ts";
 
-const PROJECTIONS = [threads, turns] as const;
+const PROJECTIONS = [threads, turns, queued] as const;
 
 /** Inside the transaction that stores the event. */
 export function project(connection: Connection, event: StoredEvent): void {
@@ -60,6 +61,14 @@ export function threadQueries(read: <T>(work: (connection: Connection) => T) => 
         return row && turns.toTurn(row);
       }),
     turns: (threadId) => read((connection) => connection.all(turns.queries.ofThread, threadId).map(turns.toTurn)),
+    queued: (threadId) =>
+      read((connection) => {
+        const rows =
+          threadId === undefined
+            ? connection.all(queued.queries.all)
+            : connection.all(queued.queries.ofThread, threadId);
+        return rows.map(queued.toQueued);
+      }),
     ephemeral: () => read((connection) => connection.all(threads.queries.ephemeral).map(threads.toThread)),
     openTurns: () => read((connection) => connection.all(turns.queries.open).map(turns.toTurn)),
   };

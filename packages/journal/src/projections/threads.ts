@@ -27,6 +27,7 @@ CREATE TABLE threads (
   last_position INTEGER NOT NULL,
   is_ephemeral INTEGER,
   is_archived INTEGER,
+  settings TEXT,
   deleted_at INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX threads_by_activity ON threads (last_position) WHERE deleted_at IS NULL;
@@ -51,6 +52,13 @@ export function apply(connection: Connection, event: StoredEvent): void {
       return;
     case "thread.archived":
       connection.run("UPDATE threads SET is_archived = ? WHERE id = ?", body.isArchived ? 1 : null, stream);
+      return;
+    case "thread.settings-changed":
+      changeSettings(connection, stream, body.changes);
+      return;
+    // Beside the conversation: no activity of it.
+    case "background.ran":
+    case "turn.dequeued":
       return;
     case "thread.deleted":
       // Made from this event alone, because the others have nothing left to say.
@@ -105,6 +113,23 @@ function create(connection: Connection, event: StoredEvent, body: EventOf<"threa
   );
 }
 
+function changeSettings(connection: Connection, threadId: string, changes: Readonly<Record<string, unknown>>): void {
+  const row = connection.get("SELECT settings FROM threads WHERE id = ?", threadId);
+  if (row === undefined) return;
+  const settings = new Map(Object.entries(settingsOf(row)));
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null || value === undefined) settings.delete(key);
+    else settings.set(key, value);
+  }
+  const text = settings.size === 0 ? null : JSON.stringify(Object.fromEntries(settings));
+  connection.run("UPDATE threads SET settings = ? WHERE id = ?", text, threadId);
+}
+
+function settingsOf(row: Row): Readonly<Record<string, unknown>> {
+  const text = optionalText(row, "settings");
+  return text === undefined ? {} : (JSON.parse(text) as Readonly<Record<string, unknown>>);
+}
+
 const PREVIEW_CHARS = 120;
 /** A prompt may be a whole file; no more of it is looked at than a preview can need. */
 const PREVIEW_FROM_CHARS = 8 * PREVIEW_CHARS;
@@ -122,7 +147,7 @@ function previewOf(input: readonly InputPart[]): string | null {
 }
 
 const COLUMNS =
-  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived";
+  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived, settings";
 const ALIVE = "deleted_at IS NULL";
 const NEWEST_FIRST = "ORDER BY last_position DESC LIMIT ?";
 
@@ -154,5 +179,6 @@ export function toThread(row: Row): ThreadRow {
     lastTurnStatus: status === undefined ? undefined : toStatus(status),
     isEphemeral: optionalInteger(row, "is_ephemeral") !== undefined,
     isArchived: optionalInteger(row, "is_archived") !== undefined,
+    settings: settingsOf(row),
   };
 }

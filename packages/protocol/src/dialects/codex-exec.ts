@@ -64,6 +64,10 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "thread.moved":
       case "thread.named":
       case "thread.archived":
+      case "thread.settings-changed":
+      case "turn.queued":
+      case "turn.dequeued":
+      case "background.ran":
       case "thread.deleted":
       case "context.loaded":
       case "context.added":
