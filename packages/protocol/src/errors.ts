@@ -95,6 +95,16 @@ const table = {
   "store.version-conflict": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "store.purged": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "store.id-conflict": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "store.owned": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
+
+  "door.unauthorized": { exit: EXIT.auth, rpc: INVALID_REQUEST },
+  "door.forbidden": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "door.wrong-host": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "door.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "door.wrong-method": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "door.json-only": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "door.too-large": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "door.overloaded": { exit: EXIT.infrastructure, rpc: OVERLOADED },
 
   "turn.timeout": { exit: EXIT.timeout, rpc: INTERNAL },
   "turn.interrupted": { exit: EXIT.interrupted, rpc: INTERNAL },
