@@ -35,7 +35,7 @@ describe("heddle config", () => {
     );
     expect(await run(["config", "unset", "model"], { world })).toMatchObject({ code: 0 });
     expect(JSON.parse((await run(["config", "list", "--json"], { world })).stdout)).not.toHaveProperty("model");
-    expect(await readdir(world.home)).toEqual(["config.toml"]);
+    expect(await readdir(world.home)).toEqual(["cache", "config.toml"]);
   });
 
   test("refuses what would make the file wrong, and leaves it as it was", async () => {
