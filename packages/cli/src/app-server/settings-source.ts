@@ -1,5 +1,6 @@
 /** What a client's wishes come to under the configuration of whoever started the server. */
 import type { SettingsSource, Wishes } from "@heddle/server";
+import { isUnheededKey } from "@heddle/protocol/codex-app-server";
 import type { ApprovalPolicy, TurnSettings } from "@heddle/protocol";
 import { parseOverrides } from "../config/check-config.ts";
 import {} from "../config/read-config.ts";
@@ -20,7 +21,7 @@ export function settingsSource(options: SourceOptions): SettingsSource {
 
 async function resolve({ file, overrides, profile, env }: SourceOptions, wishes: Wishes): Promise<TurnSettings> {
   const wished = [
-    ...overridesOf(wishes.config ?? {}),
+    ...overridesOf(heeded(wishes.config ?? {})),
     ...(wishes.provider === undefined ? [] : [`model_provider=${JSON.stringify(wishes.provider)}`]),
     ...(wishes.effort === undefined ? [] : [`model_reasoning_effort=${JSON.stringify(wishes.effort)}`]),
   ];
@@ -50,6 +51,11 @@ async function resolve({ file, overrides, profile, env }: SourceOptions, wishes:
 /** Clients can be asked, so that they are unless the owner says otherwise. */
 function policyOf({ approval_policy: policy }: ConfigFile): ApprovalPolicy {
   return policy === undefined || policy === "on-failure" ? "on-request" : policy;
+}
+
+/** Which servers and providers there are was settled when this server started; its clients are told so. */
+function heeded(config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(config).filter(([key]) => !isUnheededKey(key)));
 }
 
 /** Nested or dotted keys as the words of `-c`; JSON of a plain value is TOML. */

@@ -253,7 +253,8 @@ test("settings of a thread come from its client, then from the configuration", a
     model: "other-model",
     sandbox: "read-only",
     approvalPolicy: "never",
-    config: { model_reasoning_effort: "high" },
+    config: { model_reasoning_effort: "high", mcp_servers: { "a b": { command: "x" } } },
+    developerInstructions: "be brief",
   });
   expect(begun).toMatchObject({
     model: "other-model",
@@ -262,6 +263,10 @@ test("settings of a thread come from its client, then from the configuration", a
     sandbox: { type: "readOnly" },
   });
   const threadId = text(begun, "thread.id");
+  expect((await client.note("warning")).params).toEqual({
+    threadId,
+    message: "these have no effect in heddle app-server: developerInstructions, config.mcp_servers",
+  });
   const from = client.heard.length;
   await client.call("turn/start", {
     threadId,

@@ -7,6 +7,7 @@ import {
   approvalPolicyFrom,
   codexTurn,
   threadSettings,
+  unheeded,
   type PageParams,
   type ThreadForkParams,
   type ThreadParams,
@@ -15,6 +16,7 @@ import {
 } from "@heddle/protocol/codex-app-server";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../call.ts";
+import type { Connection } from "../connection.ts";
 import type { LoadedThread } from "../loaded.ts";
 import { pageOf } from "../paging.ts";
 import type { Reply } from "../peer.ts";
@@ -29,7 +31,7 @@ export async function startThread(params: ThreadStartParams, { server, connectio
   const isEphemeral = params.ephemeral === true;
   const threadId = await server.heddle.createThread({ workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) });
   const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
-  return began(loaded, { server, connection });
+  return began(loaded, { server, connection }, { unused: unheeded(params) });
 }
 
 export async function forkThread(params: ThreadForkParams, { server, connection }: Call): Promise<Reply> {
@@ -48,11 +50,15 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
     ...(typeof params.lastTurnId === "string" ? { atTurn: params.lastTurnId } : {}),
   });
   const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
-  return began(loaded, { server, connection }, params.excludeTurns !== true);
+  return began(loaded, { server, connection }, { unused: unheeded(params), withTurns: params.excludeTurns !== true });
 }
 
 /** The answer to whoever began a thread comes before everyone is told of it. */
-async function began(loaded: LoadedThread, { server, connection }: Call, withTurns = false): Promise<Reply> {
+async function began(
+  loaded: LoadedThread,
+  { server, connection }: Call,
+  { unused, withTurns = false }: { readonly unused: readonly string[]; readonly withTurns?: boolean },
+): Promise<Reply> {
   const { threadId, workspace, settings } = loaded;
   const feed = await server.threads.feed(threadId);
   feed.add(connection);
@@ -61,7 +67,10 @@ async function began(loaded: LoadedThread, { server, connection }: Call, withTur
   const turns = withTurns ? (await turnsOf(server, threadId)).map((turn) => codexTurn(turn, "full")) : [];
   return {
     result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace) },
-    after: () => server.announce({ method: "thread/started", params: { thread } }),
+    after() {
+      server.announce({ method: "thread/started", params: { thread } });
+      warnOfUnused(connection, threadId, unused);
+    },
   };
 }
 
@@ -94,6 +103,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
         seq: feed.seen,
       },
       after() {
+        warnOfUnused(connection, threadId, unheeded(params));
         if (!connection.isClosed) feed.add(connection);
         held[Symbol.dispose]();
         if (connection.isClosed) server.threads.leave(threadId, connection);
@@ -103,6 +113,13 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
     held[Symbol.dispose]();
     throw error;
   }
+}
+
+/** What was asked for and is not done must not look as if it were. */
+function warnOfUnused(connection: Connection, threadId: string, unused: readonly string[]): void {
+  if (unused.length === 0) return;
+  const message = `these have no effect in heddle app-server: ${unused.join(", ")}`;
+  connection.notify({ method: "warning", params: { threadId, message } });
 }
 
 export function unsubscribe({ threadId }: z.infer<typeof ThreadParams>, { server, connection }: Call): Promise<Reply> {

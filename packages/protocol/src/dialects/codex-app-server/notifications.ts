@@ -77,7 +77,7 @@ export class ThreadDialect {
         this.#turn = admitted(body, stored.at);
         return [];
       case "turn.started":
-        return this.#begin(stored);
+        return this.#begin(stored, { sandboxLevel: body.sandboxLevel });
       case "item.started":
         return this.#itemStarted(body.item, stored);
       case "item.completed":
@@ -143,13 +143,13 @@ export class ThreadDialect {
     return [told(stored, "thread/tokenUsage/updated", { threadId: this.#threadId, turnId, tokenUsage })];
   }
 
-  #begin(stored: StoredEvent): readonly Outgoing[] {
+  #begin(stored: StoredEvent, more: { readonly sandboxLevel?: string } = {}): readonly Outgoing[] {
     const turn = this.#turn;
     if (turn === undefined || turn.isAnnounced) return [];
     turn.isAnnounced = true;
     turn.startedAtMs = stored.at;
     this.#hasFailed = false;
-    const params = { threadId: this.#threadId, turn: newTurn(turn.id, stored.at) };
+    const params = { threadId: this.#threadId, turn: newTurn(turn.id, stored.at), ...more };
     return [this.#statusChanged(stored), told(stored, "turn/started", params)];
   }
 

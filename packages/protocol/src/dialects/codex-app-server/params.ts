@@ -29,7 +29,27 @@ const choices = {
   approvalPolicy: ApprovalPolicyParam.nullish(),
   sandbox: SandboxModeParam.nullish(),
   config: z.record(z.string(), z.unknown()).nullish(),
+  baseInstructions: z.unknown().optional(),
+  developerInstructions: z.unknown().optional(),
+  dynamicTools: z.unknown().optional(),
+  permissions: z.unknown().optional(),
 };
+
+/** What a client sets there and nobody heeds here; it is told so. */
+export function unheeded(params: ThreadStartParams | ThreadResumeParams | ThreadForkParams): readonly string[] {
+  const { baseInstructions, developerInstructions, dynamicTools, permissions, config } = params;
+  const fields = Object.entries({ baseInstructions, developerInstructions, dynamicTools, permissions });
+  const keys = Object.keys(config ?? {}).filter((key) => isUnheededKey(key));
+  return [
+    ...fields.filter(([, value]) => value !== undefined && value !== null).map(([name]) => name),
+    ...keys.map((key) => `config.${key}`),
+  ];
+}
+
+/** The server's own configuration says which servers and providers there are. */
+export function isUnheededKey(key: string): boolean {
+  return /^(mcp_servers|model_providers)\b/.test(key);
+}
 
 export const ThreadStartParams = z.object({ ...choices, ephemeral: z.boolean().nullish() });
 export type ThreadStartParams = z.infer<typeof ThreadStartParams>;
