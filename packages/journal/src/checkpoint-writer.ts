@@ -6,8 +6,8 @@ import type { StoredEvent } from "@heddle/protocol";
 import { writeCheckpoint } from "./checkpoints.ts";
 import { loadOrMakeSigner, type Signer } from "./keys.ts";
 
-/** Long enough for a turn to be on its way to its model, short enough to be there after a crash a moment later. */
-const DELAY_MS = 50;
+/** Long enough for a turn to be on its way to its model on a busy machine too, short enough to be there after a crash a moment later. */
+const DELAY_MS = 250;
 
 export interface CheckpointWriter {
   due(head: StoredEvent): void;
