@@ -22,7 +22,7 @@ export interface Stop extends Disposable {
   end(code: number, reason: HeddleError): void;
 }
 
-export function watchForStop(timeoutMs: number | undefined): Stop {
+export function watchForStop(timeoutMs: number | undefined, graceMs: number = GRACE_MS): Stop {
   const control = new AbortController();
   let exitCode: number | undefined;
   let firstAt = 0;
@@ -35,7 +35,7 @@ export function watchForStop(timeoutMs: number | undefined): Stop {
     }
     exitCode = code;
     firstAt = performance.now();
-    grace = setTimeout(() => process.exit(code), GRACE_MS);
+    grace = setTimeout(() => process.exit(code), graceMs);
     control.abort(reason);
   };
   const onSignal = (name: StopSignal): void => {

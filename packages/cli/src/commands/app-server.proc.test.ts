@@ -242,6 +242,22 @@ test("SIGTERM ends running turns with their terminal event", async () => {
   expect(shown.stdout).toContain("turn.completed");
 });
 
+test("the end of standard input ends the server, and its turns with their terminal event", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ calls: [command("echo begun; exec sleep 62")] }] });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  const { client, running } = served;
+  await client.initialize();
+  const threadId = await startThread(client);
+  await startTurn(client, threadId, "go");
+  await client.note("item/commandExecution/outputDelta");
+  client.end();
+  expect(await running.ended).toMatchObject({ code: 0, stderr: "" });
+  const shown = await run(["threads", "show", threadId], { world, env: KEY });
+  expect(shown.stdout).toMatch(/turn\.completed.*interrupted/);
+});
+
 test("settings of a thread come from its client, then from the configuration", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ text: "{}" }] });

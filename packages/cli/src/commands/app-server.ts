@@ -65,13 +65,16 @@ export const appServerCommand: Command = {
   run,
 };
 
+/** Turns have six seconds for their end, clients a moment to hear of it; then it is over, whatever hangs. */
+const STOP_MS = 9_500;
+
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const { env, cwd, version } = context;
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`app-server takes no words, only options; what is "${extra}"?`);
   const at = parseListen(args.value("listen") ?? "stdio://", cwd);
   refuseOpenDoor(at, args);
-  using stop = watchForStop(undefined);
+  using stop = watchForStop(undefined, STOP_MS);
   const { file, config } = await readConfig(args, env);
   const home = heddleHome(env);
   await mkdir(home, { recursive: true, mode: 0o700 });

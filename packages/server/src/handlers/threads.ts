@@ -70,6 +70,7 @@ async function began(
     after() {
       server.announce({ method: "thread/started", params: { thread } });
       warnOfUnused(connection, threadId, unused);
+      if (connection.isClosed) server.threads.leave(threadId, connection);
     },
   };
 }
