@@ -41,17 +41,40 @@ export function visibleMounts(mounts: readonly Mount[]): Mount[] {
 
 /** The mount a path is on, found the way the kernel walks: from the root, through each mount met on the way. */
 export function mountAt(mounts: readonly Mount[], path: string): Mount | undefined {
-  const ids = new Set(mounts.map((mount) => mount.id));
-  let current =
-    mounts.find((mount) => mount.path === "/" && !ids.has(mount.parent)) ?? mounts.find((m) => m.path === "/");
+  const { root, below } = treeOf(mounts);
+  let current = root;
   for (let next = current; next !== undefined;) {
     current = next;
-    const from: Mount = current;
-    next = mounts
-      .filter((mount) => mount.parent === from.id && mount.id !== from.id && isWithin(path, mount.path))
-      .toSorted((a, b) => a.path.length - b.path.length)[0];
+    next = below.get(current.id)?.find((mount) => isWithin(path, mount.path));
   }
   return current;
+}
+
+interface MountTree {
+  readonly root: Mount | undefined;
+  /** By the id of the mount they are on; the shortest path first, because the kernel meets that one first. */
+  readonly below: ReadonlyMap<number, readonly Mount[]>;
+}
+
+/** Lists are read once and asked for every path in them. */
+const trees = new WeakMap<readonly Mount[], MountTree>();
+
+function treeOf(mounts: readonly Mount[]): MountTree {
+  const known = trees.get(mounts);
+  if (known !== undefined) return known;
+  const ids = new Set(mounts.map((mount) => mount.id));
+  const below = new Map<number, Mount[]>();
+  for (const mount of mounts) {
+    if (mount.parent === mount.id) continue;
+    const siblings = below.get(mount.parent);
+    if (siblings === undefined) below.set(mount.parent, [mount]);
+    else siblings.push(mount);
+  }
+  for (const siblings of below.values()) siblings.sort((a, b) => a.path.length - b.path.length);
+  const atRoot = mounts.filter((mount) => mount.path === "/");
+  const tree = { root: atRoot.find((mount) => !ids.has(mount.parent)) ?? atRoot[0], below };
+  trees.set(mounts, tree);
+  return tree;
 }
 
 const FLAGS: ReadonlySet<string> = new Set([
