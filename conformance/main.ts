@@ -108,7 +108,9 @@ function runSdkTests(): readonly SdkResult[] {
   rmSync(output);
   const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
   return ["codex", "heddle"].map((program) => {
-    const own = tests.filter(({ ancestorTitles }) => ancestorTitles[0] === `the SDK over ${program}`);
+    const own = tests.filter(({ ancestorTitles: [group] }) =>
+      [`the SDK over ${program}`, `app-server of ${program}`].includes(group ?? ""),
+    );
     const passed = own.filter(({ status }) => status === "passed").length;
     const failed = own.filter(({ status }) => status === "failed").length;
     return { program, passed, failed: own.length === 0 ? 1 : failed };
