@@ -62,7 +62,7 @@ export function createPlaces(options: PlacesOptions): Places {
     async enter({ threadId, workspace, envelope, allowTools, mayGoUnconfined }) {
       const known = open.get(threadId);
       if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
-      await leave(threadId);
+      if (known !== undefined) await leave(threadId);
       const sandbox = await openFor(envelope, workspace, { ...options, threadId, mayGoUnconfined });
       const state = openThreadState({
         spillDir: join(options.home, "outputs", threadId),

@@ -1,5 +1,5 @@
 /** The folder a turn works in: it exists, and it is one the owner can get back from history, unless told otherwise. */
-import { realpath, stat } from "node:fs/promises";
+import { existsSync, realpathSync, statSync, type Stats } from "node:fs";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import type { ConfigFile } from "./config/schema.ts";
@@ -10,12 +10,12 @@ export async function openWorkspace(given: string | undefined, cwd: string): Pro
 
 /** The real path of an existing folder. `flag` is the option it came from, for the message. */
 export async function requireFolder(folder: string, flag: string): Promise<string> {
-  const found = await stat(folder).catch(() => undefined);
+  const found = statOf(folder);
   if (found === undefined) {
     throw new HeddleError("workspace.missing", `${flag}${folder} does not exist; make it or name another folder`);
   }
   if (!found.isDirectory()) throw new HeddleError("workspace.missing", `${flag}${folder} is not a folder`);
-  return realpath(folder);
+  return realpathSync.native(folder);
 }
 
 export interface Standing {
@@ -26,7 +26,7 @@ export interface Standing {
 }
 
 export async function standingOf(workspace: string, projects: ConfigFile["projects"]): Promise<Standing> {
-  const repository = await repositoryOf(workspace);
+  const repository = repositoryOf(workspace);
   const levels = [workspace, repository].flatMap((folder) => {
     const project = folder === undefined || projects === undefined ? undefined : ownProject(projects, folder);
     return project?.trust_level === undefined ? [] : [project.trust_level];
@@ -49,9 +49,18 @@ function ownProject(projects: Projects, folder: string): Projects[string] | unde
   return Object.hasOwn(projects, folder) ? projects[folder] : undefined;
 }
 
-async function repositoryOf(workspace: string): Promise<string | undefined> {
+function repositoryOf(workspace: string): string | undefined {
   for (let folder = workspace; ; folder = path.dirname(folder)) {
-    if ((await stat(path.join(folder, ".git")).catch(() => undefined)) !== undefined) return folder;
+    if (existsSync(path.join(folder, ".git"))) return folder;
     if (folder === path.dirname(folder)) return undefined;
+  }
+}
+
+/** Not there, or behind a folder that cannot be searched. */
+function statOf(folder: string): Stats | undefined {
+  try {
+    return statSync(folder, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
   }
 }

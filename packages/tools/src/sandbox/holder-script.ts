@@ -30,6 +30,12 @@ loopback() {
   return 0
 }
 
+# A holder that is started again finds them.
+if [ ! -d "$root" ]; then
+  umask 022
+  mkdir "$root" "$scratch/covers" && mkdir -m 1777 "$scratch/tmp" "$scratch/var-tmp" || die "cannot make its folders"
+  : >"$scratch/empty"
+fi
 mount -n --rbind / "$root" || die "cannot bind the root folder"
 printf 'alive\\n'
 if [ "$2" = closed ]; then loopback </dev/null & fi

@@ -43,7 +43,10 @@ export interface Scratch extends AsyncDisposable {
   deadSocket(): Promise<string>;
 }
 
-/** A handful of calls to a local disk, on the way to the first request of every run: waiting for each costs ten times more. */
+/**
+ * Makes the folder itself; what belongs into it is made by the holder, on another core, or by `furnish` where there is none.
+ * A handful of calls to a local disk, on the way to the first request of every run: waiting for each costs ten times more.
+ */
 export function openScratch(parent: string = tmpdir()): Scratch {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   const path = mkdtempSync(join(parent, PREFIX));
@@ -52,9 +55,6 @@ export function openScratch(parent: string = tmpdir()): Scratch {
   renameSync(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
   const inside = (name: string): string => join(path, name);
   const folders = { root: inside("root"), tmp: inside("tmp"), varTmp: inside("var-tmp"), covers: inside("covers") };
-  for (const folder of Object.values(folders)) mkdirSync(folder, { mode: 0o755 });
-  for (const folder of [folders.tmp, folders.varTmp]) chmodSync(folder, 0o1777);
-  writeFileSync(inside("empty"), "", { mode: 0o444 });
   const cleaning = removeAbandoned(parent);
   let socket: Promise<string> | undefined;
   return {
@@ -71,6 +71,13 @@ export function openScratch(parent: string = tmpdir()): Scratch {
       else await removeTree(path);
     },
   };
+}
+
+/** What a holder would have made. */
+export function furnish({ root, tmp, varTmp, covers, emptyFile }: Scratch): void {
+  for (const folder of [root, tmp, varTmp, covers]) mkdirSync(folder, { recursive: true, mode: 0o755 });
+  for (const folder of [tmp, varTmp]) chmodSync(folder, 0o1777);
+  writeFileSync(emptyFile, "", { mode: 0o444, flag: "a" });
 }
 
 async function makeDeadSocket(folder: string): Promise<string> {
