@@ -117,6 +117,55 @@ describe.each([codex(), heddle])("app-server of $name", (program) => {
     ]);
   });
 
+  test("input during a turn, an interrupt, and what is stored of both", async () => {
+    await using model = await startModelServer({
+      respond: ({ number }) =>
+        number === 0 ? command("sleep 1; echo slept") : number === 1 ? { text: "Hello" } : command("sleep 30"),
+    });
+    await using server = await openAppServer(program, model.url);
+    const threadId = await begin(server);
+    const started = await server.ask("turn/start", { threadId, input: [{ type: "text", text: "slow" }] });
+    const turnId = at(started, "result.turn.id");
+    await server.hears((message) => kindOf(message) === "item/started commandExecution");
+    const input = [{ type: "text", text: "steered" }];
+    const steer = (expectedTurnId: unknown) => server.ask("turn/steer", { threadId, expectedTurnId, input });
+    expect(await steer("wrong")).toMatchObject({
+      error: { code: -32600, message: `expected active turn id \`wrong\` but found \`${String(turnId)}\`` },
+    });
+    expect(await steer(turnId)).toMatchObject({ result: { turnId } });
+    const second = await server.ask("turn/start", { threadId, input: [{ type: "text", text: "second" }] });
+    expect(at(second, "result.turn.id")).toBe(turnId);
+    await server.hears(({ method }) => method === "turn/completed");
+    const ordered = kinds(server.heard).filter((kind) => /completed|tokenUsage|idle/.test(kind));
+    expect(ordered).toEqual([
+      "item/completed userMessage",
+      "item/completed commandExecution",
+      "thread/tokenUsage/updated",
+      "item/completed userMessage",
+      "item/completed userMessage",
+      "item/completed agentMessage",
+      "thread/tokenUsage/updated",
+      "thread/status/changed idle",
+      "turn/completed completed",
+    ]);
+    expect((await steer(turnId)).error?.message).toBe("no active turn to steer");
+
+    const from = server.heard.length;
+    const next = at(await server.ask("turn/start", { threadId, input }), "result.turn.id");
+    await server.hears((message) => kindOf(message) === "item/started commandExecution", from);
+    expect((await server.ask("turn/interrupt", { threadId, turnId: next })).result).toEqual({});
+    const ended = await server.hears(({ method }) => method === "turn/completed", from);
+    expect(ended.params).toMatchObject({ turn: { id: next, status: "interrupted", error: null, items: [] } });
+    const { result } = await server.ask("thread/turns/list", { threadId });
+    expect(result).toMatchObject({
+      data: [
+        { id: next, status: "interrupted", itemsView: "summary" },
+        { id: turnId, status: "completed" },
+      ],
+      nextCursor: null,
+    });
+  });
+
   test("refusals", async () => {
     await using model = await startModelServer({ script: [{ text: "ok" }] });
     await using server = await openAppServer(program, model.url);

@@ -290,6 +290,7 @@ function projections(newStore: NewStore): void {
       isEphemeral: false,
       isArchived: false,
       settings: {},
+      chatSeq: 2,
       lastTurnStatus: "open",
     });
     expect(await threads.turns("a")).toEqual([

@@ -66,6 +66,27 @@ export function threadRows(newStore: NewStore): void {
     expect(await seen()).toEqual({ ...now, before: ["c"], fleeting: ["c"] });
   });
 
+  settingsAndQueue(newStore);
+
+  test.each([
+    ["a short prompt", "mend it", "mend it"],
+    ["lines and blanks", "  mend\n\n the\ttest   now \n", "mend the test now"],
+    ["what a terminal would obey", "a\u001b[2Jb\u202ec", "a\\x1b[2Jb\\u{202e}c"],
+    ["a long prompt", "x".repeat(5000), `${"x".repeat(119)}…`],
+    ["a pair of code units at the cut", `${"x".repeat(118)}😀 and more words`, `${"x".repeat(118)}…`],
+    ["nothing but blanks", " \n ", undefined],
+  ])("the preview of a thread is made from %s", async (_name, text, preview) => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const first = { ...admitted("t"), input: [{ type: "text" as const, text }] };
+    await journal.append({ stream: "a", author: "user", events: [created, first] });
+    expect((await journal.threads.get("a"))?.preview).toBe(preview);
+    await journal.append({ stream: "a", author: "user", events: [completed("t"), admitted("t2")] });
+    expect((await journal.threads.get("a"))?.preview).toBe(preview ?? "do t2");
+  });
+}
+
+function settingsAndQueue(newStore: NewStore): void {
   test("settings merge key by key, waiting input is listed in order, and both rebuild equal", async () => {
     await using store = await newStore();
     await using journal = await store.open();
@@ -103,23 +124,6 @@ export function threadRows(newStore: NewStore): void {
     expect(await seen()).toEqual(now);
     await journal.purge({ stream: "b", author: "user", reason: "test" });
     expect((await journal.threads.queued()).map(({ turnId }) => turnId)).toEqual(["q3"]);
-  });
-
-  test.each([
-    ["a short prompt", "mend it", "mend it"],
-    ["lines and blanks", "  mend\n\n the\ttest   now \n", "mend the test now"],
-    ["what a terminal would obey", "a\u001b[2Jb\u202ec", "a\\x1b[2Jb\\u{202e}c"],
-    ["a long prompt", "x".repeat(5000), `${"x".repeat(119)}…`],
-    ["a pair of code units at the cut", `${"x".repeat(118)}😀 and more words`, `${"x".repeat(118)}…`],
-    ["nothing but blanks", " \n ", undefined],
-  ])("the preview of a thread is made from %s", async (_name, text, preview) => {
-    await using store = await newStore();
-    await using journal = await store.open();
-    const first = { ...admitted("t"), input: [{ type: "text" as const, text }] };
-    await journal.append({ stream: "a", author: "user", events: [created, first] });
-    expect((await journal.threads.get("a"))?.preview).toBe(preview);
-    await journal.append({ stream: "a", author: "user", events: [completed("t"), admitted("t2")] });
-    expect((await journal.threads.get("a"))?.preview).toBe(preview ?? "do t2");
   });
 }
 

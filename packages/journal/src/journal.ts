@@ -155,6 +155,8 @@ export interface ThreadRow {
   readonly isArchived: boolean;
   /** What its next turns are wished to run with, in the words of the doors. */
   readonly settings: Readonly<Record<string, unknown>>;
+  /** The number of its last event in the chat dialect. */
+  readonly chatSeq: number;
 }
 
 export interface TurnRow {

@@ -53,5 +53,6 @@ export {
   type CodexItem,
   type CodexUsage,
 } from "./dialects/codex-exec.ts";
+export { chatWeight } from "./dialects/chat/weight.ts";
 export type { RunFinished, RunResult, RunRetried } from "./run-result.ts";
 export { EVENT_VERSIONS, upcast } from "./upcast.ts";

@@ -2,7 +2,7 @@
  * One row a thread: what a list of threads shows. The newest activity is the highest position, never the latest time.
  * Of a deleted thread only that it existed is kept, and every question but `isDeleted` passes over it.
  */
-import { visibleLine, type EventOf, type InputPart, type StoredEvent } from "@heddle/protocol";
+import { chatWeight, visibleLine, type EventOf, type InputPart, type StoredEvent } from "@heddle/protocol";
 import type { Connection, Row } from "../driver.ts";
 import type { ThreadRow } from "../journal.ts";
 import { integer, optionalInteger, optionalText, text } from "../rows.ts";
@@ -28,6 +28,7 @@ CREATE TABLE threads (
   is_ephemeral INTEGER,
   is_archived INTEGER,
   settings TEXT,
+  chat_seq INTEGER NOT NULL DEFAULT 0,
   deleted_at INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX threads_by_activity ON threads (last_position) WHERE deleted_at IS NULL;
@@ -39,9 +40,10 @@ CREATE INDEX threads_by_parent ON threads (forked_from, last_position) WHERE for
 
 export function apply(connection: Connection, event: StoredEvent): void {
   const { stream, at, position, body } = event;
+  if (body.type === "thread.created") create(connection, event, body);
+  count(connection, event);
   switch (body.type) {
     case "thread.created":
-      create(connection, event, body);
       return;
     case "thread.moved":
       connection.run("UPDATE threads SET workspace = ? WHERE id = ?", body.workspace, stream);
@@ -113,6 +115,12 @@ function create(connection: Connection, event: StoredEvent, body: EventOf<"threa
   );
 }
 
+/** Numbers of the chat dialect are places in the list of a thread's events; how long that is, is asked for often. */
+function count(connection: Connection, { stream, body }: StoredEvent): void {
+  const weight = chatWeight(body);
+  if (weight > 0) connection.run("UPDATE threads SET chat_seq = chat_seq + ? WHERE id = ?", weight, stream);
+}
+
 function changeSettings(connection: Connection, threadId: string, changes: Readonly<Record<string, unknown>>): void {
   const row = connection.get("SELECT settings FROM threads WHERE id = ?", threadId);
   if (row === undefined) return;
@@ -147,7 +155,7 @@ function previewOf(input: readonly InputPart[]): string | null {
 }
 
 const COLUMNS =
-  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived, settings";
+  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived, settings, chat_seq";
 const ALIVE = "deleted_at IS NULL";
 const NEWEST_FIRST = "ORDER BY last_position DESC LIMIT ?";
 
@@ -180,5 +188,6 @@ export function toThread(row: Row): ThreadRow {
     isEphemeral: optionalInteger(row, "is_ephemeral") !== undefined,
     isArchived: optionalInteger(row, "is_archived") !== undefined,
     settings: settingsOf(row),
+    chatSeq: integer(row, "chat_seq"),
   };
 }
