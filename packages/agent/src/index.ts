@@ -11,6 +11,9 @@ export {
   type NameThread,
   type ThreadSelector,
 } from "./threads.ts";
+export { awaitTerminal } from "./await-terminal.ts";
+export { createSerial, type Serial } from "./serial.ts";
+export { foldersFromRoot } from "./surroundings.ts";
 export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./queue.ts";
 export { findSent, steerOnce, type Sent } from "./sent.ts";
 export { changeSettings, readWishes } from "./thread-settings.ts";

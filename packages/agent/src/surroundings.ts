@@ -97,7 +97,7 @@ async function loadGuide(path: string, maxBytes: number, options: SurroundingsOp
 const SILENT = new Set<unknown>(["ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP"]);
 
 /** From the workspace up to the repository's root; the workspace alone when it is in no repository. */
-function foldersFromRoot(workspace: string): string[] {
+export function foldersFromRoot(workspace: string): string[] {
   const folders: string[] = [];
   for (let folder = workspace; ; folder = dirname(folder)) {
     folders.push(folder);

@@ -123,6 +123,8 @@ export interface Journal extends AsyncDisposable {
   read(options: ReadOptions): Promise<readonly StoredEvent[]>;
   /** Everything after a cursor, then whatever is committed next, by any process, until the signal aborts. */
   tail(options: TailOptions): AsyncIterable<StoredEvent>;
+  /** Of the last event of all; 0 when there is none. */
+  position(): Promise<number>;
   /** The stream's last version; 0 when it does not exist. */
   version(stream: string): Promise<number>;
   /** Walks chains, bodies, checkpoints and witness. One stream, or all. */

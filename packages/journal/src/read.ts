@@ -69,3 +69,7 @@ export function lastVersion(connection: Connection, stream: string): number {
   );
   return integer(row, "last");
 }
+
+export function lastPosition(connection: Connection): number {
+  return integer(connection.get("SELECT coalesce(max(position), 0) AS last FROM events"), "last");
+}

@@ -24,7 +24,7 @@ import type {
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
 import { purge, purgeCopies, settle } from "./purge.ts";
-import { lastVersion, readAfter, readBatch } from "./read.ts";
+import { lastPosition, lastVersion, readAfter, readBatch } from "./read.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { openReserve, type Reserve } from "./reserve.ts";
 import { integer } from "./rows.ts";
@@ -119,6 +119,10 @@ class SqliteJournal implements Journal {
 
   read(options: ReadOptions): Promise<readonly StoredEvent[]> {
     return this.#read((connection) => readAfter(connection, options));
+  }
+
+  position(): Promise<number> {
+    return this.#read(lastPosition);
   }
 
   version(stream: string): Promise<number> {

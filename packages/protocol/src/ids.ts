@@ -19,6 +19,8 @@ export const newThreadId = (): string => uuidv7();
 export const newTurnId = (): string => uuidv7();
 export const newEventId = (): string => `evt_${uuidv7()}`;
 export const newItemId = (): string => `item_${uuidv7()}`;
+/** Of the message a turn begins with, so that whoever starts it can name it. */
+export const inputItemId = (turnId: string): string => `item_${turnId}`;
 export const newApprovalId = (): string => `apr_${uuidv7()}`;
 export const newCallId = (): string => `call_${uuidv7()}`;
 

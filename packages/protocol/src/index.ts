@@ -12,7 +12,17 @@ export {
   type ErrorCode,
   type HeddleErrorOptions,
 } from "./errors.ts";
-export { isUuid, newApprovalId, newCallId, newEventId, newItemId, newThreadId, newTurnId, uuidv7 } from "./ids.ts";
+export {
+  inputItemId,
+  isUuid,
+  newApprovalId,
+  newCallId,
+  newEventId,
+  newItemId,
+  newThreadId,
+  newTurnId,
+  uuidv7,
+} from "./ids.ts";
 export { ApprovalPolicy, Effect, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
 export { isSandboxMode } from "./sandbox-modes.ts";
 export { ApprovalQuestion, Decision } from "./approvals.ts";

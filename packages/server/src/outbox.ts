@@ -52,6 +52,10 @@ export class Outbox {
     return this.#queue.length === 0;
   }
 
+  get waitingChars(): number {
+    return this.#chars;
+  }
+
   /** An answer or a request: sent whatever it takes, or the connection ends. */
   text(text: string): void {
     this.#push({ kind: "text", text }, text.length);

@@ -21,11 +21,14 @@ export interface Reply {
 /** A failure with a code of the wire. */
 export class RpcError extends Error {
   readonly code: number;
+  /** Facts for programs. */
+  readonly data: unknown;
 
-  constructor(code: number, message: string) {
+  constructor(code: number, message: string, data?: unknown) {
     super(message);
     this.name = "RpcError";
     this.code = code;
+    this.data = data;
   }
 }
 
@@ -41,6 +44,8 @@ export interface PeerHandlers {
   request(method: string, params: unknown): Promise<Reply>;
   notification(method: string, params: unknown): void;
   closed(): void;
+  /** Everything that waited has been handed to the transport. */
+  drained?(): void;
   /** For the operator, not for the client. */
   log(line: string): void;
 }
@@ -79,6 +84,11 @@ export class Peer {
   /** Everything was handed to the transport. */
   get isIdle(): boolean {
     return this.#outbox.isEmpty;
+  }
+
+  /** What waits for a reader that is behind. */
+  get waitingChars(): number {
+    return this.#outbox.waitingChars;
   }
 
   notify(method: string, params: Readonly<Record<string, unknown>>): void {
@@ -135,7 +145,7 @@ export class Peer {
   }
 
   #refuse(id: RequestId, error: unknown): void {
-    if (error instanceof RpcError) return this.#fail(id, error.code, error.message);
+    if (error instanceof RpcError) return this.#fail(id, error.code, error.message, error.data);
     const failure = toHeddleError(error);
     this.#fail(id, rpcCodeOf(failure.code), failure.message, { code: failure.code, ...failure.details });
   }
@@ -163,6 +173,7 @@ export class Peer {
 
   #drained(): void {
     this.#outbox.drained();
+    if (this.#outbox.isEmpty) this.#handlers.drained?.();
     if (this.#hasEnded) this.#ended();
   }
 

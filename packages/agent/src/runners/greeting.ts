@@ -3,7 +3,7 @@
  * message, and the skills it calls for. All of it is recorded before the first request; an earlier run of the same turn
  * has done it already.
  */
-import { HeddleError, type EventOf, type InputPart } from "@heddle/protocol";
+import { HeddleError, inputItemId, type EventOf, type InputPart } from "@heddle/protocol";
 import type { Skill } from "@heddle/tools";
 import { ADMITTED, STEERING } from "../context.ts";
 import { wordsOf } from "../compacted-context.ts";
@@ -52,7 +52,7 @@ export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
     names: [],
     payload: { prompt: wordsOf(admitted.input) },
   });
-  const message = userMessage(turnId, admitted.input, admitted.clientId);
+  const message = userMessage(turnId, admitted.input, admitted.clientId, inputItemId(turnId));
   if (verdict.isBlocked) {
     await io.record(message, "user");
     throw new HeddleError("policy.denied", `a UserPromptSubmit hook refused the prompt: ${verdict.reason}`);

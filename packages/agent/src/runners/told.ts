@@ -6,10 +6,11 @@ export function userMessage(
   turnId: string,
   content: readonly InputPart[],
   clientId: string | undefined,
+  id: string = newItemId(),
 ): RunnerEvent[] {
   const item: Item = {
     type: "userMessage",
-    id: newItemId(),
+    id,
     content: [...content],
     ...(clientId === undefined ? {} : { clientId }),
   };
