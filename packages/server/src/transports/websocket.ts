@@ -53,8 +53,31 @@ export interface WebsocketServer extends AsyncDisposable {
   readonly server: HttpServer;
 }
 
+export interface WebsocketUpgrade extends Disposable {
+  /** For requests that have been looked at already. */
+  handle(request: IncomingMessage, socket: Duplex, head: Buffer, onChannel: OnChannel): void;
+}
+
+/** WebSocket for a server that decides by itself who may come in. */
+export function websocketUpgrade(): WebsocketUpgrade {
+  const sockets = newSockets();
+  return {
+    handle(request, socket, head, onChannel) {
+      if (sockets.clients.size >= MAX_CONNECTIONS) return refuse(socket, "503 Service Unavailable");
+      sockets.handleUpgrade(request, socket, head, (client) => onChannel(websocketChannel(client)));
+    },
+    [Symbol.dispose]() {
+      for (const client of sockets.clients) client.terminate();
+    },
+  };
+}
+
+function newSockets(): WebSocketServer {
+  return new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES });
+}
+
 export function websocketServer(options: WebsocketOptions): WebsocketServer {
-  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES });
+  const sockets = newSockets();
   const server = createServer(
     { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: HEADERS_TIMEOUT_MS },
     (request, response) => {

@@ -1,0 +1,94 @@
+/** The server itself: whether it lives, what holds its walls, which models and accounts there are. */
+import { HeddleError } from "@heddle/protocol";
+import { z } from "zod";
+import { route, type Route } from "./route.ts";
+import { AccountsAnswer, Health, ModelsAnswer, ModelsQuery, SandboxAnswer, ServerAnswer } from "./shapes.ts";
+
+export const HOST_ROUTES: readonly Route[] = [
+  route({
+    name: "healthz",
+    method: "GET",
+    path: "/healthz",
+    summary: "Whether the process answers; needs no token and says nothing else",
+    scope: "public",
+    answer: Health,
+    handle: () => Promise.resolve({ ok: true }),
+  }),
+  route({
+    name: "readyz",
+    method: "GET",
+    path: "/readyz",
+    summary: "Whether the store can be written; needs no token and says nothing else",
+    scope: "public",
+    answer: Health,
+    handle(_given, { context: { heddle } }) {
+      if (!heddle.journal.isWritable) throw new HeddleError("door.overloaded", "the store cannot be written");
+      return Promise.resolve({ ok: true });
+    },
+  }),
+  route({
+    name: "readServer",
+    method: "GET",
+    path: "/api/server",
+    summary: "Version, who you are here, and the achieved sandbox level",
+    scope: "read",
+    answer: ServerAnswer,
+    async handle(_given, { context: { version, facts }, principal }) {
+      if (principal === undefined) throw new HeddleError("door.unauthorized", "show your token");
+      const { level, backends } = await facts.sandbox();
+      return {
+        version,
+        principal: { name: principal.name, role: principal.role },
+        sandbox: { level, backends: [...backends] },
+      };
+    },
+  }),
+  route({
+    name: "readSandbox",
+    method: "GET",
+    path: "/api/sandbox",
+    summary: "What would hold the wall of a turn that begins now",
+    scope: "read",
+    answer: SandboxAnswer,
+    async handle(_given, { context: { facts } }) {
+      const { level, backends } = await facts.sandbox();
+      return { level, backends: [...backends] };
+    },
+  }),
+  route({
+    name: "listModels",
+    method: "GET",
+    path: "/api/models",
+    summary: "Models by provider, and how fresh each list is",
+    scope: "read",
+    query: ModelsQuery,
+    answer: ModelsAnswer,
+    async handle({ query: { provider } }, { context: { facts } }) {
+      const listings = await facts.models(provider);
+      return {
+        data: listings.map((listing) => ({ ...listing, models: listing.models.map((model) => ({ ...model })) })),
+      };
+    },
+  }),
+  route({
+    name: "listAccounts",
+    method: "GET",
+    path: "/api/accounts",
+    summary: "Who is logged in where; statuses only, never a secret",
+    scope: "admin",
+    answer: AccountsAnswer,
+    async handle(_given, { context: { facts } }) {
+      return { data: (await facts.accounts()).map((account) => ({ ...account })) };
+    },
+  }),
+  route({
+    name: "readOpenApi",
+    method: "GET",
+    path: "/api/openapi.json",
+    summary: "This description",
+    scope: "read",
+    answer: z.looseObject({ openapi: z.string() }),
+    // Made from the table that this row is part of, so it is loaded when it is asked for.
+    handle: async (_given, { context }) => (await import("./openapi.ts")).openApi(context.version),
+  }),
+];

@@ -1,0 +1,223 @@
+/**
+ * The HTTP door: one engine's threads, turns and events for programs, over TCP and over a private socket. Each request
+ * passes the same checks in the same order: where it thinks it is, whose page sent it, who it is, what it wants, whether
+ * it may, what it brings.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
+import type { Heddle } from "@heddle/agent";
+import { scopeAllows, type Principal } from "../principals.ts";
+import type { SettingsSource } from "../settings.ts";
+import type { Listener, OnChannel } from "../transports/listener.ts";
+import { websocketUpgrade } from "../transports/websocket.ts";
+import { sendError, sendJson, statusOf } from "./answer.ts";
+import { readBody } from "./body.ts";
+import { checkOrigin, Guard, type Entrance } from "./guard.ts";
+import type { HostFacts } from "./host-facts.ts";
+import type { HttpContext } from "./route.ts";
+import { findRoute } from "./routes.ts";
+import { Runs } from "./runs.ts";
+import { EventHub } from "./sse/hub.ts";
+import type { TokenBook } from "./tokens.ts";
+
+export interface HttpDoorOptions {
+  /** Opened by the caller, attended: clients can be asked. The caller closes it after the door. */
+  readonly heddle: Heddle;
+  readonly settings: SettingsSource;
+  readonly facts: HostFacts;
+  readonly tokens: TokenBook;
+  readonly cwd: string;
+  readonly version: string;
+  readonly log: (line: string) => void;
+  /** Whoever opens a WebSocket at one of these paths; they need the scope to write. */
+  readonly websockets?: Readonly<Record<string, (principal: Principal) => OnChannel>> | undefined;
+  readonly heartbeatMs?: number | undefined;
+  readonly stuckMs?: number | undefined;
+}
+
+export interface TcpAt {
+  readonly host: string;
+  readonly port: number;
+  /** Names besides the address itself and, on loopback, `localhost`. */
+  readonly names: readonly string[];
+}
+
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_URL_CHARS = 8 * 1024;
+const MAX_CONNECTIONS = 4_000;
+/** Probes of a silent connection; a peer that has vanished is known to be gone before the next heartbeat. */
+const KEEP_ALIVE_MS = 3_000;
+
+export class HttpDoor implements AsyncDisposable {
+  readonly #options: HttpDoorOptions;
+  readonly #context: HttpContext;
+  readonly #guard: Guard;
+  readonly #servers = new Set<Server>();
+  readonly #sockets = websocketUpgrade();
+  #isStopping = false;
+
+  constructor(options: HttpDoorOptions) {
+    const { heddle, settings, facts, cwd, version, log, tokens, heartbeatMs, stuckMs } = options;
+    this.#options = options;
+    this.#guard = new Guard(tokens);
+    const isStillGood = (principal: Principal): Promise<boolean> => this.#guard.isStillGood(principal);
+    const hub = new EventHub({ heddle, isStillGood, log, heartbeatMs, stuckMs });
+    this.#context = { heddle, settings, facts, cwd, version, hub, runs: new Runs(heddle) };
+  }
+
+  /** How many clients follow events now. */
+  get followers(): number {
+    return this.#context.hub.size;
+  }
+
+  /** For connections that another server accepts on a private socket. */
+  privateServer(): Server {
+    return this.#server({ kind: "private" });
+  }
+
+  async listen({ host, port, names }: TcpAt): Promise<Listener> {
+    const hosts = new Set<string>();
+    const server = this.#server({ kind: "tcp", hosts });
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(port, host, resolve);
+    }).catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new HeddleError("usage.invalid", `cannot listen on ${host}:${port}: ${why}`, { cause });
+    });
+    const bound = server.address();
+    const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
+    const own = host.includes(":") ? `[${host}]` : host;
+    for (const name of [own, ...(isLoopback(host) ? ["localhost"] : []), ...names]) {
+      hosts.add(`${name.toLowerCase()}:${boundPort}`);
+    }
+    return { address: `http://${own}:${boundPort}`, [Symbol.asyncDispose]: () => this.#close(server) };
+  }
+
+  /** Turns that were begun here get their end, followers hear of it, then everyone is let go. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopping = true;
+    await this.#context.runs[Symbol.asyncDispose]();
+    await this.#context.hub[Symbol.asyncDispose]();
+    this.#sockets[Symbol.dispose]();
+    await Promise.all([...this.#servers].map((server) => this.#close(server)));
+  }
+
+  #server(entrance: Entrance): Server {
+    const server = createServer(
+      {
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        keepAlive: true,
+        keepAliveInitialDelay: KEEP_ALIVE_MS,
+        noDelay: true,
+      },
+      (request, response) => void this.#answer(request, response, entrance),
+    );
+    server.maxConnections = MAX_CONNECTIONS;
+    server.on("upgrade", (request, socket, head) => void this.#upgrade(request, socket, head, entrance));
+    this.#servers.add(server);
+    return server;
+  }
+
+  async #close(server: Server): Promise<void> {
+    this.#servers.delete(server);
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+    server.closeAllConnections();
+    if (server.listening) await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, entrance: Entrance): Promise<void> {
+    response.on("error", () => response.destroy());
+    try {
+      if (this.#isStopping) throw new HeddleError("door.overloaded", "the server is stopping");
+      await this.#carryOut(request, response, entrance);
+    } catch (error) {
+      this.#refuse(request, response, error);
+    }
+  }
+
+  async #carryOut(request: IncomingMessage, response: ServerResponse, entrance: Entrance): Promise<void> {
+    checkOrigin(request, entrance);
+    const url = addressOf(request);
+    const matched = tryFind(request.method ?? "", url.pathname);
+    const isPublic = !(matched instanceof Error) && matched.route.scope === "public";
+    const principal = isPublic ? undefined : await this.#guard.principalOf(request, entrance, false);
+    if (matched instanceof Error) throw matched;
+    const { route, params } = matched;
+    if (principal !== undefined && route.scope !== "public" && !scopeAllows(principal.role, route.scope)) {
+      throw new HeddleError("door.forbidden", `${route.name} needs more than the role ${principal.role}`);
+    }
+    const takesBody = route.method === "POST" || route.method === "PATCH";
+    const body = takesBody ? await readBody(request) : undefined;
+    const lastEventId = request.headers["last-event-id"];
+    const raw = { params, query: queryOf(url), body };
+    const call = { context: this.#context, principal, response, lastEventId: [lastEventId].flat()[0] };
+    const answer = await route.run(raw, call);
+    if (route.answer !== "stream") sendJson(response, route.status, answer);
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    const failure = toHeddleError(error);
+    if (failure.code === "internal") this.#options.log(`${request.method ?? ""} failed: ${describe(error)}`);
+    const { allow } = failure.details;
+    const isUnread = !request.complete && (request.method === "POST" || request.method === "PATCH");
+    const headers = {
+      ...(failure.code === "door.unauthorized" ? { "www-authenticate": 'Bearer realm="heddle"' } : {}),
+      ...(typeof allow === "string" ? { allow } : {}),
+      ...(statusOf(failure) === 503 || statusOf(failure) === 429 ? { "retry-after": "1" } : {}),
+    };
+    sendError(response, failure, { headers, closes: isUnread });
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, entrance: Entrance): Promise<void> {
+    socket.on("error", () => socket.destroy());
+    try {
+      if (this.#isStopping) throw new HeddleError("door.overloaded", "the server is stopping");
+      checkOrigin(request, entrance);
+      const { pathname } = addressOf(request);
+      const principal = await this.#guard.principalOf(request, entrance, true);
+      const doors = this.#options.websockets ?? {};
+      const open = Object.hasOwn(doors, pathname) ? doors[pathname] : undefined;
+      if (open === undefined) throw new HeddleError("door.not-found", "no WebSocket is served here");
+      if (!scopeAllows(principal.role, "write")) throw new HeddleError("door.forbidden", "a viewer may only read");
+      this.#sockets.handle(request, socket, head, open(principal));
+    } catch (error) {
+      const status = isHeddleError(error) ? statusOf(error) : 500;
+      socket.end(`HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+    }
+  }
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "::1" || host.startsWith("127.");
+}
+
+function addressOf({ url = "/" }: IncomingMessage): URL {
+  if (url.length > MAX_URL_CHARS || !url.startsWith("/"))
+    throw new HeddleError("usage.invalid", "the address is too long");
+  return new URL(`http://host${url}`);
+}
+
+function tryFind(method: string, pathname: string): ReturnType<typeof findRoute> | HeddleError {
+  try {
+    return findRoute(method, pathname);
+  } catch (error) {
+    return toHeddleError(error);
+  }
+}
+
+function queryOf({ searchParams }: URL): Readonly<Record<string, string>> {
+  const names = new Set(searchParams.keys());
+  if (names.size !== searchParams.size) throw new HeddleError("usage.invalid", "the query says something twice");
+  return Object.fromEntries(searchParams);
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

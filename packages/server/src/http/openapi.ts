@@ -1,0 +1,124 @@
+/** The description of the HTTP door, made from the rows that serve it: it cannot say anything else than they do. */
+import { z } from "zod";
+import type { Route } from "./route.ts";
+import { ROUTES } from "./routes.ts";
+import * as shapes from "./shapes.ts";
+
+const COMPONENTS = {
+  EventBody: shapes.EventBody,
+  Item: shapes.Item,
+  InputPart: shapes.InputPart,
+  TurnSettings: shapes.TurnSettings,
+  Usage: shapes.Usage,
+  Failure: shapes.Failure,
+  ApprovalQuestion: shapes.ApprovalQuestion,
+  Thread: shapes.Thread,
+  ThreadDetail: shapes.ThreadDetail,
+  Turn: shapes.Turn,
+  ItemEntry: shapes.ItemEntry,
+  Approval: shapes.Approval,
+  Sandbox: shapes.SandboxAnswer,
+  StreamedEvent: shapes.StreamedEvent,
+  StreamedDelta: shapes.StreamedDelta,
+  Error: shapes.ErrorAnswer,
+} as const;
+
+type Json = Readonly<Record<string, unknown>>;
+
+const STREAM_WORDS =
+  "Server-sent events. A message without a name is a stored event (StreamedEvent); its id is the cursor. Named: `delta` " +
+  "(StreamedDelta, on request), `caughtUp`, `lagged`, `end`. See docs/build/events.md.";
+
+export function openApi(version: string): Json & { readonly openapi: string } {
+  const schemas = componentSchemas();
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of ROUTES) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, schemas) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Heddle", version, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    servers: [{ url: "/" }],
+    security: [{ token: [] }],
+    paths,
+    components: {
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => name in COMPONENTS)),
+      responses: { Error: { description: "What went wrong, by its code", content: json(ref("Error")) } },
+    },
+  };
+}
+
+/** All in one registry, so that a shape inside another is named rather than repeated. */
+function componentSchemas(): Readonly<Record<string, Json>> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(COMPONENTS)) registry.add(schema, { id });
+  for (const { name, params, query, body, answer } of ROUTES) {
+    addNew(registry, `${name}.params`, params);
+    addNew(registry, `${name}.query`, query);
+    if (body !== undefined) addNew(registry, `${name}.body`, body);
+    if (answer !== "stream") addNew(registry, `${name}.answer`, answer);
+  }
+  const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}`, io: "input" });
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, { $id: _id, $schema: _schema, ...schema }]) => [name, schema]),
+  );
+}
+
+function addNew(registry: z.core.$ZodRegistry<{ id: string }>, id: string, schema: z.ZodType): void {
+  // A shape that several routes share, or that is a component, is described once.
+  if (!registry.has(schema)) registry.add(schema, { id });
+}
+
+const SCHEMA_NAMES = new Map<z.ZodType, string>(Object.entries(COMPONENTS).map(([name, schema]) => [schema, name]));
+
+function described(schemas: Readonly<Record<string, Json>>, schema: z.ZodType): Json {
+  const component = SCHEMA_NAMES.get(schema);
+  if (component !== undefined) return ref(component);
+  const owner = ROUTES.find((route) => [route.params, route.query, route.body, route.answer].includes(schema));
+  if (owner === undefined) return {};
+  const part = (["params", "query", "body", "answer"] as const).find((name) => owner[name] === schema) ?? "body";
+  return schemas[`${owner.name}.${part}`] ?? {};
+}
+
+function operation(route: Route, schemas: Readonly<Record<string, Json>>): Json {
+  const { name, summary, scope, params, query, body, answer, status } = route;
+  const content =
+    answer === "stream"
+      ? { "text/event-stream": { schema: { type: "string", description: STREAM_WORDS } } }
+      : json(described(schemas, answer));
+  const parameters = [
+    ...parametersOf(described(schemas, params), "path"),
+    ...parametersOf(described(schemas, query), "query"),
+  ];
+  return {
+    operationId: name,
+    summary,
+    "x-heddle-scope": scope,
+    ...(scope === "public" ? { security: [] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: { required: true, content: json(described(schemas, body)) } }),
+    responses: {
+      [status]: { description: "Done", content },
+      default: { $ref: "#/components/responses/Error" },
+    },
+  };
+}
+
+function parametersOf({ properties, required }: Json, place: "path" | "query"): readonly Json[] {
+  const needed = Array.isArray(required) ? required : [];
+  return Object.entries(properties ?? {}).map(([name, schema]) => ({
+    name,
+    in: place,
+    required: place === "path" || needed.includes(name),
+    schema,
+  }));
+}
+
+function ref(name: string): Json {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function json(schema: Json): Json {
+  return { "application/json": { schema } };
+}

@@ -1,0 +1,119 @@
+/**
+ * What a route is: one row of data, from which calls are served, refused and described. A row cannot leave out who may
+ * call it.
+ */
+import type { Heddle } from "@heddle/agent";
+import { HeddleError } from "@heddle/protocol";
+import type { ServerResponse } from "node:http";
+import { z } from "zod";
+import type { Principal, Scope } from "../principals.ts";
+import type { SettingsSource } from "../settings.ts";
+import type { Runs } from "./runs.ts";
+import type { EventHub } from "./sse/hub.ts";
+import type { HostFacts } from "./host-facts.ts";
+
+export interface HttpContext {
+  readonly heddle: Heddle;
+  readonly settings: SettingsSource;
+  readonly hub: EventHub;
+  readonly runs: Runs;
+  readonly facts: HostFacts;
+  /** Where a thread works when its client names no folder. */
+  readonly cwd: string;
+  readonly version: string;
+}
+
+export interface HttpCall {
+  readonly context: HttpContext;
+  /** `public` routes are called by anybody. */
+  readonly principal: Principal | undefined;
+  readonly response: ServerResponse;
+  readonly lastEventId: string | undefined;
+}
+
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+export interface Raw {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+export interface Route {
+  /** Unique; the operation's name for generated clients. */
+  readonly name: string;
+  readonly method: Method;
+  /** `/api/threads/{threadId}`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly scope: Scope | "public";
+  readonly params: z.ZodObject;
+  readonly query: z.ZodObject;
+  readonly body: z.ZodType | undefined;
+  /** `stream`: server-sent events, sent by the handler itself. */
+  readonly answer: z.ZodType | "stream";
+  readonly status: number;
+  run(raw: Raw, call: HttpCall): Promise<unknown>;
+}
+
+interface Given<Params, Query, Body> {
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+}
+
+interface RouteSpec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType> {
+  readonly name: string;
+  readonly method: Method;
+  readonly path: string;
+  readonly summary: string;
+  readonly scope: Scope | "public";
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly answer: A | "stream";
+  readonly status?: number;
+  handle(given: Given<z.output<P>, z.output<Q>, z.output<B>>, call: HttpCall): Promise<z.output<A>>;
+}
+
+const NOTHING = z.strictObject({});
+type Nothing = typeof NOTHING;
+
+export function route<
+  P extends z.ZodObject = Nothing,
+  Q extends z.ZodObject = Nothing,
+  B extends z.ZodType = z.ZodUndefined,
+  A extends z.ZodType = z.ZodType,
+>(spec: RouteSpec<P, Q, B, A>): Route {
+  const { params, query, body } = spec;
+  return {
+    ...spec,
+    params: params ?? NOTHING,
+    query: query ?? NOTHING,
+    body,
+    status: spec.status ?? 200,
+    run(raw, call) {
+      const given: unknown = {
+        params: parse(params ?? NOTHING, raw.params, "the path"),
+        query: parse(query ?? NOTHING, raw.query, "the query"),
+        body: body === undefined ? undefined : parse(body, raw.body, "the body"),
+      };
+      // Parsed by the very schemas the handler's types come from.
+      return spec.handle(given as Given<z.output<P>, z.output<Q>, z.output<B>>, call);
+    },
+  };
+}
+
+function parse(schema: z.ZodType, value: unknown, where: string): unknown {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.join(".") ?? "";
+  throw new HeddleError(
+    "usage.invalid",
+    `${where} does not fit${field === "" ? "" : ` at ${field}`}: ${issue?.message ?? ""}`,
+    {
+      details: { field },
+    },
+  );
+}

@@ -1,0 +1,140 @@
+import { newThreadId } from "@heddle/protocol";
+import { expect, test } from "vitest";
+import { ask, openHttpWorld, SETTINGS, type Role } from "../../test/http-world.ts";
+import { SCOPES, scopeAllows } from "../principals.ts";
+import type { Route } from "./route.ts";
+import { findRoute, ROUTES } from "./routes.ts";
+
+const CALLERS = ["none", "wrong", "viewer", "user", "owner"] as const;
+
+/** A body that fits each route that takes one; a new route without one here fails the test. */
+const BODIES: Readonly<Record<string, unknown>> = {
+  createThread: {},
+  patchThread: { name: "a name" },
+  archiveThread: {},
+  unarchiveThread: {},
+  forkThread: {},
+  startTurn: { input: "hello" },
+  interruptTurn: {},
+  steerTurn: { input: "more" },
+  answerApproval: { decision: "decline" },
+};
+
+/** What an allowed call of something that is not there is answered with; everything else is what its row says. */
+const MISSING: Readonly<Record<string, number>> = {
+  startTurn: 400,
+  readTurn: 404,
+  interruptTurn: 404,
+  steerTurn: 404,
+  answerApproval: 404,
+};
+
+function pathOf({ path }: Route, threadId: string): string {
+  const known = path.replace("{threadId}", threadId).replace(/\{\w+\}/, "nothing");
+  return path.endsWith("/events") ? `${known}?follow=false` : known;
+}
+
+function expected({ name, scope, status }: Route, caller: (typeof CALLERS)[number]): number {
+  const allowed = MISSING[name] ?? status;
+  if (scope === "public") return allowed;
+  if (caller === "none" || caller === "wrong") return 401;
+  return scopeAllows(caller, scope) ? allowed : 403;
+}
+
+test("S01 S02 S15: every route answers every caller as its scope says, and in the shape it is described by", async () => {
+  await using world = await openHttpWorld({
+    settings: { resolve: () => Promise.resolve({ ...SETTINGS, provider: "nobody" }) },
+  });
+  const wrong: string[] = [];
+  for (const route of ROUTES) {
+    for (const caller of CALLERS) {
+      const threadId = await world.newThread();
+      const token = { none: "", wrong: "x".repeat(43), ...world.tokens }[caller];
+      const before = await world.heddle.journal.version(threadId);
+      const body = route.method === "GET" || route.method === "DELETE" ? {} : { body: BODIES[route.name] };
+      const answer = await ask(world.port, pathOf(route, threadId), { method: route.method, token, ...body });
+      // Twenty wrong tokens in a minute are the limit; the routes after that are refused by it.
+      const isLimited = caller === "wrong" && answer.status === 429;
+      if (answer.status !== expected(route, caller) && !isLimited) {
+        wrong.push(`${route.name} for ${caller}: ${answer.status} ${answer.text}`);
+      }
+      if (answer.status === route.status && route.answer !== "stream") route.answer.parse(answer.json);
+      if (answer.status > 400) expect(await world.heddle.journal.version(threadId), route.name).toBe(before);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("every route has a scope, a name and a path of its own", () => {
+  const scopes = new Set<string>([...SCOPES, "public"]);
+  for (const { name, scope } of ROUTES) expect([name, scopes.has(scope)]).toEqual([name, true]);
+  expect(ROUTES.filter(({ scope }) => scope === "public").map(({ path }) => path)).toEqual(["/healthz", "/readyz"]);
+  expect(new Set(ROUTES.map(({ name }) => name)).size).toBe(ROUTES.length);
+  expect(new Set(ROUTES.map(({ method, path }) => `${method} ${path}`)).size).toBe(ROUTES.length);
+});
+
+test("S15: a turn is found only in its own thread", async () => {
+  await using world = await openHttpWorld();
+  const [mine, other] = [await world.newThread(), await world.newThread()];
+  const { status } = await world.ask(`/api/threads/${mine}/turns/${newThreadId()}`);
+  expect(status).toBe(404);
+  expect((await world.ask(`/api/threads/${other}`)).status).toBe(200);
+  expect((await world.ask(`/api/threads/${newThreadId()}`)).status).toBe(404);
+});
+
+test("a path that is known otherwise says how; one that is not known says where to look", () => {
+  expect(() => findRoute("PUT", "/api/threads")).toThrow("only GET, POST here");
+  expect(() => findRoute("GET", "/api/threads/")).toThrow("there is nothing here");
+});
+
+test("S18: a field that nobody knows is refused by its name", async () => {
+  await using world = await openHttpWorld();
+  const answer = await world.ask("/api/threads", { method: "POST", body: { workspace: world.home, command: "rm" } });
+  expect(answer).toMatchObject({ status: 400, json: { error: { code: "usage.invalid" } } });
+  expect(answer.text).toContain("command");
+  expect((await world.ask("/api/threads?lmit=3")).text).toContain("lmit");
+  expect((await world.ask("/api/threads?limit=3&limit=4")).status).toBe(400);
+});
+
+test("threads are listed in pages, by folder, words and whether they were put away", async () => {
+  await using world = await openHttpWorld();
+  const ids: string[] = [];
+  for (let count = 0; count < 7; count += 1) ids.unshift(await world.newThread());
+  const seen: string[] = [];
+  let cursor = "";
+  do {
+    const { json } = await world.ask(`/api/threads?limit=3${cursor}`);
+    const page = json as { data: { id: string }[]; nextCursor: string | null };
+    seen.push(...page.data.map(({ id }) => id));
+    cursor = page.nextCursor === null ? "" : `&cursor=${encodeURIComponent(page.nextCursor)}`;
+  } while (cursor !== "");
+  expect(seen).toEqual(ids);
+  const [first = "", second = ""] = ids;
+  await world.ask(`/api/threads/${first}/archive`, { method: "POST", body: {} });
+  await world.ask(`/api/threads/${second}`, { method: "PATCH", body: { name: "the lost sock" } });
+  expect(await listed(world, "")).toHaveLength(6);
+  expect(await listed(world, "?archived=true")).toEqual([first]);
+  expect(await listed(world, "?search=SOCK")).toEqual([second]);
+  expect(await listed(world, "?workspace=/nowhere")).toEqual([]);
+  expect((await world.ask("/api/threads?cursor=after:gone")).json).toMatchObject({ error: { code: "cursor.expired" } });
+});
+
+async function listed(
+  { ask: call }: { readonly ask: (path: string) => Promise<{ json: unknown }> },
+  query: string,
+): Promise<string[]> {
+  return ((await call(`/api/threads${query}`)).json as { data: { id: string }[] }).data.map(({ id }) => id);
+}
+
+test("danger-full-access is refused to a user, whoever chose it for the thread", async () => {
+  const settings = {
+    resolve: () => Promise.resolve({ ...SETTINGS, sandboxMode: "danger-full-access" as const, writableRoots: [] }),
+  };
+  await using world = await openHttpWorld({ settings });
+  const threadId = await world.newThread();
+  const start = (role: Role) =>
+    world.ask(`/api/threads/${threadId}/turns`, { method: "POST", token: world.tokens[role], body: { input: "go" } });
+  expect(await start("user")).toMatchObject({ status: 403, json: { error: { code: "door.forbidden" } } });
+  // The owner gets further: as far as a provider that is not there.
+  expect((await start("owner")).status).toBe(400);
+});

@@ -1,0 +1,49 @@
+/** The whole table, and how a request finds its row. */
+import { HeddleError } from "@heddle/protocol";
+import { EVENT_ROUTES } from "./event-routes.ts";
+import { HOST_ROUTES } from "./host-routes.ts";
+import type { Route } from "./route.ts";
+import { THREAD_ROUTES } from "./thread-routes.ts";
+import { TURN_ROUTES } from "./turn-routes.ts";
+
+export const ROUTES: readonly Route[] = [...HOST_ROUTES, ...THREAD_ROUTES, ...TURN_ROUTES, ...EVENT_ROUTES];
+
+export interface Matched {
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** `door.not-found` for a path that nobody knows, `door.wrong-method` for one that is known otherwise. */
+export function findRoute(method: string, pathname: string): Matched {
+  const parts = pathname.split("/");
+  const fitting = COMPILED.filter(({ pattern }) => fits(pattern, parts));
+  const found = fitting.find(({ route }) => route.method === method);
+  if (found !== undefined) return { route: found.route, params: paramsOf(found.pattern, parts) };
+  if (fitting.length === 0) throw new HeddleError("door.not-found", "there is nothing here; see /api/openapi.json");
+  const allowed = fitting.map(({ route }) => route.method).join(", ");
+  throw new HeddleError("door.wrong-method", `only ${allowed} here`, { details: { allow: allowed } });
+}
+
+const COMPILED = ROUTES.map((route) => ({ route, pattern: route.path.split("/") }));
+
+function fits(pattern: readonly string[], parts: readonly string[]): boolean {
+  return (
+    pattern.length === parts.length &&
+    pattern.every((word, at) => (word.startsWith("{") ? parts[at] !== "" : word === parts[at]))
+  );
+}
+
+function paramsOf(pattern: readonly string[], parts: readonly string[]): Readonly<Record<string, string>> {
+  const named = pattern.flatMap((word, at) =>
+    word.startsWith("{") ? [[word.slice(1, -1), decode(parts[at] ?? "")]] : [],
+  );
+  return Object.fromEntries(named);
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new HeddleError("usage.invalid", "the path is not well encoded");
+  }
+}

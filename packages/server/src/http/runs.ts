@@ -1,0 +1,33 @@
+/** Turns that were begun over HTTP and run in this process: nobody's connection, so the door ends them when it closes. */
+import type { Heddle, TurnHandle } from "@heddle/agent";
+
+/** A turn that was told to stop ends within six seconds. */
+const TURNS_END_MS = 6_500;
+
+export class Runs implements AsyncDisposable {
+  readonly #heddle: Heddle;
+  readonly #running = new Map<string, Promise<void>>();
+
+  constructor(heddle: Heddle) {
+    this.#heddle = heddle;
+  }
+
+  add({ turnId, done }: TurnHandle): void {
+    if (this.#running.has(turnId)) return;
+    const forget = (): void => void this.#running.delete(turnId);
+    // Its end is in the journal; a record that could not be written is the journal's to report.
+    this.#running.set(turnId, done.then(forget, forget));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const reason = { code: "turn.interrupted", message: "the server is stopping" } as const;
+    const ended = [...this.#running.values()];
+    await Promise.allSettled([...this.#running.keys()].map((turnId) => this.#heddle.interrupt(turnId, reason)));
+    let late: NodeJS.Timeout | undefined;
+    const overdue = new Promise((resolve) => {
+      late = setTimeout(resolve, TURNS_END_MS);
+    });
+    await Promise.race([Promise.all(ended), overdue]);
+    clearTimeout(late);
+  }
+}

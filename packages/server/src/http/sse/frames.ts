@@ -1,0 +1,34 @@
+/**
+ * Events as server-sent events. A stored event is a plain message whose id is the cursor to go on from; everything else
+ * has a name of its own and no id, so that it never moves the cursor of whoever listens.
+ */
+import type { ItemDelta, StoredEvent } from "@heddle/protocol";
+
+export interface Frame {
+  /** undefined: live only. */
+  readonly cursor: number | undefined;
+  readonly bytes: Buffer;
+}
+
+/** What a stored event looks like to a client. */
+export function eventView({ stream, version, position, id, at, author, hash, body }: StoredEvent) {
+  return { threadId: stream, seq: version, position, id, at, author, hash, body };
+}
+
+/** In the stream of one thread the cursor is the thread's `seq`, in that of all threads the journal's `position`. */
+export function storedFrame(event: StoredEvent, isOfAll: boolean): Frame & { readonly cursor: number } {
+  const cursor = isOfAll ? event.position : event.version;
+  return { cursor, bytes: Buffer.from(`id: ${cursor}\ndata: ${JSON.stringify(eventView(event))}\n\n`) };
+}
+
+export function deltaFrame(delta: ItemDelta): Frame {
+  return { cursor: undefined, bytes: named("delta", delta) };
+}
+
+export function named(event: "delta" | "caughtUp" | "lagged" | "end", data: unknown): Buffer {
+  return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+export const HEARTBEAT = Buffer.from(":\n\n");
+/** Whoever is cut off comes back after a second. */
+export const OPENING = Buffer.from("retry: 1000\n\n");

@@ -1,0 +1,212 @@
+/** Everyone who follows events over HTTP: they are caught up, kept up to date, and let go. */
+import type { Heddle } from "@heddle/agent";
+import type { Journal } from "@heddle/journal";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
+import type { Principal } from "../../principals.ts";
+import { named, storedFrame } from "./frames.ts";
+import { Reader, type EndReason } from "./reader.ts";
+import { SharedTail } from "./shared-tail.ts";
+import type { ServerResponse } from "node:http";
+
+export interface HubOptions {
+  readonly heddle: Heddle;
+  /** Whether somebody who follows would still be let in. */
+  readonly isStillGood: (principal: Principal) => Promise<boolean>;
+  readonly log: (line: string) => void;
+  readonly heartbeatMs?: number | undefined;
+  readonly stuckMs?: number | undefined;
+}
+
+export interface Follow {
+  readonly response: ServerResponse;
+  readonly principal: Principal;
+  /** undefined: all threads. */
+  readonly threadId: string | undefined;
+  readonly after: number;
+  readonly wantsDeltas: boolean;
+  /** False: the stream ends when everything that is stored has been sent. */
+  readonly isLive: boolean;
+}
+
+const HEARTBEAT_MS = 15_000;
+const STUCK_MS = 30_000;
+const MAX_READERS = 2_000;
+
+export class EventHub implements AsyncDisposable {
+  readonly #options: HubOptions;
+  readonly #tails = new Map<string, { readonly tail: Promise<SharedTail>; readers: number }>();
+  readonly #readers = new Map<Reader, Promise<void>>();
+  readonly #heart: NodeJS.Timeout;
+  #isClosed = false;
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+    this.#heart = setInterval(() => void this.#beat(), options.heartbeatMs ?? HEARTBEAT_MS);
+    this.#heart.unref();
+  }
+
+  get size(): number {
+    return this.#readers.size;
+  }
+
+  /** Refusals come before anything is sent; after that the stream itself says how it ends. */
+  async follow(follow: Follow): Promise<void> {
+    if (this.#isClosed || this.#readers.size >= MAX_READERS) {
+      throw new HeddleError("door.overloaded", `${MAX_READERS} clients follow already; try again later`);
+    }
+    const { threadId, after } = follow;
+    await requireCursor(this.#options.heddle.journal, threadId, after);
+    const reader = new Reader({ ...follow, stuckMs: this.#options.stuckMs ?? STUCK_MS });
+    const served = this.#serve(reader, follow).catch((error: unknown) => {
+      const isGone = isHeddleError(error) && error.code === "store.purged";
+      if (!isGone) this.#options.log(`a stream of events broke off: ${String(error)}`);
+      reader.end(isGone ? "cursor.expired" : "failed");
+    });
+    this.#readers.set(reader, served);
+    await served.finally(() => this.#readers.delete(reader));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#heart);
+    // What is already known to the tails is still told.
+    for (const { tail } of this.#tails.values()) await (await tail)[Symbol.asyncDispose]();
+    for (const reader of this.#readers.keys()) reader.end("stopping");
+    await Promise.allSettled(this.#readers.values());
+  }
+
+  async #serve(reader: Reader, { threadId, isLive }: Follow): Promise<void> {
+    const key = threadId ?? "";
+    const tail = await this.#borrow(key, threadId);
+    try {
+      let isFirst = true;
+      while (!reader.gone.aborted) {
+        if (!(await this.#catchUp(reader, tail, threadId))) return reader.lag();
+        if (isFirst) reader.send(named("caughtUp", { after: reader.cursor }), undefined);
+        isFirst = false;
+        reader.tellLost();
+        if (!isLive) return reader.end("end");
+        const over = this.#overFor(tail);
+        if (over !== undefined) return reader.end(over);
+        // Nothing is awaited since the cursor was compared: no event can fall between.
+        await tail.join(reader);
+        if (!(await reader.room())) return reader.lag();
+      }
+    } finally {
+      await this.#giveBack(key);
+    }
+  }
+
+  #overFor(tail: SharedTail): EndReason | undefined {
+    return this.#isClosed ? "stopping" : tail.ended;
+  }
+
+  /** False: it does not read. */
+  async #catchUp(reader: Reader, tail: SharedTail, threadId: string | undefined): Promise<boolean> {
+    const { journal } = this.#options.heddle;
+    if (reader.cursor >= tail.seen) return true;
+    // It ends: the last event before the mark is there, or a later one that says why it is not.
+    const from = { ...(threadId === undefined ? {} : { stream: threadId }), after: reader.cursor, signal: reader.gone };
+    for await (const event of journal.tail(from)) {
+      const { bytes, cursor } = storedFrame(event, threadId === undefined);
+      reader.send(bytes, cursor);
+      if (!(await reader.room())) return false;
+      if (reader.cursor >= tail.seen) break;
+    }
+    return true;
+  }
+
+  async #borrow(key: string, threadId: string | undefined): Promise<SharedTail> {
+    const known = this.#tails.get(key);
+    if (known !== undefined) {
+      known.readers += 1;
+      return known.tail;
+    }
+    const opened = { tail: openTail(this.#options, threadId), readers: 1 };
+    this.#tails.set(key, opened);
+    try {
+      return await opened.tail;
+    } catch (error) {
+      this.#tails.delete(key);
+      throw error;
+    }
+  }
+
+  async #giveBack(key: string): Promise<void> {
+    const shared = this.#tails.get(key);
+    if (shared === undefined) return;
+    shared.readers -= 1;
+    if (shared.readers > 0) return;
+    this.#tails.delete(key);
+    await (await shared.tail)[Symbol.asyncDispose]();
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      for (const reader of this.#readers.keys()) {
+        if (await this.#options.isStillGood(reader.principal)) reader.heartbeat();
+        else reader.end("revoked");
+      }
+    } catch (error) {
+      this.#options.log(`the tokens could not be looked at: ${String(error)}`);
+    }
+  }
+}
+
+async function openTail({ heddle, log }: HubOptions, threadId: string | undefined): Promise<SharedTail> {
+  const { journal } = heddle;
+  const after = threadId === undefined ? await lastPosition(journal) : await journal.version(threadId);
+  const openItems = threadId === undefined ? new Set<string>() : await openItemsOf(journal, threadId);
+  return new SharedTail({ heddle, threadId, after, openItems, log });
+}
+
+const PAGE = 256;
+
+/** Every probe is one look into an index; there is a last event as soon as nothing comes after it. */
+async function lastPosition(journal: Journal): Promise<number> {
+  const isPast = async (position: number) => (await journal.read({ after: position, limit: 1 })).length === 0;
+  let high = 1;
+  while (!(await isPast(high))) high *= 2;
+  let low = Math.floor(high / 2);
+  if (high === 1) return (await isPast(0)) ? 0 : 1;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (await isPast(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+async function openItemsOf(journal: Journal, threadId: string): Promise<ReadonlySet<string>> {
+  const open = new Set<string>();
+  const running = (await journal.threads.turns(threadId)).find(({ status }) => status === "open");
+  if (running === undefined) return open;
+  for (let after = running.admittedVersion; ;) {
+    const page = await journal.read({ stream: threadId, after, limit: PAGE });
+    for (const { body, version } of page) {
+      after = version;
+      if (body.type === "item.started") open.add(body.item.id);
+      if (body.type === "item.completed") open.delete(body.item.id);
+    }
+    if (page.length < PAGE) return open;
+  }
+}
+
+/** A cursor that nothing was ever stored at is not one of this store. */
+async function requireCursor(journal: Journal, threadId: string | undefined, after: number): Promise<void> {
+  if (threadId !== undefined && (await journal.threads.get(threadId)) === undefined) {
+    const isDeleted = await journal.threads.isDeleted(threadId);
+    if (isDeleted) throw expired(after, "the thread was deleted");
+    throw new HeddleError("thread.not-found", `no thread ${threadId}`);
+  }
+  if (after === 0) return;
+  const isKnown =
+    threadId === undefined
+      ? (await journal.read({ after: after - 1, limit: 1 })).length > 0
+      : after <= (await journal.version(threadId));
+  if (!isKnown) throw expired(after, "nothing is stored there; begin again without a cursor");
+}
+
+function expired(after: number, why: string): HeddleError {
+  return new HeddleError("cursor.expired", `cannot go on after ${after}: ${why}`, { details: { after } });
+}

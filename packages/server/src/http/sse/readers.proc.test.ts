@@ -1,0 +1,66 @@
+/** What clients cost that do not read, or do not stay: measured, so in a process of its own. */
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { expect, test } from "vitest";
+import { openHttpWorld, type HttpWorld } from "../../../test/http-world.ts";
+import { follow } from "../../../test/sse-client.ts";
+
+const eventsOf = ({ url }: HttpWorld, threadId: string): string => `${url}/api/threads/${threadId}/events`;
+
+test("F14 G7: fifty readers that stop reading are closed, cost little and harm no other", async () => {
+  await using world = await openHttpWorld({ stuckMs: 1_500, heartbeatMs: 100 });
+  const threadId = await world.newThread();
+  const stopped: IncomingMessage[] = [];
+  for (let count = 0; count < 50; count += 1) {
+    const sent = get(eventsOf(world, threadId), {
+      agent: false,
+      headers: { authorization: `Bearer ${world.tokens.viewer}` },
+    });
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    sent.on("error", () => undefined);
+    response.on("error", () => undefined).pause();
+    stopped.push(response);
+  }
+  using reading = await follow(eventsOf(world, threadId), world.tokens.viewer);
+  await reading.hears(({ event }) => event === "caughtUp");
+  const before = process.memoryUsage().rss;
+  const events = 400;
+  // Forty megabytes: far more than the kernel keeps for a connection.
+  for (let count = 0; count < events; count += 1) await world.append(threadId, 1, 100_000);
+  await reading.hears(({ id }) => id === events + 1);
+  const told = reading.messages.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  expect(told).toEqual(Array.from({ length: events + 1 }, (_, at) => at + 1));
+  const grown = process.memoryUsage().rss - before;
+  expect(grown / 50).toBeLessThan(8 * 1024 * 1024);
+  await expect.poll(() => world.door.followers, { timeout: 10_000 }).toBe(1);
+  // Whoever begins to read again finds out where to go on, or a broken connection: never an end that looks like all.
+  const ends = await Promise.all(stopped.map((response) => readOut(response)));
+  for (const { text, isWhole } of ends) {
+    expect(isWhole && !text.includes("event: lagged")).toBe(false);
+    expect(text.includes(`id: ${events + 1}\n`)).toBe(false);
+  }
+}, 40_000);
+
+/** What had come when the server let go. */
+async function readOut(response: IncomingMessage): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+  let text = "";
+  response.setEncoding("utf8").on("data", (part: string) => {
+    text += part;
+  });
+  response.resume();
+  if (!response.closed) await once(response, "close");
+  return { text, isWhole: response.complete };
+}
+
+test("F15: a thousand clients that come and go leave nothing behind", async () => {
+  await using world = await openHttpWorld();
+  const threadId = await world.newThread();
+  for (let round = 0; round < 20; round += 1) {
+    const clients = await Promise.all(
+      Array.from({ length: 50 }, () => follow(eventsOf(world, threadId), world.tokens.viewer)),
+    );
+    for (const client of clients) client[Symbol.dispose]();
+  }
+  const open = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
+  await expect.poll(open, { timeout: 5_000 }).toBeLessThan(10);
+});

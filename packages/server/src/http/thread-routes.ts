@@ -1,0 +1,160 @@
+/** Threads: listed, made, read, named, put away, forked, deleted. */
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { archiveThread } from "@heddle/agent";
+import type { ThreadRow } from "@heddle/journal";
+import { HeddleError } from "@heddle/protocol";
+import type { z } from "zod";
+import { pageOf } from "../paging.ts";
+import { route, type HttpContext, type Route } from "./route.ts";
+import {
+  Accepted,
+  CreateThreadBody,
+  DONE,
+  EmptyBody,
+  ForkThreadBody,
+  PatchThreadBody,
+  ThreadDetail,
+  ThreadPage,
+  ThreadParams,
+  ThreadsQuery,
+} from "./shapes.ts";
+import { requireThread, threadView } from "./views.ts";
+
+/** How many threads are looked at; older ones are found by their id. */
+const MAX_THREADS = 10_000;
+const MAX_LIMIT = 100;
+const ORIGIN = "http";
+
+export function limitOf(limit: number | undefined): number {
+  return Math.min(MAX_LIMIT, Math.max(1, limit ?? 25));
+}
+
+export async function folderOf(given: string | undefined, cwd: string): Promise<string> {
+  const folder = path.resolve(cwd, given ?? ".");
+  try {
+    return await realpath(folder);
+  } catch (cause) {
+    throw new HeddleError("workspace.missing", `${folder} does not exist; make it or name another folder`, { cause });
+  }
+}
+
+async function detail({ heddle }: HttpContext, threadId: string): Promise<z.output<typeof ThreadDetail>> {
+  const row = await requireThread(heddle.journal, threadId);
+  return { ...threadView(row), seq: await heddle.journal.version(threadId) };
+}
+
+function isWanted(row: ThreadRow, { archived = false, search = "", status }: z.output<typeof ThreadsQuery>): boolean {
+  if (row.isArchived !== archived || row.isEphemeral) return false;
+  if (status !== undefined && (row.lastTurnStatus === "open") !== (status === "running")) return false;
+  return search === "" || `${row.name ?? ""}\n${row.preview ?? ""}`.toLowerCase().includes(search.toLowerCase());
+}
+
+export const THREAD_ROUTES: readonly Route[] = [
+  route({
+    name: "listThreads",
+    method: "GET",
+    path: "/api/threads",
+    summary: "Threads, newest activity first",
+    scope: "read",
+    query: ThreadsQuery,
+    answer: ThreadPage,
+    async handle({ query }, { context }) {
+      const { workspace, cursor } = query;
+      const where = workspace === undefined ? {} : { workspace };
+      const rows = await context.heddle.journal.threads.list({ ...where, limit: MAX_THREADS });
+      const wanted = rows.filter((row) => isWanted(row, query));
+      const { data, nextCursor } = pageOf(wanted, { cursor, limit: limitOf(query.limit) }, ({ id }) => id);
+      return { data: data.map(threadView), nextCursor };
+    },
+  }),
+  route({
+    name: "createThread",
+    method: "POST",
+    path: "/api/threads",
+    summary: "A new thread; it does nothing until a turn is started",
+    scope: "write",
+    body: CreateThreadBody,
+    answer: ThreadDetail,
+    status: 201,
+    async handle({ body }, { context }) {
+      const workspace = await folderOf(body.workspace, context.cwd);
+      const threadId = await context.heddle.createThread({ workspace, origin: ORIGIN });
+      if (body.name !== undefined) await context.heddle.nameThread({ threadId, name: body.name });
+      return detail(context, threadId);
+    },
+  }),
+  route({
+    name: "readThread",
+    method: "GET",
+    path: "/api/threads/{threadId}",
+    summary: "One thread",
+    scope: "read",
+    params: ThreadParams,
+    answer: ThreadDetail,
+    handle: ({ params }, { context }) => detail(context, params.threadId),
+  }),
+  route({
+    name: "patchThread",
+    method: "PATCH",
+    path: "/api/threads/{threadId}",
+    summary: "Gives a thread a name",
+    scope: "write",
+    params: ThreadParams,
+    body: PatchThreadBody,
+    answer: ThreadDetail,
+    async handle({ params: { threadId }, body: { name } }, { context }) {
+      await requireThread(context.heddle.journal, threadId);
+      await context.heddle.nameThread({ threadId, name });
+      return detail(context, threadId);
+    },
+  }),
+  ...([true, false] as const).map((isArchived) =>
+    route({
+      name: isArchived ? "archiveThread" : "unarchiveThread",
+      method: "POST",
+      path: `/api/threads/{threadId}/${isArchived ? "archive" : "unarchive"}`,
+      summary: isArchived ? "Puts a thread away; lists leave it out" : "Brings a thread back that was put away",
+      scope: "write",
+      params: ThreadParams,
+      body: EmptyBody,
+      answer: ThreadDetail,
+      async handle({ params: { threadId } }, { context }) {
+        await requireThread(context.heddle.journal, threadId);
+        await archiveThread(context.heddle.journal, { threadId, isArchived });
+        return detail(context, threadId);
+      },
+    }),
+  ),
+  route({
+    name: "deleteThread",
+    method: "DELETE",
+    path: "/api/threads/{threadId}",
+    summary: "Removes what a thread said, for good; that it was there stays on record",
+    scope: "admin",
+    params: ThreadParams,
+    answer: Accepted,
+    async handle({ params: { threadId } }, { context, principal }) {
+      await requireThread(context.heddle.journal, threadId);
+      await context.heddle.deleteThread({ threadId, reason: `deleted by ${principal?.name ?? "nobody"}` });
+      return DONE;
+    },
+  }),
+  route({
+    name: "forkThread",
+    method: "POST",
+    path: "/api/threads/{threadId}/fork",
+    summary: "A new thread with the past of this one",
+    scope: "write",
+    params: ThreadParams,
+    body: ForkThreadBody,
+    answer: ThreadDetail,
+    status: 201,
+    async handle({ params: { threadId }, body }, { context }) {
+      const { workspace: parents } = await requireThread(context.heddle.journal, threadId);
+      const workspace = body.workspace === undefined ? parents : await folderOf(body.workspace, context.cwd);
+      const atTurn = body.atTurn === undefined ? {} : { atTurn: body.atTurn };
+      return detail(context, await context.heddle.forkThread({ threadId, origin: ORIGIN, workspace, ...atTurn }));
+    },
+  }),
+];

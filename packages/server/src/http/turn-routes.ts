@@ -1,0 +1,198 @@
+/** Turns, their items, and the questions they put. */
+import { lastSettings, readHistory } from "@heddle/agent";
+import { HeddleError, type TurnSettings } from "@heddle/protocol";
+import type { z } from "zod";
+import { pageOf } from "../paging.ts";
+import { scopeAllows } from "../principals.ts";
+import { route, type HttpCall, type HttpContext, type Route } from "./route.ts";
+import {
+  Accepted,
+  AnswerBody,
+  ApprovalList,
+  ApprovalParams,
+  DONE,
+  EmptyBody,
+  ItemPage,
+  ItemsQuery,
+  PageQuery,
+  StartTurnBody,
+  SteerBody,
+  ThreadParams,
+  Turn,
+  TurnPage,
+  TurnParams,
+} from "./shapes.ts";
+import { folderOf, limitOf } from "./thread-routes.ts";
+import { itemEntries, openApprovals, requireThread, requireTurn, turnView } from "./views.ts";
+
+type Wanted = z.output<typeof StartTurnBody>;
+
+async function startTurn(threadId: string, wanted: Wanted, { context, principal }: HttpCall) {
+  const { heddle, runs, cwd } = context;
+  const { isArchived } = await requireThread(heddle.journal, threadId);
+  if (isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
+  const settings = await settingsOf(context, threadId, wanted);
+  if (settings.sandboxMode === "danger-full-access" && !scopeAllows(principal?.role ?? "viewer", "admin")) {
+    throw new HeddleError("door.forbidden", "danger-full-access is the owner's alone; name another sandboxMode");
+  }
+  const { clientId, input } = wanted;
+  const handle = await heddle.startTurn({
+    thread: threadId,
+    input,
+    settings,
+    ...(clientId === undefined ? {} : { clientId }),
+    ...(wanted.workspace === undefined ? {} : { workspace: await folderOf(wanted.workspace, cwd) }),
+  });
+  runs.add(handle);
+  return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));
+}
+
+/**
+ * What is not said is as in the turn before. For a repeated request that is the turn before the one it began, so that the
+ * same words always come to the same settings.
+ */
+async function settingsOf(context: HttpContext, threadId: string, wanted: Wanted): Promise<TurnSettings> {
+  const history = await readHistory(context.heddle.journal, threadId);
+  const { clientId, model, provider, effort, sandboxMode, approvalPolicy, outputSchema, limits } = wanted;
+  const begun = history.findIndex(
+    ({ stream, body }) =>
+      stream === threadId && body.type === "turn.admitted" && clientId !== undefined && body.clientId === clientId,
+  );
+  const inherited = lastSettings(begun < 0 ? history : history.slice(0, begun));
+  const wishes = { model, provider, effort, sandboxMode, approvalPolicy, inherited };
+  const { outputSchema: _before, limits: _spent, ...settings } = await context.settings.resolve(wishes);
+  return {
+    ...settings,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(limits === undefined ? {} : { limits }),
+  };
+}
+
+export const TURN_ROUTES: readonly Route[] = [
+  route({
+    name: "startTurn",
+    method: "POST",
+    path: "/api/threads/{threadId}/turns",
+    summary: "Starts a turn; answered when the input is durable. The same clientId again is the same turn",
+    scope: "write",
+    params: ThreadParams,
+    body: StartTurnBody,
+    answer: Turn,
+    status: 202,
+    handle: ({ params, body }, call) => startTurn(params.threadId, body, call),
+  }),
+  route({
+    name: "listTurns",
+    method: "GET",
+    path: "/api/threads/{threadId}/turns",
+    summary: "Turns of a thread, newest first, with what each used and cost",
+    scope: "read",
+    params: ThreadParams,
+    query: PageQuery,
+    answer: TurnPage,
+    async handle({ params: { threadId }, query: { cursor, limit } }, { context }) {
+      const { journal } = context.heddle;
+      await requireThread(journal, threadId);
+      const rows = (await journal.threads.turns(threadId)).toReversed();
+      const { data, nextCursor } = pageOf(rows, { cursor, limit: limitOf(limit) }, ({ id }) => id);
+      return { data: await Promise.all(data.map((row) => turnView(journal, row))), nextCursor };
+    },
+  }),
+  route({
+    name: "readTurn",
+    method: "GET",
+    path: "/api/threads/{threadId}/turns/{turnId}",
+    summary: "One turn: status, failure, sandbox level, usage and cost",
+    scope: "read",
+    params: TurnParams,
+    answer: Turn,
+    async handle({ params: { threadId, turnId } }, { context: { heddle } }) {
+      return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, turnId));
+    },
+  }),
+  route({
+    name: "interruptTurn",
+    method: "POST",
+    path: "/api/threads/{threadId}/turns/{turnId}/interrupt",
+    summary: "Tells a turn to stop; its one terminal event follows within six seconds",
+    scope: "write",
+    params: TurnParams,
+    body: EmptyBody,
+    answer: Accepted,
+    status: 202,
+    async handle({ params: { threadId, turnId } }, { context: { heddle }, principal }) {
+      await requireTurn(heddle.journal, threadId, turnId);
+      const message = `interrupted by ${principal?.name ?? "nobody"}`;
+      await heddle.interrupt(turnId, { code: "turn.interrupted", message });
+      return DONE;
+    },
+  }),
+  route({
+    name: "steerTurn",
+    method: "POST",
+    path: "/api/threads/{threadId}/turns/{turnId}/steer",
+    summary: "Adds input to a running turn, told to the agent at the next safe point",
+    scope: "write",
+    params: TurnParams,
+    body: SteerBody,
+    answer: Accepted,
+    status: 202,
+    async handle({ params: { threadId, turnId }, body: { input } }, { context: { heddle } }) {
+      await requireTurn(heddle.journal, threadId, turnId);
+      await heddle.steer(turnId, input);
+      return DONE;
+    },
+  }),
+  route({
+    name: "listItems",
+    method: "GET",
+    path: "/api/threads/{threadId}/items",
+    summary: "Items of a thread in the order they started",
+    scope: "read",
+    params: ThreadParams,
+    query: ItemsQuery,
+    answer: ItemPage,
+    async handle({ params: { threadId }, query: { after = 0, limit, turnId } }, { context: { heddle } }) {
+      await requireThread(heddle.journal, threadId);
+      const { data, nextAfter } = await itemEntries(heddle.journal, threadId, { after, limit: limitOf(limit), turnId });
+      return { data: [...data], nextAfter };
+    },
+  }),
+  route({
+    name: "listOpenApprovals",
+    method: "GET",
+    path: "/api/approvals",
+    summary: "Questions of all threads that wait for an answer, oldest first",
+    scope: "read",
+    answer: ApprovalList,
+    handle: async (_given, { context: { heddle } }) => ({ data: await openApprovals(heddle.journal) }),
+  }),
+  route({
+    name: "listThreadApprovals",
+    method: "GET",
+    path: "/api/threads/{threadId}/approvals",
+    summary: "Questions of a thread that wait for an answer, oldest first",
+    scope: "read",
+    params: ThreadParams,
+    answer: ApprovalList,
+    async handle({ params: { threadId } }, { context: { heddle } }) {
+      await requireThread(heddle.journal, threadId);
+      return { data: await openApprovals(heddle.journal, threadId) };
+    },
+  }),
+  route({
+    name: "answerApproval",
+    method: "POST",
+    path: "/api/threads/{threadId}/approvals/{approvalId}",
+    summary: "Answers a question; the first answer stands, from whatever door it comes",
+    scope: "write",
+    params: ApprovalParams,
+    body: AnswerBody,
+    answer: Accepted,
+    async handle({ params: { threadId, approvalId }, body: { decision } }, { context: { heddle } }) {
+      await requireThread(heddle.journal, threadId);
+      await heddle.answer({ threadId, approvalId, decision });
+      return DONE;
+    },
+  }),
+];
