@@ -2,6 +2,7 @@
 import type { Heddle } from "@heddle/agent";
 import type { CodexNotification } from "@heddle/protocol/codex-app-server";
 import type { Connection } from "./connection.ts";
+import type { Host } from "./host.ts";
 import type { LoadedThreads } from "./loaded.ts";
 import type { Reply } from "./peer.ts";
 import type { SettingsSource } from "./settings.ts";
@@ -16,6 +17,10 @@ export interface ServerContext {
   /** Where a thread works when its client names no folder. */
   readonly cwd: string;
   readonly version: string;
+  /** What of its machine the server lends to clients. */
+  readonly host: Host;
+  /** For the operator, not for the client. */
+  readonly log: (line: string) => void;
   readonly announce: (notification: CodexNotification) => void;
 }
 

@@ -1,5 +1,6 @@
 /** One client: its peer, who it says it is, and what it has asked not to hear. */
 import type { CodexNotification, CodexServerRequest } from "@heddle/protocol/codex-app-server";
+import { Ends } from "./ends.ts";
 import type { Answered, Peer, RequestId } from "./peer.ts";
 import type { Follower } from "./subscribe.ts";
 
@@ -12,6 +13,8 @@ export interface ClientInfo {
 
 export class Connection implements Follower {
   readonly #peer: Peer;
+  /** What must not outlive it. */
+  readonly ends = new Ends();
   /** undefined: it has not said `initialize` yet. */
   client: ClientInfo | undefined;
 

@@ -6,6 +6,13 @@ import {
   CODEX_METHODS,
   CwdPageParams,
   EXPERIMENTAL_FIELDS,
+  FsCopyParams,
+  FsCreateDirectoryParams,
+  FsPathParams,
+  FsRemoveParams,
+  FsUnwatchParams,
+  FsWatchParams,
+  FsWriteFileParams,
   InitializeParams,
   invalidParams,
   ModelListParams,
@@ -29,6 +36,7 @@ import {
 import type { z } from "zod";
 import type { Call, Handler } from "./call.ts";
 import { readAccount, readAuthStatus } from "./handlers/account.ts";
+import { copy, createDirectory, getMetadata, readDirectory, readFile, remove, writeFile } from "./handlers/files.ts";
 import { initialize } from "./handlers/initialize.ts";
 import { listModels } from "./handlers/models.ts";
 import { listItems, listThreads, listTurns, readThread } from "./handlers/read.ts";
@@ -36,6 +44,7 @@ import { archiveThread, deleteThread, nameThread, unarchiveThread } from "./hand
 import { listProfiles, listSkills, readConfig } from "./handlers/surroundings.ts";
 import { forkThread, listLoaded, resumeThread, startThread, unsubscribe } from "./handlers/threads.ts";
 import { compactThread, interruptTurn, startTurn, steerTurn } from "./handlers/turns.ts";
+import { unwatch, watch } from "./handlers/watch.ts";
 import { RPC, RpcError, type Reply } from "./peer.ts";
 
 interface Method {
@@ -68,6 +77,15 @@ const METHODS: Readonly<Record<string, Method>> = {
   "permissionProfile/list": row(CwdPageParams, listProfiles),
   "config/read": row(NoParams, readConfig),
   "skills/list": row(SkillsListParams, listSkills),
+  "fs/readFile": row(FsPathParams, readFile),
+  "fs/writeFile": row(FsWriteFileParams, writeFile),
+  "fs/createDirectory": row(FsCreateDirectoryParams, createDirectory),
+  "fs/getMetadata": row(FsPathParams, getMetadata),
+  "fs/readDirectory": row(FsPathParams, readDirectory),
+  "fs/remove": row(FsRemoveParams, remove),
+  "fs/copy": row(FsCopyParams, copy),
+  "fs/watch": row(FsWatchParams, watch),
+  "fs/unwatch": row(FsUnwatchParams, unwatch),
 };
 
 function row<Schema extends z.ZodType>(schema: Schema, handle: Handler<z.infer<Schema>>): Method {

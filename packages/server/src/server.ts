@@ -2,15 +2,20 @@
  * The server: an engine, the threads that are loaded, and connections over any transport. A run belongs to it, never to a
  * connection. When it stops, running turns get their end and their followers hear of it.
  */
-import type { Heddle } from "@heddle/agent";
+import { openTurnQueue, type Heddle, type TurnQueue } from "@heddle/agent";
 import type { CodexNotification } from "@heddle/protocol/codex-app-server";
 import type { ServerContext } from "./call.ts";
 import type { Channel } from "./channel.ts";
+import { ChatDoor } from "./chat/door.ts";
+import { chooseDialect } from "./choose-dialect.ts";
 import { Connection } from "./connection.ts";
 import { contextWindowOf } from "./handlers/models.ts";
+import type { Host } from "./host.ts";
 import { LoadedThreads } from "./loaded.ts";
 import { callMethod } from "./methods.ts";
 import { Peer } from "./peer.ts";
+import { LOCAL_OWNER, type Principal } from "./principals.ts";
+import { RunningTurns } from "./running-turns.ts";
 import type { SettingsSource } from "./settings.ts";
 
 export interface ServerOptions {
@@ -20,6 +25,8 @@ export interface ServerOptions {
   readonly home: string;
   readonly cwd: string;
   readonly version: string;
+  /** Absent: clients get no part of the configuration and no accounts, and commands an empty environment. */
+  readonly host?: Host;
   readonly log: (line: string) => void;
 }
 
@@ -32,6 +39,12 @@ export class AppServer implements AsyncDisposable {
   readonly #options: ServerOptions;
   readonly #context: ServerContext;
   readonly #connections = new Set<Connection>();
+  /** Turns of the chat dialect and of the queue. */
+  readonly #turns: RunningTurns;
+  readonly #queue: TurnQueue;
+  readonly #chat: ChatDoor;
+  /** Connections that are gone and whose commands are not yet. */
+  readonly #leaving = new Set<Promise<void>>();
   #nextRequestId = 0;
   #isStopping = false;
 
@@ -47,19 +60,37 @@ export class AppServer implements AsyncDisposable {
       contextWindow: contextWindowOf,
       log: options.log,
     });
-    this.#context = { ...options, threads, announce };
+    this.#context = { ...options, threads, announce, host: options.host ?? { env: {} } };
+    const { heddle, log } = options;
+    this.#turns = new RunningTurns(heddle);
+    this.#queue = openTurnQueue({
+      heddle: { journal: heddle.journal, startTurn: (start) => this.#turns.startTurn(start) },
+      log,
+    });
+    this.#chat = new ChatDoor({ ...options, turns: this.#turns, queue: this.#queue, accounts: options.host?.accounts });
+    this.#queue.resume().catch((error: unknown) => log(`input that waits could not be looked for: ${String(error)}`));
   }
 
   /** Serves one client; resolves when it has gone. */
-  accept(channel: Channel): Promise<void> {
+  accept(channel: Channel, principal: Principal = LOCAL_OWNER): Promise<void> {
     const gone = Promise.withResolvers<void>();
-    const peer = new Peer(channel, {
-      request: (method, params) => callMethod(method, params, { server: this.#context, connection }),
+    const dialect = chooseDialect({
+      codex: () => ({
+        request: (method, params) => callMethod(method, params, { server: this.#context, connection }),
+        closed: () => undefined,
+      }),
+      chat: () => this.#chat.open(peer, principal),
+    });
+    const peer: Peer = new Peer(channel, {
+      request: (method, params) => dialect.request(method, params),
+      drained: () => dialect.drained(),
       // `initialized` is the only one there is, and nothing waits for it.
       notification: () => undefined,
       closed: () => {
+        dialect.closed();
         this.#connections.delete(connection);
         this.#context.threads.leaveAll(connection);
+        this.#endAll(connection);
         gone.resolve();
       },
       log: this.#options.log,
@@ -73,6 +104,8 @@ export class AppServer implements AsyncDisposable {
   /** Ends the turns this server runs, tells their followers, and lets go of everyone. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true;
+    await this.#queue[Symbol.asyncDispose]();
+    const chatting = this.#turns.end(TURNS_END_MS);
     const { heddle } = this.#options;
     const { threads } = this.#context;
     const running = threads.openFeeds.filter(({ activeTurnId }) => activeTurnId !== undefined);
@@ -83,12 +116,22 @@ export class AppServer implements AsyncDisposable {
       ),
     );
     await Promise.race([Promise.all(ended), pause(TURNS_END_MS)]);
+    await chatting;
+    await this.#chat.caughtUp();
     await this.#flush();
-    for (const connection of this.#connections) connection.close();
+    const connections = [...this.#connections];
+    for (const connection of connections) connection.close();
+    await Promise.allSettled([...this.#leaving, ...connections.map(({ ends }) => ends[Symbol.asyncDispose]())]);
     for (const { threadId, isEphemeral } of threads.all) {
       if (isEphemeral) await this.#forget(threadId);
     }
     await threads[Symbol.asyncDispose]();
+    await this.#chat[Symbol.asyncDispose]();
+  }
+
+  #endAll({ ends }: Connection): void {
+    const ending = ends[Symbol.asyncDispose]().finally(() => this.#leaving.delete(ending));
+    this.#leaving.add(ending);
   }
 
   async #forget(threadId: string): Promise<void> {

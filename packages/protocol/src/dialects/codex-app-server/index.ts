@@ -8,6 +8,7 @@ export { inputFrom, type UserInput } from "./input.ts";
 export { CODEX_METHODS, type CodexMethod } from "./methods.ts";
 export { ThreadDialect } from "./notifications.ts";
 export * from "./params.ts";
+export * from "./params-fs.ts";
 export { approvalPolicyFrom, sandboxFrom, threadSettings, type SandboxWish } from "./settings.ts";
 export {
   CODEX_VERSION,

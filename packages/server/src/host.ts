@@ -1,0 +1,58 @@
+/**
+ * What the machine that a server runs on lends to its clients besides threads: its files, its commands, its configuration,
+ * its accounts. Whoever starts the server says what of it there is.
+ */
+import type { Accounts } from "@heddle/models/accounts";
+import type { HookConfig, McpServerConfig } from "@heddle/protocol";
+
+export interface Host {
+  /** Commands get the allow-listed part of it. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Absolute folders that clients may write besides the workspaces of their threads. Absent: the server's own folder. */
+  readonly writeRoots?: readonly string[] | undefined;
+  readonly config?: ConfigSource | undefined;
+  /** One for all clients; it is closed by whoever made it. */
+  readonly accounts?: (() => Promise<Accounts>) | undefined;
+  readonly hooks?: readonly HookConfig[] | undefined;
+  /** With what the engine was opened. */
+  readonly mcpServers?: readonly McpServerConfig[] | undefined;
+}
+
+export interface ConfigLayer {
+  readonly name: Readonly<Record<string, unknown>> & { readonly type: string };
+  /** Changes when the content does. */
+  readonly version: string;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+export interface ConfigView {
+  /** What is in force. Values that open something are not in it. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** What it is made of; the first one wins. */
+  readonly layers: readonly ConfigLayer[];
+}
+
+export interface ConfigEdit {
+  readonly key: readonly string[];
+  /** null: the key goes. */
+  readonly value: unknown;
+  /** Tables are joined key by key; otherwise what was there goes first. */
+  readonly isJoined: boolean;
+}
+
+/** The configuration belongs to whoever starts the server. Failures are typed. */
+export interface ConfigSource {
+  /** The one file that is ever written. */
+  readonly file: string;
+  read(): Promise<ConfigView>;
+  /**
+   * All edits or none, in one replacement of the file; comments and order stay. `expectedVersion`: refused when the file
+   * has changed since. Answers its new version and, for each edit, the layer that overrules it where one does.
+   */
+  write(edits: readonly ConfigEdit[], expectedVersion: string | undefined): Promise<ConfigWritten>;
+}
+
+export interface ConfigWritten {
+  readonly version: string;
+  readonly overruled: { readonly layer: ConfigLayer; readonly value: unknown; readonly key: string } | undefined;
+}
