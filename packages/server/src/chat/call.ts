@@ -1,0 +1,43 @@
+/** What a handler of the chat dialect gets. */
+import type { Heddle, Serial, TurnQueue } from "@heddle/agent";
+import type { Accounts } from "@heddle/models/accounts";
+import type { ChatMethod, ChatParams, ChatResultOf } from "@heddle/protocol/chat";
+import type { RunningTurns } from "../running-turns.ts";
+import type { SettingsSource } from "../settings.ts";
+import type { ChatConnection } from "./connection.ts";
+import type { ChatHub } from "./hub.ts";
+
+export interface ChatContext {
+  readonly heddle: Heddle;
+  readonly settings: SettingsSource;
+  readonly home: string;
+  /** Where a chat works when its client names no folder. */
+  readonly cwd: string;
+  readonly version: string;
+  readonly serverId: string;
+  readonly hub: ChatHub;
+  readonly queue: TurnQueue;
+  readonly turns: RunningTurns;
+  /** One message at a time in a chat, so that the same one twice is seen to be the same. */
+  readonly sends: Serial;
+  /** Opened when the first one asks. */
+  readonly accounts: () => Promise<Accounts>;
+  readonly announce: (topic: string, params: Readonly<Record<string, unknown>>) => void;
+  readonly log: (line: string) => void;
+}
+
+export interface ChatCall {
+  readonly server: ChatContext;
+  readonly connection: ChatConnection;
+}
+
+export interface ChatReply<Method extends ChatMethod> {
+  readonly result: ChatResultOf<Method>;
+  /** Called when the answer is on its way. */
+  readonly after?: () => void;
+}
+
+export type ChatHandler<Method extends ChatMethod> = (
+  params: ChatParams<Method>,
+  call: ChatCall,
+) => Promise<ChatReply<Method>>;

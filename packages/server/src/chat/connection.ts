@@ -1,0 +1,128 @@
+/**
+ * One client of the chat dialect: who it is, what it listens to, and what it is told. A reader that is behind loses nothing
+ * in silence: its chats are left out until it has caught up, then it is told how far they have come (`resync`), and asks for
+ * what it lacks with chat.events.list.
+ */
+import { hears, topicFor, type ChatEvent } from "@heddle/protocol/chat";
+import type { Peer } from "../peer.ts";
+import type { Principal } from "../principals.ts";
+
+/** What may wait for one reader before its chats are left out; far below what would end its connection. */
+export const MAX_WAITING_CHARS = 4 * 1024 * 1024;
+/** What may be kept back while an answer is on its way. */
+const MAX_HELD_EVENTS = 10_000;
+const MAX_SUBSCRIPTIONS = 100;
+
+interface Held {
+  readonly event: ChatEvent;
+  readonly isLive: boolean;
+}
+
+export class ChatConnection {
+  readonly principal: Principal;
+  readonly #peer: Peer;
+  readonly #subscriptions = new Map<string, string>();
+  /** Chats that were left out, and how far they have come. */
+  readonly #behind = new Map<string, number>();
+  #held: Held[] = [];
+  #holds = 0;
+  #nextId = 1;
+
+  constructor(peer: Peer, principal: Principal) {
+    this.#peer = peer;
+    this.principal = principal;
+  }
+
+  get isIdle(): boolean {
+    return this.#peer.isIdle;
+  }
+
+  close(): void {
+    this.#peer.close();
+  }
+
+  /** undefined: it has as many as anybody may have. */
+  subscribe(topic: string): string | undefined {
+    if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS) return undefined;
+    const id = `sub_${this.#nextId++}`;
+    this.#subscriptions.set(id, topic);
+    return id;
+  }
+
+  unsubscribe(id: string): boolean {
+    return this.#subscriptions.delete(id);
+  }
+
+  get isListening(): boolean {
+    return this.#subscriptions.size > 0;
+  }
+
+  /** Nothing is told until it is released: an answer must not be overtaken by what it announces. */
+  hold(): Disposable {
+    this.#holds += 1;
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        this.#holds -= 1;
+        if (this.#holds === 0) for (const { event, isLive } of this.#held.splice(0)) this.tell(event, isLive);
+      },
+    };
+  }
+
+  tell(event: ChatEvent, isLive: boolean): void {
+    const methods = this.#methodsFor(event.topic);
+    if (methods.length === 0) return;
+    if (this.#holds > 0) {
+      if (this.#held.length < MAX_HELD_EVENTS) this.#held.push({ event, isLive });
+      else this.#leaveOut(event);
+      return;
+    }
+    for (const method of methods) this.#send(method, event, isLive);
+  }
+
+  /** Events of the past that were asked for, in the words of one subscription. */
+  replay(topic: string, events: readonly ChatEvent[]): void {
+    for (const event of events) {
+      const method = topicFor(topic, event.topic);
+      if (hears(topic, method)) this.#send(method, event, false);
+    }
+  }
+
+  /** Something that is no event of one chat. */
+  notify(topic: string, params: Readonly<Record<string, unknown>>): void {
+    for (const method of this.#methodsFor(topic)) this.#peer.notify(method, params);
+  }
+
+  resync(chatId: string, lastSeq: number, reason: string): void {
+    this.#peer.notify("resync", { chat_id: chatId, last_seq: lastSeq, reason, schema: 1 });
+  }
+
+  /** It has taken everything that waited. */
+  drained(): void {
+    for (const [chatId, lastSeq] of this.#behind) this.resync(chatId, lastSeq, "the reader was too slow");
+    this.#behind.clear();
+  }
+
+  #send(method: string, event: ChatEvent, isLive: boolean): void {
+    const isBehind = this.#behind.has(event.params.chat_id) || this.#peer.waitingChars > MAX_WAITING_CHARS;
+    if (isBehind) return this.#leaveOut(event);
+    if (isLive) this.#peer.notifyDelta(method, event.params);
+    else this.#peer.notify(method, event.params);
+  }
+
+  #leaveOut({ params }: ChatEvent): void {
+    this.#behind.set(params.chat_id, Math.max(params.seq, this.#behind.get(params.chat_id) ?? 0));
+  }
+
+  /** Once for each name it is known by, however many subscriptions want it. */
+  #methodsFor(topic: string): readonly string[] {
+    const methods = new Set<string>();
+    for (const pattern of this.#subscriptions.values()) {
+      const method = topicFor(pattern, topic);
+      if (hears(pattern, method)) methods.add(method);
+    }
+    return [...methods];
+  }
+}

@@ -1,0 +1,79 @@
+/** Chats: begun, taken up again, listed. */
+import { changeSettings } from "@heddle/agent";
+import type { ThreadRow } from "@heddle/journal";
+import { visibleLine } from "@heddle/protocol";
+import { CHAT_PROTOCOL, CHAT_RPC, negotiate, type ChatRecord } from "@heddle/protocol/chat";
+import { pageOf } from "../../paging.ts";
+import { RpcError } from "../../peer.ts";
+import type { ChatContext, ChatHandler } from "../call.ts";
+import { CHAT_ORIGIN, describeChat, folderOf, requireChat } from "../chats.ts";
+import { readPast, refuseAhead } from "../hub.ts";
+import { listed } from "./events.ts";
+
+/** How many chats are looked at; older ones are found by `heddle threads`. */
+const MAX_CHATS = 10_000;
+const DEFAULT_LIMIT = 50;
+const MAX_EVENTS = 1_000;
+
+export const hello: ChatHandler<"hello"> = ({ protocol }, { server, connection }) => {
+  const version = negotiate(protocol);
+  if (version === undefined) {
+    const { min, max } = CHAT_PROTOCOL;
+    const message = `this server speaks versions ${min} to ${max}, the client ${protocol.min} to ${protocol.max}`;
+    throw new RpcError(CHAT_RPC.invalidRequest, message, { code: "version_mismatch", min, max });
+  }
+  const { name, role } = connection.principal;
+  const services = ["chat", "events"].map((service) => ({ service, version: `${version}` }));
+  const identity = { name, role };
+  return Promise.resolve({
+    result: { type: "hello", protocol_version: version, server_id: server.serverId, identity, services },
+  });
+};
+
+export const create: ChatHandler<"chat.create"> = async ({ settings, cwd, title, client_id }, { server }) => {
+  const workspace = await folderOf(cwd, server);
+  const words = visibleLine(title ?? "").trim();
+  const named = words === "" ? {} : { title: words };
+  const origin = `${CHAT_ORIGIN}${client_id ?? ""}`;
+  const id = await server.heddle.createThread({ workspace, origin, ...named });
+  if (settings !== undefined) await changeSettings(server.heddle.journal, id, settings);
+  return { result: { chat_id: id, thread_id: id } };
+};
+
+export const resume: ChatHandler<"chat.resume"> = async ({ after_seq, ...name }, { server }) => {
+  const { id } = await requireChat(server, name);
+  const { events, lastSeq, activeTurnId } = await readPast(server.heddle, { threadId: id });
+  const place = { chat_id: id, thread_id: id, last_seq: lastSeq, active_turn_id: activeTurnId ?? null };
+  if (after_seq === undefined) return { result: place };
+  refuseAhead(after_seq, lastSeq);
+  const missed = events.slice(after_seq);
+  const page = { events: missed.slice(0, MAX_EVENTS).map(listed), has_more: missed.length > MAX_EVENTS };
+  return { result: { ...place, ...page } };
+};
+
+export const list: ChatHandler<"chat.list"> = async (wish, { server }) => {
+  const { data, nextCursor } = await listChats(server, wish);
+  return { result: { chats: data, ...(nextCursor === null ? {} : { next_cursor: nextCursor }) } };
+};
+
+interface ListWish {
+  readonly status?: ChatRecord["status"] | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** Newest activity first; those that were put away only when they are asked for. */
+export async function listChats(server: ChatContext, { status, limit = DEFAULT_LIMIT, cursor }: ListWish) {
+  const rows = await server.heddle.journal.threads.list({ limit: MAX_CHATS });
+  const wanted = rows.filter(
+    (row) => !row.isEphemeral && row.isArchived === (status === "archived") && isIn(row, status),
+  );
+  const { data, nextCursor } = pageOf(wanted, { limit, cursor }, ({ id }) => id);
+  return { data: await Promise.all(data.map((row) => describeChat(server, row))), nextCursor };
+}
+
+function isIn(row: ThreadRow, status: ChatRecord["status"] | undefined): boolean {
+  if (status === "exited") return false;
+  if (status === undefined || status === "archived") return true;
+  return (row.lastTurnStatus === "open") === (status === "active");
+}

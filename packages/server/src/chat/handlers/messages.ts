@@ -1,0 +1,158 @@
+/** Messages, and what stops or answers for the turns they become. */
+import { awaitTerminal, findSent, steerOnce, type StartTurn } from "@heddle/agent";
+import type { ThreadRow } from "@heddle/journal";
+import { HeddleError, inputItemId, isHeddleError, type InputPart } from "@heddle/protocol";
+import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/protocol/chat";
+import { readInput } from "../../input.ts";
+import type { ChatContext, ChatHandler } from "../call.ts";
+import { openTurnOf, requireChat } from "../chats.ts";
+import { turnSettings } from "../turn-settings.ts";
+
+/** A turn that was told to stop ends within six seconds. */
+const END_MS = 10_000;
+
+export const send: ChatHandler<"chat.message.send"> = async (params, { server, connection }) => {
+  const row = await requireChat(server, params);
+  if (row.isArchived) throw new HeddleError("usage.invalid", `chat_id: ${row.id} is archived; unarchive it first`);
+  const { message } = params;
+  const parts = typeof message === "string" ? [{ type: "text" as const, text: message }] : message;
+  const input = await readInput(parts, row.workspace);
+  const held = connection.hold();
+  try {
+    const result = await server.sends.run(row.id, () => take(server, row, { ...params, input }));
+    return { result, after: () => held[Symbol.dispose]() };
+  } catch (error) {
+    held[Symbol.dispose]();
+    throw error;
+  }
+};
+
+type Sending = ChatParams<"chat.message.send"> & { readonly input: readonly InputPart[] };
+type Taken = ChatResultOf<"chat.message.send">;
+
+async function take(server: ChatContext, { id }: ThreadRow, sending: Sending): Promise<Taken> {
+  const { input, client_message_id } = sending;
+  const clientId = client_message_id ?? undefined;
+  const sent = clientId === undefined ? undefined : await findSent(server.heddle.journal, id, { clientId, input });
+  if (sent !== undefined) {
+    const isTurn = sent.as === "turn";
+    const item_id = isTurn ? inputItemId(sent.turnId) : null;
+    return {
+      chat_id: id,
+      turn_id: sent.turnId,
+      item_id,
+      duplicate: true,
+      ...(isTurn ? {} : { queued: true as const }),
+    };
+  }
+  // Read again: it may have got a turn while this one waited.
+  const row = await requireChat(server, { chat_id: id });
+  const running = await openTurnOf(server, row);
+  if (running !== undefined && sending.inject === true && (await injected(server, running, { clientId, input }))) {
+    return { chat_id: id, turn_id: running, item_id: null, queued: true };
+  }
+  const settings = await turnSettings(server, row, overrides(sending));
+  const isFree = running === undefined && (await server.heddle.journal.threads.queued(id)).length === 0;
+  const begun = isFree ? await begin(server, id, { input, settings, clientId }) : undefined;
+  if (begun !== undefined) return { chat_id: id, turn_id: begun, item_id: inputItemId(begun) };
+  const turn_id = await server.queue.add({ threadId: id, input, settings, clientId });
+  return { chat_id: id, turn_id, item_id: null, queued: true };
+}
+
+function overrides({ model, effort, approval_policy, collaboration_mode }: Sending): ChatSettings {
+  return {
+    model: model ?? undefined,
+    effort: effort ?? undefined,
+    approval_policy: approval_policy ?? undefined,
+    collaboration_mode: collaboration_mode ?? undefined,
+  };
+}
+
+/** undefined: another turn came first. */
+async function begin(
+  { turns }: ChatContext,
+  thread: string,
+  {
+    input,
+    settings,
+    clientId,
+  }: Pick<StartTurn, "input" | "settings"> & {
+    readonly clientId: string | undefined;
+  },
+): Promise<string | undefined> {
+  try {
+    const named = clientId === undefined ? {} : { clientId };
+    return (await turns.startTurn({ thread, input, settings, ...named })).turnId;
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "turn.active") return undefined;
+    throw error;
+  }
+}
+
+/** False when the turn has ended meanwhile. */
+async function injected(
+  { heddle }: ChatContext,
+  turnId: string,
+  given: { readonly clientId: string | undefined; readonly input: readonly InputPart[] },
+): Promise<boolean> {
+  try {
+    await steerOnce(heddle.journal, turnId, given);
+    return true;
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "turn.not-found") return false;
+    throw error;
+  }
+}
+
+const CANCELLED = { code: "turn.interrupted", message: "cancelled by the client" } as const;
+
+export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, { server }) => {
+  const row = await requireChat(server, { chat_id });
+  const { journal } = server.heddle;
+  const wanted = turn_id ?? (await openTurnOf(server, row));
+  if (wanted === undefined) throw new HeddleError("turn.not-found", `no turn of chat ${row.id} runs`);
+  if (await server.queue.remove(row.id, wanted, CANCELLED)) {
+    return { result: { ok: true, turn_id: wanted, status: "interrupted" } };
+  }
+  const turn = await journal.threads.turn(wanted);
+  if (turn?.threadId !== row.id) throw new HeddleError("turn.not-found", `no turn ${wanted} in chat ${row.id}`);
+  if (turn.status !== "open") return { result: { ok: true, turn_id: wanted, status: turn.status } };
+  await interrupt(server, wanted);
+  const end = await awaitTerminal(journal, row.id, wanted, turn.admittedVersion, AbortSignal.timeout(END_MS));
+  return { result: { ok: true, turn_id: wanted, status: end.body.status } };
+};
+
+async function interrupt({ heddle }: ChatContext, turnId: string): Promise<void> {
+  try {
+    await heddle.interrupt(turnId, CANCELLED);
+  } catch (error) {
+    // It ended by itself a moment ago.
+    if (!isHeddleError(error) || error.code !== "turn.not-found") throw error;
+  }
+}
+
+export const respond: ChatHandler<"chat.approval.respond"> = async (params, { server }) => {
+  const approvalId = String(params.request_id ?? params.codex_request_id);
+  const threadId = await threadOf(server, approvalId, params.chat_id);
+  try {
+    await server.heddle.answer({ threadId, approvalId, decision: decisionOf(params.decision) });
+    return { result: { ok: true } };
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "approval.already-resolved")
+      return { result: { ok: true, already: true } };
+    throw error;
+  }
+};
+
+/** A question that waits is in a turn that runs; of one that was answered the hub knows where it was. */
+async function threadOf({ heddle, hub }: ChatContext, approvalId: string, chatId: string | undefined): Promise<string> {
+  const { journal } = heddle;
+  const known = chatId ?? hub.threadOfApproval(approvalId);
+  if (known !== undefined && (await journal.threads.get(known)) !== undefined) return known;
+  for (const { threadId, admittedVersion } of await journal.threads.openTurns()) {
+    const events = await journal.read({ stream: threadId, after: admittedVersion });
+    if (events.some(({ body }) => body.type === "approval.requested" && body.approvalId === approvalId))
+      return threadId;
+  }
+  throw new HeddleError("approval.not-found", `no question ${approvalId.slice(0, 100)}`);
+}

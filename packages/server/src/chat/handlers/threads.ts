@@ -1,0 +1,108 @@
+/** A chat as a whole: read, named, set, put away, forked, deleted. */
+import { archiveThread, changeSettings, readHistory } from "@heddle/agent";
+import type { ThreadRow } from "@heddle/journal";
+import type { StoredEvent } from "@heddle/protocol";
+import { HeddleError } from "@heddle/protocol";
+import { ChatSettings, chatTurns, iso, tokensOf, type ChatEvent, type ThreadView } from "@heddle/protocol/chat";
+import type { ChatContext, ChatHandler } from "../call.ts";
+import { CHAT_ORIGIN, requireChat, settingsOf, titleOf } from "../chats.ts";
+import { readPast } from "../hub.ts";
+import { listChats } from "./chats.ts";
+
+const DEFAULT_TURNS = 100;
+
+export const read: ChatHandler<"chat.thread.read"> = async (params, { server }) => {
+  const row = await requireChat(server, params);
+  const { log, lastSeq, activeTurnId } = await readPast(server.heddle, { threadId: row.id });
+  const history = await readHistory(server.heddle.journal, row.id);
+  const thread: ThreadView = {
+    id: row.id,
+    title: titleOf(row),
+    title_source: titleSource(row, history),
+    created_at: iso(row.createdAt),
+    updated_at: iso(row.updatedAt),
+    last_seq: lastSeq,
+    active_turn_id: activeTurnId ?? null,
+    pending_approvals: log.pendingApprovals.filter(isQuestion).map(({ params: asked }) => asked),
+    token_usage: tokensOf(log.usage),
+    ...(params.include_turns === true ? turnsPage(history.slice(0, upTo(history, log.version)), params) : {}),
+  };
+  return { result: { thread, settings: settingsOf(row) } };
+};
+
+type Question = Extract<ChatEvent, { readonly topic: "chat.approval.required" }>;
+
+function isQuestion(event: ChatEvent): event is Question {
+  return event.topic === "chat.approval.required";
+}
+
+/** Both were read one after the other: what came between is told by number, and not shown as well. */
+function upTo(history: readonly StoredEvent[], version: number): number {
+  const own = history.at(-1);
+  return own === undefined ? 0 : history.length - Math.max(0, own.version - version);
+}
+
+/** The newest ones, or those before one that is known. */
+function turnsPage(
+  history: readonly StoredEvent[],
+  {
+    limit = DEFAULT_TURNS,
+    before_turn,
+  }: { readonly limit?: number | undefined; readonly before_turn?: string | undefined },
+): Pick<ThreadView, "turns" | "has_more"> {
+  const all = chatTurns(history);
+  const end = before_turn === undefined ? all.length : all.findIndex(({ id }) => id === before_turn);
+  if (end < 0) throw new HeddleError("turn.not-found", `before_turn: no turn ${before_turn ?? ""}`);
+  const from = Math.max(0, end - limit);
+  return { turns: all.slice(from, end), has_more: from > 0 };
+}
+
+function titleSource(row: ThreadRow, history: readonly StoredEvent[]): ThreadView["title_source"] {
+  if (titleOf(row) === null) return null;
+  const named = history.findLast(({ body, stream }) => body.type === "thread.named" && stream === row.id);
+  if (named !== undefined) return named.author === "user" ? "user" : "auto";
+  return row.title === undefined ? "auto" : "user";
+}
+
+export const list: ChatHandler<"chat.thread.list"> = async (wish, { server }) => {
+  const { data, nextCursor } = await listChats(server, wish);
+  return { result: { threads: data, ...(nextCursor === null ? {} : { next_cursor: nextCursor }) } };
+};
+
+export const archive: ChatHandler<"chat.thread.archive"> = (params, { server }) => putAway(server, params, true);
+
+export const unarchive: ChatHandler<"chat.thread.unarchive"> = (params, { server }) => putAway(server, params, false);
+
+async function putAway(server: ChatContext, name: { readonly chat_id: string }, isArchived: boolean) {
+  const { id } = await requireChat(server, name);
+  await archiveThread(server.heddle.journal, { threadId: id, isArchived });
+  return { result: { ok: true as const } };
+}
+
+export const remove: ChatHandler<"chat.thread.delete"> = async (params, { server }) => {
+  const { id } = await requireChat(server, params);
+  await server.hub.load(id);
+  await server.heddle.deleteThread({ threadId: id });
+  return { result: { ok: true } };
+};
+
+export const fork: ChatHandler<"chat.thread.fork"> = async ({ at_turn, ...name }, { server }) => {
+  const row = await requireChat(server, name);
+  const at = at_turn === undefined ? {} : { atTurn: at_turn };
+  const id = await server.heddle.forkThread({ threadId: row.id, origin: CHAT_ORIGIN, ...at });
+  await changeSettings(server.heddle.journal, id, row.settings);
+  return { result: { chat_id: id, thread_id: id } };
+};
+
+export const rename: ChatHandler<"chat.thread.rename"> = async ({ title, name, ...chat }, { server }) => {
+  const { id } = await requireChat(server, chat);
+  const wanted = (title ?? name ?? "").trim();
+  await server.heddle.nameThread({ threadId: id, name: wanted });
+  return { result: { ok: true, title: wanted } };
+};
+
+export const updateSettings: ChatHandler<"chat.settings.update"> = async ({ chat_id, settings }, { server }) => {
+  const { id } = await requireChat(server, { chat_id });
+  const changed = await changeSettings(server.heddle.journal, id, settings);
+  return { result: { ok: true, settings: ChatSettings.parse(changed) } };
+};

@@ -1,0 +1,220 @@
+/**
+ * From the journal to the clients of the chat dialect: one reader of everything, which numbers the events of each chat and
+ * hands them to every connection. It holds nothing that it could not read again; while nobody listens it reads nothing.
+ *
+ *   journal.tail ─┐
+ *                 ├─▶ ChatLog of the thread ─▶ connections
+ *   live deltas ──┘
+ */
+import { createSerial, type Heddle } from "@heddle/agent";
+import { HeddleError, isHeddleError, type StoredEvent } from "@heddle/protocol";
+import { ChatLog, type ChatEvent } from "@heddle/protocol/chat";
+import type { ChatConnection } from "./connection.ts";
+
+export interface HubOptions {
+  readonly heddle: Heddle;
+  readonly contextWindow: (model: string) => number | undefined;
+  readonly log: (line: string) => void;
+}
+
+interface OpenLog {
+  readonly log: ChatLog;
+  readonly live: Disposable;
+}
+
+/** Logs that are kept although nothing runs in them, so that the next event need not read the thread again. */
+const MAX_IDLE_LOGS = 200;
+const MAX_REMEMBERED = 1_000;
+const CATCH_UP_MS = 1_000;
+const LOOK_MS = 5;
+const LOCK = "hub";
+
+export class ChatHub implements AsyncDisposable {
+  readonly #options: HubOptions;
+  readonly #connections = new Set<ChatConnection>();
+  readonly #logs = new Map<string, OpenLog>();
+  /** Where a question was asked; the newest only. */
+  readonly #approvals = new Map<string, string>();
+  readonly #closing = new AbortController();
+  /** One event or one subscription at a time: what is told before and after it must fit. */
+  readonly #lock = createSerial();
+  #position = 0;
+  #following: Promise<void> | undefined;
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+  }
+
+  /** Tells it everything that is stored from now on; what was stored before is in `past`, up to exactly here. */
+  join(
+    connection: ChatConnection,
+    after: Readonly<Record<string, number>>,
+    /** Called at exactly that moment. */
+    joined: () => void,
+  ): Promise<ReadonlyMap<string, Past>> {
+    return this.#lock.run(LOCK, async () => {
+      await this.#start();
+      const past = new Map<string, Past>();
+      for (const [chatId, seq] of Object.entries(after)) past.set(chatId, await this.#pastOf(chatId, seq));
+      this.#connections.add(connection);
+      joined();
+      return past;
+    });
+  }
+
+  leave(connection: ChatConnection): void {
+    this.#connections.delete(connection);
+  }
+
+  /** Makes sure that what happens to a chat next can be numbered, even when its past is gone by then. */
+  load(threadId: string): Promise<void> {
+    return this.#lock.run(LOCK, async () => {
+      if (this.#following !== undefined) await this.#logOf(threadId, Number.POSITIVE_INFINITY);
+    });
+  }
+
+  /** Everything that is stored now has been told; within a moment, or not at all. */
+  async caughtUp(): Promise<void> {
+    if (this.#following === undefined) return;
+    const position = await this.#options.heddle.journal.position();
+    const until = performance.now() + CATCH_UP_MS;
+    while (this.#position < position && performance.now() < until) {
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, LOOK_MS);
+      });
+    }
+  }
+
+  threadOfApproval(approvalId: string): string | undefined {
+    return this.#approvals.get(approvalId);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await this.#following;
+    for (const { live } of this.#logs.values()) live[Symbol.dispose]();
+  }
+
+  async #start(): Promise<void> {
+    if (this.#following !== undefined || this.#closing.signal.aborted) return;
+    this.#position = await this.#options.heddle.journal.position();
+    this.#following = this.#follow();
+  }
+
+  async #follow(): Promise<void> {
+    const { heddle, log } = this.#options;
+    const { signal } = this.#closing;
+    try {
+      for await (const event of heddle.journal.tail({ after: this.#position, signal })) {
+        await this.#lock.run(LOCK, () => this.#take(event));
+      }
+    } catch (error) {
+      if (!signal.aborted) log(`chats can no longer be followed: ${String(error)}`);
+    }
+  }
+
+  async #take(stored: StoredEvent): Promise<void> {
+    const { stream, version, body, position } = stored;
+    // What was read with its past has been numbered already.
+    const open = await this.#logOf(stream, version - 1);
+    this.#position = position;
+    if (open === undefined || version <= open.log.version) return;
+    for (const event of open.log.event(stored)) this.#tell(event, false);
+    if (body.type === "item.started") for (const early of open.log.takeWaiting(body.item.id)) this.#tell(early, true);
+    if (body.type === "approval.requested") this.#remember(body.approvalId, stream);
+    if (body.type === "thread.deleted") this.#drop(stream);
+    if (body.type === "turn.completed") this.#dropIdle();
+  }
+
+  #tell(event: ChatEvent, isLive: boolean): void {
+    for (const connection of this.#connections) connection.tell(event, isLive);
+  }
+
+  /** undefined: it is no thread, or its past is gone. */
+  async #logOf(stream: string, upTo: number): Promise<OpenLog | undefined> {
+    const known = this.#logs.get(stream);
+    if (known !== undefined) return known;
+    const { heddle, contextWindow } = this.#options;
+    const log = new ChatLog({ threadId: stream, contextWindow });
+    const events = await ownEvents(heddle, stream);
+    if (events?.[0]?.body.type !== "thread.created") return undefined;
+    for (const event of events) {
+      // What comes after is still to be told.
+      if (event.version > upTo || event.position > this.#position) break;
+      log.event(event);
+      if (event.body.type === "approval.requested") this.#remember(event.body.approvalId, stream);
+    }
+    const live = heddle.onDelta(stream, (delta) => {
+      for (const event of log.delta(delta)) this.#tell(event, true);
+    });
+    const open = { log, live };
+    this.#logs.set(stream, open);
+    return open;
+  }
+
+  async #pastOf(chatId: string, after: number): Promise<Past> {
+    const { heddle, contextWindow } = this.#options;
+    const past = await readPast(heddle, { threadId: chatId, contextWindow, upTo: this.#position });
+    refuseAhead(after, past.lastSeq);
+    return { ...past, events: past.events.slice(after) };
+  }
+
+  #remember(approvalId: string, threadId: string): void {
+    this.#approvals.set(approvalId, threadId);
+    const [oldest] = this.#approvals.keys();
+    if (this.#approvals.size > MAX_REMEMBERED && oldest !== undefined) this.#approvals.delete(oldest);
+  }
+
+  #drop(stream: string): void {
+    this.#logs.get(stream)?.live[Symbol.dispose]();
+    this.#logs.delete(stream);
+  }
+
+  #dropIdle(): void {
+    for (const [stream, { log }] of this.#logs) {
+      if (this.#logs.size <= MAX_IDLE_LOGS) return;
+      if (log.activeTurnId === undefined) this.#drop(stream);
+    }
+  }
+}
+
+export interface Past {
+  readonly events: readonly ChatEvent[];
+  readonly lastSeq: number;
+  readonly activeTurnId: string | undefined;
+  readonly log: ChatLog;
+}
+
+export interface PastOptions {
+  readonly threadId: string;
+  readonly contextWindow?: (model: string) => number | undefined;
+  /** The last position of the journal to look at. */
+  readonly upTo?: number;
+}
+
+/** All events of a chat. `thread.not-found` when there is none. */
+export async function readPast(heddle: Heddle, options: PastOptions): Promise<Past> {
+  const { threadId, upTo = Number.POSITIVE_INFINITY } = options;
+  const own = await ownEvents(heddle, threadId);
+  if (own === undefined || own.length === 0) throw new HeddleError("thread.not-found", `no chat ${threadId}`);
+  const log = new ChatLog(options);
+  const events = own.filter(({ position }) => position <= upTo).flatMap((event) => log.event(event));
+  return { events, lastSeq: log.lastSeq, activeTurnId: log.activeTurnId, log };
+}
+
+export function refuseAhead(after: number, lastSeq: number): void {
+  if (after <= lastSeq) return;
+  throw new HeddleError("cursor.expired", `there is no event ${after} yet; the last one is ${lastSeq}`, {
+    details: { last_seq: lastSeq, oldest_seq: 1 },
+  });
+}
+
+/** What a thread has seen itself, without the past of what it was forked from. undefined: it was deleted. */
+async function ownEvents(heddle: Heddle, stream: string): Promise<readonly StoredEvent[] | undefined> {
+  try {
+    return await heddle.journal.read({ stream, after: 0 });
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "store.purged") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,29 @@
+/** Which dialect a client speaks is told by its first request: `chat.*`, `agent.*`, `events.*` and `hello`, or Codex's. */
+import { isChatName } from "@heddle/protocol/chat";
+import type { Reply } from "./peer.ts";
+
+/** What a connection does with what its peer hears. */
+export interface Dialect {
+  request(method: string, params: unknown): Promise<Reply>;
+  /** Everything that waited has been handed to the transport. */
+  drained?(): void;
+  closed(): void;
+}
+
+export interface Dialects {
+  readonly codex: () => Dialect;
+  readonly chat: () => Dialect;
+}
+
+/** Nothing of either is made before it is known which; it stays that one. */
+export function chooseDialect(dialects: Dialects): Required<Dialect> {
+  let chosen: Dialect | undefined;
+  return {
+    request(method, params) {
+      chosen ??= isChatName(method) ? dialects.chat() : dialects.codex();
+      return chosen.request(method, params);
+    },
+    drained: () => chosen?.drained?.(),
+    closed: () => chosen?.closed(),
+  };
+}

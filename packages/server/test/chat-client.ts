@@ -1,0 +1,124 @@
+/** A client of the chat dialect over a unix socket, as small as a client can be. */
+import { connect, type Socket } from "node:net";
+
+export interface Heard {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+  readonly lagged?: unknown;
+}
+
+/** What lies at `a.b.0.c`; undefined when there is nothing. */
+export function at(value: unknown, path: string): unknown {
+  let found = value;
+  for (const key of path.split(".")) {
+    if (typeof found !== "object" || found === null) return undefined;
+    found = new Map(Object.entries(found)).get(key);
+  }
+  return found;
+}
+
+export function text(value: unknown, path: string): string {
+  const found = at(value, path);
+  if (typeof found === "string") return found;
+  throw new Error(`there is no text at ${path} of ${JSON.stringify(value)}`);
+}
+
+export function list(value: unknown, path: string): readonly unknown[] {
+  const found = at(value, path);
+  if (Array.isArray(found)) return found;
+  throw new Error(`there is no list at ${path} of ${JSON.stringify(value)}`);
+}
+
+export class ChatClient implements Disposable {
+  /** Everything the server said, in order. */
+  readonly heard: Heard[] = [];
+  readonly socket: Socket;
+  readonly #waiting = new Set<() => void>();
+  #nextId = 1;
+  #isGone = false;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    let rest = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.heard.push(JSON.parse(line) as Heard);
+      this.#wake();
+    });
+    socket
+      .on("error", () => undefined)
+      .on("close", () => {
+        this.#isGone = true;
+        this.#wake();
+      });
+  }
+
+  static async open(path: string): Promise<ChatClient> {
+    const socket = connect(path);
+    await new Promise<void>((resolve, reject) => {
+      socket.once("connect", resolve).once("error", reject);
+    });
+    return new ChatClient(socket);
+  }
+
+  /** The whole answer, an error too. */
+  async ask(method: string, params?: unknown): Promise<Heard> {
+    const id = this.#nextId++;
+    this.socket.write(`${JSON.stringify({ id, method, params })}\n`);
+    return this.hears((heard) => heard.id === id);
+  }
+
+  /** The result; an error fails the test. */
+  async call(method: string, params?: unknown): Promise<unknown> {
+    const { result, error } = await this.ask(method, params);
+    if (error !== undefined) throw new Error(`${method}: ${error.code} ${error.message}`);
+    return result;
+  }
+
+  /** The first that fits, of those that came and those to come. */
+  async hears(fits: (heard: Heard) => boolean, from = 0): Promise<Heard> {
+    let looked = from;
+    for (;;) {
+      for (; looked < this.heard.length; looked += 1) {
+        const heard = this.heard[looked];
+        if (heard !== undefined && fits(heard)) return heard;
+      }
+      if (this.#isGone) throw new Error(`the server went away after\n${this.topics().join("\n")}`);
+      await new Promise<void>((resolve) => {
+        this.#waiting.add(resolve);
+      });
+    }
+  }
+
+  topic(name: string, from = 0): Promise<Heard> {
+    return this.hears(({ method }) => method === name, from);
+  }
+
+  /** The end of one turn. */
+  end(turnId: string): Promise<Heard> {
+    return this.hears(({ method, params }) => method === "chat.turn.completed" && params?.["turnId"] === turnId);
+  }
+
+  /** Stored events, in the order they came. */
+  get events(): readonly Heard[] {
+    return this.heard.filter(({ method, params }) => method?.startsWith("chat.") === true && params?.["live"] !== true);
+  }
+
+  topics(): string[] {
+    return this.heard.flatMap(({ method }) => method ?? []);
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.destroy();
+  }
+
+  #wake(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
+  }
+}

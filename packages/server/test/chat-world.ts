@@ -1,0 +1,97 @@
+/** A real server of the chat dialect on a unix socket: real store, real sandbox, a model server on loopback. */
+import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { openHeddle, type Heddle } from "@heddle/agent";
+import { openAccounts } from "@heddle/models/accounts";
+import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
+import type { TurnSettings } from "@heddle/protocol";
+import { AppServer, LOCAL_OWNER, listenUnix, type Role, type Wishes } from "../src/index.ts";
+import { ChatClient, text } from "./chat-client.ts";
+
+export interface ChatWorld extends AsyncDisposable {
+  readonly root: string;
+  readonly workspace: string;
+  readonly heddle: Heddle;
+  readonly model: ModelServer;
+  readonly logged: readonly string[];
+  client(role?: Role): Promise<ChatClient>;
+  /** A client that listens to everything, and a chat. */
+  chat(settings?: Readonly<Record<string, unknown>>): Promise<{ readonly client: ChatClient; readonly chatId: string }>;
+}
+
+export interface ChatWorldOptions extends ModelServerOptions {
+  readonly settings?: Partial<TurnSettings>;
+  /** Of an earlier world, to play a restart; it is not removed at the end. */
+  readonly root?: string;
+}
+
+export async function openChatWorld(options: ChatWorldOptions = {}): Promise<ChatWorld> {
+  const root = options.root ?? (await realpath(await mkdtemp(path.join(tmpdir(), "heddle-chat-"))));
+  const [home, workspace] = [path.join(root, "home"), path.join(root, "workspace")];
+  await mkdir(workspace, { recursive: true });
+  await using ends = new AsyncDisposableStack();
+  if (options.root === undefined) ends.defer(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
+  const model = ends.use(await startModelServer(options));
+  const providers = [model.provider("openai-responses")];
+  const env = { PATH: process.env["PATH"] };
+  const heddle = ends.use(await openHeddle({ home, providers, env, isUnattended: false }));
+  const accounts = ends.use(openAccounts({ home, env, configs: providers }));
+  const logged: string[] = [];
+  const server = ends.use(
+    new AppServer({
+      heddle,
+      settings: { resolve: (wishes) => Promise.resolve(settingsFor(wishes, options.settings)) },
+      home,
+      cwd: workspace,
+      version: "0.0.0-test",
+      host: { env, accounts: () => Promise.resolve(accounts) },
+      log: (line) => logged.push(line),
+    }),
+  );
+  const sockets = new Map<Role, string>();
+  for (const role of ["owner", "user", "viewer"] as const) {
+    const socket = path.join(root, `${role}.sock`);
+    const principal = role === "owner" ? LOCAL_OWNER : { name: role, role };
+    ends.use(await listenUnix(socket, (channel) => void server.accept(channel, principal)));
+    sockets.set(role, socket);
+  }
+  const clients: ChatClient[] = [];
+  const client = async (role: Role = "owner"): Promise<ChatClient> => {
+    const opened = await ChatClient.open(sockets.get(role) ?? "");
+    clients.push(opened);
+    return opened;
+  };
+  const moved = ends.move();
+  return {
+    root,
+    workspace,
+    heddle,
+    model,
+    logged,
+    client,
+    async chat(settings) {
+      const opened = await client();
+      await opened.call("events.subscribe", { topic: "chat.*" });
+      const chatId = text(await opened.call("chat.create", settings === undefined ? {} : { settings }), "chat_id");
+      return { client: opened, chatId };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const opened of clients) opened[Symbol.dispose]();
+      await moved.disposeAsync();
+    },
+  };
+}
+
+function settingsFor(wishes: Wishes, given: Partial<TurnSettings> = {}): TurnSettings {
+  return {
+    provider: wishes.provider ?? "test",
+    model: wishes.model ?? "gpt-5.5",
+    ...(wishes.effort === undefined ? {} : { effort: wishes.effort }),
+    sandboxMode: wishes.sandboxMode ?? "workspace-write",
+    networkAccess: false,
+    writableRoots: [],
+    approvalPolicy: wishes.approvalPolicy ?? "never",
+    ...given,
+  };
+}
