@@ -4,6 +4,10 @@
  */
 import {
   CODEX_METHODS,
+  CommandExecParams,
+  CommandExecResizeParams,
+  CommandExecTerminateParams,
+  CommandExecWriteParams,
   CwdPageParams,
   EXPERIMENTAL_FIELDS,
   FsCopyParams,
@@ -36,6 +40,7 @@ import {
 import type { z } from "zod";
 import type { Call, Handler } from "./call.ts";
 import { readAccount, readAuthStatus } from "./handlers/account.ts";
+import { execCommand, resizeCommand, terminateCommand, writeCommand } from "./handlers/command.ts";
 import { copy, createDirectory, getMetadata, readDirectory, readFile, remove, writeFile } from "./handlers/files.ts";
 import { initialize } from "./handlers/initialize.ts";
 import { listModels } from "./handlers/models.ts";
@@ -86,6 +91,10 @@ const METHODS: Readonly<Record<string, Method>> = {
   "fs/copy": row(FsCopyParams, copy),
   "fs/watch": row(FsWatchParams, watch),
   "fs/unwatch": row(FsUnwatchParams, unwatch),
+  "command/exec": row(CommandExecParams, execCommand),
+  "command/exec/write": row(CommandExecWriteParams, writeCommand),
+  "command/exec/terminate": row(CommandExecTerminateParams, terminateCommand),
+  "command/exec/resize": row(CommandExecResizeParams, resizeCommand),
 };
 
 function row<Schema extends z.ZodType>(schema: Schema, handle: Handler<z.infer<Schema>>): Method {

@@ -53,7 +53,7 @@ export interface OwnedProcess extends AsyncDisposable {
   /** Never rejects. When it resolves the tree is gone and all output has been pushed. */
   readonly exited: Promise<ProcessExit>;
   readonly isRunning: boolean;
-  write(text: string): Promise<void>;
+  write(text: string | Uint8Array): Promise<void>;
   endInput(): void;
   /** Sends what Ctrl-C would; the command may answer it or go on. */
   interrupt(): void;
@@ -264,7 +264,7 @@ class RunningCommand implements OwnedProcess {
     if (!isGone) await killTree(tree, KILL_MS);
   }
 
-  write(text: string): Promise<void> {
+  write(text: string | Uint8Array): Promise<void> {
     const { input } = this.#parts;
     return new Promise((resolve, reject) => {
       if (input === undefined) {

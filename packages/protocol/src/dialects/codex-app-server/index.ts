@@ -8,8 +8,12 @@ export { inputFrom, type UserInput } from "./input.ts";
 export { CODEX_METHODS, type CodexMethod } from "./methods.ts";
 export { ThreadDialect } from "./notifications.ts";
 export * from "./params.ts";
+export * from "./params-thread.ts";
+export { codexGoal, type GoalFacts } from "./goals.ts";
+export { injectedEntries, type ReadItems } from "./injected.ts";
+export * from "./params-command.ts";
 export * from "./params-fs.ts";
-export { approvalPolicyFrom, sandboxFrom, threadSettings, type SandboxWish } from "./settings.ts";
+export { approvalPolicyFrom, sandboxFrom, sandboxPolicy, threadSettings, type SandboxWish } from "./settings.ts";
 export {
   CODEX_VERSION,
   type CodexNotification,

@@ -1,0 +1,228 @@
+import { readFile, stat } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { at, connectTo, KEY, serve, serveOnSocket, text, type Client } from "../../test/app-server-client.ts";
+import { openWorld, type World } from "../../test/heddle-process.ts";
+
+const base64 = (words: string): string => Buffer.from(words).toString("base64");
+const plain = (words: string): string => Buffer.from(words, "base64").toString();
+const sh = (script: string): readonly string[] => ["sh", "-c", script];
+
+async function opened(world: World) {
+  const served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  return served;
+}
+
+async function refused(client: Client, method: string, params: unknown): Promise<string> {
+  const { error, result } = await client.ask(method, params);
+  return error === undefined ? `answered ${JSON.stringify(result)}` : `${error.code} ${error.message}`;
+}
+
+/** What was streamed, joined. */
+function streamed(client: Client, processId: string, stream: string): string {
+  const deltas = client.heard.filter(
+    ({ method, params }) =>
+      method === "command/exec/outputDelta" && at(params, "processId") === processId && at(params, "stream") === stream,
+  );
+  return deltas.map((delta) => plain(text(delta, "params.deltaBase64"))).join("");
+}
+
+/** One that only waits to be collected is gone too. */
+async function isGone(pid: number): Promise<boolean> {
+  const found = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  return found === "" || found.includes(") Z ");
+}
+
+test("command/exec answers exit code and both outputs, kept apart", async () => {
+  await using world = await openWorld();
+  await using served = await opened(world);
+  const { client } = served;
+  expect(await client.call("command/exec", { command: sh("echo out; echo err >&2; exit 3") })).toEqual({
+    exitCode: 3,
+    stdout: "out\n",
+    stderr: "err\n",
+  });
+  const env = { FOO: "1", HOME: null };
+  expect(await client.call("command/exec", { command: sh("echo $FOO-$HOME-$MOCK_KEY; pwd"), env, cwd: "." })).toEqual({
+    exitCode: 0,
+    stdout: `1--\n${world.workspace}\n`,
+    stderr: "",
+  });
+  const lost = await client.call("command/exec", { command: ["no-such-binary"] });
+  expect(lost).toMatchObject({ exitCode: 127, stdout: "" });
+  expect(text(lost, "stderr")).toContain("no-such-binary");
+  const lostOutside = { command: ["no-such-binary"], sandboxPolicy: { type: "dangerFullAccess" } };
+  expect(await client.call("command/exec", lostOutside)).toMatchObject({ exitCode: 127 });
+});
+
+test("command/exec ends after timeoutMs with 124, and after command/exec/terminate with 137", async () => {
+  await using world = await openWorld();
+  await using served = await opened(world);
+  const { client } = served;
+  expect(await client.call("command/exec", { command: ["sleep", "60"], timeoutMs: 200 })).toMatchObject({
+    exitCode: 124,
+  });
+  const command = sh("setsid sleep 61 & echo $$; sleep 60");
+  const params = { command, processId: "t", streamStdoutStderr: true, disableTimeout: true };
+  const running = client.call("command/exec", params);
+  await client.note("command/exec/outputDelta");
+  expect(await client.call("command/exec/terminate", { processId: "t" })).toEqual({});
+  expect(await running).toEqual({ exitCode: 137, stdout: "", stderr: "" });
+  expect(await refused(client, "command/exec/terminate", { processId: "t" })).toBe(
+    '-32600 no active command/exec for process id "t"',
+  );
+});
+
+test("command/exec streams under the client's processId, and takes input by command/exec/write", async () => {
+  await using world = await openWorld();
+  await using served = await opened(world);
+  const { client } = served;
+  const cat = client.call("command/exec", {
+    command: sh("cat; echo done >&2"),
+    processId: "c",
+    streamStdin: true,
+    streamStdoutStderr: true,
+  });
+  expect(await client.call("command/exec/write", { processId: "c", deltaBase64: base64("hello ") })).toEqual({});
+  expect(await refused(client, "command/exec", { command: ["true"], processId: "c" })).toBe(
+    '-32600 duplicate active command/exec process id: "c"',
+  );
+  const last = { processId: "c", deltaBase64: Buffer.from([0xff, 0x0a]).toString("base64"), closeStdin: true };
+  await client.call("command/exec/write", last);
+  expect(await cat).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+  expect(streamed(client, "c", "stdout")).toBe(`hello ${Buffer.from([0xff, 0x0a]).toString()}`);
+  expect(streamed(client, "c", "stderr")).toBe("done\n");
+});
+
+test("command/exec cuts each output at its cap and says so", async () => {
+  await using world = await openWorld();
+  await using served = await opened(world);
+  const { client } = served;
+  const command = sh("printf 123456; printf abc >&2");
+  expect(await client.call("command/exec", { command, outputBytesCap: 3 })).toEqual({
+    exitCode: 0,
+    stdout: "123",
+    stderr: "abc",
+    truncatedBytes: { stdout: 3, stderr: 0 },
+  });
+  await client.call("command/exec", { command, outputBytesCap: 3, processId: "s", streamStdoutStderr: true });
+  const deltas = client.heard.filter(({ method }) => method === "command/exec/outputDelta");
+  const said = deltas.map(({ params }) => [
+    at(params, "stream"),
+    plain(text(params, "deltaBase64")),
+    at(params, "capReached"),
+  ]);
+  expect(said).toContainEqual(["stdout", "123", true]);
+  expect(said).toContainEqual(["stderr", "abc", false]);
+  const flood = { command: sh("yes | head -c 9000000"), disableOutputCap: true };
+  const kept = await client.call("command/exec", flood);
+  expect(text(kept, "stdout")).toHaveLength(4 * 1024 * 1024);
+  expect(at(kept, "truncatedBytes.stdout")).toBe(9_000_000 - 4 * 1024 * 1024);
+  const whole = { ...flood, processId: "w", streamStdoutStderr: true };
+  await client.call("command/exec", whole);
+  expect(streamed(client, "w", "stdout")).toHaveLength(9_000_000);
+});
+
+test("command/exec: wrong params and refusals have the words and codes of the original", async () => {
+  await using world = await openWorld();
+  await using served = await opened(world);
+  const { client } = served;
+  const command = ["true"];
+  const both = { permissionProfile: ":read-only", sandboxPolicy: { type: "readOnly" } };
+  const cases: readonly (readonly [params: unknown, said: string])[] = [
+    [{}, "-32600 Invalid request: missing field `command`"],
+    [{ command: "ls" }, '-32600 Invalid request: invalid type: string "ls", expected a sequence'],
+    [{ command: [] }, "-32600 command must not be empty"],
+    [{ command, streamStdin: true }, "-32600 command/exec tty or streaming requires a client-supplied processId"],
+    [{ command, tty: true }, "-32600 command/exec tty or streaming requires a client-supplied processId"],
+    [{ command, size: { rows: 3, cols: 4 } }, "-32602 command/exec size requires tty: true"],
+    [
+      { command, tty: true, processId: "p", size: { rows: 0, cols: 4 } },
+      "-32602 command/exec size rows and cols must be greater than 0",
+    ],
+    [{ command, timeoutMs: -1 }, "-32602 command/exec timeoutMs must be non-negative, got -1"],
+    [
+      { command, timeoutMs: 1, disableTimeout: true },
+      "-32602 command/exec cannot set both timeoutMs and disableTimeout",
+    ],
+    [
+      { command, outputBytesCap: 1, disableOutputCap: true },
+      "-32602 command/exec cannot set both outputBytesCap and disableOutputCap",
+    ],
+    [{ command, ...both }, "-32600 `permissionProfile` cannot be combined with `sandboxPolicy`"],
+    [{ command, cwd: "/no/such" }, "-32603 failed to spawn command: No such file or directory (os error 2)"],
+    [{ command, cwd: world.home }, `-32600 ${world.home} is not available here`],
+    [{ command, permissionProfile: ":none" }, "-32600 unknown permission profile: :none"],
+  ];
+  for (const [params, said] of cases) expect(await refused(client, "command/exec", params)).toBe(said);
+  const external = { command, sandboxPolicy: { type: "externalSandbox", networkAccess: "restricted" } };
+  expect(await refused(client, "command/exec", external)).toContain("-32600 externalSandbox is not supported");
+  expect(await refused(client, "command/exec", { command, tty: true, processId: "p" })).toContain(
+    "-32600 command/exec tty is not supported by heddle app-server",
+  );
+  expect(await refused(client, "command/exec/write", { processId: "x" })).toBe(
+    "-32602 command/exec/write requires deltaBase64 or closeStdin",
+  );
+  expect(await refused(client, "command/exec/write", { processId: "x", deltaBase64: "%%" })).toBe(
+    "-32602 invalid deltaBase64: Invalid symbol 37, offset 0.",
+  );
+  expect(await refused(client, "command/exec/resize", { processId: "x", size: { rows: 3, cols: 3 } })).toBe(
+    '-32600 no active command/exec for process id "x"',
+  );
+  const running = client.call("command/exec", { command: ["sleep", "60"], processId: "q", disableTimeout: true });
+  expect(await refused(client, "command/exec/write", { processId: "q", deltaBase64: "" })).toBe(
+    "-32600 stdin streaming is not enabled for this command/exec",
+  );
+  expect(await refused(client, "command/exec/resize", { processId: "q", size: { rows: 3, cols: 3 } })).toBe(
+    "-32600 failed to resize PTY: process is not attached to a PTY",
+  );
+  await client.call("command/exec/terminate", { processId: "q" });
+  await running;
+});
+
+test("command/exec stays behind the wall it asks for: read-only unless said, never Heddle's home", async () => {
+  await using world = await openWorld();
+  await world.file("home/secret", "key of the house");
+  await using served = await opened(world);
+  const { client } = served;
+  const write = { command: sh("echo a > w.txt") };
+  expect(await client.call("command/exec", write)).not.toMatchObject({ exitCode: 0 });
+  expect(await client.call("command/exec", { ...write, sandboxPolicy: { type: "readOnly" } })).not.toMatchObject({
+    exitCode: 0,
+  });
+  await expect(stat(`${world.workspace}/w.txt`)).rejects.toThrow("ENOENT");
+  const writable = { ...write, sandboxPolicy: { type: "workspaceWrite" } };
+  expect(await client.call("command/exec", writable)).toMatchObject({ exitCode: 0 });
+  expect(await readFile(`${world.workspace}/w.txt`, "utf8")).toBe("a\n");
+  const hook = {
+    command: sh("mkdir -p .git/hooks && echo x > .git/hooks/post-commit"),
+    permissionProfile: ":workspace",
+  };
+  await client.call("command/exec", hook);
+  await expect(stat(`${world.workspace}/.git/hooks/post-commit`)).rejects.toThrow("ENOENT");
+  const look = { command: sh(`cat ${world.home}/secret; ls ${world.root}`), permissionProfile: ":workspace" };
+  expect(JSON.stringify(await client.call("command/exec", look))).not.toContain("key of the house");
+});
+
+test("command/exec: what a client started ends with its connection, and with the server", async () => {
+  await using world = await openWorld();
+  await using server = await serveOnSocket(world);
+  const start = async (client: Client): Promise<number> => {
+    await client.initialize();
+    const params = { command: sh("sleep 1000 & echo $!; wait"), processId: "s", streamStdoutStderr: true };
+    const policy = { type: "dangerFullAccess" };
+    client.send({ id: 77, method: "command/exec", params: { ...params, sandboxPolicy: policy, disableTimeout: true } });
+    await client.note("command/exec/outputDelta");
+    return Number(streamed(client, "s", "stdout"));
+  };
+  const first = await connectTo(server.socket);
+  const pid = await start(first.client);
+  expect(await isGone(pid)).toBe(false);
+  first.socket.destroy();
+  await expect.poll(() => isGone(pid), { timeout: 8_000 }).toBe(true);
+  using second = await connectTo(server.socket);
+  const other = await start(second.client);
+  server.running.child.kill("SIGTERM");
+  await server.running.ended;
+  expect(await isGone(other)).toBe(true);
+});
