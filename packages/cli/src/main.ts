@@ -20,6 +20,14 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Serve threads and turns over JSON-RPC, as codex app-server does",
     load: async () => (await import("./commands/app-server.ts")).appServerCommand,
   },
+  serve: {
+    summary: "Serve threads, turns and events over HTTP and JSON-RPC, for several clients",
+    load: async () => (await import("./commands/serve.ts")).serveCommand,
+  },
+  token: {
+    summary: "Make, list or revoke tokens for clients of serve",
+    load: async () => (await import("./commands/token.ts")).tokenCommand,
+  },
   threads: {
     summary: "List, show, export, name or delete threads",
     load: async () => (await import("./commands/threads.ts")).threadsCommand,
@@ -49,7 +57,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/config.ts")).configCommand,
   },
   schema: {
-    summary: "Print the JSON Schema of what exec --json prints",
+    summary: "Print the schemas of what exec prints and of what serve serves",
     load: async () => (await import("./commands/schema.ts")).schemaCommand,
   },
   completions: {

@@ -3,24 +3,35 @@ import { codexExecSchema } from "@heddle/protocol/exec-schema";
 import { runResultSchema } from "@heddle/protocol/run-result";
 import { EXIT } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
-import type { Command } from "../command.ts";
+import type { Command, CommandContext } from "../command.ts";
 import { openOutput } from "../print/output.ts";
 
-const SCHEMAS: Readonly<Record<string, () => object>> = { exec: codexExecSchema, result: runResultSchema };
+const SCHEMAS: Readonly<Record<string, (version: string) => object | Promise<object>>> = {
+  exec: codexExecSchema,
+  result: runResultSchema,
+  http: async (version) => (await import("@heddle/server/http")).openApi(version),
+};
 
 export const schemaCommand: Command = {
-  usage: "schema exec\nschema result",
-  about: "Prints a JSON Schema (2020-12): exec is one line of heddle exec --json, result is what --result-json writes.",
+  usage: "schema exec\nschema result\nschema http",
+  about:
+    "Prints a JSON Schema (2020-12): exec is one line of heddle exec --json, result is what --result-json writes. http is the\n" +
+    "OpenAPI 3.1 description of heddle serve.",
   subcommands: Object.keys(SCHEMAS),
   options: [],
-  examples: ["heddle schema exec > exec-events.schema.json", "heddle schema result > result.schema.json"],
+  examples: [
+    "heddle schema exec > exec-events.schema.json",
+    "heddle schema result > result.schema.json",
+    "heddle schema http > openapi.json",
+  ],
   run,
 };
 
-async function run(args: ParsedArgs): Promise<number> {
+async function run(args: ParsedArgs, { version }: CommandContext): Promise<number> {
   const [name, ...more] = args.positionals;
   const schema = name === undefined || !Object.hasOwn(SCHEMAS, name) ? undefined : SCHEMAS[name];
-  if (schema === undefined || more.length > 0) throw usage("write heddle schema exec, or heddle schema result");
-  await openOutput(process.stdout).write(`${JSON.stringify(schema(), null, 2)}\n`);
+  if (schema === undefined || more.length > 0)
+    throw usage("write heddle schema exec, heddle schema result or heddle schema http");
+  await openOutput(process.stdout).write(`${JSON.stringify(await schema(version), null, 2)}\n`);
   return EXIT.ok;
 }

@@ -190,7 +190,7 @@ test("S10: a token file that others can read is refused; a revoked token is out 
   expect((await stream.hears(({ event }) => event === "end")).data).toMatchObject({ reason: "revoked" });
   await expect.poll(async () => (await world.ask("/api/threads", { token })).status).toBe(401);
   const path = join(home, "serve.token");
-  const owner = await ensureOwnerToken(home);
+  const { token: owner } = await ensureOwnerToken(home);
   expect((await readFile(path, "utf8")).trim()).toBe(owner);
   await chmod(path, 0o644);
   await expect(ensureOwnerToken(home)).rejects.toMatchObject({ code: "credentials.unsafe" });

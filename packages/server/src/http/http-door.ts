@@ -96,10 +96,15 @@ export class HttpDoor implements AsyncDisposable {
     return { address: `http://${own}:${boundPort}`, [Symbol.asyncDispose]: () => this.#close(server) };
   }
 
-  /** Turns that were begun here get their end, followers hear of it, then everyone is let go. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Nothing new is begun, and turns that were begun here get their end. Followers stay. */
+  async endRuns(): Promise<void> {
     this.#isStopping = true;
     await this.#context.runs[Symbol.asyncDispose]();
+  }
+
+  /** Turns that were begun here get their end, followers hear of it, then everyone is let go. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.endRuns();
     await this.#context.hub[Symbol.asyncDispose]();
     this.#sockets[Symbol.dispose]();
     await Promise.all([...this.#servers].map((server) => this.#close(server)));

@@ -83,7 +83,7 @@ export const Turn = z.object({
   status: z.enum(["open", "completed", "failed", "interrupted"]),
   seq: seq.describe("Where it was admitted"),
   clientId: z.string().optional(),
-  task: z.enum(["compact", "review"]).optional(),
+  task: z.enum(["compact", "review", "shell"]).optional(),
   input: z.array(InputPart),
   settings: TurnSettings,
   sandboxLevel: SandboxLevel.optional().describe("What held the wall; absent: it never started"),

@@ -84,8 +84,9 @@ export async function revokeToken(home: string, { name, role }: Principal): Prom
 const OWNER: Principal = { name: "owner", role: "owner" };
 
 /** The token of whoever runs the server; made when there is none. */
-export async function ensureOwnerToken(home: string): Promise<string> {
+export async function ensureOwnerToken(home: string): Promise<OwnerToken> {
   const path = ownerTokenPath(home);
+  let isNew = true;
   try {
     await using file = await open(path, "wx", 0o600);
     await file.writeFile(`${newToken()}\n`);
@@ -94,10 +95,17 @@ export async function ensureOwnerToken(home: string): Promise<string> {
     if (!isCode(error, "EEXIST")) {
       throw new HeddleError("store.failed", `the token file ${path} could not be made`, { cause: error });
     }
+    isNew = false;
   }
   const token = (await readPrivate(path))?.trim() ?? "";
   if (token.length < 32) throw new HeddleError("credentials.unsafe", `${path} holds no token; remove it`);
-  return token;
+  return { token, isNew };
+}
+
+export interface OwnerToken {
+  readonly token: string;
+  /** Made now. */
+  readonly isNew: boolean;
 }
 
 export interface TokenBook {

@@ -9,7 +9,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { HeddleError } from "@heddle/protocol";
 import { lineChannel } from "./line-channel.ts";
 import type { Listener, OnChannel } from "./listener.ts";
-import { websocketServer } from "./websocket.ts";
+import { websocketServer, type WebsocketServer } from "./websocket.ts";
 
 const OWNER_ONLY = 0o600;
 /** A connection that says nothing at all is nobody's. */
@@ -17,16 +17,17 @@ const FIRST_BYTE_MS = 30_000;
 /** The kernel keeps no longer names. */
 const MAX_PATH_BYTES = 107;
 
-export async function listenUnix(path: string, onChannel: OnChannel): Promise<Listener> {
+/** `http`: for those who speak HTTP; absent: WebSocket and nothing else. */
+export async function listenUnix(path: string, onChannel: OnChannel, http?: WebsocketServer): Promise<Listener> {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
     throw new HeddleError("usage.invalid", `the socket path ${path} is longer than ${MAX_PATH_BYTES} bytes`);
   }
-  const http = websocketServer({ isAllowed: () => true, hosts: undefined, onChannel });
+  const forHttp = http ?? websocketServer({ isAllowed: () => true, hosts: undefined, onChannel });
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket)).on("error", () => socket.destroy());
-    route(socket, http.server, onChannel);
+    route(socket, forHttp.server, onChannel);
   });
   await removeStale(path);
   await listen(server, path);
@@ -35,7 +36,7 @@ export async function listenUnix(path: string, onChannel: OnChannel): Promise<Li
     async [Symbol.asyncDispose]() {
       // Node removes the socket's file with the server.
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      await http[Symbol.asyncDispose]();
+      await forHttp[Symbol.asyncDispose]();
       for (const socket of sockets) socket.destroy();
       await closed;
     },
@@ -50,11 +51,15 @@ function route(socket: Socket, http: HttpServer, onChannel: OnChannel): void {
     clearTimeout(silent);
     socket.pause();
     socket.unshift(first);
-    // "GET / HTTP/1.1"; a message in JSON begins otherwise.
-    if (first[0] === 0x47) http.emit("connection", socket);
+    // "GET / HTTP/1.1", "POST …"; a message in JSON begins otherwise.
+    if (isCapital(first[0] ?? 0)) http.emit("connection", socket);
     else onChannel(lineChannel({ name: "unix", input: socket, output: socket, destroy: () => socket.destroy() }));
     socket.resume();
   });
+}
+
+function isCapital(byte: number): boolean {
+  return byte >= 0x41 && byte <= 0x5a;
 }
 
 async function listen(server: Server, path: string): Promise<void> {

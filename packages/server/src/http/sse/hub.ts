@@ -4,7 +4,7 @@ import type { Journal } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { Principal } from "../../principals.ts";
 import { named, storedFrame } from "./frames.ts";
-import { Reader, type EndReason } from "./reader.ts";
+import { Reader } from "./reader.ts";
 import { SharedTail } from "./shared-tail.ts";
 import type { ServerResponse } from "node:http";
 
@@ -31,6 +31,8 @@ export interface Follow {
 const HEARTBEAT_MS = 15_000;
 const STUCK_MS = 30_000;
 const MAX_READERS = 2_000;
+/** How long readers have to take the end of a server. */
+const LAST_WORDS_MS = 1_000;
 
 export class EventHub implements AsyncDisposable {
   readonly #options: HubOptions;
@@ -66,13 +68,18 @@ export class EventHub implements AsyncDisposable {
     await served.finally(() => this.#readers.delete(reader));
   }
 
+  /** What is stored by now is still sent; then everyone is told that the server stops. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#heart);
-    // What is already known to the tails is still told.
     for (const { tail } of this.#tails.values()) await (await tail)[Symbol.asyncDispose]();
-    for (const reader of this.#readers.keys()) reader.end("stopping");
-    await Promise.allSettled(this.#readers.values());
+    let late: NodeJS.Timeout | undefined;
+    const overdue = new Promise((resolve) => {
+      late = setTimeout(resolve, LAST_WORDS_MS);
+    });
+    await Promise.race([Promise.allSettled(this.#readers.values()), overdue]);
+    clearTimeout(late);
+    for (const reader of this.#readers.keys()) reader.lag();
   }
 
   async #serve(reader: Reader, { threadId, isLive }: Follow): Promise<void> {
@@ -81,13 +88,13 @@ export class EventHub implements AsyncDisposable {
     try {
       let isFirst = true;
       while (!reader.gone.aborted) {
-        if (!(await this.#catchUp(reader, tail, threadId))) return reader.lag();
+        if (!(await this.#catchUp(reader, threadId, () => tail.seen))) return reader.lag();
         if (isFirst) reader.send(named("caughtUp", { after: reader.cursor }), undefined);
         isFirst = false;
         reader.tellLost();
         if (!isLive) return reader.end("end");
-        const over = this.#overFor(tail);
-        if (over !== undefined) return reader.end(over);
+        if (this.#isClosed) return await this.#lastWords(reader, threadId);
+        if (tail.ended !== undefined) return reader.end(tail.ended);
         // Nothing is awaited since the cursor was compared: no event can fall between.
         await tail.join(reader);
         if (!(await reader.room())) return reader.lag();
@@ -97,21 +104,22 @@ export class EventHub implements AsyncDisposable {
     }
   }
 
-  #overFor(tail: SharedTail): EndReason | undefined {
-    return this.#isClosed ? "stopping" : tail.ended;
+  async #lastWords(reader: Reader, threadId: string | undefined): Promise<void> {
+    const last = await endOf(this.#options.heddle.journal, threadId);
+    if (await this.#catchUp(reader, threadId, () => last)) reader.end("stopping");
+    else reader.lag();
   }
 
   /** False: it does not read. */
-  async #catchUp(reader: Reader, tail: SharedTail, threadId: string | undefined): Promise<boolean> {
-    const { journal } = this.#options.heddle;
-    if (reader.cursor >= tail.seen) return true;
+  async #catchUp(reader: Reader, threadId: string | undefined, mark: () => number): Promise<boolean> {
+    if (reader.cursor >= mark()) return true;
     // It ends: the last event before the mark is there, or a later one that says why it is not.
     const from = { ...(threadId === undefined ? {} : { stream: threadId }), after: reader.cursor, signal: reader.gone };
-    for await (const event of journal.tail(from)) {
+    for await (const event of this.#options.heddle.journal.tail(from)) {
       const { bytes, cursor } = storedFrame(event, threadId === undefined);
       reader.send(bytes, cursor);
       if (!(await reader.room())) return false;
-      if (reader.cursor >= tail.seen) break;
+      if (reader.cursor >= mark()) break;
     }
     return true;
   }
@@ -155,9 +163,13 @@ export class EventHub implements AsyncDisposable {
 
 async function openTail({ heddle, log }: HubOptions, threadId: string | undefined): Promise<SharedTail> {
   const { journal } = heddle;
-  const after = threadId === undefined ? await lastPosition(journal) : await journal.version(threadId);
+  const after = await endOf(journal, threadId);
   const openItems = threadId === undefined ? new Set<string>() : await openItemsOf(journal, threadId);
   return new SharedTail({ heddle, threadId, after, openItems, log });
+}
+
+function endOf(journal: Journal, threadId: string | undefined): Promise<number> {
+  return threadId === undefined ? lastPosition(journal) : journal.version(threadId);
 }
 
 const PAGE = 256;

@@ -22,7 +22,7 @@ export interface ReaderOptions {
   readonly stuckMs: number;
 }
 
-export type EndReason = "deleted" | "revoked" | "stopping" | "end" | "failed" | "cursor.expired";
+type EndReason = "deleted" | "revoked" | "stopping" | "end" | "failed" | "cursor.expired";
 
 export class Reader {
   readonly principal: Principal;

@@ -1,0 +1,90 @@
+/** What every long-lived server begins with: its configuration, its engine, and how it waits for its end. */
+import { mkdir } from "node:fs/promises";
+import { openHeddle, type Heddle } from "@heddle/agent";
+import type { ProviderConfig } from "@heddle/models";
+import { isHeddleError, visibleText } from "@heddle/protocol";
+import type { OptionSpec, ParsedArgs } from "../args.ts";
+import { parseOverrides } from "../config/check-config.ts";
+import { hooksOf, mcpServersOf } from "../config/extensions.ts";
+import { withLogin } from "../config/logins.ts";
+import { heddleHome, loadConfig } from "../config/read-config.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { effectiveConfig, providerConfigs } from "../config/settings.ts";
+
+export const CONFIG_OPTIONS: readonly OptionSpec[] = [
+  {
+    name: "config",
+    short: "c",
+    value: "KEY=VALUE",
+    isMultiple: true,
+    help: "Override a key of config.toml; VALUE is TOML, or text",
+  },
+  { name: "profile", short: "p", value: "NAME", help: "Use [profiles.NAME] of config.toml" },
+  { name: "ignore-user-config", help: "Read no config.toml" },
+  { name: "strict-config", help: "Refuse unknown keys in Codex's config.toml too" },
+];
+
+export interface ReadConfig {
+  readonly file: ConfigFile;
+  readonly config: ConfigFile;
+}
+
+export async function readConfig(args: ParsedArgs, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
+  const profile = args.value("profile");
+  const loading = { isIgnored: args.has("ignore-user-config"), isStrict: args.has("strict-config"), profile };
+  const { config: overrides, passedOver } = parseOverrides(args.values("config"), loading);
+  const { config: file } = await loadConfig(env, loading);
+  if (passedOver.length > 0) log(`unknown configuration keys, without effect here: ${passedOver.join(", ")}`);
+  return { file, config: effectiveConfig({ file, overrides }, profile) };
+}
+
+export async function makeHome(env: NodeJS.ProcessEnv): Promise<string> {
+  const home = heddleHome(env);
+  await mkdir(home, { recursive: true, mode: 0o700 });
+  return home;
+}
+
+/** Attended: clients can be asked. */
+export async function openEngine(home: string, config: ConfigFile, env: NodeJS.ProcessEnv): Promise<Heddle> {
+  const heddle = await openHeddle({
+    home,
+    providers: await providersOf(config, env),
+    env,
+    isUnattended: false,
+    mcpServers: await mcpServersOf(config, env),
+    hooks: hooksOf(config),
+  });
+  if (heddle.recoveredTurns > 0) log(`${heddle.recoveredTurns} turns of dead processes were closed`);
+  return heddle;
+}
+
+/** A server without a key still lists and reads; the first turn says what is missing. */
+async function providersOf(config: ConfigFile, env: NodeJS.ProcessEnv): Promise<readonly ProviderConfig[]> {
+  const configs = providerConfigs(config, {}, env);
+  try {
+    return await withLogin(configs, config.model_provider ?? "openai", env);
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "auth.missing") return configs;
+    throw error;
+  }
+}
+
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    // The timer keeps the process alive while nothing else does.
+    const alive = setInterval(() => undefined, 60_000);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearInterval(alive);
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}
+
+export function log(line: string): void {
+  process.stderr.write(`heddle: ${visibleText(line)}\n`);
+}

@@ -1,0 +1,50 @@
+/** `heddle token`: who else may call `heddle serve` over TCP. A running server notices changes by itself. */
+import { EXIT, HeddleError, visibleText } from "@heddle/protocol";
+import { isRole, ROLES, type Principal } from "@heddle/server";
+import { addToken, listTokens, revokeToken } from "@heddle/server/http";
+import { makeHome } from "../app-server/engine.ts";
+import { usage, type ParsedArgs } from "../args.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { heddleHome } from "../config/read-config.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput } from "../print/output.ts";
+
+export const tokenCommand: Command = {
+  usage: "token add ROLE NAME\ntoken list [--json]\ntoken revoke ROLE NAME",
+  about:
+    "Makes, lists and revokes tokens for heddle serve. A viewer reads, a user works with threads, an owner does everything.\n" +
+    "A token is shown once, when it is made; only its hash is stored.",
+  subcommands: ["add", "list", "revoke"],
+  options: [{ name: "json", of: "list", help: "One JSON object a token" }],
+  examples: ["heddle token add viewer dashboard", "heddle token list", "heddle token revoke viewer dashboard"],
+  run,
+};
+
+async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
+  const [word, ...rest] = args.positionals;
+  const out = openOutput(process.stdout);
+  if (word === "add") {
+    const home = await makeHome(env);
+    await out.write(`${await addToken(home, principalOf(rest, "add"))}\n`);
+  } else if (word === "revoke") {
+    const principal = principalOf(rest, "revoke");
+    if (!(await revokeToken(heddleHome(env), principal))) {
+      throw new HeddleError("usage.invalid", `there is no ${principal.role} token named ${principal.name}`);
+    }
+  } else if (word === "list" && rest.length === 0) {
+    for (const { name, role, createdAt } of await listTokens(heddleHome(env))) {
+      const made = new Date(createdAt).toISOString();
+      await out.write(
+        args.has("json") ? toLine({ name, role, createdAt }) : `${role.padEnd(7)} ${visibleText(name)}  ${made}\n`,
+      );
+    }
+  } else throw usage("write heddle token add ROLE NAME, heddle token list, or heddle token revoke ROLE NAME");
+  return EXIT.ok;
+}
+
+function principalOf([role, name, ...more]: readonly string[], word: string): Principal {
+  if (role === undefined || name === undefined || more.length > 0 || !isRole(role)) {
+    throw usage(`write heddle token ${word} ROLE NAME; a role is ${ROLES.join(", ")}`);
+  }
+  return { role, name };
+}

@@ -1,0 +1,12 @@
+export { HttpDoor, isLoopback, type HttpDoorOptions, type TcpAt } from "./http-door.ts";
+export type { HostFacts, SandboxFacts } from "./host-facts.ts";
+export { openApi } from "./openapi.ts";
+export {
+  addToken,
+  ensureOwnerToken,
+  listTokens,
+  openTokenBook,
+  ownerTokenPath,
+  revokeToken,
+  type TokenEntry,
+} from "./tokens.ts";
