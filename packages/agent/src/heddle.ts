@@ -24,6 +24,8 @@ export interface HeddleOptions {
   readonly masked?: readonly string[];
   /** From the user's own configuration, never from a workspace. */
   readonly mcpServers?: readonly McpServerConfig[];
+  /** Titles of chats, beside their turns; absent: none. `model`: what makes them, the thread's own when absent. */
+  readonly background?: { readonly model?: string | undefined } | undefined;
   /** Begun by the door while the rest was loaded; used by the first turn it fits. It stays the door's. */
   readonly prepared?: PreparedSandbox | undefined;
 }

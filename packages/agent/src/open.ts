@@ -39,11 +39,18 @@ export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   try {
     const recoveredTurns = await recover(journal);
     await forgetEphemeral(journal, options.home);
-    return new Engine(options, journal, recoveredTurns);
+    return new Engine(options, journal, { recoveredTurns, background: await openBeside(options, journal) });
   } catch (error) {
     await journal[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** Loaded by servers alone: a run has nothing beside its turn. */
+async function openBeside({ background, providers, env }: HeddleOptions, journal: Journal) {
+  if (background === undefined) return undefined;
+  const { openBackground } = await import("./background.ts");
+  return openBackground({ journal, providers, env, model: background.model });
 }
 
 /** Provider keys are secrets whatever they look like; the journal removes these exact values. */
@@ -70,10 +77,16 @@ class Engine implements Heddle {
   readonly #runner: Runner;
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
+  readonly #background: AsyncDisposable | undefined;
 
-  constructor(options: HeddleOptions, journal: Journal, recoveredTurns: number) {
+  constructor(
+    options: HeddleOptions,
+    journal: Journal,
+    begun: { readonly recoveredTurns: number; readonly background: AsyncDisposable | undefined },
+  ) {
     this.journal = journal;
-    this.recoveredTurns = recoveredTurns;
+    this.recoveredTurns = begun.recoveredTurns;
+    this.#background = begun.background;
     this.#options = options;
     this.#places = createPlaces({
       home: options.home,
@@ -231,6 +244,7 @@ class Engine implements Heddle {
     const closing = new HeddleError("turn.interrupted", "Heddle is closing");
     for (const { control } of this.#running.values()) control.abort(closing);
     await Promise.allSettled([...this.#running.values()].map(({ done }) => done));
+    await this.#background?.[Symbol.asyncDispose]();
     await this.#places[Symbol.asyncDispose]();
     await this.journal[Symbol.asyncDispose]();
   }
