@@ -2,6 +2,7 @@
  * `npm run conformance`: installs Codex and its SDK here if they are missing, plays every case through both programs, runs
  * the SDK over both, and fails on every difference that is not listed.
  * Usage: npm run conformance -- [pattern] [--record] [--no-sdk] [--pin]
+ *        npm run conformance -- app [pattern] [--record]
  * A pattern plays only the cases it matches, against what Codex did when it was recorded; --record plays Codex again.
  * --pin writes the differences that are seen into differences.json, where each still needs its reason.
  */
@@ -9,6 +10,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { runApp } from "./app-server/app.ts";
 import { pinDifferences } from "./differences.ts";
 import { EXEC_CASES } from "./exec-cases.ts";
 import { sweepPlaces } from "./place.ts";
@@ -31,6 +33,9 @@ async function main(argv: string[]): Promise<number> {
   });
   install();
   await sweepPlaces();
+  if (positionals[0] === "app") {
+    return (await runApp({ pattern: positionals[1], isRecorded: values.record })) === 0 ? 0 : 1;
+  }
   const pattern = new RegExp(positionals[0] ?? "");
   const isWhole = positionals.length === 0;
   const cases = EXEC_CASES.filter(({ id }) => pattern.test(id));
@@ -54,7 +59,8 @@ async function main(argv: string[]): Promise<number> {
   const leftOver = isWhole ? judge.leftOver(EXEC_CASES) : [];
   for (const problem of leftOver) console.log(problem);
   const sdkTests = isWhole && !values["no-sdk"] ? runSdkTests() : [];
-  const failed = verdicts.filter(({ problems }) => problems.length > 0).length + leftOver.length;
+  const appFailed = isWhole ? await runApp({ pattern: undefined, isRecorded: true }) : 0;
+  const failed = verdicts.filter(({ problems }) => problems.length > 0).length + leftOver.length + appFailed;
   const sdkFailed = sdkTests.reduce((sum, result) => sum + result.failed, 0);
   if (sdkTests.length > 0) {
     const date = new Date().toISOString().slice(0, 10);
@@ -74,7 +80,8 @@ function install(): void {
   if (
     existsSync(installed) &&
     versionOf("codex") === pinned("@openai/codex") &&
-    versionOf("codex-sdk") === pinned("@openai/codex-sdk")
+    versionOf("codex-sdk") === pinned("@openai/codex-sdk") &&
+    existsSync(path.join(HERE, "node_modules", "ajv"))
   )
     return;
   console.log("installing Codex and its SDK (about 440 MB)");

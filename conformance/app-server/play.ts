@@ -1,0 +1,198 @@
+/** Plays one scenario through one program and writes down what each client was sent. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { startModelServer } from "@heddle/models/testing";
+import { openPlace, type Place } from "../place.ts";
+import type { Program } from "../program.ts";
+import { blankAll } from "./blank.ts";
+import { Client, overPipes, overSocket, type Message } from "./client.ts";
+import type { Move, Scenario } from "./scenario.ts";
+
+/** What one client was sent, in order. An answer carries the method it answers. */
+export interface Heard {
+  readonly client: string;
+  readonly messages: readonly Message[];
+}
+
+export interface ScenarioSeen {
+  readonly id: string;
+  readonly heard: readonly Heard[];
+  /** The exit code once the only client has gone; absent where the program was ended. */
+  readonly exit?: number | string;
+}
+
+export interface Played {
+  readonly seen: ScenarioSeen;
+  /** As it came, before anything was blanked. */
+  readonly raw: readonly Heard[];
+}
+
+const DEADLINE_MS = 8_000;
+const QUIET_MS = 200;
+const EXIT_MS = 12_000;
+
+export async function playScenario(program: Program, scenario: Scenario): Promise<Played> {
+  const { faults, script } = scenario;
+  const opened: { place?: Place } = {};
+  const isList = Array.isArray(faults);
+  await using server = await startModelServer({
+    respond: ({ answers }) => {
+      const step = JSON.stringify(script?.[answers] ?? { text: "The script has ended." });
+      return JSON.parse(opened.place?.fill(step) ?? "{}");
+    },
+    ...(faults === undefined
+      ? {}
+      : { faults: isList ? faults : () => faults as Exclude<typeof faults, readonly unknown[]> }),
+  });
+  await using place = await openPlace(program, server.url, scenario);
+  opened.place = place;
+  const table = new Table(program, scenario, place);
+  const exit = await table.play();
+  const raw = table.heard();
+  return {
+    raw,
+    seen: {
+      id: scenario.id,
+      heard: blankAll(raw, (text) => place.blank(text)),
+      ...(exit === undefined ? {} : { exit }),
+    },
+  };
+}
+
+class Table {
+  readonly #scenario: Scenario;
+  readonly #place: Place;
+  readonly #child: ChildProcess;
+  readonly #clients = new Map<string, Client>();
+  readonly #names = new Map<string, string>();
+  readonly #socket: string;
+  #threads = 0;
+  #isRefused = false;
+
+  constructor(program: Program, scenario: Scenario, place: Place) {
+    this.#scenario = scenario;
+    this.#place = place;
+    this.#socket = path.join(place.root, "s");
+    const listen = scenario.door === undefined ? [] : ["--listen", `unix://${this.#socket}`];
+    this.#child = spawn(program.file, ["app-server", ...listen], {
+      cwd: place.workspace,
+      env: place.env,
+      stdio: ["pipe", "pipe", process.env["CONFORMANCE_STDERR"] === undefined ? "ignore" : "inherit"],
+      detached: true,
+    });
+  }
+
+  async play(): Promise<number | string | undefined> {
+    try {
+      await this.#open("a");
+      for (const move of this.#scenario.moves) {
+        const missed = await this.#make(move);
+        if (missed === undefined) continue;
+        this.#client(move).messages.push({ missed });
+        break;
+      }
+      await Promise.all([...this.#clients.values()].map((client) => client.quiet(QUIET_MS)));
+      return await this.#exit();
+    } finally {
+      this.#end();
+    }
+  }
+
+  heard(): readonly Heard[] {
+    return [...this.#clients].map(([client, { messages, calls }]) => ({
+      client,
+      messages: messages.map((message) =>
+        "method" in message || !("id" in message)
+          ? message
+          : { answerTo: calls.get(message["id"]) ?? message["id"], ...message },
+      ),
+    }));
+  }
+
+  async #make(move: Move): Promise<string | undefined> {
+    const client = this.#client(move);
+    if ("call" in move) {
+      const id = client.call(move.call, this.#fill(move.params));
+      if (move.isLeft === true) return undefined;
+      const answer = await client.answerTo(id, DEADLINE_MS);
+      if (answer === undefined) return `the answer to ${move.call}`;
+      this.#isRefused = "error" in answer;
+      this.#keep(move.call, answer["result"], move.keep ?? {});
+    } else if ("say" in move) client.say(this.#fill(move.say));
+    else if ("until" in move) {
+      // What was refused sets nothing going.
+      if (this.#isRefused) return move.until;
+      const found = await client.next(move.until, this.#fill(move.where), DEADLINE_MS);
+      if (found === undefined) return move.until;
+    } else if ("reply" in move) {
+      const isThere = await client.reply(move.to, this.#fill(move.reply), DEADLINE_MS);
+      if (!isThere) return move.to;
+    } else if ("open" in move) await this.#open(move.open);
+    else this.#clients.get(move.leave)?.leave();
+    return undefined;
+  }
+
+  #client({ client = "a" }: Move): Client {
+    const found = this.#clients.get(client);
+    if (found === undefined) throw new Error(`there is no client ${client}`);
+    return found;
+  }
+
+  async #open(name: string): Promise<void> {
+    const client = new Client();
+    this.#clients.set(name, client);
+    if (this.#scenario.door === undefined) overPipes(this.#child, client);
+    else await overSocket(this.#socket, client);
+  }
+
+  #fill<T>(value: T): T {
+    if (value === undefined) return value;
+    let words = this.#place.fill(JSON.stringify(value), this.#names.get("thread") ?? "{thread}");
+    for (const [name, known] of this.#names) words = words.replaceAll(`{${name}}`, known);
+    return JSON.parse(words);
+  }
+
+  #keep(method: string, result: unknown, wanted: Readonly<Record<string, string>>): void {
+    const thread = at(result, "thread.id");
+    if (typeof thread === "string" && /^thread\/(start|fork)$/.test(method)) {
+      this.#threads += 1;
+      this.#names.set(this.#threads === 1 ? "thread" : `thread${this.#threads}`, thread);
+    }
+    const turn = at(result, "turn.id");
+    if (typeof turn === "string") this.#names.set("turn", turn);
+    for (const [name, where] of Object.entries(wanted)) this.#names.set(name, String(at(result, where)));
+  }
+
+  async #exit(): Promise<number | string | undefined> {
+    if (this.#scenario.door !== undefined) return undefined;
+    this.#child.stdin?.end();
+    if (this.#child.exitCode === null) {
+      await Promise.race([once(this.#child, "exit"), once(AbortSignal.timeout(EXIT_MS), "abort")]);
+    }
+    return this.#child.exitCode ?? this.#child.signalCode ?? "deadline";
+  }
+
+  /** The program and whatever it left running. */
+  #end(): void {
+    for (const client of this.#clients.values()) client.leave();
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch (error) {
+      // Nobody is left.
+      if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    }
+  }
+}
+
+function at(value: unknown, where: string): unknown {
+  return where
+    .split(".")
+    .reduce<unknown>(
+      (inner, name) =>
+        typeof inner === "object" && inner !== null ? new Map(Object.entries(inner)).get(name) : undefined,
+      value,
+    );
+}

@@ -1,0 +1,8 @@
+/** Every scenario that is played. */
+import type { Scenario } from "./scenario.ts";
+import { APPROVALS } from "./scenarios/approvals.ts";
+import { QUESTIONS } from "./scenarios/questions.ts";
+import { THREADS } from "./scenarios/threads.ts";
+import { TURNS } from "./scenarios/turns.ts";
+
+export const SCENARIOS: readonly Scenario[] = [...QUESTIONS, ...TURNS, ...APPROVALS, ...THREADS];

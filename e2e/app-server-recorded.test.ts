@@ -1,0 +1,53 @@
+/**
+ * Heddle's app-server beside what Codex's did when it was recorded (conformance/recorded/app-*.json): every scenario, message by
+ * message and field by field, without Codex. Each must come out the same, or differ as conformance/app-server/differences says.
+ */
+import { beforeAll, describe, expect, test } from "vitest";
+import { judge, leftOver, type Verdict } from "../conformance/app-server/judge.ts";
+import type { Played, ScenarioSeen } from "../conformance/app-server/play.ts";
+import { readSeen } from "../conformance/app-server/recorded.ts";
+import { playAll } from "../conformance/app-server/run.ts";
+import { SCENARIOS } from "../conformance/app-server/scenarios.ts";
+import { heddle } from "../conformance/program.ts";
+
+type Messages = ScenarioSeen["heard"][number]["messages"];
+
+function changed(seen: ScenarioSeen, change: (messages: Messages) => Messages): ScenarioSeen {
+  return { ...seen, heard: seen.heard.map(({ client, messages }) => ({ client, messages: change(messages) })) };
+}
+
+describe("what app-server of Codex sent, Heddle's sends", () => {
+  let played: ReadonlyMap<string, Played> = new Map();
+  const verdicts: Verdict[] = [];
+
+  beforeAll(async () => {
+    played = await playAll(heddle, SCENARIOS);
+  }, 180_000);
+
+  test.each([
+    { what: "a lost message", change: (all: Messages) => all.filter(({ method }) => method !== "turn/started") },
+    { what: "one message more", change: (all: Messages) => [...all, { method: "turn/started", params: {} }] },
+    { what: "another order", change: (all: Messages) => all.toReversed() },
+    {
+      what: "another word",
+      change: (all: Messages): Messages => JSON.parse(JSON.stringify(all).replaceAll('"Hello."', '"Bye."')),
+    },
+  ])("$what is found", ({ change }) => {
+    const [scenario, codex] = [SCENARIOS.find(({ id }) => id === "hello"), readSeen("hello")];
+    if (scenario === undefined) throw new Error("there is no such scenario");
+    expect(judge(scenario, { codex, heddle: codex }).problems).toEqual([]);
+    expect(judge(scenario, { codex, heddle: changed(codex, change) }).problems).not.toEqual([]);
+  });
+
+  test.each(SCENARIOS)("$id: $about", (scenario) => {
+    const ours = played.get(scenario.id);
+    if (ours === undefined) throw new Error("the scenario was not played");
+    const verdict = judge(scenario, { codex: readSeen(scenario.id), heddle: ours.seen });
+    verdicts.push(verdict);
+    expect(verdict.problems).toEqual([]);
+  });
+
+  test("no difference is listed that no longer happens", () => {
+    expect(leftOver(verdicts)).toEqual([]);
+  });
+});
