@@ -16,7 +16,7 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { thisHolder } from "./holder.ts";
-import { readInherited } from "./history.ts";
+import { readInherited, withoutReverted } from "./history.ts";
 import { readStream } from "./stored-events.ts";
 
 export interface AdmitOptions {
@@ -30,7 +30,10 @@ export interface AdmitOptions {
   readonly clientId?: string;
   /** Of input that waited: its turn begins under the id it waited with. */
   readonly turnId?: string;
-  readonly task?: "compact" | "review";
+  readonly task?: "compact" | "review" | "shell";
+  /** What the task is about. */
+  readonly subject?: string;
+  readonly timeoutMs?: number;
 }
 
 /** This client id was admitted before; that turn stands. */
@@ -79,7 +82,7 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
         expectedVersion: own.at(-1)?.version ?? 0,
       });
       failpoint("turn.after-admit");
-      return { kind: "new", turnId, history: [...inherited, ...own, ...events] };
+      return { kind: "new", turnId, history: withoutReverted([...inherited, ...own, ...events]) };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
     }
@@ -100,7 +103,8 @@ function createdIn(own: readonly StoredEvent[]): EventOf<"thread.created"> | und
   return first?.type === "thread.created" ? first : undefined;
 }
 
-function admittedEvent(turnId: string, { input, settings, clientId, task }: AdmitOptions): EventOf<"turn.admitted"> {
+function admittedEvent(turnId: string, options: AdmitOptions): EventOf<"turn.admitted"> {
+  const { input, settings, clientId, task, subject, timeoutMs } = options;
   return {
     type: "turn.admitted",
     v: 1,
@@ -110,6 +114,8 @@ function admittedEvent(turnId: string, { input, settings, clientId, task }: Admi
     holder: thisHolder(),
     ...(clientId === undefined ? {} : { clientId }),
     ...(task === undefined ? {} : { task }),
+    ...(subject === undefined ? {} : { subject }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
   };
 }
 

@@ -81,6 +81,9 @@ function apply(fold: Fold, body: EventBody): void {
     case "context.added":
       fold.entries.push(entryOf("note", userText(body.text)));
       break;
+    case "context.injected":
+      for (const entry of body.entries) fold.entries.push(entryOf(INJECTED[entry.kind], entry));
+      break;
     case "context.compacted":
       fold.entries = afterCompaction(fold.entries, body);
       fold.measured = undefined;
@@ -113,6 +116,8 @@ function apply(fold: Fold, body: EventBody): void {
       break;
   }
 }
+
+const INJECTED = { user: "note", assistant: "answer", toolResult: "result" } as const;
 
 function complete(fold: Fold, { turnId, item }: EventOf<"item.completed">): void {
   const { greeted, entries, openCommands } = fold;

@@ -52,6 +52,27 @@ export interface StartTurn {
   readonly turnId?: string;
   /** What is asked is to judge, and an answer as findings is shown as text. */
   readonly task?: "review";
+  /** What is judged, in a few words. */
+  readonly subject?: string;
+}
+
+export interface RunShell {
+  readonly threadId: string;
+  /** A line for the shell. */
+  readonly command: string;
+  /** Where it runs: in the thread's sandbox. */
+  readonly settings: TurnSettings;
+  /** An hour when absent, and at most. */
+  readonly timeoutMs?: number;
+}
+
+/** A command that outlived its call. */
+export interface Terminal {
+  readonly processId: string;
+  /** Of the item that shows it; absent: its call has left no record. */
+  readonly itemId: string | undefined;
+  readonly command: string;
+  readonly cwd: string;
 }
 
 export interface TurnHandle {
@@ -92,6 +113,12 @@ export interface Heddle extends AsyncDisposable {
   startTurn(start: StartTurn): Promise<TurnHandle>;
   /** Makes the context of a thread smaller, as a turn without input; with the settings of its last turn unless told otherwise. */
   compact(threadId: string, settings?: TurnSettings): Promise<TurnHandle>;
+  /** Runs a command of the user as a turn of its own; the model hears of it with the next request. */
+  runShell(shell: RunShell): Promise<TurnHandle>;
+  /** Commands of the thread that are still running here. */
+  terminals(threadId: string): Promise<readonly Terminal[]>;
+  /** Ends one of them, or all; answers how many. */
+  endTerminals(threadId: string, processId?: string): Promise<number>;
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
   steer(turnId: string, input: readonly InputPart[]): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;

@@ -18,6 +18,34 @@ export async function readHistory(journal: Journal, threadId: string): Promise<S
   return [...(await readInherited(journal, forkPointOf(own[0]))), ...own];
 }
 
+/** What of it still counts for the thread: all but the turns it was reverted from. */
+export async function readPast(journal: Journal, threadId: string): Promise<StoredEvent[]> {
+  return withoutReverted(await readHistory(journal, threadId));
+}
+
+/**
+ * A revert takes back every turn from the one it names on, and what was put into the conversation since. Facts about the
+ * thread itself (its name, its folder, its settings) stand.
+ */
+export function withoutReverted(history: readonly StoredEvent[]): StoredEvent[] {
+  let kept: StoredEvent[] = [];
+  for (const event of history) {
+    const { body } = event;
+    if (body.type === "thread.reverted") {
+      const from = kept.findIndex(
+        ({ body: earlier }) => earlier.type === "turn.admitted" && earlier.turnId === body.beforeTurnId,
+      );
+      if (from !== -1) kept = [...kept.slice(0, from), ...kept.slice(from).filter(isOfThread)];
+    }
+    kept.push(event);
+  }
+  return kept;
+}
+
+function isOfThread({ body }: StoredEvent): boolean {
+  return body.type.startsWith("thread.");
+}
+
 /** What a thread forked there begins with; nothing for a thread that is no fork. */
 export async function readInherited(journal: Journal, forkedFrom: ForkPoint | undefined): Promise<StoredEvent[]> {
   const inherited: StoredEvent[] = [];

@@ -14,6 +14,8 @@ export interface TurnInbox extends AsyncDisposable {
   /** Reads to the end of the stream and answers its version: everything up to there has been looked at. */
   seenVersion(): Promise<number>;
   hasSteering(): boolean;
+  /** What was put into the conversation since the last look, oldest first. */
+  takeInjected(): readonly EventOf<"context.injected">[];
 }
 
 export interface InboxOptions {
@@ -30,12 +32,14 @@ export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
   const decisions = new Map<string, Decision>();
   const waiting = new Map<string, (decision: Decision) => void>();
   const steering: SteeringInput[] = [];
+  const injected: EventOf<"context.injected">[] = [];
   let seen = options.after;
 
   function look({ body, version }: StoredEvent): void {
     // The tail and a direct read may both meet an event; the version says which came first.
     if (version <= seen) return;
     seen = version;
+    if (body.type === "context.injected") injected.push(body);
     if (!("turnId" in body) || body.turnId !== options.turnId) return;
     if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId });
     if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
@@ -94,6 +98,7 @@ export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
       return seen;
     },
     hasSteering: () => steering.length > 0,
+    takeInjected: () => injected.splice(0),
     async [Symbol.asyncDispose]() {
       closing.abort();
       await following;

@@ -1,6 +1,20 @@
 export { openHeddle } from "./open.ts";
-export type { Heddle, HeddleOptions, InterruptReason, NewThread, StartTurn, TurnHandle } from "./heddle.ts";
-export { lastSettings, readHistory } from "./history.ts";
+export type {
+  Heddle,
+  HeddleOptions,
+  InterruptReason,
+  NewThread,
+  RunShell,
+  StartTurn,
+  Terminal,
+  TurnHandle,
+} from "./heddle.ts";
+export { lastSettings, readHistory, readPast, withoutReverted } from "./history.ts";
+export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./goal.ts";
+export { injectEntries } from "./inject.ts";
+export { changeGitInfo } from "./metadata.ts";
+export { revertThread, type RevertThread } from "./revert.ts";
+export { reviewPrompt, reviewSubject, type ReviewTarget } from "./review.ts";
 export {
   archiveThread,
   exportThread,

@@ -10,8 +10,17 @@ import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
 import { awaitTerminal } from "./await-terminal.ts";
-import type { Heddle, HeddleOptions, InterruptReason, NewThread, StartTurn, TurnHandle } from "./heddle.ts";
-import { lastSettings, lineage, readHistory } from "./history.ts";
+import type {
+  Heddle,
+  HeddleOptions,
+  InterruptReason,
+  NewThread,
+  RunShell,
+  StartTurn,
+  Terminal,
+  TurnHandle,
+} from "./heddle.ts";
+import { lastSettings, lineage, readPast } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { mcpSecrets } from "./mcp.ts";
 import { createPlaces, type Places } from "./places.ts";
@@ -20,6 +29,7 @@ import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import { createSerial } from "./serial.ts";
 import { readStream } from "./stored-events.ts";
+import { endTerminals, listTerminals } from "./terminals.ts";
 import {
   findThread,
   forkThread,
@@ -33,6 +43,9 @@ import {
   type ThreadSelector,
 } from "./threads.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
+
+/** What a command of the user may take at most. */
+const MAX_SHELL_MS = 3_600_000;
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const journal = await openJournal({ home: options.home, secrets: keysInUse(options) });
@@ -140,8 +153,10 @@ class Engine implements Heddle {
       clientId,
       turnId: waitedAs,
       task,
+      subject,
+      timeoutMs,
       isMoved,
-    }: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task"> & { readonly isMoved?: boolean },
+    }: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task" | "timeoutMs"> & { readonly isMoved?: boolean },
     newThread?: AdmitOptions["newThread"],
   ): Promise<TurnHandle> {
     const isNew = newThread !== undefined;
@@ -154,13 +169,17 @@ class Engine implements Heddle {
       ...(clientId === undefined ? {} : { clientId }),
       ...(waitedAs === undefined ? {} : { turnId: waitedAs }),
       ...(task === undefined ? {} : { task }),
+      ...(subject === undefined ? {} : { subject }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
     };
     const repeat = isNew ? undefined : await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
     await requireFolder(workspace);
-    await this.#runner.check(settings);
+    // A command of the user asks no model.
+    const asksModel = task !== "shell";
+    if (asksModel) await this.#runner.check(settings);
     const entering = this.#enter(threadId, workspace, settings);
-    const [place] = await Promise.all([entering, this.#runner.warm?.(settings)]);
+    const [place] = await Promise.all([entering, asksModel ? this.#runner.warm?.(settings) : undefined]);
     let admitted: Admitted;
     try {
       admitted = await admit(this.journal, request);
@@ -183,12 +202,28 @@ class Engine implements Heddle {
     });
   }
 
+  async runShell({ threadId, command, settings, timeoutMs = MAX_SHELL_MS }: RunShell): Promise<TurnHandle> {
+    return this.#starts.run(threadId, async () => {
+      const workspace = await this.#workspaceOf(threadId);
+      const shell = { task: "shell", subject: command, timeoutMs: Math.min(timeoutMs, MAX_SHELL_MS) } as const;
+      return this.#start(threadId, workspace, { thread: threadId, input: [], settings, ...shell });
+    });
+  }
+
+  terminals(threadId: string): Promise<readonly Terminal[]> {
+    return listTerminals(this.journal, threadId, this.#places.state(threadId));
+  }
+
+  async endTerminals(threadId: string, processId?: string): Promise<number> {
+    return endTerminals(this.#places.state(threadId), processId);
+  }
+
   findThread(selector: ThreadSelector): Promise<ThreadRow> {
     return findThread(this.journal, selector);
   }
 
   async lastSettings(threadId: string): Promise<TurnSettings | undefined> {
-    return lastSettings(await readHistory(this.journal, threadId));
+    return lastSettings(await readPast(this.journal, threadId));
   }
 
   forkThread(fork: ForkThread): Promise<string> {

@@ -13,6 +13,7 @@ import {
   type ProtectedPathViolation,
   type Sandbox,
   type SandboxPolicy,
+  type ThreadState,
 } from "@heddle/tools";
 import { programFolders } from "./program-folders.ts";
 import type { TurnPlace } from "./runner.ts";
@@ -42,6 +43,8 @@ export interface EnterOptions {
 export interface Places extends AsyncDisposable {
   /** Throws `sandbox.unavailable` when the host cannot hold this envelope. */
   enter(options: EnterOptions): Promise<TurnPlace>;
+  /** What lives in the thread's place; undefined when it is not entered. */
+  state(threadId: string): ThreadState | undefined;
   /** Ends everything inside, then looks once more for protected paths that were touched. */
   leave(threadId: string): Promise<readonly ProtectedPathViolation[]>;
 }
@@ -85,6 +88,7 @@ export function createPlaces(options: PlacesOptions): Places {
       open.set(threadId, place);
       return place;
     },
+    state: (threadId) => open.get(threadId)?.state,
     leave,
     async [Symbol.asyncDispose]() {
       for (const threadId of open.keys()) await leave(threadId);

@@ -1,11 +1,16 @@
 /**
- * The prompt of `exec review`. The changes are named by ids that git has confirmed; the agent reads them itself, inside the
+ * The prompt of a review. The changes are named by ids that git has confirmed; the agent reads them itself, inside the
  * sandbox. Here git only looks up names: a diff made outside could run what a hostile repository has configured.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { HeddleError } from "@heddle/protocol";
-import type { ReviewTarget } from "./request.ts";
+
+export type ReviewTarget =
+  | { readonly kind: "uncommitted" }
+  | { readonly kind: "base"; readonly branch: string }
+  | { readonly kind: "commit"; readonly commit: string; readonly title: string | undefined }
+  | { readonly kind: "custom" };
 
 const RULES = `You are reviewing a change, not making one. Read the diff, and around it whatever you need to judge it.
 Report only defects that the author would want to mend: wrong results, broken callers, lost data, races, leaks, holes in
@@ -21,6 +26,20 @@ export async function reviewPrompt(
 ): Promise<string> {
   const more = instructions === undefined ? "" : `\n\nWhat the author asks for:\n${instructions}`;
   return `${await whatToReview(target, workspace)}\n\n${RULES}${more}`;
+}
+
+/** What is judged, in a few words for people. */
+export function reviewSubject(target: ReviewTarget, instructions: string | undefined): string {
+  switch (target.kind) {
+    case "uncommitted":
+      return "current changes";
+    case "base":
+      return `changes against '${target.branch}'`;
+    case "commit":
+      return `commit ${target.commit.slice(0, 7)}${target.title === undefined ? "" : `: ${target.title}`}`;
+    case "custom":
+      return (instructions ?? "").trim().slice(0, 200);
+  }
 }
 
 async function whatToReview(target: ReviewTarget, workspace: string): Promise<string> {

@@ -8,6 +8,7 @@ import type {
   Decision,
   Envelope,
   EventBody,
+  EventOf,
   Failure,
   InputPart,
   ItemDelta,
@@ -47,6 +48,10 @@ export type RunnerEvent = Exclude<
       | "thread.named"
       | "thread.archived"
       | "thread.settings-changed"
+      | "thread.metadata-changed"
+      | "thread.goal-changed"
+      | "thread.reverted"
+      | "context.injected"
       | "turn.queued"
       | "turn.dequeued"
       | "background.ran"
@@ -77,6 +82,8 @@ export interface TurnIo {
   ask(question: ApprovalQuestion): Promise<Decision>;
   /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */
   takeSteering(): Promise<readonly SteeringInput[]>;
+  /** What was put into the conversation since the last call, oldest first; it is stored already. */
+  takeInjected(): readonly EventOf<"context.injected">[];
   /** The version of the thread's last event; everything up to there has been looked at. */
   seenVersion(): Promise<number>;
 }

@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, newThreadId, visibleLine, type EventOf, type StoredEvent } from "@heddle/protocol";
 import type { Journal, ThreadRow } from "@heddle/journal";
-import { ancestry, lineage, readHistory } from "./history.ts";
+import { ancestry, lineage, readPast } from "./history.ts";
 
 /** An id, a beginning of one, a name; or the thread that was active last, in one workspace or in all. */
 export type ThreadSelector =
@@ -94,7 +94,7 @@ export async function planFork(
   fork: ForkThread,
 ): Promise<Omit<EventOf<"thread.created">, "type" | "v">> {
   const parent = await requireThread(journal, fork.threadId);
-  const forkedFrom = forkPoint(await readHistory(journal, parent.id), fork);
+  const forkedFrom = forkPoint(await readPast(journal, parent.id), fork);
   // Refused now rather than never readable.
   await ancestry(journal, forkedFrom);
   const ephemeral = fork.isEphemeral === true ? { isEphemeral: true as const } : {};
@@ -191,7 +191,7 @@ export async function* exportThread(journal: Journal, threadId: string): AsyncGe
   yield* journal.exportLines(await lineage(journal, threadId));
 }
 
-async function requireThread(journal: Journal, threadId: string): Promise<ThreadRow> {
+export async function requireThread(journal: Journal, threadId: string): Promise<ThreadRow> {
   const thread = await journal.threads.get(threadId);
   if (thread === undefined) throw await notFound(journal, threadId);
   return thread;

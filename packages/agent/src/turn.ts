@@ -19,7 +19,7 @@ import type { Journal } from "@heddle/journal";
 import { envelopeHash } from "@heddle/tools";
 import { ask } from "./approvals.ts";
 import { toFailure } from "./failure.ts";
-import { readHistory } from "./history.ts";
+import { readPast } from "./history.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
 import { createMeter, metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
@@ -63,7 +63,7 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
     const terminal = await complete(journal, inbox, turn, end);
     if (terminal !== undefined) return terminal;
-    turn = { ...turn, history: await readHistory(journal, threadId) };
+    turn = { ...turn, history: await readPast(journal, threadId) };
   }
 }
 
@@ -158,6 +158,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
       return decision;
     },
     takeSteering: () => inbox.takeSteering(),
+    takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
   };
 }

@@ -3,6 +3,7 @@ export type {
   Appended,
   Damage,
   ExportPart,
+  GitInfo,
   Journal,
   Notice,
   Purge,

@@ -157,8 +157,16 @@ export interface ThreadRow {
   readonly isArchived: boolean;
   /** What its next turns are wished to run with, in the words of the doors. */
   readonly settings: Readonly<Record<string, unknown>>;
+  /** Where its work belongs, as its clients say. */
+  readonly gitInfo: GitInfo | undefined;
   /** The number of its last event in the chat dialect. */
   readonly chatSeq: number;
+}
+
+export interface GitInfo {
+  readonly sha: string | null;
+  readonly branch: string | null;
+  readonly originUrl: string | null;
 }
 
 export interface TurnRow {

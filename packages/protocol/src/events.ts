@@ -11,6 +11,7 @@ import { ApprovalQuestion, Decision } from "./approvals.ts";
 import { HookEvent } from "./hooks.ts";
 import { InputPart, Item, PlanStep } from "./items.ts";
 import { ModelOutputPart, Usage } from "./model-output.ts";
+import { ConversationEntry, GitInfoChange, Goal } from "./thread-facts.ts";
 
 /** Who holds a turn, so that another process can tell a live holder from a dead one without trusting the clock. */
 export const Holder = z.object({
@@ -94,6 +95,12 @@ export const EventBody = z.discriminatedUnion("type", [
   z.object({ type: z.literal("thread.archived"), v: v1, isArchived: z.boolean() }),
   /** What the thread's next turns are wished to run with, key by key in the words of the doors; null takes a wish back. */
   z.object({ type: z.literal("thread.settings-changed"), v: v1, changes: z.record(z.string(), z.unknown()) }),
+  /** What is known of where its work belongs; a key that is absent stays, null takes it out. */
+  z.object({ type: z.literal("thread.metadata-changed"), v: v1, gitInfo: GitInfoChange }),
+  /** What the thread is after; null: nothing any more. The newest counts. */
+  z.object({ type: z.literal("thread.goal-changed"), v: v1, goal: Goal.nullable() }),
+  /** From here on the past of the thread ends before this turn. What is stored stays; reading and the model pass over it. */
+  z.object({ type: z.literal("thread.reverted"), v: v1, beforeTurnId: z.string() }),
   /** The last event of its stream: with it, what all earlier ones said was purged. */
   z.object({ type: z.literal("thread.deleted"), v: v1, reason: z.string() }),
   z.object({
@@ -104,8 +111,15 @@ export const EventBody = z.discriminatedUnion("type", [
     settings: TurnSettings,
     holder: Holder,
     clientId: z.string().optional(),
-    /** `compact`: a turn without input that does this one thing. `review`: what the input names is judged. */
-    task: z.enum(["compact", "review"]).optional(),
+    /**
+     * `compact`: a turn without input that does this one thing. `review`: what the input names is judged. `shell`: a
+     * command of the user, `subject`, is run.
+     */
+    task: z.enum(["compact", "review", "shell"]).optional(),
+    /** Of a review: what is judged, in a few words. Of a command: the command line. */
+    subject: z.string().optional(),
+    /** How long the command may take. */
+    timeoutMs: z.number().optional(),
   }),
   /** Input that waits for its turn. It ends with the admission of the same id, or with `turn.dequeued`. */
   z.object({
@@ -159,13 +173,15 @@ export const EventBody = z.discriminatedUnion("type", [
     type: z.literal("context.added"),
     v: v1,
     turnId,
-    source: z.enum(["skill", "hook", "schema"]),
-    /** The skill or the hook's event. */
+    source: z.enum(["skill", "hook", "schema", "shell"]),
+    /** The skill, the hook's event, or the tool that ran. */
     name: z.string(),
     text: z.string(),
     /** Where it was read from. */
     file: z.object({ path: z.string(), sha256: z.string(), truncatedBytes: z.number() }).optional(),
   }),
+  /** Put into the conversation at this place by a client, outside any turn. Every call in it has its result. */
+  z.object({ type: z.literal("context.injected"), v: v1, entries: z.array(ConversationEntry) }),
   /**
    * From here on the model sees: the surroundings, `keptMessages`, the summary with plan and open commands, then everything
    * from `keptFrom` on. What is stored before stays as it is. A name is a turn's (its input), an item's or a request's id.

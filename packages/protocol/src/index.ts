@@ -51,6 +51,7 @@ export {
   type EventType,
   type StoredEvent,
 } from "./events.ts";
+export { ConversationEntry, GitInfoChange, Goal, GoalStatus } from "./thread-facts.ts";
 export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
 export { McpApproval, McpHttpServer, McpServerConfig, McpStdioServer, type McpServerInput } from "./mcp.ts";
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";

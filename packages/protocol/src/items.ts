@@ -49,6 +49,8 @@ export const Item = z.discriminatedUnion("type", [
     id,
     callId: z.string(),
     command: z.string(),
+    /** Who wanted it; absent: the agent. */
+    source: z.literal("user").optional(),
     /** It ran in a login shell. */
     isLogin: z.boolean().optional(),
     cwd: z.string(),

@@ -48,6 +48,10 @@ export class ProcessTable implements AsyncDisposable {
     return this.#open.get(id);
   }
 
+  get running(): readonly OpenCommand[] {
+    return [...this.#open.values()].filter(({ isRunning }) => isRunning);
+  }
+
   async start(options: OpenCommandOptions): Promise<OpenCommand> {
     this.#closing.signal.throwIfAborted();
     this.#forgetEnded();

@@ -38,6 +38,7 @@ import { runCompaction, type CompactionOutcome, type Trigger } from "./compactio
 import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
 import { askModel } from "./response.ts";
 import { hookNotes, warning } from "./told.ts";
+import { runUserShell } from "./user-shell.ts";
 
 /** A model that has not finished after so many requests is going in circles, unless the caller has a limit of its own. */
 const MAX_REQUESTS = 200;
@@ -69,6 +70,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
     },
     warm: (settings) => warmProvider(provider(settings)),
     async run(turn, turnIo) {
+      if (admissionOf(turn).task === "shell") return runUserShell(turn, turnIo);
       const context = createContext(turn.history.map(({ body }) => body));
       const io = folding(turnIo, context);
       const hooks = turnHooks(hookConfigs, turn, io);
@@ -143,6 +145,7 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
 
   async function hearSteering(): Promise<boolean> {
     const told = await tellSteering(greeter, await io.takeSteering(), skills);
+    for (const injected of io.takeInjected()) context.apply(injected);
     // Whoever speaks up wants another answer, not the old one mended.
     if (told > 0) isMending = false;
     return told > 0;

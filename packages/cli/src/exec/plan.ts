@@ -12,6 +12,7 @@ import {
   type SandboxMode,
 } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
+import type { reviewPrompt as ReviewPromptFunction } from "@heddle/agent";
 import { checkWritable, readImages, readSchema } from "../attachments.ts";
 import { promptFromFile } from "../batch/inputs.ts";
 import type { CommandContext } from "../command.ts";
@@ -26,7 +27,6 @@ import type { Stop } from "../stop.ts";
 import { openWorkspace, requireFolder, requireStanding, standingOf } from "../workspace.ts";
 import { notesFor, refuseUnsupported } from "./notes.ts";
 import { parseRequest, type ThreadChoice } from "./request.ts";
-import { reviewPrompt } from "./review.ts";
 
 export interface Plan {
   readonly home: string;
@@ -103,7 +103,7 @@ export async function makePlan(
   const images = await readImages(args.values("image"), cwd);
 
   const words = await reading?.prompt();
-  const prompt = request.review === undefined ? words : await reviewPrompt(request.review, workspace, words);
+  const prompt = request.review === undefined ? words : await promptOfReview(request.review, workspace, words);
   return {
     home: heddleHome(env),
     workspace,
@@ -174,4 +174,10 @@ function originOf(env: NodeJS.ProcessEnv): string {
     "usage.invalid",
     "CODEX_INTERNAL_ORIGINATOR_OVERRIDE must be one word of up to 64 plain characters",
   );
+}
+
+/** Loaded for a review only. */
+async function promptOfReview(...given: Parameters<typeof ReviewPromptFunction>): Promise<string> {
+  const { reviewPrompt } = await import("@heddle/agent");
+  return reviewPrompt(...given);
 }

@@ -1,4 +1,5 @@
 /** What the words of `heddle exec` ask for: a new thread, an old one, a fork of one, or a review; and where the prompt is. */
+import type { ReviewTarget } from "@heddle/agent";
 import { usage, type ParsedArgs } from "../args.ts";
 import { EXEC_OPTIONS, EXEC_SUBCOMMANDS, type ExecSubcommand } from "../commands/exec-options.ts";
 
@@ -7,12 +8,6 @@ export type ThreadChoice =
   | { readonly kind: "resume"; readonly selector: string }
   | { readonly kind: "resumeLast"; readonly isEverywhere: boolean }
   | { readonly kind: "fork"; readonly selector: string };
-
-export type ReviewTarget =
-  | { readonly kind: "uncommitted" }
-  | { readonly kind: "base"; readonly branch: string }
-  | { readonly kind: "commit"; readonly commit: string; readonly title: string | undefined }
-  | { readonly kind: "custom" };
 
 export interface ExecRequest {
   readonly thread: ThreadChoice;

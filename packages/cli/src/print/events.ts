@@ -70,6 +70,14 @@ function words(body: EventBody): readonly string[] {
       return [body.sources.map(({ path }) => path).join(", ")];
     case "context.added":
       return [`${body.source} ${body.name}`, body.text];
+    case "context.injected":
+      return [`${body.entries.length} entries`, JSON.stringify(body.entries)];
+    case "thread.metadata-changed":
+      return [JSON.stringify(body.gitInfo)];
+    case "thread.goal-changed":
+      return body.goal === null ? ["cleared"] : [`${body.goal.status}: ${body.goal.objective}`];
+    case "thread.reverted":
+      return [`the past ends before turn ${body.beforeTurnId}`];
     case "context.compacted":
       return [`${body.trigger}, ${body.tokensBefore} → ${body.tokensAfter} tokens`, body.summary];
     case "hook.ran":

@@ -150,6 +150,10 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "thread.named":
     case "thread.archived":
     case "thread.settings-changed":
+    case "thread.metadata-changed":
+    case "thread.goal-changed":
+    case "thread.reverted":
+    case "context.injected":
     case "turn.queued":
     case "turn.dequeued":
     case "background.ran":

@@ -2,9 +2,16 @@
  * One row a thread: what a list of threads shows. The newest activity is the highest position, never the latest time.
  * Of a deleted thread only that it existed is kept, and every question but `isDeleted` passes over it.
  */
-import { chatWeight, visibleLine, type EventOf, type InputPart, type StoredEvent } from "@heddle/protocol";
+import {
+  chatWeight,
+  visibleLine,
+  type EventOf,
+  type GitInfoChange,
+  type InputPart,
+  type StoredEvent,
+} from "@heddle/protocol";
 import type { Connection, Row } from "../driver.ts";
-import type { ThreadRow } from "../journal.ts";
+import type { GitInfo, ThreadRow } from "../journal.ts";
 import { integer, optionalInteger, optionalText, text } from "../rows.ts";
 import { toStatus } from "./turns.ts";
 
@@ -28,6 +35,7 @@ CREATE TABLE threads (
   is_ephemeral INTEGER,
   is_archived INTEGER,
   settings TEXT,
+  git_info TEXT,
   chat_seq INTEGER NOT NULL DEFAULT 0,
   deleted_at INTEGER
 ) STRICT, WITHOUT ROWID;
@@ -58,7 +66,11 @@ export function apply(connection: Connection, event: StoredEvent): void {
     case "thread.settings-changed":
       changeSettings(connection, stream, body.changes);
       return;
+    case "thread.metadata-changed":
+      changeGitInfo(connection, stream, body.gitInfo);
+      return;
     // Beside the conversation: no activity of it.
+    case "thread.goal-changed":
     case "background.ran":
     case "turn.dequeued":
       return;
@@ -133,6 +145,24 @@ function changeSettings(connection: Connection, threadId: string, changes: Reado
   connection.run("UPDATE threads SET settings = ? WHERE id = ?", text, threadId);
 }
 
+function changeGitInfo(connection: Connection, threadId: string, changes: GitInfoChange): void {
+  const row = connection.get("SELECT git_info FROM threads WHERE id = ?", threadId);
+  if (row === undefined) return;
+  const known = gitInfoOf(row);
+  const now: GitInfo = {
+    sha: changes.sha === undefined ? (known?.sha ?? null) : changes.sha,
+    branch: changes.branch === undefined ? (known?.branch ?? null) : changes.branch,
+    originUrl: changes.originUrl === undefined ? (known?.originUrl ?? null) : changes.originUrl,
+  };
+  const isEmpty = Object.values(now).every((value) => value === null);
+  connection.run("UPDATE threads SET git_info = ? WHERE id = ?", isEmpty ? null : JSON.stringify(now), threadId);
+}
+
+function gitInfoOf(row: Row): GitInfo | undefined {
+  const text = optionalText(row, "git_info");
+  return text === undefined ? undefined : (JSON.parse(text) as GitInfo);
+}
+
 function settingsOf(row: Row): Readonly<Record<string, unknown>> {
   const text = optionalText(row, "settings");
   return text === undefined ? {} : (JSON.parse(text) as Readonly<Record<string, unknown>>);
@@ -155,7 +185,7 @@ function previewOf(input: readonly InputPart[]): string | null {
 }
 
 const COLUMNS =
-  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived, settings, chat_seq";
+  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived, settings, git_info, chat_seq";
 const ALIVE = "deleted_at IS NULL";
 const NEWEST_FIRST = "ORDER BY last_position DESC LIMIT ?";
 
@@ -188,6 +218,7 @@ export function toThread(row: Row): ThreadRow {
     isEphemeral: optionalInteger(row, "is_ephemeral") !== undefined,
     isArchived: optionalInteger(row, "is_archived") !== undefined,
     settings: settingsOf(row),
+    gitInfo: gitInfoOf(row),
     chatSeq: integer(row, "chat_seq"),
   };
 }

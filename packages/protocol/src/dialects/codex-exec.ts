@@ -65,6 +65,10 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "thread.named":
       case "thread.archived":
       case "thread.settings-changed":
+      case "thread.metadata-changed":
+      case "thread.goal-changed":
+      case "thread.reverted":
+      case "context.injected":
       case "turn.queued":
       case "turn.dequeued":
       case "background.ran":

@@ -1,0 +1,79 @@
+/** What a thread is after: set, read and cleared by people; kept in the journal. Nothing is begun by it. */
+import { HeddleError, type Goal, type StoredEvent } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { readHistory } from "./history.ts";
+import { requireThread } from "./threads.ts";
+
+export interface GoalChange {
+  readonly objective?: string | undefined;
+  readonly status?: Goal["status"] | undefined;
+  /** null: none. */
+  readonly tokenBudget?: number | null | undefined;
+}
+
+/** A goal with what the turns since it was set have taken. */
+export interface StandingGoal extends Goal {
+  readonly tokensUsed: number;
+  readonly timeUsedMs: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+const MAX_OBJECTIVE_CHARS = 4_000;
+
+export async function readGoal(journal: Journal, threadId: string): Promise<StandingGoal | undefined> {
+  await requireThread(journal, threadId);
+  return goalOf(await readHistory(journal, threadId));
+}
+
+/** Pure: the goal as the events tell it. */
+export function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
+  let standing: StandingGoal | undefined;
+  for (const { body, at } of history) {
+    if (body.type === "thread.goal-changed") {
+      // Another objective is another goal.
+      const kept = standing?.objective === body.goal?.objective ? standing : undefined;
+      const begun = { tokensUsed: 0, timeUsedMs: 0, createdAt: at };
+      standing = body.goal === null ? undefined : { ...begun, ...kept, ...withBudget(body.goal), updatedAt: at };
+    }
+    if (body.type === "turn.completed" && standing !== undefined) {
+      const { inputTokens, outputTokens } = body.usage;
+      const tokensUsed = standing.tokensUsed + inputTokens + outputTokens;
+      standing = { ...standing, tokensUsed, timeUsedMs: standing.timeUsedMs + body.durationMs };
+    }
+  }
+  return standing;
+}
+
+/** Absent in the event means that there is none, also where there was one before. */
+function withBudget(goal: Goal): Goal {
+  return { tokenBudget: undefined, ...goal };
+}
+
+export async function setGoal(journal: Journal, threadId: string, change: GoalChange): Promise<StandingGoal> {
+  const before = await readGoal(journal, threadId);
+  const objective = change.objective?.trim() ?? before?.objective;
+  if (objective === undefined) throw new HeddleError("usage.invalid", `thread ${threadId} has no goal to change`);
+  if (objective === "" || objective.length > MAX_OBJECTIVE_CHARS) {
+    throw new HeddleError("usage.invalid", `a goal has 1 to ${MAX_OBJECTIVE_CHARS} characters`);
+  }
+  const budget = change.tokenBudget === undefined ? before?.tokenBudget : (change.tokenBudget ?? undefined);
+  const kept = before?.objective === objective ? before.status : undefined;
+  const goal: Goal = {
+    objective,
+    status: change.status ?? kept ?? "active",
+    ...(budget === undefined ? {} : { tokenBudget: budget }),
+  };
+  await journal.append({ stream: threadId, author: "user", events: [{ type: "thread.goal-changed", v: 1, goal }] });
+  const after = await readGoal(journal, threadId);
+  if (after === undefined) throw new HeddleError("store.busy", `the goal of thread ${threadId} was cleared meanwhile`);
+  return after;
+}
+
+/** False: there was none. */
+export async function clearGoal(journal: Journal, threadId: string): Promise<boolean> {
+  if ((await readGoal(journal, threadId)) === undefined) return false;
+  const events = [{ type: "thread.goal-changed", v: 1, goal: null }] as const;
+  await journal.append({ stream: threadId, author: "user", events });
+  return true;
+}

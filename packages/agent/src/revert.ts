@@ -1,0 +1,36 @@
+/** Takes a thread back to before one of its turns. Nothing is rewritten: an event says where its past ends from here on. */
+import { HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { readPast } from "./history.ts";
+import { requireThread } from "./threads.ts";
+
+export interface RevertThread {
+  readonly threadId: string;
+  readonly beforeTurnId: string;
+}
+
+const MAX_TRIES = 50;
+
+/** `turn.active` while a turn runs, `turn.not-found` for a turn that is not in the thread's past. Files stay as they are. */
+export async function revertThread(journal: Journal, { threadId, beforeTurnId }: RevertThread): Promise<void> {
+  await requireThread(journal, threadId);
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const expectedVersion = await journal.version(threadId);
+    const open = (await journal.threads.turns(threadId)).find(({ status }) => status === "open");
+    if (open !== undefined) {
+      throw new HeddleError("turn.active", `thread ${threadId} is busy with turn ${open.id}; interrupt it first`);
+    }
+    const past = await readPast(journal, threadId);
+    if (!past.some(({ body }) => body.type === "turn.admitted" && body.turnId === beforeTurnId)) {
+      throw new HeddleError("turn.not-found", `turn ${visibleLine(beforeTurnId)} is not in thread ${threadId}`);
+    }
+    try {
+      const events = [{ type: "thread.reverted", v: 1, beforeTurnId }] as const;
+      await journal.append({ stream: threadId, author: "user", events, expectedVersion });
+      return;
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
+    }
+  }
+  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+}

@@ -1,0 +1,100 @@
+/**
+ * A command of the user, as a turn of its own: it runs in the thread's sandbox with the environment of the agent's commands,
+ * is recorded like them, and the model is told of it with the next request. Nobody is asked: it is the user who wants it.
+ */
+import { existsSync } from "node:fs";
+import { HeddleError, newCallId, newItemId, type Item, type ItemOf } from "@heddle/protocol";
+import { fitText } from "@heddle/tools";
+import { toFailure } from "../failure.ts";
+import type { RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
+import { NOTHING_SPENT } from "../spent.ts";
+import { admissionOf } from "./greeting.ts";
+
+const TOOL = "shell";
+/** What the model is told of the output. */
+const MAX_TOLD_BYTES = 16 * 1024;
+
+export async function runUserShell(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome> {
+  try {
+    await run(turn, io);
+    return { kind: "completed", spent: NOTHING_SPENT };
+  } catch (error) {
+    return { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
+  }
+}
+
+async function run(turn: TurnRequest, io: TurnIo): Promise<void> {
+  const { turnId, workspace } = turn;
+  const { sandbox, state } = turn.place;
+  const { subject: command = "", timeoutMs } = admissionOf(turn);
+  const [callId, itemId] = [newCallId(), newItemId()];
+  const started: ItemOf<"commandExecution"> = {
+    type: "commandExecution",
+    id: itemId,
+    callId,
+    source: "user",
+    command,
+    cwd: workspace,
+    status: "inProgress",
+    output: "",
+  };
+  const call = { turnId, callId, itemId, tool: TOOL };
+  await io.record(
+    [
+      { type: "tool.intended", v: 1, ...call, arguments: { command }, isReadOnly: false },
+      { type: "item.started", v: 1, turnId, item: started },
+    ],
+    "user",
+  );
+  const open = await state.processes.start({
+    command,
+    argv: [existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh", "-c", command],
+    cwd: workspace,
+    env: state.environment,
+    stdin: "ignore",
+    sandbox,
+    onText: (delta) => io.stream({ itemId, channel: "output", delta }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  const stop = (): void => void open.kill().catch(() => undefined);
+  io.signal.addEventListener("abort", stop, { once: true });
+  if (io.signal.aborted) stop();
+  const exit = await open.ended;
+  io.signal.removeEventListener("abort", stop);
+  state.processes.forget(open.id);
+  const { text: output, truncatedBytes, spillFile } = open.snapshot();
+  const isEnded = exit.cause === "exited";
+  const item: Item = {
+    ...started,
+    status: io.signal.aborted ? "interrupted" : isEnded && exit.exitCode !== undefined ? "completed" : "failed",
+    output,
+    durationMs: Math.round(exit.durationMs),
+    ...(truncatedBytes > 0 ? { truncatedBytes } : {}),
+    ...(spillFile === undefined ? {} : { outputFile: spillFile }),
+    ...(exit.exitCode === undefined ? {} : { exitCode: exit.exitCode }),
+    ...(exit.signal === undefined ? {} : { signal: exit.signal }),
+    ...(exit.cause === "timeout" ? { error: `it did not end in ${timeoutMs ?? 0} ms` } : {}),
+  };
+  const ending = isEnded ? `Exit code: ${exit.exitCode ?? exit.signal ?? "none"}` : `Stopped: ${exit.cause}`;
+  const told = [
+    "The user ran a command in this workspace:",
+    command,
+    ending,
+    `Output:\n${fitText(output, MAX_TOLD_BYTES)}`,
+  ].join("\n");
+  const events: RunnerEvent[] = [
+    {
+      type: "tool.settled",
+      v: 1,
+      ...call,
+      outcome: io.signal.aborted ? "cancelled" : exit.exitCode === 0 && isEnded ? "ok" : "failed",
+      output: [{ type: "text", text: told }],
+    },
+    { type: "item.completed", v: 1, turnId, item },
+    { type: "context.added", v: 1, turnId, source: "shell", name: TOOL, text: told },
+  ];
+  await io.record(events, "user");
+  if (exit.cause === "timeout")
+    throw new HeddleError("tool.timeout", `the command did not end in ${timeoutMs ?? 0} ms`);
+  io.signal.throwIfAborted();
+}

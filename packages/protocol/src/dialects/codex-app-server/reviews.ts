@@ -1,0 +1,20 @@
+/** The two marks around a review: items of the original that Heddle has no need to store, because the turn says it all. */
+import type { EventOf } from "../../events.ts";
+import { reviewText } from "../../review-output.ts";
+import type { ItemTimes } from "./items.ts";
+import type { CodexThreadItem } from "./shapes.ts";
+
+/** undefined: the turn is no review. */
+export function enteredReview(turn: EventOf<"turn.admitted">, times: ItemTimes): CodexThreadItem | undefined {
+  if (turn.task !== "review") return undefined;
+  return { type: "enteredReviewMode", id: `${turn.turnId}-entered`, review: turn.subject ?? "changes", ...times };
+}
+
+export function exitedReview(
+  turn: EventOf<"turn.admitted">,
+  answer: string,
+  times: ItemTimes,
+): CodexThreadItem | undefined {
+  if (turn.task !== "review") return undefined;
+  return { type: "exitedReviewMode", id: `${turn.turnId}-exited`, review: reviewText(answer), ...times };
+}

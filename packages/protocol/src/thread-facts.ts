@@ -1,0 +1,33 @@
+/** What a thread has besides its turns: a goal, where its work belongs, and words that were put into its conversation. */
+import { z } from "zod";
+import { InputPart } from "./items.ts";
+import { ModelOutputPart } from "./model-output.ts";
+
+export const GoalStatus = z.enum(["active", "paused", "blocked", "usageLimited", "budgetLimited", "complete"]);
+export type GoalStatus = z.infer<typeof GoalStatus>;
+
+export const Goal = z.object({
+  objective: z.string(),
+  status: GoalStatus,
+  /** Absent: none. */
+  tokenBudget: z.number().int().positive().optional(),
+});
+export type Goal = z.infer<typeof Goal>;
+
+const change = z.string().nullable().optional();
+export const GitInfoChange = z.object({ sha: change, branch: change, originUrl: change });
+export type GitInfoChange = z.infer<typeof GitInfoChange>;
+
+export const ConversationEntry = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("user"), parts: z.array(InputPart) }),
+  z.object({ kind: z.literal("assistant"), parts: z.array(ModelOutputPart) }),
+  z.object({
+    kind: z.literal("toolResult"),
+    callId: z.string(),
+    name: z.string(),
+    shape: z.enum(["json", "freeform"]),
+    isError: z.boolean(),
+    parts: z.array(InputPart),
+  }),
+]);
+export type ConversationEntry = z.infer<typeof ConversationEntry>;
