@@ -2,13 +2,25 @@
 import { cpus, totalmem } from "node:os";
 import { median } from "./measure.ts";
 
-export interface SubjectFigures {
-  helloMs: number[];
-  firstRequestMs: number[];
-  gapMs: number[];
-  streamCpuMs: number[];
-  peakKb: number[];
-  firstRequestBytes: number[];
+export const METRICS = [
+  "helloMs",
+  "firstRequestMs",
+  "gapMs",
+  "streamCpuMs",
+  "peakKb",
+  "firstRequestBytes",
+  "readyMs",
+  "threadStartMs",
+  "turnOverheadMs",
+  "turnsPerSecond",
+  "idleThreadKb",
+  "longReadMs",
+] as const;
+export type Metric = (typeof METRICS)[number];
+export type SubjectFigures = Record<Metric, number[]>;
+
+export function noFigures(): SubjectFigures {
+  return Object.fromEntries(METRICS.map((metric) => [metric, [] as number[]])) as SubjectFigures;
 }
 
 export interface Figures {
@@ -18,11 +30,13 @@ export interface Figures {
 
 interface Row {
   readonly label: string;
-  readonly key: keyof SubjectFigures;
+  readonly key: Metric;
   readonly unit: string;
-  readonly scale: number;
+  readonly scale?: number;
   /** At most this many times the peer's figure. */
   readonly toCodex?: number;
+  /** At least this many times the peer's figure. */
+  readonly atLeastToCodex?: number;
   /** At most this many times `node -e 0`. */
   readonly toNode?: number;
   /** At most this, in the unit. */
@@ -30,19 +44,18 @@ interface Row {
 }
 
 const ROWS: readonly Row[] = [
-  { label: "`exec` hello, wall", key: "helloMs", unit: "ms", scale: 1, toNode: 4, toCodex: 0.4 },
-  { label: "start to first model request", key: "firstRequestMs", unit: "ms", scale: 1, toCodex: 0.35 },
-  {
-    label: "answer to next request, one sandboxed `echo`",
-    key: "gapMs",
-    unit: "ms",
-    scale: 1,
-    toCodex: 0.25,
-    absolute: 12,
-  },
-  { label: "5,000 streamed deltas, CPU", key: "streamCpuMs", unit: "ms", scale: 1, toCodex: 1 },
+  { label: "`exec` hello, wall", key: "helloMs", unit: "ms", toNode: 4, toCodex: 0.4 },
+  { label: "start to first model request", key: "firstRequestMs", unit: "ms", toCodex: 0.35 },
+  { label: "answer to next request, one sandboxed `echo`", key: "gapMs", unit: "ms", toCodex: 0.25, absolute: 12 },
+  { label: "5,000 streamed deltas, CPU", key: "streamCpuMs", unit: "ms", toCodex: 1 },
   { label: "peak memory while streaming", key: "peakKb", unit: "MB", scale: 1 / 1024, toCodex: 0.75 },
   { label: "first request", key: "firstRequestBytes", unit: "kB", scale: 1 / 1024, absolute: 8 },
+  { label: "`app-server`: start to `initialize` answered", key: "readyMs", unit: "ms", toCodex: 1.5 },
+  { label: "`thread/start`", key: "threadStartMs", unit: "ms", toCodex: 0.2 },
+  { label: "warm turn, without the model's time", key: "turnOverheadMs", unit: "ms", toCodex: 0.16, absolute: 8 },
+  { label: "20 threads, 5 turns each, at once", key: "turnsPerSecond", unit: "turns/s", atLeastToCodex: 8 },
+  { label: "memory of an idle loaded thread", key: "idleThreadKb", unit: "kB", toCodex: 0.1 },
+  { label: "`thread/read` of 50 turns of 10,000 items", key: "longReadMs", unit: "ms", absolute: 50 },
 ];
 
 export function report(figures: Figures, rounds: number): string {
@@ -79,6 +92,8 @@ export function checkBudgets(figures: Figures): string[] {
     if (row.toCodex !== undefined && peer !== undefined && own > row.toCodex * peer) {
       missed.push(`${row.label}: ${(own / peer).toFixed(2)} x codex, budget ${row.toCodex}`);
     }
+    if (row.atLeastToCodex !== undefined && peer !== undefined && own < row.atLeastToCodex * peer)
+      missed.push(`${row.label}: ${(own / peer).toFixed(2)} x codex, budget at least ${row.atLeastToCodex}`);
     if (row.absolute !== undefined && own > row.absolute)
       missed.push(`${row.label}: ${own.toFixed(1)} ${row.unit}, budget ${row.absolute}`);
   }
@@ -87,7 +102,7 @@ export function checkBudgets(figures: Figures): string[] {
 
 function figureOf(figures: Figures, name: string, row: Row): number | undefined {
   const values = figures.subjects[name]?.[row.key];
-  return values === undefined || values.length === 0 ? undefined : median(values) * row.scale;
+  return values === undefined || values.length === 0 ? undefined : median(values) * (row.scale ?? 1);
 }
 
 function ratio(figures: Figures, row: Row): string {
@@ -99,6 +114,7 @@ function budget(row: Row): string {
   const parts = [
     row.toNode === undefined ? "" : `≤ ${row.toNode} × node`,
     row.toCodex === undefined ? "" : `≤ ${row.toCodex} × codex`,
+    row.atLeastToCodex === undefined ? "" : `≥ ${row.atLeastToCodex} × codex`,
     row.absolute === undefined ? "" : `≤ ${row.absolute} ${row.unit}`,
   ];
   return parts.filter((part) => part !== "").join(", ");

@@ -14,7 +14,9 @@ import { parseArgs } from "node:util";
 import { startModelServer } from "@heddle/models/testing";
 import { measure, median, type Run } from "./measure.ts";
 import { openSubjects, type Subject } from "./subjects.ts";
-import { checkBudgets, report, type Figures } from "./report.ts";
+import { measureServer } from "./app-server.ts";
+import { measureLongRead } from "./long-read.ts";
+import { checkBudgets, noFigures, report, type Figures, type SubjectFigures } from "./report.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "9" }, write: { type: "boolean" } } });
 const rounds = Number(values.rounds);
@@ -71,17 +73,13 @@ try {
 async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Figures> {
   const figures: Figures = { node: { wallMs: [] }, subjects: {} };
   for (const subject of subjects) {
-    figures.subjects[subject.name] = {
-      helloMs: [],
-      firstRequestMs: [],
-      gapMs: [],
-      streamCpuMs: [],
-      peakKb: [],
-      firstRequestBytes: [],
-    };
+    figures.subjects[subject.name] = noFigures();
     // The first run fills caches that every later one has.
     await runOf(subject, ECHO, cwd);
   }
+  const [heddle] = subjects;
+  if (heddle !== undefined)
+    figures.subjects[heddle.name]?.longReadMs.push(...(await measureLongRead(heddle, { cwd, env: heddle.env })));
   for (let round = 0; round < rounds; round += 1) {
     figures.node.wallMs.push((await measure([process.execPath, "-e", "0"], { cwd, env: {} })).wallMs);
     for (const subject of subjects) {
@@ -96,11 +94,25 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
       const stream = await runOf(subject, STREAM, cwd);
       of.streamCpuMs.push(stream.run.cpuMs);
       of.peakKb.push(stream.run.peakKb);
+      await serverRound(subject, of, cwd);
     }
     process.stderr.write(`round ${round + 1} of ${rounds}\n`);
   }
   process.stderr.write(`node -e 0: ${median(figures.node.wallMs).toFixed(0)} ms\n`);
   return figures;
+}
+
+async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): Promise<void> {
+  seen = { arrivals: [], endings: [], bytes: [] };
+  const figures = await measureServer(subject, { cwd, env: subject.env }, async () => {
+    const arrivedAt = seen.arrivals.at(-1) ?? Number.NaN;
+    return ((await seen.endings.at(-1)) ?? Number.NaN) - arrivedAt;
+  });
+  of.readyMs.push(figures.readyMs);
+  of.threadStartMs.push(figures.threadStartMs);
+  of.turnOverheadMs.push(figures.turnOverheadMs);
+  of.turnsPerSecond.push(figures.turnsPerSecond);
+  of.idleThreadKb.push(figures.idleThreadKb);
 }
 
 async function runOf(

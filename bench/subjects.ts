@@ -8,6 +8,8 @@ export interface Subject {
   readonly name: string;
   /** What to spawn for `exec PROMPT` with JSON lines and a sandbox that may write the workspace. */
   argv(prompt: string): readonly string[];
+  /** What to spawn for its app-server on standard streams. */
+  readonly server: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -34,6 +36,7 @@ async function openHeddle({ root, serverUrl }: SubjectPlace): Promise<Subject> {
   return {
     name: "heddle",
     argv: (prompt) => [process.execPath, launcher, "exec", "--json", "-s", "workspace-write", prompt],
+    server: [process.execPath, launcher, "app-server"],
     env: { HEDDLE_HOME: home, MOCK_KEY: "bench" },
   };
 }
@@ -55,6 +58,7 @@ async function openCodex({ root, serverUrl }: SubjectPlace): Promise<Subject> {
   return {
     name: "codex",
     argv: (prompt) => [process.execPath, CODEX, "exec", "--json", "-s", "workspace-write", prompt],
+    server: [process.execPath, CODEX, "app-server"],
     env: { CODEX_HOME: home, MOCK_KEY: "bench" },
   };
 }

@@ -12,12 +12,21 @@ const NO_LIMIT = -1;
 
 export function readAfter(connection: Connection, options: ReadOptions): StoredEvent[] {
   const { stream, after, limit = NO_LIMIT } = options;
-  const rows =
-    stream === undefined ? connection.all(OF_JOURNAL, after, limit) : connection.all(OF_STREAM, stream, after, limit);
-  return rows.map(toEvent);
+  if (stream === undefined) return connection.all(OF_JOURNAL, after, limit).map(toEvent);
+  return readSized(connection, { stream, after, limit }).events;
 }
 
-const BATCH_EVENTS = 256;
+/** With the size of what they say, as it is stored. */
+export function readSized(
+  connection: Connection,
+  { stream, after, limit = NO_LIMIT }: ReadOptions & { readonly stream: string },
+): { readonly events: StoredEvent[]; readonly chars: number } {
+  const rows = connection.all(OF_STREAM, stream, after, limit);
+  const chars = rows.reduce((sum, row) => sum + (optionalText(row, "body")?.length ?? 0), 0);
+  return { events: rows.map(toEvent), chars };
+}
+
+export const BATCH_EVENTS = 256;
 /** One event may be as large as an image; a batch of them must not be. */
 const BATCH_CHARS = 1024 * 1024;
 

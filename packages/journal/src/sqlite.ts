@@ -24,7 +24,8 @@ import type {
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
 import { purge, purgeCopies, settle } from "./purge.ts";
-import { lastPosition, lastVersion, readAfter, readBatch } from "./read.ts";
+import { BATCH_EVENTS, lastPosition, lastVersion, readAfter, readBatch, readSized } from "./read.ts";
+import { RecentEvents, type Cursor } from "./recent-events.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { openReserve, type Reserve } from "./reserve.ts";
 import { integer } from "./rows.ts";
@@ -52,6 +53,7 @@ class SqliteJournal implements Journal {
   readonly #paths: HomePaths;
   readonly #now: () => number;
   readonly #wake: Wake;
+  readonly #recent: RecentEvents;
   readonly #witness: Witness;
   readonly #checkpoints: CheckpointWriter;
   readonly #reserve: Reserve;
@@ -74,7 +76,9 @@ class SqliteJournal implements Journal {
     this.#damage = opened.damage;
     this.#refusal = opened.refusal ?? readOnlyError(paths.database);
     for (const notice of opened.notices) this.#notice(notice);
-    this.#wake = createWake(() => integer(this.#connection.get("PRAGMA data_version"), "data_version"));
+    const changeCount = (): number => integer(this.#connection.get("PRAGMA data_version"), "data_version");
+    this.#wake = createWake(changeCount);
+    this.#recent = new RecentEvents(changeCount);
     this.#witness = openWitness(paths.witness);
     this.#checkpoints = createCheckpointWriter({
       folder: paths.checkpoints,
@@ -117,8 +121,9 @@ class SqliteJournal implements Journal {
     }
   }
 
-  read(options: ReadOptions): Promise<readonly StoredEvent[]> {
-    return this.#read((connection) => readAfter(connection, options));
+  read({ stream, after, limit }: ReadOptions): Promise<readonly StoredEvent[]> {
+    if (stream === undefined) return this.#read((connection) => readAfter(connection, { after, ...limited(limit) }));
+    return this.#read((connection) => this.#readStream(connection, { stream, after, limit }));
   }
 
   position(): Promise<number> {
@@ -134,8 +139,11 @@ class SqliteJournal implements Journal {
     let after = options.after;
     while (!signal.aborted && this.#state !== "closed") {
       const mark = this.#wake.mark();
-      const cursor = stream === undefined ? { after } : { stream, after };
-      const batch = await this.#read((connection) => readBatch(connection, cursor));
+      const batch = await this.#read((connection) => {
+        if (stream === undefined) return readBatch(connection, { after });
+        const cursor = { stream, after, limit: BATCH_EVENTS };
+        return this.#recent.take(cursor) ?? this.#readBatch(connection, cursor);
+      });
       for (const event of batch) {
         if (signal.aborted) return;
         after = stream === undefined ? event.position : event.version;
@@ -151,11 +159,17 @@ class SqliteJournal implements Journal {
       throw toStoreError(error, this.#paths.database);
     });
     this.#keepsFiles ||= report.damage.length > 0;
+    if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream);
     const known = this.#damage;
     if (known === undefined || report.damage.some(({ message }) => message === known.message)) return report;
     const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
     // What was found on opening comes first: of a file that cannot be read, the rest only says that nothing is there.
     return concerns ? { ...report, damage: [known, ...report.damage] } : report;
+  }
+
+  async prove(stream: string): Promise<Damage | undefined> {
+    const isKnown = await this.#read(() => this.#recent.isProven(stream));
+    return isKnown ? undefined : (await this.verify(stream)).damage[0];
   }
 
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
@@ -196,6 +210,20 @@ class SqliteJournal implements Journal {
     }
   }
 
+  #readStream(connection: Connection, cursor: Cursor): readonly StoredEvent[] {
+    const recent = this.#recent.take(cursor);
+    if (recent !== undefined) return recent;
+    const { stream, after, limit } = cursor;
+    const { events, chars } = readSized(connection, { stream, after, ...limited(limit) });
+    this.#recent.keep(cursor, events, chars);
+    return events;
+  }
+
+  /** Fewer than asked for may mean that they are large, not that there are no more: such a batch is not remembered. */
+  #readBatch(connection: Connection, cursor: Cursor): readonly StoredEvent[] {
+    return readBatch(connection, { stream: cursor.stream, after: cursor.after });
+  }
+
   async #append(prepared: PreparedAppend): Promise<Appended> {
     failpoint("journal.append.before-begin");
     const durability = prepared.append.durability ?? "full";
@@ -204,6 +232,7 @@ class SqliteJournal implements Journal {
       return store(this.#connection, prepared, this.#now());
     }, prepared);
     if (appended.isRepeat) return appended;
+    this.#recent.added(appended.events, charsOf(prepared));
     this.#wake.now();
     failpoint("journal.append.after-commit");
     this.#testify(appended.events, durability);
@@ -213,6 +242,7 @@ class SqliteJournal implements Journal {
 
   async #purge(prepared: PreparedAppend): Promise<StoredEvent> {
     const deleted = await this.#write(() => purge(this.#connection, prepared, this.#now()), "full");
+    this.#recent.forget(deleted.stream);
     this.#wake.now();
     this.#testify([deleted], "full");
     const { database } = this.#paths;
@@ -272,6 +302,7 @@ class SqliteJournal implements Journal {
    */
   async #reopen(): Promise<void> {
     this.#connection.close();
+    this.#recent.clear();
     this.#connection = await connect(this.#paths.database, "read-write");
     await untilFree(() => {
       const row = this.#connection.get("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -311,6 +342,14 @@ class SqliteJournal implements Journal {
   #refuseWhenClosed(): void {
     if (this.#state === "closed") throw new HeddleError("store.failed", "the journal is closed");
   }
+}
+
+function charsOf({ bodies }: PreparedAppend): number {
+  return bodies.reduce((sum, { stored }) => sum + stored.length, 0);
+}
+
+function limited(limit: number | undefined): { limit?: number } {
+  return limit === undefined ? {} : { limit };
 }
 
 function endsTurn(prepared: PreparedAppend): boolean {

@@ -21,8 +21,7 @@ export type HostFacts = Omit<LayoutInput, "protectedPaths" | "gitFolders">;
 export async function readHostFacts(policy: SandboxPolicy, scratch: Scratch): Promise<HostFacts> {
   const masked = existingPlaces(policy.masked);
   const sockets = listeningSockets();
-  const workspace = realFolder(policy.workspace);
-  const writeRoots = outermost(policy.writeRoots.map(realFolder));
+  const { workspace, writeRoots } = realRoots(policy);
   const needsDeadSocket =
     sockets.some((path) => isInSight(path, { workspace, writeRoots })) || masked.some(({ kind }) => kind === "socket");
   return {
@@ -39,6 +38,11 @@ export async function readHostFacts(policy: SandboxPolicy, scratch: Scratch): Pr
     emptyFile: scratch.emptyFile,
     deadSocket: needsDeadSocket ? await scratch.deadSocket() : "",
   };
+}
+
+/** Throws `workspace.missing` for a folder that is not there. */
+export function realRoots(policy: SandboxPolicy): Pick<HostFacts, "workspace" | "writeRoots"> {
+  return { workspace: realFolder(policy.workspace), writeRoots: outermost(policy.writeRoots.map(realFolder)) };
 }
 
 function realFolder(path: string): string {

@@ -9,7 +9,7 @@ import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { openBwrap } from "./bwrap.ts";
 import { Guard } from "./guard.ts";
-import { readHostFacts } from "./host-facts.ts";
+import { readHostFacts, realRoots } from "./host-facts.ts";
 import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
 import { startHolder, type HolderProcess, type Network } from "./holder-process.ts";
 import { openHolder, type Holder } from "./namespaces.ts";
@@ -18,6 +18,7 @@ import { retrying } from "./retrying-holder.ts";
 import type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
 import { statOrUndefined } from "./tree-index.ts";
+import { WaitingSandbox } from "./waiting-sandbox.ts";
 
 type Backend = "namespaces" | "bwrap";
 
@@ -27,6 +28,8 @@ export interface OpenSandboxOptions {
   readonly quarantineDir?: string;
   /** Where the sandbox keeps its private temporary files. Default: the system's folder for them. */
   readonly tmpDir?: string;
+  /** Opened with the first call when this host has given such a sandbox to this process before; otherwise at once. */
+  readonly mayWait?: boolean;
   /** Used when it fits; what is left of it belongs to whoever prepared it. */
   readonly prepared?: PreparedSandbox | undefined;
 }
@@ -40,6 +43,22 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
         "or choose danger-full-access if you accept that nothing confines the commands.",
     );
   }
+  const { backend = "auto", mayWait = false } = options;
+  const given = mayWait ? givenBefore.get(`${backend} ${policy.network}`) : undefined;
+  if (given !== undefined) {
+    // What is wrong with the policy itself is told now.
+    checkWriteRoots(realRoots(policy).writeRoots);
+    return new WaitingSandbox(given, policy, () => openNow(policy, options));
+  }
+  const sandbox = await openNow(policy, options);
+  if (sandbox.level !== "none") givenBefore.set(`${backend} ${policy.network}`, sandbox.level);
+  return sandbox;
+}
+
+/** What this host has been seen to give: by what was asked for. */
+const givenBefore = new Map<string, Sandbox["level"]>();
+
+async function openNow(policy: SandboxPolicy, options: OpenSandboxOptions): Promise<Sandbox> {
   try {
     return await openConfined(policy, options);
   } catch (error) {

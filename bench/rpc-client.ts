@@ -1,0 +1,91 @@
+/** A client of either app-server over its standard streams: just enough to time it. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import type { RunOptions } from "./measure.ts";
+
+interface Message {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: { readonly threadId?: string };
+  readonly result?: unknown;
+  readonly error?: { readonly message: string };
+}
+
+const DEADLINE_MS = 60_000;
+
+export interface AppServer extends AsyncDisposable {
+  call(method: string, params: unknown): Promise<unknown>;
+  /** Resolves with the time of the next such notification of a thread; asked for before what brings it about. */
+  next(method: string, threadId: string): Promise<number>;
+  /** Resident memory of the whole tree. */
+  memoryKb(): Promise<number>;
+}
+
+export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions): AppServer {
+  const [file = "", ...args] = argv;
+  const child = spawn(file, args, {
+    cwd,
+    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...env },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const answers = new Map<number, PromiseWithResolvers<unknown>>();
+  const notices = new Map<string, PromiseWithResolvers<number>[]>();
+  const deadline = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS);
+  let nextId = 1;
+  let rest = "";
+
+  function hear({ id, method, params, result, error }: Message): void {
+    if (method === undefined) {
+      const answer = answers.get(id ?? 0);
+      if (error === undefined) answer?.resolve(result);
+      else answer?.reject(new Error(error.message));
+      answers.delete(id ?? 0);
+      return;
+    }
+    notices
+      .get(`${method} ${params?.threadId ?? ""}`)
+      ?.shift()
+      ?.resolve(performance.now());
+  }
+
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) hear(JSON.parse(line) as Message);
+  });
+  child.once("close", () => {
+    for (const answer of answers.values()) answer.reject(new Error(`${argv.join(" ")} ended`));
+  });
+
+  return {
+    call(method, params) {
+      const id = nextId++;
+      const answer = Promise.withResolvers<unknown>();
+      answers.set(id, answer);
+      child.stdin.write(`${JSON.stringify({ id, method, params })}\n`);
+      return answer.promise;
+    },
+    next(method, threadId) {
+      const key = `${method} ${threadId}`;
+      const notice = Promise.withResolvers<number>();
+      notices.set(key, [...(notices.get(key) ?? []), notice]);
+      return notice.promise;
+    },
+    memoryKb: () => treeKb(child.pid ?? 0),
+    async [Symbol.asyncDispose]() {
+      const closed = once(child, "close");
+      child.stdin.end();
+      await closed;
+      clearTimeout(deadline);
+    },
+  };
+}
+
+async function treeKb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "")).trim().split(" ");
+  const below = await Promise.all(children.filter(Boolean).map((child) => treeKb(Number(child))));
+  return below.reduce((sum, kb) => sum + kb, own);
+}

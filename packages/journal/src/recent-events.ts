@@ -1,0 +1,136 @@
+/**
+ * Streams that were read or written a moment ago, decoded. A stored event never changes, and while no other connection has
+ * committed, only this process can have added or purged anything, and it says so here. As soon as another one has, all of
+ * it is forgotten: the database is the truth, this only saves reading it again.
+ */
+import type { StoredEvent } from "@heddle/protocol";
+
+/** Characters of stored bodies; decoded they take a few times as much. */
+const MAX_CHARS = 16 * 1024 * 1024;
+
+interface Recent {
+  /** Without a gap. */
+  readonly events: StoredEvent[];
+  chars: number;
+  /** Nothing comes after the last one. */
+  isWhole: boolean;
+}
+
+export interface Cursor {
+  readonly stream: string;
+  readonly after: number;
+  readonly limit: number | undefined;
+}
+
+export class RecentEvents {
+  /** The least recently used first. */
+  readonly #streams = new Map<string, Recent>();
+  readonly #proven = new Set<string>();
+  readonly #changeCount: () => number;
+  #chars = 0;
+  #seen: number | undefined;
+
+  /** `changeCount`: a number that differs after each commit of another connection. */
+  constructor(changeCount: () => number) {
+    this.#changeCount = changeCount;
+  }
+
+  /** The events after the cursor, or undefined when the database has to be asked. */
+  take({ stream, after, limit }: Cursor): StoredEvent[] | undefined {
+    this.#forgetWhenChanged();
+    const recent = this.#streams.get(stream);
+    const first = recent?.events[0]?.version;
+    if (recent === undefined || first === undefined || first > after + 1) return undefined;
+    const from = after + 1 - first;
+    const to = limit === undefined ? Infinity : from + limit;
+    if (to > recent.events.length && !recent.isWhole) return undefined;
+    this.#streams.delete(stream);
+    this.#streams.set(stream, recent);
+    return recent.events.slice(from, to);
+  }
+
+  /** What the database answered to a cursor. */
+  keep({ stream, after, limit }: Cursor, events: readonly StoredEvent[], chars: number): void {
+    const isWhole = limit === undefined || events.length < limit;
+    const recent = this.#streams.get(stream);
+    const last = recent?.events.at(-1)?.version;
+    if (recent !== undefined && last === after) this.#extend(stream, recent, { events, chars, isWhole });
+    else if (events.length > 0) this.#begin(stream, { events: [...events], chars, isWhole });
+  }
+
+  /** Committed by this process just now. */
+  added(events: readonly StoredEvent[], chars: number): void {
+    const [first] = events;
+    if (first === undefined) return;
+    const recent = this.#streams.get(first.stream);
+    const last = recent?.events.at(-1)?.version;
+    if (recent?.isWhole === true && last === first.version - 1) {
+      this.#extend(first.stream, recent, { events, chars, isWhole: true });
+    } else if (first.version === 1) this.#begin(first.stream, { events: [...events], chars, isWhole: true });
+    else this.#drop(first.stream);
+  }
+
+  clear(): void {
+    this.#seen = undefined;
+    this.#streams.clear();
+    this.#proven.clear();
+    this.#chars = 0;
+  }
+
+  forget(stream: string): void {
+    this.#drop(stream);
+    this.#proven.delete(stream);
+  }
+
+  /** Its chain was walked and found whole; what this process adds keeps it so. */
+  proven(stream: string): void {
+    this.#proven.add(stream);
+  }
+
+  isProven(stream: string): boolean {
+    this.#forgetWhenChanged();
+    return this.#proven.has(stream);
+  }
+
+  #forgetWhenChanged(): void {
+    const now = this.#changeCount();
+    if (now === this.#seen) return;
+    this.clear();
+    this.#seen = now;
+  }
+
+  #begin(stream: string, recent: Recent): void {
+    this.#drop(stream);
+    this.#streams.set(stream, recent);
+    this.#chars += recent.chars;
+    this.#shrink();
+  }
+
+  #extend(
+    stream: string,
+    recent: Recent,
+    more: { events: readonly StoredEvent[]; chars: number; isWhole: boolean },
+  ): void {
+    for (const event of more.events) recent.events.push(event);
+    recent.chars += more.chars;
+    recent.isWhole = more.isWhole;
+    this.#chars += more.chars;
+    this.#streams.delete(stream);
+    this.#streams.set(stream, recent);
+    this.#shrink();
+  }
+
+  #shrink(): void {
+    for (const stream of this.#streams.keys()) {
+      if (this.#chars <= MAX_CHARS) return;
+      this.#drop(stream);
+    }
+  }
+
+  #drop(stream: string): void {
+    const recent = this.#streams.get(stream);
+    if (recent === undefined) return;
+    this.#streams.delete(stream);
+    this.#chars -= recent.chars;
+  }
+}

@@ -1,0 +1,73 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { commandEnvironment } from "../environment.ts";
+import { CappedOutput } from "../output.ts";
+import { startCommand } from "../process.ts";
+import { openSandbox } from "./open.ts";
+import type { Sandbox, SandboxPolicy } from "./sandbox.ts";
+
+let workspace: string;
+let tmpDir: string;
+
+beforeEach(async () => {
+  workspace = await realpath(await mkdtemp(join(tmpdir(), "heddle-waiting-")));
+  tmpDir = await mkdtemp(join(tmpdir(), "heddle-waiting-tmp-"));
+});
+
+afterEach(async () => {
+  await rm(workspace, { recursive: true, force: true });
+  await rm(tmpDir, { recursive: true, force: true });
+});
+
+function policy(writeRoots = [workspace]): SandboxPolicy {
+  return { workspace, writeRoots, masked: [], network: "none" };
+}
+
+/** Every sandbox that is open has a folder there. */
+function openFolders(): Promise<string[]> {
+  return readdir(tmpDir);
+}
+
+async function run(sandbox: Sandbox, command: string): Promise<number | undefined> {
+  const output = new CappedOutput();
+  await using owned = await startCommand({
+    sandbox,
+    argv: ["sh", "-c", command],
+    cwd: workspace,
+    env: commandEnvironment(process.env, {}),
+    stdin: "ignore",
+    output,
+    signal: AbortSignal.timeout(30_000),
+  });
+  return (await owned.exited).exitCode;
+}
+
+test("the first sandbox is opened at once, the next ones with their first command, with the same wall", async () => {
+  await using first = await openSandbox(policy(), { mayWait: true, tmpDir });
+  expect(await openFolders()).toHaveLength(1);
+  await using second = await openSandbox(policy(), { mayWait: true, tmpDir });
+  expect(second.level).toBe(first.level);
+  expect(await openFolders()).toHaveLength(1);
+  expect(await run(second, "touch inside && ! touch /etc/heddle-outside")).toBe(0);
+  expect(existsSync(join(workspace, "inside"))).toBe(true);
+  expect(await openFolders()).toHaveLength(2);
+});
+
+test("one that was never used has nothing to sweep or to end, and cannot be entered any more", async () => {
+  await using _first = await openSandbox(policy(), { tmpDir });
+  const waiting = await openSandbox(policy(), { mayWait: true, tmpDir });
+  expect(await waiting.sweep()).toEqual([]);
+  expect(await waiting.close()).toEqual([]);
+  await expect(waiting.ready).rejects.toMatchObject({ code: "sandbox.failed" });
+  expect(await openFolders()).toHaveLength(1);
+});
+
+test("what is wrong with the policy is told at once, not when something runs", async () => {
+  await using _first = await openSandbox(policy(), { tmpDir });
+  await expect(openSandbox(policy(["/"]), { mayWait: true, tmpDir })).rejects.toMatchObject({ code: "usage.invalid" });
+  const missing = { ...policy(), workspace: join(workspace, "gone") };
+  await expect(openSandbox(missing, { mayWait: true, tmpDir })).rejects.toMatchObject({ code: "workspace.missing" });
+});
