@@ -107,6 +107,7 @@ class Engine implements Heddle {
       backend: options.sandboxBackend ?? "auto",
       redactor: journal.redactor,
       mcpServers: options.mcpServers ?? [],
+      mayWait: !options.isUnattended,
       prepared: options.prepared,
     });
     this.#runner = createEmbeddedRunner(options);
@@ -333,7 +334,7 @@ class Engine implements Heddle {
     if (thread === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
     // A damaged past must not be carried on: name it before anything new is written behind it.
     for (const { stream } of await lineage(this.journal, threadId)) {
-      const [damage] = (await this.journal.verify(stream)).damage;
+      const damage = await this.journal.prove(stream);
       if (damage !== undefined) throw new HeddleError("store.damaged", damage.message);
     }
     return thread.workspace;

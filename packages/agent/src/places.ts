@@ -26,6 +26,8 @@ export interface PlacesOptions {
   /** Whole outputs are stored without secrets, as events are. */
   readonly redactor: Redactor;
   readonly mcpServers: readonly McpServerConfig[];
+  /** Nobody counts on a sandbox before something runs in it: it may be opened then. */
+  readonly mayWait: boolean;
   /** For the first thread that is entered. */
   readonly prepared?: PreparedSandbox | undefined;
 }
@@ -112,6 +114,7 @@ async function openFor(
     return await openSandbox(policy, {
       backend: options.backend,
       quarantineDir: join(options.home, "quarantine", options.threadId),
+      mayWait: options.mayWait,
       prepared: options.prepared,
     });
   } catch (error) {

@@ -129,6 +129,11 @@ export interface Journal extends AsyncDisposable {
   version(stream: string): Promise<number>;
   /** Walks chains, bodies, checkpoints and witness. One stream, or all. */
   verify(stream?: string): Promise<VerifyReport>;
+  /**
+   * The damage of one stream, if there is any. What this process has verified before and no other has written to since is
+   * not walked again.
+   */
+  prove(stream: string): Promise<Damage | undefined>;
   /** JSON lines that anybody can verify without this store: see `verifyExport`. Read in pages, never held whole. */
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string>;
   rebuildProjections(): Promise<void>;
