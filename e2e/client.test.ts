@@ -1,0 +1,120 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { HeddleClient, type Followed } from "@heddle/client";
+import { startModelServer, type ModelServer } from "@heddle/models/testing";
+import { expect, test } from "vitest";
+import { openCuttingProxy } from "./cutting-proxy.ts";
+import { askServer, openWorld, start, until, type Running, type World } from "./world.ts";
+
+/** `heddle serve` on the port it remembers, and a client of its owner. */
+async function serve(
+  world: World,
+  model: ModelServer,
+): Promise<Running & { readonly url: string; readonly token: string }> {
+  const options = askServer(model).flatMap((word, at, all) =>
+    word === "-m" ? [] : all[at - 1] === "-m" ? ["-c", `model=${word}`] : [word],
+  );
+  const running = start(["serve", ...options], { world, deadlineMs: 120_000 });
+  await running.sees("serving  unix");
+  const { url } = JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8")) as { url: string };
+  const token = (await readFile(path.join(world.home, "serve.token"), "utf8")).trim();
+  return { ...running, url, token, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+async function collect(events: AsyncIterable<Followed>): Promise<number[]> {
+  const seqs: number[] = [];
+  for await (const heard of events) if (heard.kind === "event") seqs.push(heard.event.seq);
+  return seqs;
+}
+
+test("a client makes a thread, runs a turn, reads it, names, archives, forks and deletes it", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ respond: async () => ({ text: "done" }) });
+  await using server = await serve(world, model);
+  const client = new HeddleClient(server);
+  expect(await client.server()).toMatchObject({ principal: { role: "owner" } });
+  const thread = await client.createThread({ workspace: world.workspace });
+  const kinds = new Set<string>();
+  const { turn, message } = await client.runTurn(
+    thread.id,
+    { input: "do it", clientId: "one" },
+    { deltas: true, onEvent: (heard) => void kinds.add(heard.kind) },
+  );
+  expect(turn).toMatchObject({ status: "completed", clientId: "one" });
+  expect(message).toBe("done");
+  expect([...kinds]).toEqual(expect.arrayContaining(["event"]));
+  // The same client id is the same turn.
+  expect((await client.startTurn(thread.id, { input: "do it", clientId: "one" })).id).toBe(turn.id);
+  expect((await client.listItems(thread.id)).data.map(({ item }) => item.type)).toEqual([
+    "userMessage",
+    "agentMessage",
+  ]);
+  expect((await client.listTurns(thread.id)).data.map(({ id }) => id)).toEqual([turn.id]);
+  await client.nameThread(thread.id, "first");
+  await client.archiveThread(thread.id);
+  expect((await client.listThreads()).data).toEqual([]);
+  await client.unarchiveThread(thread.id);
+  expect((await client.listThreads()).data).toMatchObject([{ id: thread.id, name: "first" }]);
+  const fork = await client.forkThread(thread.id);
+  await client.deleteThread(fork.id);
+  await expect(client.readThread(fork.id)).rejects.toMatchObject({ code: "thread.not-found", status: 404 });
+  const stranger = new HeddleClient({ ...server, token: "wrong" });
+  await expect(stranger.listThreads()).rejects.toMatchObject({ code: "door.unauthorized", status: 401 });
+});
+
+test("C6 through a network that cuts every connection a client misses nothing and sees nothing twice", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ respond: async () => ({ text: "word ".repeat(50) }) });
+  await using server = await serve(world, model);
+  const direct = new HeddleClient(server);
+  const thread = await direct.createThread({ workspace: world.workspace });
+  // From 1 byte, which is cut in the head of the answer, to several events.
+  await using proxy = await openCuttingProxy(server.url, (nth) => 1 + ((nth * 977) % 5000));
+  const shaky = new HeddleClient({ url: proxy.url, token: server.token });
+  const stop = new AbortController();
+  const heard: number[] = [];
+  const following = (async () => {
+    for await (const got of shaky.follow({ threadId: thread.id, signal: stop.signal }))
+      if (got.kind === "event") heard.push(got.event.seq);
+  })();
+  const failed = following.catch((error: unknown) => error);
+  for (let turn = 0; turn < 12; turn += 1) await direct.runTurn(thread.id, { input: `turn ${turn}` });
+  const all = await collect(direct.follow({ threadId: thread.id, live: false }));
+  await Promise.race([until(() => heard.length >= all.length, "every event was heard", 60_000), failed]);
+  stop.abort(new Error("heard enough"));
+  await expect(following).rejects.toThrow("heard enough");
+  expect(heard).toEqual(all);
+  expect(all).toEqual(all.map((_, index) => index + 1));
+  expect(proxy.cuts).toBeGreaterThan(5);
+}, 120_000);
+
+test("a server that is killed and started again is followed on without a gap", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ respond: async () => ({ text: "done" }) });
+  const heard: number[] = [];
+  const stop = new AbortController();
+  let threadId: string;
+  let following: Promise<void>;
+  {
+    await using first = await serve(world, model);
+    const client = new HeddleClient(first);
+    threadId = (await client.createThread({ workspace: world.workspace })).id;
+    await client.runTurn(threadId, { input: "before" });
+    following = (async () => {
+      for await (const got of client.follow({ threadId, signal: stop.signal }))
+        if (got.kind === "event") heard.push(got.event.seq);
+    })();
+    following.catch(() => undefined);
+    await until(() => heard.length > 0, "the first events were heard");
+    first.child.kill("SIGKILL");
+    await first.ended;
+  }
+  await using second = await serve(world, model);
+  const client = new HeddleClient(second);
+  await client.runTurn(threadId, { input: "after" });
+  const all = await collect(client.follow({ threadId, live: false }));
+  await until(() => heard.length >= all.length, "every event was heard", 30_000);
+  stop.abort(new Error("heard enough"));
+  await expect(following).rejects.toThrow("heard enough");
+  expect(heard).toEqual(all);
+}, 90_000);

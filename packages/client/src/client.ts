@@ -1,0 +1,152 @@
+/** The resources of a server, one method each. Every call can be aborted; none is repeated by itself. */
+import { HeddleApiError } from "./api-error.ts";
+import { follow, type FollowOptions } from "./follow.ts";
+import { Http, type Asking, type ClientOptions, type Query } from "./http.ts";
+import type {
+  Accepted,
+  AccountsAnswer,
+  ApprovalList,
+  CreateThread,
+  Decision,
+  Followed,
+  ForkThread,
+  ItemPage,
+  ModelsAnswer,
+  ServerAnswer,
+  StartTurn,
+  Thread,
+  ThreadDetail,
+  ThreadPage,
+  ThreadsQuery,
+  Turn,
+  TurnPage,
+} from "./types.ts";
+
+type Call = Pick<Asking, "signal">;
+export type Page = Query & { readonly cursor?: string; readonly limit?: number };
+
+/** How a turn ended. */
+export interface TurnResult {
+  readonly turn: Turn;
+  /** The last thing the agent said in full. */
+  readonly message: string | undefined;
+}
+
+export class HeddleClient {
+  readonly #http: Http;
+
+  constructor(options: ClientOptions) {
+    this.#http = new Http(options);
+  }
+
+  server(call?: Call): Promise<ServerAnswer> {
+    return this.#http.json("GET", "api/server", call);
+  }
+
+  models(query: { readonly provider?: string } = {}, call?: Call): Promise<ModelsAnswer> {
+    return this.#http.json("GET", "api/models", { ...call, query });
+  }
+
+  accounts(call?: Call): Promise<AccountsAnswer> {
+    return this.#http.json("GET", "api/accounts", call);
+  }
+
+  listThreads(query: ThreadsQuery & Query = {}, call?: Call): Promise<ThreadPage> {
+    return this.#http.json("GET", "api/threads", { ...call, query });
+  }
+
+  createThread(thread: CreateThread = {}, call?: Call): Promise<ThreadDetail> {
+    return this.#http.json("POST", "api/threads", { ...call, body: thread });
+  }
+
+  readThread(threadId: string, call?: Call): Promise<ThreadDetail> {
+    return this.#http.json("GET", thread(threadId), call);
+  }
+
+  nameThread(threadId: string, name: string, call?: Call): Promise<Thread> {
+    return this.#http.json("PATCH", thread(threadId), { ...call, body: { name } });
+  }
+
+  archiveThread(threadId: string, call?: Call): Promise<Accepted> {
+    return this.#http.json("POST", thread(threadId, "archive"), { ...call, body: {} });
+  }
+
+  unarchiveThread(threadId: string, call?: Call): Promise<Accepted> {
+    return this.#http.json("POST", thread(threadId, "unarchive"), { ...call, body: {} });
+  }
+
+  deleteThread(threadId: string, call?: Call): Promise<Accepted> {
+    return this.#http.json("DELETE", thread(threadId), call);
+  }
+
+  forkThread(threadId: string, fork: ForkThread = {}, call?: Call): Promise<ThreadDetail> {
+    return this.#http.json("POST", thread(threadId, "fork"), { ...call, body: fork });
+  }
+
+  /** Answered when the input is durable. With a `clientId` it can be sent again after a broken connection. */
+  startTurn(threadId: string, turn: StartTurn, call?: Call): Promise<Turn> {
+    return this.#http.json("POST", thread(threadId, "turns"), { ...call, body: turn });
+  }
+
+  listTurns(threadId: string, query: Page = {}, call?: Call): Promise<TurnPage> {
+    return this.#http.json("GET", thread(threadId, "turns"), { ...call, query });
+  }
+
+  readTurn(threadId: string, turnId: string, call?: Call): Promise<Turn> {
+    return this.#http.json("GET", thread(threadId, "turns", turnId), call);
+  }
+
+  interruptTurn(threadId: string, turnId: string, call?: Call): Promise<Accepted> {
+    return this.#http.json("POST", thread(threadId, "turns", turnId, "interrupt"), { ...call, body: {} });
+  }
+
+  steerTurn(threadId: string, turnId: string, input: StartTurn["input"], call?: Call): Promise<Accepted> {
+    return this.#http.json("POST", thread(threadId, "turns", turnId, "steer"), { ...call, body: { input } });
+  }
+
+  listItems(
+    threadId: string,
+    query: Query & { readonly after?: number; readonly limit?: number; readonly turnId?: string } = {},
+    call?: Call,
+  ): Promise<ItemPage> {
+    return this.#http.json("GET", thread(threadId, "items"), { ...call, query });
+  }
+
+  /** Of one thread, or of all. */
+  listApprovals(threadId?: string, call?: Call): Promise<ApprovalList> {
+    return this.#http.json("GET", threadId === undefined ? "api/approvals" : thread(threadId, "approvals"), call);
+  }
+
+  answerApproval(threadId: string, approvalId: string, decision: Decision, call?: Call): Promise<Accepted> {
+    return this.#http.json("POST", thread(threadId, "approvals", approvalId), { ...call, body: { decision } });
+  }
+
+  /** Every stored event once and in order, through broken connections and restarts of the server. */
+  follow(options: FollowOptions = {}): AsyncGenerator<Followed, void, void> {
+    return follow(this.#http, options);
+  }
+
+  /** Starts a turn and waits for its end; `onEvent` hears what happens on the way. */
+  async runTurn(
+    threadId: string,
+    turn: StartTurn,
+    { onEvent, ...options }: Omit<FollowOptions, "threadId" | "after"> & { onEvent?: (heard: Followed) => void } = {},
+  ): Promise<TurnResult> {
+    const started = await this.startTurn(threadId, turn, options);
+    let message: string | undefined;
+    for await (const heard of this.follow({ ...options, threadId, after: started.seq - 1 })) {
+      onEvent?.(heard);
+      if (heard.kind !== "event") continue;
+      const { body } = heard.event;
+      if (body.type === "item.completed" && body.item.type === "agentMessage" && body.item.isPartial !== true)
+        message = body.item.text;
+      if (body.type === "turn.completed" && body.turnId === started.id)
+        return { turn: await this.readTurn(threadId, started.id, options), message };
+    }
+    throw new HeddleApiError("thread.deleted", `thread ${threadId} ended before its turn did`);
+  }
+}
+
+function thread(...parts: readonly string[]): string {
+  return `api/threads/${parts.map(encodeURIComponent).join("/")}`;
+}

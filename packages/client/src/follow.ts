@@ -1,0 +1,139 @@
+/**
+ * Follows events through broken connections and restarts of the server. It holds a cursor and checks every event against
+ * it: each thread's `seq` must be dense. What was seen before is passed over, a hole is asked for once more from the
+ * cursor, and one that stays is an error. So whoever reads it has every stored event once, in order.
+ *
+ *   connecting ─▶ reading ─▶ connection lost ─▶ waiting ─▶ connecting …
+ *                    └─▶ end (deleted, everything sent) │ refused (401, 403, 404, 410) ─▶ over
+ */
+import { HeddleApiError } from "./api-error.ts";
+import type { Http } from "./http.ts";
+import { readEvents, type ServerSentEvent } from "./sse.ts";
+import type { Followed, StreamedDelta, StreamedEvent } from "./types.ts";
+
+export interface FollowOptions {
+  /** One thread; all of them when absent. */
+  readonly threadId?: string;
+  /** The cursor: a thread's `seq`, or the journal's `position` for all threads. 0, the default, is the beginning. */
+  readonly after?: number;
+  /** What running items add, live. */
+  readonly deltas?: boolean;
+  /** false: end when everything stored has been read. */
+  readonly live?: boolean;
+  readonly signal?: AbortSignal;
+  /** Told of every connection that was lost, with the time until the next try. */
+  readonly onReconnect?: (info: { readonly after: number; readonly delayMs: number; readonly cause: unknown }) => void;
+}
+
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 5_000;
+
+export async function* follow(http: Http, options: FollowOptions): AsyncGenerator<Followed, void, void> {
+  const { threadId, signal } = options;
+  const cursor = new Cursor(options);
+  const path = threadId === undefined ? "api/events" : `api/threads/${encodeURIComponent(threadId)}/events`;
+  let failures = 0;
+  for (;;) {
+    signal?.throwIfAborted();
+    let cause: unknown;
+    try {
+      const query = { after: cursor.after, deltas: options.deltas, follow: options.live };
+      const response = await http.open("GET", path, { query, signal });
+      if (response.body === null) throw new HeddleApiError("server.failed", "the server sent no events");
+      for await (const event of readEvents(response.body)) {
+        const read = cursor.read(event);
+        failures = 0;
+        if (read === "end") return;
+        if (read !== undefined) yield read;
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof HeddleApiError && !error.isTransient) throw error;
+      cause = error;
+    }
+    // The end of a stream that nobody announced is a lost connection like any other.
+    const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** failures) * (0.5 + Math.random() / 2);
+    failures += 1;
+    options.onReconnect?.({ after: cursor.after, delayMs, cause });
+    await pause(delayMs, signal);
+  }
+}
+
+class Cursor {
+  after: number;
+  readonly #isOfAll: boolean;
+  /** The last `seq` of each thread that was seen. */
+  readonly #seqs = new Map<string, number>();
+  #holes = 0;
+
+  constructor({ threadId, after = 0 }: FollowOptions) {
+    this.after = after;
+    this.#isOfAll = threadId === undefined;
+    if (threadId !== undefined) this.#seqs.set(threadId, after);
+  }
+
+  /** undefined: nothing new. Throws a transient error when the stream has to be opened again from the cursor. */
+  read({ event, data }: ServerSentEvent): Followed | "end" | undefined {
+    const value: unknown = JSON.parse(data);
+    switch (event) {
+      case "message":
+        return this.#stored(value as StreamedEvent);
+      case "delta":
+        return { kind: "delta", delta: value as StreamedDelta };
+      case "caughtUp":
+        return { kind: "caughtUp" };
+      case "lagged":
+        return { kind: "lagged", ...(value as { after: number; deltas?: number }) };
+      case "end":
+        return this.#ended((value as { reason: string }).reason);
+      default:
+        return undefined;
+    }
+  }
+
+  #stored(event: StreamedEvent): Followed | undefined {
+    const { threadId, seq, position } = event;
+    const known = this.#seqs.get(threadId);
+    if (position <= this.after && this.#isOfAll) return undefined;
+    if (known !== undefined && seq <= known) return undefined;
+    if (known !== undefined && seq !== known + 1) throw this.#hole(threadId, known, seq);
+    this.#holes = 0;
+    this.#seqs.set(threadId, seq);
+    this.after = this.#isOfAll ? position : seq;
+    return { kind: "event", event };
+  }
+
+  #hole(threadId: string, known: number, seq: number): HeddleApiError {
+    this.#holes += 1;
+    const message = `events ${known + 1} to ${seq - 1} of thread ${threadId} did not come`;
+    // Asked for once more it has to come; a server that leaves it out again is broken.
+    return new HeddleApiError("events.gap", message, { status: this.#holes > 1 ? 400 : 0 });
+  }
+
+  #ended(reason: string): "end" {
+    switch (reason) {
+      case "end":
+      case "deleted":
+        return "end";
+      case "cursor.expired":
+        throw new HeddleApiError("cursor.expired", `the server has nothing after ${this.after} any more`, {
+          status: 410,
+        });
+      case "revoked":
+        throw new HeddleApiError("door.unauthorized", "the token was revoked", { status: 401 });
+      default:
+        throw new HeddleApiError("server.stopping", `the server ended the stream: ${reason}`);
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const stop = (): void => {
+    clearTimeout(timer);
+    reject(signal?.reason as Error);
+  };
+  signal?.addEventListener("abort", stop, { once: true });
+  return promise.finally(() => signal?.removeEventListener("abort", stop));
+}

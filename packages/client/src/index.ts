@@ -1,0 +1,5 @@
+export { HeddleApiError } from "./api-error.ts";
+export { HeddleClient, type Page, type TurnResult } from "./client.ts";
+export type { FollowOptions } from "./follow.ts";
+export type { ClientOptions } from "./http.ts";
+export type * from "./types.ts";

@@ -1,0 +1,224 @@
+/** The shapes of answers and bodies of the HTTP door, for the server and for clients. Unknown fields of a request are refused, so that a misspelt one is not passed over. */
+import { z } from "zod";
+import { ApprovalQuestion, Decision } from "./approvals.ts";
+import { ApprovalPolicy, SandboxLevel, SandboxMode } from "./envelope.ts";
+import { EventBody, Failure, TurnLimits, TurnSettings } from "./events.ts";
+import { isUuid } from "./ids.ts";
+import { InputPart, Item } from "./items.ts";
+import { Usage } from "./model-output.ts";
+
+export { ApprovalQuestion, EventBody, Failure, InputPart, Item, TurnSettings, Usage };
+
+const time = z.number().int().describe("Milliseconds since 1970");
+const seq = z.number().int().describe("Dense, 1..n within the thread");
+const Id = z.string().min(1).max(200);
+
+export const ThreadParams = z.strictObject({
+  threadId: z.string().refine(isUuid, "a thread's id is a UUID").describe("A thread's id"),
+});
+export const TurnParams = ThreadParams.extend({ turnId: Id });
+export const ApprovalParams = ThreadParams.extend({ approvalId: Id });
+
+const wholeNumber = (name: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, `${name} is a whole number`)
+    .transform(Number);
+const flag = z.enum(["true", "false"]).transform((word) => word === "true");
+
+export const PageQuery = z.strictObject({
+  cursor: z.string().max(500).optional().describe("`nextCursor` of the page before"),
+  limit: wholeNumber("limit").optional().describe("1 to 100; 25 when absent"),
+});
+
+export const ThreadsQuery = PageQuery.extend({
+  workspace: z.string().max(4096).optional().describe("Only threads that work in this folder"),
+  archived: flag.optional().describe("true: threads that were put away; false or absent: the others"),
+  search: z.string().max(200).optional().describe("Words in the name or the first input"),
+  status: z.enum(["running", "idle"]).optional(),
+});
+
+export const EventsQuery = z.strictObject({
+  after: wholeNumber("after").optional().describe("The cursor to go on from; `Last-Event-ID` says the same"),
+  deltas: flag.optional().describe("true: what running items add, live, as events named `delta`"),
+  follow: flag.optional().describe("false: end when everything stored has been sent"),
+});
+
+export const ItemsQuery = z.strictObject({
+  after: wholeNumber("after").optional().describe("`nextAfter` of the page before"),
+  limit: wholeNumber("limit").optional(),
+  turnId: Id.optional(),
+});
+
+export const Thread = z.object({
+  id: z.string(),
+  workspace: z.string(),
+  origin: z.string().describe("The door it came through"),
+  title: z.string().optional(),
+  name: z.string().optional(),
+  preview: z.string().optional().describe("The first words of its user"),
+  forkedFrom: z.object({ threadId: z.string(), seq }).optional(),
+  createdAt: time,
+  updatedAt: time,
+  turnCount: z.number().int(),
+  status: z.enum(["running", "idle"]),
+  lastTurnStatus: z.enum(["open", "completed", "failed", "interrupted"]).optional(),
+  isEphemeral: z.boolean(),
+  isArchived: z.boolean(),
+});
+export const ThreadDetail = Thread.extend({ seq: seq.describe("The last event; follow after it") });
+
+export const Turn = z.object({
+  id: z.string(),
+  threadId: z.string(),
+  status: z.enum(["open", "completed", "failed", "interrupted"]),
+  seq: seq.describe("Where it was admitted"),
+  clientId: z.string().optional(),
+  task: z.enum(["compact", "review", "shell"]).optional(),
+  input: z.array(InputPart),
+  settings: TurnSettings,
+  sandboxLevel: SandboxLevel.optional().describe("What held the wall; absent: it never started"),
+  runner: z.string().optional(),
+  admittedAt: time,
+  endedAt: time.optional(),
+  durationMs: z.number().optional(),
+  failure: Failure.optional(),
+  usage: Usage.describe("So far, while it is open"),
+  costUsd: z.number().optional().describe("Absent: a price was not known"),
+});
+
+export const ItemEntry = z.object({
+  seq: seq.describe("Where it started"),
+  turnId: z.string(),
+  item: Item,
+  startedAt: time,
+  completedAt: time.optional(),
+});
+
+export const Approval = z.object({
+  id: z.string(),
+  threadId: z.string(),
+  turnId: z.string(),
+  seq,
+  askedAt: time,
+  question: ApprovalQuestion,
+});
+
+/** What a stored event looks like in a stream. */
+export const StreamedEvent = z.object({
+  threadId: z.string(),
+  seq,
+  position: z.number().int().describe("Place in the whole journal"),
+  id: z.string(),
+  at: time,
+  author: z.string(),
+  hash: z.string(),
+  body: EventBody,
+});
+export const StreamedDelta = z.object({
+  threadId: z.string(),
+  turnId: z.string(),
+  itemId: z.string(),
+  channel: z.enum(["text", "reasoningSummary", "reasoningText", "output"]),
+  delta: z.string(),
+});
+
+const page = <T extends z.ZodType>(member: T) =>
+  z.object({ data: z.array(member), nextCursor: z.string().nullable().describe("null: there are no more") });
+export const ThreadPage = page(Thread);
+export const TurnPage = page(Turn);
+export const ItemPage = z.object({
+  data: z.array(ItemEntry),
+  nextAfter: z.number().int().nullable().describe("null: there are no more now"),
+});
+export const ApprovalList = z.object({ data: z.array(Approval) });
+
+export const CreateThreadBody = z.strictObject({
+  workspace: z.string().min(1).max(4096).optional().describe("An existing folder; the server's own when absent"),
+  name: z.string().max(200).optional(),
+});
+export const PatchThreadBody = z.strictObject({ name: z.string().max(200) });
+export const ForkThreadBody = z.strictObject({
+  atTurn: Id.optional().describe("The last turn to take over; the last ended one when absent"),
+  workspace: z.string().min(1).max(4096).optional(),
+});
+
+const Input = z
+  .union([z.string().min(1), z.array(InputPart).min(1)])
+  .transform((given) => (typeof given === "string" ? [{ type: "text" as const, text: given }] : given));
+
+export const StartTurnBody = z.strictObject({
+  input: Input,
+  clientId: Id.optional().describe("Repeat a request with the same id and it is the same turn"),
+  workspace: z.string().min(1).max(4096).optional().describe("The thread works there from here on"),
+  model: z.string().max(200).optional(),
+  provider: z.string().max(200).optional(),
+  effort: z.string().max(50).optional(),
+  sandboxMode: SandboxMode.optional().describe("danger-full-access is the owner's alone"),
+  approvalPolicy: ApprovalPolicy.optional(),
+  outputSchema: z.record(z.string(), z.unknown()).optional(),
+  limits: TurnLimits.optional(),
+});
+export const SteerBody = z.strictObject({ input: Input });
+export const AnswerBody = z.strictObject({ decision: Decision });
+export const EmptyBody = z.strictObject({});
+
+export const Accepted = z.object({ ok: z.literal(true) });
+export const DONE = { ok: true } as const;
+export const ErrorAnswer = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  }),
+});
+export const Health = z.object({ ok: z.boolean() });
+export const SandboxAnswer = z.object({
+  level: SandboxLevel,
+  backends: z.array(z.object({ name: z.string(), isUsable: z.boolean(), problem: z.string().optional() })),
+});
+export const ServerAnswer = z.object({
+  version: z.string(),
+  principal: z.object({ name: z.string(), role: z.enum(["owner", "user", "viewer"]) }),
+  sandbox: SandboxAnswer,
+});
+export const ModelsQuery = z.strictObject({ provider: z.string().max(200).optional() });
+export const ModelsAnswer = z.object({
+  data: z.array(
+    z.object({
+      provider: z.string(),
+      source: z.enum(["live", "cache", "static"]),
+      isStale: z.boolean(),
+      isLoggedIn: z.boolean(),
+      models: z.array(z.looseObject({ id: z.string() })),
+      problem: z.object({ code: z.string(), message: z.string() }).optional(),
+    }),
+  ),
+});
+export const AccountsAnswer = z.object({
+  data: z.array(
+    z.looseObject({ provider: z.string(), isLoggedIn: z.boolean(), source: z.string(), health: z.string() }),
+  ),
+});
+
+/** As clients get them. */
+export type Thread = z.output<typeof Thread>;
+export type ThreadDetail = z.output<typeof ThreadDetail>;
+export type ThreadPage = z.output<typeof ThreadPage>;
+export type Turn = z.output<typeof Turn>;
+export type TurnPage = z.output<typeof TurnPage>;
+export type ItemPage = z.output<typeof ItemPage>;
+export type Approval = z.output<typeof Approval>;
+export type ApprovalList = z.output<typeof ApprovalList>;
+export type StreamedEvent = z.output<typeof StreamedEvent>;
+export type StreamedDelta = z.output<typeof StreamedDelta>;
+export type ServerAnswer = z.output<typeof ServerAnswer>;
+export type ModelsAnswer = z.output<typeof ModelsAnswer>;
+export type AccountsAnswer = z.output<typeof AccountsAnswer>;
+export type Accepted = z.output<typeof Accepted>;
+
+/** As clients may write them. */
+export type ThreadsQueryInput = z.input<typeof ThreadsQuery>;
+export type CreateThreadInput = z.input<typeof CreateThreadBody>;
+export type ForkThreadInput = z.input<typeof ForkThreadBody>;
+export type StartTurnInput = z.input<typeof StartTurnBody>;
