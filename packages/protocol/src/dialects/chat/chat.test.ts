@@ -194,7 +194,7 @@ describe("C5 a client written from the table of topics", () => {
         return `ask ${String(params["codex_request_id"])} ${String(params["command"] ?? params["kind"])}`;
       case "chat.turn.started":
       case "chat.turn.completed":
-        return `${topic} ${String(params["turnId"])} ${String(params["status"] ?? "")}`;
+        return `${topic} ${JSON.stringify([params["turnId"], params["status"]])}`;
       default:
         return topic.startsWith("chat.") ? topic : "";
     }
