@@ -134,3 +134,28 @@ test("tokens are made, listed and revoked", async () => {
   await expect.poll(status).toBe(401);
   expect((await run(["token", "add", "root", "x"], { world })).stderr).toContain("owner, user, viewer");
 });
+
+test("S15: over a WebSocket the Codex dialect is the owner's alone, and a page or a wrong token gets no WebSocket", async () => {
+  await using world = await openWorld();
+  await using served = await startServe(world);
+  const user = (await run(["token", "add", "user", "una"], { world })).stdout.trim();
+  const clientInfo = { name: "probe", version: "0" };
+  const initialize = { id: 1, method: "initialize", params: { clientInfo } };
+  const refused = await rpc(served.url, user, initialize);
+  expect(refused).toMatchObject({ id: 1, error: { data: { code: "door.forbidden", role: "user" } } });
+  expect(await rpc(served.url, served.token, initialize)).toMatchObject({ id: 1, result: { platformFamily: "unix" } });
+  await expect(rpc(served.url, "nobody", initialize)).rejects.toThrow("no WebSocket");
+});
+
+/** One request over a WebSocket of its own. */
+function rpc(url: string, token: string, message: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(`${url.replace("http", "ws")}/?token=${token}`);
+    socket.addEventListener("open", () => socket.send(JSON.stringify(message)));
+    socket.addEventListener("error", () => reject(new Error("no WebSocket")));
+    socket.addEventListener("message", ({ data }) => {
+      socket.close();
+      resolve(JSON.parse(String(data)));
+    });
+  });
+}
