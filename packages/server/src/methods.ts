@@ -4,23 +4,11 @@
  */
 import {
   CODEX_METHODS,
-  CommandExecParams,
-  CommandExecResizeParams,
-  CommandExecTerminateParams,
-  CommandExecWriteParams,
   CwdPageParams,
   EXPERIMENTAL_FIELDS,
-  FsCopyParams,
-  FsCreateDirectoryParams,
-  FsPathParams,
-  FsRemoveParams,
-  FsUnwatchParams,
-  FsWatchParams,
-  FsWriteFileParams,
   InitializeParams,
   invalidParams,
   ModelListParams,
-  NoParams,
   PageParams,
   SkillsListParams,
   ThreadForkParams,
@@ -39,17 +27,14 @@ import {
 } from "@heddle/protocol/codex-app-server";
 import type { z } from "zod";
 import type { Call, Handler } from "./call.ts";
-import { readAccount, readAuthStatus } from "./handlers/account.ts";
-import { execCommand, resizeCommand, terminateCommand, writeCommand } from "./handlers/command.ts";
-import { copy, createDirectory, getMetadata, readDirectory, readFile, remove, writeFile } from "./handlers/files.ts";
 import { initialize } from "./handlers/initialize.ts";
 import { listModels } from "./handlers/models.ts";
 import { listItems, listThreads, listTurns, readThread } from "./handlers/read.ts";
 import { archiveThread, deleteThread, nameThread, unarchiveThread } from "./handlers/keep.ts";
-import { listProfiles, listSkills, readConfig } from "./handlers/surroundings.ts";
+import { listProfiles, listSkills } from "./handlers/surroundings.ts";
 import { forkThread, listLoaded, resumeThread, startThread, unsubscribe } from "./handlers/threads.ts";
 import { compactThread, interruptTurn, startTurn, steerTurn } from "./handlers/turns.ts";
-import { unwatch, watch } from "./handlers/watch.ts";
+import { HOST_METHODS } from "./host-methods.ts";
 import { RPC, RpcError, type Reply } from "./peer.ts";
 
 interface Method {
@@ -77,24 +62,9 @@ const METHODS: Readonly<Record<string, Method>> = {
   "turn/steer": row(TurnSteerParams, steerTurn),
   "turn/interrupt": row(TurnInterruptParams, interruptTurn),
   "model/list": row(ModelListParams, listModels),
-  "account/read": row(NoParams, readAccount),
-  getAuthStatus: row(NoParams, readAuthStatus),
   "permissionProfile/list": row(CwdPageParams, listProfiles),
-  "config/read": row(NoParams, readConfig),
   "skills/list": row(SkillsListParams, listSkills),
-  "fs/readFile": row(FsPathParams, readFile),
-  "fs/writeFile": row(FsWriteFileParams, writeFile),
-  "fs/createDirectory": row(FsCreateDirectoryParams, createDirectory),
-  "fs/getMetadata": row(FsPathParams, getMetadata),
-  "fs/readDirectory": row(FsPathParams, readDirectory),
-  "fs/remove": row(FsRemoveParams, remove),
-  "fs/copy": row(FsCopyParams, copy),
-  "fs/watch": row(FsWatchParams, watch),
-  "fs/unwatch": row(FsUnwatchParams, unwatch),
-  "command/exec": row(CommandExecParams, execCommand),
-  "command/exec/write": row(CommandExecWriteParams, writeCommand),
-  "command/exec/terminate": row(CommandExecTerminateParams, terminateCommand),
-  "command/exec/resize": row(CommandExecResizeParams, resizeCommand),
+  ...HOST_METHODS,
 };
 
 function row<Schema extends z.ZodType>(schema: Schema, handle: Handler<z.infer<Schema>>): Method {

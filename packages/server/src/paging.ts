@@ -35,6 +35,10 @@ export function afterCursor(id: string): string {
   return `${AFTER}${id}`;
 }
 
+export function fromCursor(id: string): string {
+  return `${FROM}${id}`;
+}
+
 function beginOf<T>(list: readonly T[], cursor: string | undefined, idOf: (member: T) => string): number {
   if (cursor === undefined) return 0;
   const [mark, offset] = cursor.startsWith(AFTER) ? ([AFTER, 1] as const) : ([FROM, 0] as const);

@@ -8,6 +8,7 @@ import type { ServerContext } from "./call.ts";
 import type { Channel } from "./channel.ts";
 import { ChatDoor } from "./chat/door.ts";
 import { chooseDialect } from "./choose-dialect.ts";
+import { requireCodexOwner } from "./codex-owner.ts";
 import { Connection } from "./connection.ts";
 import { contextWindowOf } from "./handlers/models.ts";
 import type { Host } from "./host.ts";
@@ -27,6 +28,8 @@ export interface ServerOptions {
   readonly version: string;
   /** Absent: clients get no part of the configuration and no accounts, and commands an empty environment. */
   readonly host?: Host;
+  /** What is wrong with the configuration; every client is told. */
+  readonly configWarnings?: readonly string[];
   readonly log: (line: string) => void;
 }
 
@@ -60,13 +63,14 @@ export class AppServer implements AsyncDisposable {
       contextWindow: contextWindowOf,
       log: options.log,
     });
-    this.#context = { ...options, threads, announce, host: options.host ?? { env: {} } };
     const { heddle, log } = options;
     this.#turns = new RunningTurns(heddle);
     this.#queue = openTurnQueue({
       heddle: { journal: heddle.journal, startTurn: (start) => this.#turns.startTurn(start) },
       log,
     });
+    const { host = { env: {} }, configWarnings = [] } = options;
+    this.#context = { ...options, threads, announce, host, configWarnings, queue: this.#queue };
     this.#chat = new ChatDoor({ ...options, turns: this.#turns, queue: this.#queue, accounts: options.host?.accounts });
     this.#queue.resume().catch((error: unknown) => log(`input that waits could not be looked for: ${String(error)}`));
   }
@@ -74,9 +78,13 @@ export class AppServer implements AsyncDisposable {
   /** Serves one client; resolves when it has gone. */
   accept(channel: Channel, principal: Principal = LOCAL_OWNER): Promise<void> {
     const gone = Promise.withResolvers<void>();
+    const context = this.#context;
     const dialect = chooseDialect({
       codex: () => ({
-        request: (method, params) => callMethod(method, params, { server: this.#context, connection }),
+        async request(method, params) {
+          requireCodexOwner(principal);
+          return callMethod(method, params, { server: context, connection });
+        },
         closed: () => undefined,
       }),
       chat: () => this.#chat.open(peer, principal),

@@ -81,6 +81,11 @@ export class ThreadFeed implements AsyncDisposable {
     return this.#dialect.activeTurnId;
   }
 
+  /** What the thread has used so far; undefined: nothing. */
+  get usage(): CodexNotification | undefined {
+    return this.#dialect.usage;
+  }
+
   /** Somebody follows, a turn runs, or a call is about to set something going. */
   get isNeeded(): boolean {
     return this.#followers.size > 0 || this.#dialect.activeTurnId !== undefined || this.#holds > 0;

@@ -16,7 +16,7 @@ export function refuse(message: string): RpcError {
 }
 
 /** A misspelt id is said to be one, in the original's words. */
-export function requireThreadId(text: string): string {
+export function requireThreadId(text: string, what = "thread"): string {
   const id = text.toLowerCase();
   if (isUuid(id)) return id;
   const at = text.search(/[^0-9a-f-]/i);
@@ -24,7 +24,7 @@ export function requireThreadId(text: string): string {
     at < 0
       ? `invalid length: expected length 32 for simple format, found ${text.length}`
       : `invalid character: expected an optional prefix of \`urn:uuid:\` followed by [0-9a-fA-F-], found \`${text[at]}\` at ${at + 1}`;
-  throw refuse(`invalid thread id: ${why}`);
+  throw refuse(`invalid ${what} id: ${why}`);
 }
 
 export function requireLoaded(server: ServerContext, threadId: string): LoadedThread {

@@ -5,7 +5,7 @@ import type { ProviderConfig } from "@heddle/models";
 import { isHeddleError, visibleText } from "@heddle/protocol";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import { parseOverrides } from "../config/check-config.ts";
-import { hooksOf, mcpServersOf } from "../config/extensions.ts";
+import { backgroundOf, hooksOf, mcpServersOf } from "../config/extensions.ts";
 import { withLogin } from "../config/logins.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -53,6 +53,7 @@ export async function openEngine(home: string, config: ConfigFile, env: NodeJS.P
     isUnattended: false,
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
+    background: backgroundOf(config),
   });
   if (heddle.recoveredTurns > 0) log(`${heddle.recoveredTurns} turns of dead processes were closed`);
   return heddle;

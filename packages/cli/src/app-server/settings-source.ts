@@ -62,7 +62,8 @@ function heeded(config: Readonly<Record<string, unknown>>): Readonly<Record<stri
 function overridesOf(config: Readonly<Record<string, unknown>>, above = ""): readonly string[] {
   return Object.entries(config).flatMap(([key, value]) => {
     if (value === null || value === undefined) return [];
-    const name = `${above}${key}`;
+    // The outermost key may be dotted; those below are names as they are, such as folders.
+    const name = above === "" || /^[\w-]+$/.test(key) ? `${above}${key}` : `${above}"${key}"`;
     if (typeof value !== "object" || Array.isArray(value)) return [`${name}=${JSON.stringify(value)}`];
     return overridesOf(Object.fromEntries(Object.entries(value)), `${name}.`);
   });

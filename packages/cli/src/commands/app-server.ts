@@ -7,6 +7,7 @@ import { EXIT } from "@heddle/protocol";
 import { AppServer, stdioChannel } from "@heddle/server";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, log, makeHome, openEngine, readConfig, untilAborted } from "../app-server/engine.ts";
+import { openHost } from "../app-server/host.ts";
 import { listen, parseListen, refuseOpenDoor } from "../app-server/listen.ts";
 import { settingsSource } from "../app-server/settings-source.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -28,6 +29,13 @@ const OPTIONS: readonly OptionSpec[] = [
   },
   { name: "ws-token-file", value: "FILE", completes: "file", help: "The token is in this file" },
   { name: "ws-token-sha256", value: "HEX", help: "The token has this SHA-256 digest" },
+  {
+    name: "write-root",
+    value: "DIR",
+    isMultiple: true,
+    completes: "folder",
+    help: "Where fs/* may write besides the workspaces of threads; absent: the folder it is started in",
+  },
   { name: "allow-non-loopback", help: "Listen where other machines can reach it, without TLS" },
   { name: "enable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
   { name: "disable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
@@ -66,8 +74,20 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   // A server on standard streams belongs to its client, as a run does; one that listens belongs to the home.
   if (at.kind !== "stdio") ends.use(await claimStore(home, "heddle app-server"));
   const heddle = ends.use(await openEngine(home, config, env));
-  const settings = settingsSource({ file, overrides: args.values("config"), profile: args.value("profile"), env });
-  const server = new AppServer({ heddle, settings, home, cwd, version, host: { env }, log });
+  // Clients may change the file; what the next turn runs with is what it says then.
+  let current = file;
+  const host = ends.use(
+    await openHost({ args, env, cwd, config, onConfigChange: (changed) => void (current = changed) }),
+  );
+  const settings = settingsSource({
+    get file() {
+      return current;
+    },
+    overrides: args.values("config"),
+    profile: args.value("profile"),
+    env,
+  });
+  const server = new AppServer({ heddle, settings, home, cwd, version, host, log });
   if (at.kind === "unix" || at.kind === "tcp") {
     const listener = ends.use(await listen(at, server, { args, home, cwd, log }));
     log(`listening on ${listener.address}`);

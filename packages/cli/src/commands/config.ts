@@ -1,7 +1,5 @@
 /** `heddle config`: looks at the configuration in force, and changes one key of Heddle's own file without touching the rest. */
-import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
-import path from "node:path";
+import { readFile } from "node:fs/promises";
 import { EXIT, HeddleError, visibleLine } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -10,6 +8,7 @@ import { parseOverrides, parseOwn } from "../config/check-config.ts";
 import { loadConfig, ownConfigFile } from "../config/read-config.ts";
 import { setTomlKey, tomlText, unsetTomlKey, type TomlScalar } from "../config/toml-edit.ts";
 import { splitKey } from "../config/toml-lines.ts";
+import { writeWhole } from "../config/write-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput, type Output } from "../print/output.ts";
 import { didYouMean } from "../suggest.ts";
@@ -94,21 +93,6 @@ async function change(env: NodeJS.ProcessEnv, key: readonly string[], value: Tom
     process.stderr.write(`heddle: ${file} is in force from now on, and ${replaced} is no longer read\n`);
   }
   return EXIT.ok;
-}
-
-async function writeWhole(file: string, text: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  const fresh = `${file}.${randomBytes(6).toString("hex")}`;
-  try {
-    await using handle = await open(fresh, "wx", 0o600);
-    await handle.writeFile(text);
-    await handle.sync();
-    await rename(fresh, file);
-  } catch (error) {
-    await rm(fresh, { force: true });
-    const why = error instanceof Error ? error.message : String(error);
-    throw new HeddleError("store.failed", `${file} could not be written: ${why}`, { cause: error });
-  }
 }
 
 /** Checked as `-c` checks it, so that a mistyped key is found before anything is read. */

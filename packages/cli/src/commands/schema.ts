@@ -9,19 +9,21 @@ import { openOutput } from "../print/output.ts";
 const SCHEMAS: Readonly<Record<string, (version: string) => object | Promise<object>>> = {
   exec: codexExecSchema,
   result: runResultSchema,
+  chat: async () => (await import("@heddle/protocol/chat")).chatSchema(),
   http: async (version) => (await import("@heddle/server/http")).openApi(version),
 };
 
 export const schemaCommand: Command = {
-  usage: "schema exec\nschema result\nschema http",
+  usage: "schema exec\nschema result\nschema chat\nschema http",
   about:
-    "Prints a JSON Schema (2020-12): exec is one line of heddle exec --json, result is what --result-json writes. http is the\n" +
-    "OpenAPI 3.1 description of heddle serve.",
+    "Prints a JSON Schema (2020-12): exec is one line of heddle exec --json, result is what --result-json writes, chat is every\n" +
+    "method and event of the chat.* API. http is the OpenAPI 3.1 description of heddle serve.",
   subcommands: Object.keys(SCHEMAS),
   options: [],
   examples: [
     "heddle schema exec > exec-events.schema.json",
     "heddle schema result > result.schema.json",
+    "heddle schema chat > chat.schema.json",
     "heddle schema http > openapi.json",
   ],
   run,
@@ -30,8 +32,7 @@ export const schemaCommand: Command = {
 async function run(args: ParsedArgs, { version }: CommandContext): Promise<number> {
   const [name, ...more] = args.positionals;
   const schema = name === undefined || !Object.hasOwn(SCHEMAS, name) ? undefined : SCHEMAS[name];
-  if (schema === undefined || more.length > 0)
-    throw usage("write heddle schema exec, heddle schema result or heddle schema http");
+  if (schema === undefined || more.length > 0) throw usage("write heddle schema exec, result, chat or http");
   await openOutput(process.stdout).write(`${JSON.stringify(await schema(version), null, 2)}\n`);
   return EXIT.ok;
 }

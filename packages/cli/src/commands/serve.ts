@@ -6,7 +6,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
 import { EXIT, isHeddleError, visibleText } from "@heddle/protocol";
-import { AppServer, listenUnix, type Listener } from "@heddle/server";
+import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal } from "@heddle/server";
 import { ensureOwnerToken, HttpDoor, isLoopback, openTokenBook, ownerTokenPath } from "@heddle/server/http";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, log, makeHome, openEngine, readConfig, untilAborted } from "../app-server/engine.ts";
@@ -65,11 +65,13 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const settings = settingsSource({ file, overrides: args.values("config"), profile: args.value("profile"), env });
   const facts = ends.use(hostFacts(env));
   const server = new AppServer({ heddle, settings, home, cwd, version, log });
-  const accept = (channel: Parameters<AppServer["accept"]>[0]): void => {
-    server.accept(channel).catch((error: unknown) => log(String(error)));
-  };
+  const acceptFrom =
+    (principal: Principal): Accept =>
+    (channel) => {
+      server.accept(channel, principal).catch((error: unknown) => log(String(error)));
+    };
   const tokens = openTokenBook(home, owner.token);
-  const websockets = { "/": () => accept };
+  const websockets = { "/": acceptFrom };
   const door = new HttpDoor({ heddle, settings, facts, tokens, cwd, version, log, websockets });
   ends.defer(async () => {
     await Promise.allSettled([server[Symbol.asyncDispose](), door.endRuns()]);
@@ -78,7 +80,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const names = args.values("allow-host");
   const listeners: Listener[] = [];
   for (const at of wished.length > 0 ? wished : await ownPlaces(home)) {
-    const listener = await open(at, { door, accept, home, names });
+    const listener = await open(at, { door, accept: acceptFrom(LOCAL_OWNER), home, names });
     // The door closes what listens for it; a socket's file goes with its listener.
     if (at.kind === "unix") ends.use(listener);
     listeners.push(listener);
@@ -91,9 +93,11 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   return EXIT.ok;
 }
 
+type Accept = Parameters<typeof listenUnix>[1];
+
 interface Opening {
   readonly door: HttpDoor;
-  readonly accept: Parameters<typeof listenUnix>[1];
+  readonly accept: Accept;
   readonly home: string;
   readonly names: readonly string[];
 }

@@ -16,11 +16,14 @@ export interface Overrides {
 }
 
 /** `-c key=value`: the value is TOML, or the bare text when it is not. */
+/** Everything before the first equals sign that stands outside quotes. */
+const KEY = /^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^="'])*(?==)/;
+
 export function parseOverrides(overrides: readonly string[], options: LoadOptions = {}): Overrides {
   const raw: Record<string, unknown> = Object.create(null);
   const passedOver: string[] = [];
   for (const override of overrides) {
-    const equals = override.indexOf("=");
+    const equals = KEY.exec(override)?.[0].length ?? 0;
     const key = splitKey(override.slice(0, Math.max(0, equals)).trim());
     const [first] = key;
     if (equals < 1 || first === undefined) {

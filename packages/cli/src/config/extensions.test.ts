@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hooksOf, mcpServersOf } from "./extensions.ts";
+import { backgroundOf, hooksOf, mcpServersOf } from "./extensions.ts";
 
 test("servers to start and servers to reach become what the agent takes, with their limits", async () => {
   const env = { TOKEN_A: "secret-a", SEEN: "1" };
@@ -66,4 +66,10 @@ test("hooks keep their event, matcher, time and what a failure means", () => {
     }),
   ).toEqual([{ event: "PreToolUse", matcher: "bash", command: "check", timeoutMs: 5, onFailure: "closed" }]);
   expect(hooksOf({})).toEqual([]);
+});
+
+test("requests beside turns are on unless they are off, with the model that is named", () => {
+  expect(backgroundOf({})).toEqual({ model: undefined });
+  expect(backgroundOf({ background: { model: "openai:gpt-small" } })).toEqual({ model: "openai:gpt-small" });
+  expect(backgroundOf({ background: { model: "off" } })).toBeUndefined();
 });

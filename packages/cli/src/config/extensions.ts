@@ -13,6 +13,11 @@ export function hooksOf(config: ConfigFile): readonly HookConfig[] {
   return (config.hooks ?? []).map(hook);
 }
 
+/** undefined: nothing is asked of a model beside turns. */
+export function backgroundOf({ background }: ConfigFile): { readonly model?: string | undefined } | undefined {
+  return background?.model === "off" ? undefined : { model: background?.model };
+}
+
 function mcpServer(name: string, table: McpServerTable, env: NodeJS.ProcessEnv): McpServerInput {
   const common = { name, ...limits(table), ...approvals(table) };
   if ((table.command === undefined) === (table.url === undefined)) {

@@ -102,6 +102,8 @@ export const ConfigFile = z.strictObject({
   model_providers: z.record(text, ProviderTable).optional(),
   mcp_servers: z.record(text, McpServerTable).optional(),
   hooks: z.array(HookTable).optional(),
+  /** Requests beside the turns of a server (titles of chats): `off`, a model, or `provider:model`; the chat's own unless said. */
+  background: z.strictObject({ model: text.optional() }).optional(),
   /** By absolute folder. In a trusted one the sandbox lets the agent write unless something says otherwise. */
   projects: z.record(text, ProjectTable).optional(),
   profiles: z.record(text, z.strictObject(Choices)).optional(),

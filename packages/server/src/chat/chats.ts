@@ -5,7 +5,6 @@ import { HeddleError } from "@heddle/protocol";
 import { ChatSettings, iso, placeholderTitle, type ChatRecord } from "@heddle/protocol/chat";
 import type { ThreadRow } from "@heddle/journal";
 import type { ChatContext } from "./call.ts";
-import { readPast } from "./hub.ts";
 
 export const CHAT_ORIGIN = "chat:";
 
@@ -43,7 +42,7 @@ export function titleOf(row: ThreadRow): string | null {
 export async function describeChat(server: ChatContext, row: ThreadRow): Promise<ChatRecord> {
   const turnId = await openTurnOf(server, row);
   const waiting = await server.heddle.journal.threads.queued(row.id);
-  const isWaited = turnId !== undefined ? (await readPast(server.heddle, { threadId: row.id })).log : undefined;
+  const isWaited = turnId !== undefined ? (await server.hub.past(row.id)).log : undefined;
   return {
     chat_id: row.id,
     thread_id: row.id,

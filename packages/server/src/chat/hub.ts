@@ -85,6 +85,11 @@ export class ChatHub implements AsyncDisposable {
     }
   }
 
+  /** All events of a chat. `thread.not-found` when there is none. */
+  past(threadId: string): Promise<Past> {
+    return this.#readPast(threadId, Number.POSITIVE_INFINITY);
+  }
+
   threadOfApproval(approvalId: string): string | undefined {
     return this.#approvals.get(approvalId);
   }
@@ -153,10 +158,18 @@ export class ChatHub implements AsyncDisposable {
   }
 
   async #pastOf(chatId: string, after: number): Promise<Past> {
-    const { heddle, contextWindow } = this.#options;
-    const past = await readPast(heddle, { threadId: chatId, contextWindow, upTo: this.#position });
+    const past = await this.#readPast(chatId, this.#position);
     refuseAhead(after, past.lastSeq);
     return { ...past, events: past.events.slice(after) };
+  }
+
+  async #readPast(threadId: string, upTo: number): Promise<Past> {
+    const { heddle, contextWindow } = this.#options;
+    const own = await ownEvents(heddle, threadId);
+    if (own === undefined || own.length === 0) throw new HeddleError("thread.not-found", `no chat ${threadId}`);
+    const log = new ChatLog({ threadId, contextWindow });
+    const events = own.filter(({ position }) => position <= upTo).flatMap((event) => log.event(event));
+    return { events, lastSeq: log.lastSeq, activeTurnId: log.activeTurnId, log };
   }
 
   #remember(approvalId: string, threadId: string): void {
@@ -183,23 +196,6 @@ export interface Past {
   readonly lastSeq: number;
   readonly activeTurnId: string | undefined;
   readonly log: ChatLog;
-}
-
-export interface PastOptions {
-  readonly threadId: string;
-  readonly contextWindow?: (model: string) => number | undefined;
-  /** The last position of the journal to look at. */
-  readonly upTo?: number;
-}
-
-/** All events of a chat. `thread.not-found` when there is none. */
-export async function readPast(heddle: Heddle, options: PastOptions): Promise<Past> {
-  const { threadId, upTo = Number.POSITIVE_INFINITY } = options;
-  const own = await ownEvents(heddle, threadId);
-  if (own === undefined || own.length === 0) throw new HeddleError("thread.not-found", `no chat ${threadId}`);
-  const log = new ChatLog(options);
-  const events = own.filter(({ position }) => position <= upTo).flatMap((event) => log.event(event));
-  return { events, lastSeq: log.lastSeq, activeTurnId: log.activeTurnId, log };
 }
 
 export function refuseAhead(after: number, lastSeq: number): void {

@@ -5,7 +5,7 @@ import type { z } from "zod";
 import type { ThreadNameParams, ThreadParams } from "@heddle/protocol/codex-app-server";
 import type { Call } from "../call.ts";
 import type { Reply } from "../peer.ts";
-import { describeThread, NO_ROLLOUT, requireRow } from "../thread-facts.ts";
+import { describeThread, NO_ROLLOUT, refuse, requireRow } from "../thread-facts.ts";
 
 type Thread = z.infer<typeof ThreadParams>;
 
@@ -14,6 +14,7 @@ export async function nameThread(
   { server }: Call,
 ): Promise<Reply> {
   const { id } = await requireRow(server, threadId, NO_ROLLOUT);
+  if (name.trim() === "") throw refuse("thread name must not be empty");
   await server.heddle.nameThread({ threadId: id, name });
   const params = { threadId: id, threadName: name.trim() };
   return { result: {}, after: () => server.announce({ method: "thread/name/updated", params }) };
@@ -34,7 +35,7 @@ export async function archiveThread({ threadId }: Thread, { server }: Call): Pro
 }
 
 export async function unarchiveThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
-  const { id } = await requireRow(server, threadId, NO_ROLLOUT);
+  const { id } = await requireRow(server, threadId, "no archived rollout found for thread id ");
   await archive(server.heddle.journal, { threadId: id, isArchived: false });
   const row = await requireRow(server, id, NO_ROLLOUT);
   return {

@@ -6,9 +6,11 @@ import {
   appServerOrigin,
   approvalPolicyFrom,
   codexTurn,
+  itemsOf,
   threadSettings,
   unheeded,
   type PageParams,
+  type StoredTurn,
   type ThreadForkParams,
   type ThreadParams,
   type ThreadResumeParams,
@@ -18,9 +20,10 @@ import type { z } from "zod";
 import type { Call, ServerContext } from "../call.ts";
 import type { Connection } from "../connection.ts";
 import type { LoadedThread } from "../loaded.ts";
-import { pageOf } from "../paging.ts";
+import { fromCursor, pageOf } from "../paging.ts";
 import type { Reply } from "../peer.ts";
 import type { Wishes } from "../settings.ts";
+import type { ThreadFeed } from "../subscribe.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
 import { turnsOf } from "./read.ts";
 
@@ -68,6 +71,7 @@ async function began(
   return {
     result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace) },
     after() {
+      tellUsage(feed, connection);
       server.announce({ method: "thread/started", params: { thread } });
       warnOfUnused(connection, threadId, unused);
       if (connection.isClosed) server.threads.leave(threadId, connection);
@@ -76,7 +80,7 @@ async function began(
 }
 
 export async function resumeThread(params: ThreadResumeParams, { server, connection }: Call): Promise<Reply> {
-  const row = await requireRow(server, params.threadId, NO_ROLLOUT);
+  const row = await requireRow(server, requireThreadId(params.threadId, "session"), NO_ROLLOUT);
   if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
   const { id: threadId, isEphemeral } = row;
   const known = server.threads.get(threadId)?.workspace ?? row.workspace;
@@ -87,7 +91,8 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   // What is in the answer is not told again, and what is not in it is told after it.
   const held = feed.hold();
   try {
-    const turns = params.excludeTurns === true ? [] : await turnsOf(server, threadId, feed.seen);
+    const past = await turnsOf(server, threadId, feed.seen);
+    const turns = params.excludeTurns === true ? [] : past;
     const thread = await describeThread(
       server,
       row,
@@ -97,15 +102,15 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
       result: {
         thread,
         ...threadSettings(settings, workspace),
-        collaborationMode: null,
+        collaborationMode: { mode: "default", settings: modeSettings(settings) },
         initialTurnsPage: null,
-        turnsBackwardsCursor: null,
-        itemsBackwardsCursor: null,
+        ...backwardsFrom(past),
         seq: feed.seen,
       },
       after() {
         warnOfUnused(connection, threadId, unheeded(params));
         if (!connection.isClosed) feed.add(connection);
+        tellUsage(feed, connection);
         held[Symbol.dispose]();
         if (connection.isClosed) server.threads.leave(threadId, connection);
       },
@@ -114,6 +119,25 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
     held[Symbol.dispose]();
     throw error;
   }
+}
+
+/** Where whoever reads the past from its end begins. */
+function backwardsFrom(past: readonly StoredTurn[]): Readonly<Record<string, string | null>> {
+  const lastItem = past.flatMap((turn) => itemsOf(turn)).at(-1);
+  const lastTurn = past.at(-1);
+  return {
+    turnsBackwardsCursor: lastTurn === undefined ? null : fromCursor(lastTurn.turnId),
+    itemsBackwardsCursor: lastItem === undefined ? null : fromCursor(lastItem.id),
+  };
+}
+
+function modeSettings({ model, effort }: TurnSettings): Readonly<Record<string, string | null>> {
+  return { model, reasoning_effort: effort ?? null, developer_instructions: null };
+}
+
+/** Whoever comes to a thread is told what it has used so far. */
+function tellUsage(feed: ThreadFeed, connection: Connection): void {
+  if (feed.usage !== undefined) connection.notify(feed.usage);
 }
 
 /** What was asked for and is not done must not look as if it were. */

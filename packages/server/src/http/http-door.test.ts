@@ -206,10 +206,40 @@ test("two that add the same name at once get one token", async () => {
   await expect(addToken(world.home, { name: "owner", role: "user" })).rejects.toMatchObject({ code: "usage.invalid" });
 });
 
-test("health needs no token and tells nothing else; a viewer opens no WebSocket", async () => {
+test("health needs no token and tells nothing else; a WebSocket needs one", async () => {
   await using world = await openHttpWorld();
   expect(await world.ask("/healthz", { token: "" })).toMatchObject({ status: 200, text: '{"ok":true}\n' });
   expect(await world.ask("/readyz", { token: "" })).toMatchObject({ status: 200, text: '{"ok":true}\n' });
   expect(await upgrade(world, { authorization: `Bearer ${world.tokens.viewer}` })).toBe(404);
   expect(await upgrade(world, { authorization: "Bearer nobody" })).toBe(401);
+});
+
+test("a WebSocket whose token is revoked is closed", async () => {
+  const closed = Promise.withResolvers<string>();
+  await using world = await openHttpWorld({
+    heartbeatMs: 20,
+    websockets: {
+      "/":
+        ({ name }) =>
+        (channel) => {
+          const listener = {
+            onMessage() {},
+            onTooLong() {},
+            onDrain() {},
+            onEnd() {},
+            onClose: () => closed.resolve(name),
+          };
+          channel.open(listener);
+          channel.send("welcome");
+        },
+    },
+  });
+  const token = await addToken(world.home, { name: "guest", role: "user" });
+  await expect.poll(async () => (await world.ask("/api/threads", { token })).status).toBe(200);
+  const socket = new WebSocket(`ws://127.0.0.1:${world.port}/?token=${token}`);
+  await new Promise((resolve) => {
+    socket.addEventListener("message", resolve);
+  });
+  await revokeToken(world.home, { name: "guest", role: "user" });
+  expect(await closed.promise).toBe("guest");
 });

@@ -14,6 +14,7 @@ import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
 import { readBody } from "./body.ts";
 import { checkOrigin, Guard, type Entrance } from "./guard.ts";
+import { Guests } from "./guests.ts";
 import type { HostFacts } from "./host-facts.ts";
 import type { HttpContext } from "./route.ts";
 import { findRoute } from "./routes.ts";
@@ -30,7 +31,7 @@ export interface HttpDoorOptions {
   readonly cwd: string;
   readonly version: string;
   readonly log: (line: string) => void;
-  /** Whoever opens a WebSocket at one of these paths; they need the scope to write. */
+  /** What is served to a WebSocket at one of these paths; each of its methods asks who calls. */
   readonly websockets?: Readonly<Record<string, (principal: Principal) => OnChannel>> | undefined;
   readonly heartbeatMs?: number | undefined;
   readonly stuckMs?: number | undefined;
@@ -48,6 +49,8 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_URL_CHARS = 8 * 1024;
 const MAX_CONNECTIONS = 4_000;
+/** How often open WebSockets are held against the tokens there are. */
+const LOOK_MS = 15_000;
 /** Probes of a silent connection; a peer that has vanished is known to be gone before the next heartbeat. */
 const KEEP_ALIVE_MS = 3_000;
 
@@ -57,6 +60,7 @@ export class HttpDoor implements AsyncDisposable {
   readonly #guard: Guard;
   readonly #servers = new Set<Server>();
   readonly #sockets = websocketUpgrade();
+  readonly #guests: Guests;
   #isStopping = false;
 
   constructor(options: HttpDoorOptions) {
@@ -65,6 +69,7 @@ export class HttpDoor implements AsyncDisposable {
     this.#guard = new Guard(tokens);
     const isStillGood = (principal: Principal): Promise<boolean> => this.#guard.isStillGood(principal);
     const hub = new EventHub({ heddle, isStillGood, log, heartbeatMs, stuckMs });
+    this.#guests = new Guests({ isStillGood, log, lookMs: heartbeatMs ?? LOOK_MS });
     this.#context = { heddle, settings, facts, cwd, version, hub, runs: new Runs(heddle) };
   }
 
@@ -106,6 +111,7 @@ export class HttpDoor implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.endRuns();
     await this.#context.hub[Symbol.asyncDispose]();
+    this.#guests[Symbol.dispose]();
     this.#sockets[Symbol.dispose]();
     await Promise.all([...this.#servers].map((server) => this.#close(server)));
   }
@@ -190,8 +196,7 @@ export class HttpDoor implements AsyncDisposable {
       const doors = this.#options.websockets ?? {};
       const open = Object.hasOwn(doors, pathname) ? doors[pathname] : undefined;
       if (open === undefined) throw new HeddleError("door.not-found", "no WebSocket is served here");
-      if (!scopeAllows(principal.role, "write")) throw new HeddleError("door.forbidden", "a viewer may only read");
-      this.#sockets.handle(request, socket, head, open(principal));
+      this.#sockets.handle(request, socket, head, this.#guests.admit(principal, open(principal)));
     } catch (error) {
       const status = isHeddleError(error) ? statusOf(error) : 500;
       socket.end(`HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);

@@ -17,7 +17,10 @@ export interface Matched {
 export function findRoute(method: string, pathname: string): Matched {
   const parts = pathname.split("/");
   const fitting = COMPILED.filter(({ pattern }) => fits(pattern, parts));
-  const found = fitting.find(({ route }) => route.method === method);
+  // A question about headers is answered like the question itself; Node leaves the body out. A stream has no end to wait for.
+  const found = fitting.find(({ route }) =>
+    method === "HEAD" ? route.method === "GET" && route.answer !== "stream" : route.method === method,
+  );
   if (found !== undefined) return { route: found.route, params: paramsOf(found.pattern, parts) };
   if (fitting.length === 0) throw new HeddleError("door.not-found", "there is nothing here; see /api/openapi.json");
   const allowed = fitting.map(({ route }) => route.method).join(", ");

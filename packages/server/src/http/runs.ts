@@ -13,10 +13,11 @@ export class Runs implements AsyncDisposable {
   }
 
   add({ turnId, done }: TurnHandle): void {
-    if (this.#running.has(turnId)) return;
     const forget = (): void => void this.#running.delete(turnId);
-    // Its end is in the journal; a record that could not be written is the journal's to report.
-    this.#running.set(turnId, done.then(forget, forget));
+    // Its end is in the journal; a record that could not be written is the journal's to report. A repeated request brings
+    // a promise of its own for the same end.
+    const ended = done.then(forget, forget);
+    if (!this.#running.has(turnId)) this.#running.set(turnId, ended);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -10,6 +10,7 @@ import type { Usage } from "../../model-output.ts";
 import { addUsage, NO_USAGE } from "../../usage.ts";
 import type { ChatEvent, ChatParamsOf, ChatTopic } from "./events.ts";
 import { chatItem, inputText } from "./items.ts";
+import type { ChatSettings } from "./settings.ts";
 import { isShownOtherwise } from "./weight.ts";
 
 type Told<Topic extends ChatTopic = ChatTopic> = Topic extends ChatTopic
@@ -36,6 +37,7 @@ export class ChatLog {
   #turnId: string | undefined;
   #window: number | null = null;
   #total: Usage = NO_USAGE;
+  #settings: ChatSettings = {};
   #diffs: string[] = [];
   /** Running items by id, with the section of the summary that is being written. */
   readonly #items = new Map<string, { readonly type: Item["type"]; section: number }>();
@@ -162,6 +164,9 @@ export class ChatLog {
       case "approval.resolved":
         this.#approvals.delete(body.approvalId);
         return [answered(body, stored.author)];
+      case "thread.settings-changed":
+        this.#settings = merged(this.#settings, body.changes);
+        return [{ topic: "chat.thread.updated", params: { settings: this.#settings } }];
       default:
         return besides(stored);
     }
@@ -219,6 +224,11 @@ export class ChatLog {
   }
 }
 
+/** Key by key; null takes one out. */
+function merged(settings: ChatSettings, changes: Readonly<Record<string, unknown>>): ChatSettings {
+  return Object.fromEntries(Object.entries({ ...settings, ...changes }).filter(([, value]) => value !== null));
+}
+
 /** What happens beside the items of a turn. */
 function besides({ body, author }: StoredEvent): readonly Told[] {
   switch (body.type) {
@@ -234,8 +244,6 @@ function besides({ body, author }: StoredEvent): readonly Told[] {
     }
     case "thread.archived":
       return [{ topic: "chat.thread.updated", params: { status: body.isArchived ? "archived" : "active" } }];
-    case "thread.settings-changed":
-      return [{ topic: "chat.thread.updated", params: { settings: body.changes } }];
     case "thread.deleted":
       return [{ topic: "chat.thread.updated", params: { status: "deleted" } }];
     case "model.retried": {

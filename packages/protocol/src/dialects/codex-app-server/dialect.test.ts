@@ -198,7 +198,11 @@ test.each([
   [TurnStartParams, { threadId: "x" }, "missing field `input`"],
   [TurnStartParams, { threadId: true, input: [] }, "invalid type: boolean `true`, expected a string"],
   [TurnStartParams, { threadId: "x", input: "y" }, 'invalid type: string "y", expected a sequence'],
-  [TurnStartParams, { threadId: "x", input: [{ type: "video" }] }, "unknown variant `video`"],
+  [
+    TurnStartParams,
+    { threadId: "x", input: [{ type: "video" }] },
+    "unknown variant `video`, expected one of `text`, `image`, `localImage`, `audio`, `localAudio`, `skill`, `mention`",
+  ],
   [TurnStartParams, { threadId: "x", input: [{ type: "text" }] }, "missing field `text`"],
   [
     ThreadListParams,

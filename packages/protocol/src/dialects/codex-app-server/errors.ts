@@ -1,6 +1,6 @@
 /** Heddle's codes and zod's findings in the words of `codex app-server`. */
 import type { z } from "zod";
-import type { Failure } from "../../events.ts";
+import type { EventOf, Failure } from "../../events.ts";
 import type { CodexErrorInfo, CodexTurnError } from "./shapes.ts";
 
 const INFO: Readonly<Record<string, CodexErrorInfo>> = {
@@ -21,21 +21,23 @@ const INFO: Readonly<Record<string, CodexErrorInfo>> = {
   internal: "internalServerError",
 };
 
-export function turnError({ code, message }: Failure): CodexTurnError {
+export function turnError({ code, message, details }: Failure): CodexTurnError {
+  const isBroken = code === "provider.overloaded" && details?.["status"] === 500;
   return {
     message,
-    codexErrorInfo: Object.hasOwn(INFO, code) ? (INFO[code] ?? "other") : "other",
+    codexErrorInfo: isBroken ? "internalServerError" : Object.hasOwn(INFO, code) ? (INFO[code] ?? "other") : "other",
     additionalDetails: null,
     misalignment: null,
     code,
   };
 }
 
-export function retryError(cause: Failure, retry: { readonly attempt: number; readonly maxAttempts: number }) {
-  const { attempt, maxAttempts } = retry;
+export function retryError(retry: EventOf<"model.retried">): CodexTurnError {
+  const { cause, level, attempt, maxAttempts, round = attempt, maxRounds = maxAttempts } = retry;
+  const [done, all] = level === "request" ? [attempt, maxAttempts] : [round, maxRounds];
   const error: CodexTurnError = {
     // The original counts retries, not requests: after one failed request of two it is at its first and last.
-    message: `Reconnecting... ${attempt}/${Math.max(attempt, maxAttempts - 1)}`,
+    message: `Reconnecting... ${done}/${Math.max(done, all - 1)}`,
     codexErrorInfo: { responseStreamDisconnected: { httpStatusCode: null } },
     additionalDetails: cause.message,
     misalignment: null,
@@ -57,7 +59,8 @@ export function invalidParams(issues: readonly Issue[]): string {
   const field = String(issue.path.at(-1) ?? "params");
   if (issue.code === "invalid_type") {
     if (issue.input === undefined) return `missing field \`${field}\``;
-    return `invalid type: ${named(issue.input)}, expected ${EXPECTED[issue.expected] ?? issue.expected}`;
+    const expected = field === "limit" ? "u32" : (EXPECTED[issue.expected] ?? issue.expected);
+    return `invalid type: ${named(issue.input)}, expected ${expected}`;
   }
   if (issue.code === "invalid_value") {
     if (issue.input === undefined) return `missing field \`${field}\``;
@@ -66,7 +69,10 @@ export function invalidParams(issues: readonly Issue[]): string {
   }
   if (issue.code === "invalid_union") {
     const tag = tagOf(issue.input);
-    return tag === undefined ? "missing field `type`" : `unknown variant \`${tag}\``;
+    if (tag === undefined) return "missing field `type`";
+    return "options" in issue && Array.isArray(issue.options)
+      ? unknownVariant(tag, issue.options.map(String))
+      : `unknown variant \`${tag}\``;
   }
   return `invalid value for \`${field}\`: ${issue.message}`;
 }

@@ -13,6 +13,7 @@ export { codexGoal, type GoalFacts } from "./goals.ts";
 export { injectedEntries, type ReadItems } from "./injected.ts";
 export * from "./params-command.ts";
 export * from "./params-fs.ts";
+export * from "./params-host.ts";
 export { approvalPolicyFrom, sandboxFrom, sandboxPolicy, threadSettings, type SandboxWish } from "./settings.ts";
 export {
   CODEX_VERSION,

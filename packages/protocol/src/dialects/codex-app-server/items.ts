@@ -2,6 +2,7 @@
 import type { FileChangeEntry, InputPart, Item, ItemOf, ItemStatus } from "../../items.ts";
 import { never } from "../../never.ts";
 import { joinShellWords } from "../shell-words.ts";
+import { shownDiff } from "./file-diffs.ts";
 import type { CodexThreadItem } from "./shapes.ts";
 
 export interface ItemTimes {
@@ -79,7 +80,7 @@ function commandItem(item: ItemOf<"commandExecution">): Fields {
     source: "agent",
     ...outcome(item.status, item.exitCode !== undefined && item.exitCode !== 0),
     commandActions: commandActions(item.command),
-    aggregatedOutput: hasRun ? item.output : null,
+    aggregatedOutput: hasRun && item.output !== "" ? item.output : null,
     exitCode: item.exitCode ?? null,
     durationMs: item.durationMs ?? null,
     ...(item.truncatedBytes === undefined ? {} : { truncatedBytes: item.truncatedBytes }),
@@ -162,11 +163,12 @@ function outcome(status: ItemStatus, hasFailedExit = false): { readonly status: 
   }
 }
 
-function change({ path, kind, movedTo, diff, diffTruncatedBytes }: FileChangeEntry): Record<string, unknown> {
+function change(entry: FileChangeEntry): Record<string, unknown> {
+  const { path, kind, movedTo, diffTruncatedBytes } = entry;
   return {
     path,
     kind: kind === "update" ? { type: kind, move_path: movedTo ?? null } : { type: kind },
-    diff,
+    diff: shownDiff(entry),
     ...(diffTruncatedBytes === undefined ? {} : { diffTruncatedBytes }),
   };
 }
@@ -174,5 +176,5 @@ function change({ path, kind, movedTo, diff, diffTruncatedBytes }: FileChangeEnt
 function userInput(part: InputPart): Record<string, unknown> {
   return part.type === "text"
     ? { type: "text", text: part.text, text_elements: [] }
-    : { type: "image", url: `data:${part.mediaType};base64,${part.base64}` };
+    : { type: "image", url: `data:${part.mediaType};base64,${part.base64}`, detail: null };
 }

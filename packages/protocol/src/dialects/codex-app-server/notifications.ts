@@ -10,8 +10,9 @@ import { addUsage, NO_USAGE } from "../../usage.ts";
 import { approvalRequest, askedItem } from "./approvals.ts";
 import { createDeltas, type Deltas } from "./deltas.ts";
 import { retryError, turnError } from "./errors.ts";
+import { gitDiff } from "./file-diffs.ts";
 import { codexItem } from "./items.ts";
-import type { CodexThreadItem, CodexThreadStatus, CodexTurn, Outgoing } from "./shapes.ts";
+import type { CodexNotification, CodexThreadItem, CodexThreadStatus, CodexTurn, Outgoing } from "./shapes.ts";
 import { endError, newTurn, seconds } from "./turns.ts";
 
 export interface ThreadDialectOptions {
@@ -45,6 +46,9 @@ export class ThreadDialect {
   #turn: ActiveTurn | undefined;
   #hasFailed = false;
   #total: Usage = NO_USAGE;
+  #workspace = "";
+  /** What was told last of the tokens used. */
+  #told: CodexNotification | undefined;
   /** What the last request took, until it is told. */
   #last: Usage | undefined;
 
@@ -61,6 +65,11 @@ export class ThreadDialect {
     return { type: this.#hasFailed ? "systemError" : "idle" };
   }
 
+  /** What the thread has used so far, for whoever comes to it; undefined: nothing. */
+  get usage(): CodexNotification | undefined {
+    return this.#told;
+  }
+
   /** The turn that has no end yet. */
   get activeTurnId(): string | undefined {
     return this.#turn?.id;
@@ -73,6 +82,10 @@ export class ThreadDialect {
   event(stored: StoredEvent): readonly Outgoing[] {
     const { body } = stored;
     switch (body.type) {
+      case "thread.created":
+      case "thread.moved":
+        this.#workspace = body.workspace;
+        return [];
       case "turn.admitted":
         this.#turn = admitted(body, stored.at);
         return [];
@@ -107,7 +120,7 @@ export class ThreadDialect {
     const threadId = this.#threadId;
     switch (body.type) {
       case "model.retried": {
-        const error = retryError(body.cause, body);
+        const error = retryError(body);
         return [told(stored, "error", { error, willRetry: true, threadId, turnId: body.turnId })];
       }
       case "path.violated":
@@ -140,7 +153,9 @@ export class ThreadDialect {
       modelContextWindow: contextTokens ?? this.#contextWindow(model) ?? null,
     };
     this.#last = undefined;
-    return [told(stored, "thread/tokenUsage/updated", { threadId: this.#threadId, turnId, tokenUsage })];
+    const params = { threadId: this.#threadId, turnId, tokenUsage };
+    this.#told = { method: "thread/tokenUsage/updated", params };
+    return [told(stored, "thread/tokenUsage/updated", params)];
   }
 
   #begin(stored: StoredEvent, more: { readonly sandboxLevel?: string } = {}): readonly Outgoing[] {
@@ -191,10 +206,10 @@ export class ThreadDialect {
 
   #diff(item: Item, stored: StoredEvent, turn: ActiveTurn): readonly Outgoing[] {
     if (item.type !== "fileChange" || item.status !== "completed") return [];
-    turn.diffs.push(...item.changes.map(({ diff }) => diff));
+    turn.diffs.push(...item.changes.map((change) => gitDiff(change, this.#workspace)));
     let chars = turn.diffs.reduce((sum, diff) => sum + diff.length, 0);
     while (chars > MAX_DIFF_CHARS && turn.diffs.length > 1) chars -= turn.diffs.shift()?.length ?? 0;
-    const params = { threadId: this.#threadId, turnId: turn.id, diff: turn.diffs.join("\n") };
+    const params = { threadId: this.#threadId, turnId: turn.id, diff: turn.diffs.join("") };
     return [told(stored, "turn/diff/updated", params)];
   }
 

@@ -7,7 +7,7 @@ import { pageOf } from "../../paging.ts";
 import { RpcError } from "../../peer.ts";
 import type { ChatContext, ChatHandler } from "../call.ts";
 import { CHAT_ORIGIN, describeChat, folderOf, requireChat } from "../chats.ts";
-import { readPast, refuseAhead } from "../hub.ts";
+import { refuseAhead } from "../hub.ts";
 import { listed } from "./events.ts";
 
 /** How many chats are looked at; older ones are found by `heddle threads`. */
@@ -42,7 +42,7 @@ export const create: ChatHandler<"chat.create"> = async ({ settings, cwd, title,
 
 export const resume: ChatHandler<"chat.resume"> = async ({ after_seq, ...name }, { server }) => {
   const { id } = await requireChat(server, name);
-  const { events, lastSeq, activeTurnId } = await readPast(server.heddle, { threadId: id });
+  const { events, lastSeq, activeTurnId } = await server.hub.past(id);
   const place = { chat_id: id, thread_id: id, last_seq: lastSeq, active_turn_id: activeTurnId ?? null };
   if (after_seq === undefined) return { result: place };
   refuseAhead(after_seq, lastSeq);

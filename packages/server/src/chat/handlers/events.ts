@@ -3,7 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 import type { ChatEvent, ChatResultOf } from "@heddle/protocol/chat";
 import type { ChatHandler } from "../call.ts";
 import type { ChatConnection } from "../connection.ts";
-import { readPast, refuseAhead, type Past } from "../hub.ts";
+import { refuseAhead, type Past } from "../hub.ts";
 import { requireChat } from "../chats.ts";
 
 const DEFAULT_LIMIT = 200;
@@ -12,7 +12,7 @@ const MAX_REPLAYED = 5_000;
 
 export const list: ChatHandler<"chat.events.list"> = async ({ chat_id, after_seq, limit }, { server }) => {
   const { id } = await requireChat(server, { chat_id });
-  const { events, lastSeq } = await readPast(server.heddle, { threadId: id });
+  const { events, lastSeq } = await server.hub.past(id);
   refuseAhead(after_seq, lastSeq);
   const page = events.slice(after_seq, after_seq + (limit ?? DEFAULT_LIMIT));
   return { result: { events: page.map(listed), last_seq: lastSeq, oldest_seq: 1 } };

@@ -6,14 +6,13 @@ import { HeddleError } from "@heddle/protocol";
 import { ChatSettings, chatTurns, iso, tokensOf, type ChatEvent, type ThreadView } from "@heddle/protocol/chat";
 import type { ChatContext, ChatHandler } from "../call.ts";
 import { CHAT_ORIGIN, requireChat, settingsOf, titleOf } from "../chats.ts";
-import { readPast } from "../hub.ts";
 import { listChats } from "./chats.ts";
 
 const DEFAULT_TURNS = 100;
 
 export const read: ChatHandler<"chat.thread.read"> = async (params, { server }) => {
   const row = await requireChat(server, params);
-  const { log, lastSeq, activeTurnId } = await readPast(server.heddle, { threadId: row.id });
+  const { log, lastSeq, activeTurnId } = await server.hub.past(row.id);
   const history = await readHistory(server.heddle.journal, row.id);
   const thread: ThreadView = {
     id: row.id,

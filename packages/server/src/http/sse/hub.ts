@@ -1,6 +1,6 @@
 /** Everyone who follows events over HTTP: they are caught up, kept up to date, and let go. */
 import type { Heddle } from "@heddle/agent";
-import type { Journal } from "@heddle/journal";
+import type { Journal, TurnRow } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { Principal } from "../../principals.ts";
 import { named, storedFrame } from "./frames.ts";
@@ -164,8 +164,10 @@ export class EventHub implements AsyncDisposable {
 async function openTail({ heddle, log }: HubOptions, threadId: string | undefined): Promise<SharedTail> {
   const { journal } = heddle;
   const after = await endOf(journal, threadId);
-  const openItems = threadId === undefined ? new Set<string>() : await openItemsOf(journal, threadId);
-  return new SharedTail({ heddle, threadId, after, openItems, log });
+  const turns = (await journal.threads.openTurns()).filter((turn) => (threadId ?? turn.threadId) === turn.threadId);
+  const openItems = new Set<string>();
+  for (const turn of turns) await addOpenItems(journal, turn, openItems);
+  return new SharedTail({ heddle, threadId, after, running: turns.map((turn) => turn.threadId), openItems, log });
 }
 
 function endOf(journal: Journal, threadId: string | undefined): Promise<number> {
@@ -189,18 +191,15 @@ async function lastPosition(journal: Journal): Promise<number> {
   return high;
 }
 
-async function openItemsOf(journal: Journal, threadId: string): Promise<ReadonlySet<string>> {
-  const open = new Set<string>();
-  const running = (await journal.threads.turns(threadId)).find(({ status }) => status === "open");
-  if (running === undefined) return open;
-  for (let after = running.admittedVersion; ;) {
-    const page = await journal.read({ stream: threadId, after, limit: PAGE });
+async function addOpenItems(journal: Journal, turn: TurnRow, open: Set<string>): Promise<void> {
+  for (let after = turn.admittedVersion; ;) {
+    const page = await journal.read({ stream: turn.threadId, after, limit: PAGE });
     for (const { body, version } of page) {
       after = version;
       if (body.type === "item.started") open.add(body.item.id);
       if (body.type === "item.completed") open.delete(body.item.id);
     }
-    if (page.length < PAGE) return open;
+    if (page.length < PAGE) return;
   }
 }
 

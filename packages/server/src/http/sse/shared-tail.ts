@@ -13,7 +13,9 @@ export interface SharedTailOptions {
   readonly threadId: string | undefined;
   /** Up to here readers find everything in the journal by themselves. */
   readonly after: number;
-  /** Items that run now, so that their deltas are known to come after their start. */
+  /** Threads with a turn that runs now. */
+  readonly running: readonly string[];
+  /** Their items that run now, so that deltas are known to come after their start. */
   readonly openItems: ReadonlySet<string>;
   readonly log: (line: string) => void;
 }
@@ -41,7 +43,8 @@ export class SharedTail implements AsyncDisposable {
     this.#options = options;
     this.#seen = options.after;
     this.#openItems = new Set(options.openItems);
-    if (options.threadId !== undefined) this.#listen(options.threadId);
+    for (const threadId of options.threadId === undefined ? options.running : [options.threadId])
+      this.#listen(threadId);
     this.#following = this.#follow();
   }
 

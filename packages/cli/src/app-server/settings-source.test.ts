@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { settingsSource } from "./settings-source.ts";
+
+function resolve(config: Record<string, unknown>) {
+  const source = settingsSource({ file: {}, overrides: [], profile: undefined, env: { OPENAI_API_KEY: "test" } });
+  return source.resolve({ config, model: "gpt-5.5", approvalPolicy: "never", sandboxMode: "read-only" });
+}
+
+test("a client's settings may name folders with dots and equals signs", async () => {
+  const config = { projects: { "/home/me/.cache/a.b=c": { trust_level: "trusted" } }, model_reasoning_effort: "low" };
+  await expect(resolve(config)).resolves.toMatchObject({ sandboxMode: "read-only", approvalPolicy: "never" });
+});
+
+test("a dotted key is a path", async () => {
+  await expect(resolve({ "projects.nowhere.trust": "x" })).rejects.toThrow("trust_level");
+});

@@ -1,0 +1,179 @@
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { at, KEY, list, serve, text, type Client } from "../../test/app-server-client.ts";
+import { openWorld, type World } from "../../test/heddle-process.ts";
+
+const CONFIG = `# what I like
+model = "gpt-5.5" # not the small one
+model_provider = "mock"
+
+[model_providers.mock]
+base_url = "http://127.0.0.1:9/v1"
+env_key = "MOCK_KEY"
+
+[model_providers.mock.http_headers]
+x-secret = "a-secret-word"
+`;
+
+async function opened(world: World, args: readonly string[] = []) {
+  const served = serve(args, { world, env: KEY });
+  await served.client.initialize({ experimentalApi: true });
+  return served;
+}
+
+async function refused(client: Client, method: string, params: unknown): Promise<string> {
+  const { error, result } = await client.ask(method, params);
+  if (error === undefined) return `answered ${JSON.stringify(result)}`;
+  const kind = at(error, "data.config_write_error_code");
+  return `${error.code} ${typeof kind === "string" ? `${kind} ` : ""}${error.message}`;
+}
+
+const replace = (keyPath: string, value: unknown) => ({ keyPath, value, mergeStrategy: "replace" });
+
+test("config/read tells what is in force, where each key comes from, and no secret", async () => {
+  await using world = await openWorld();
+  const file = await world.file("home/config.toml", CONFIG);
+  await using served = await opened(world, ["-c", "model_reasoning_effort=high"]);
+  const { client } = served;
+  const read = await client.call("config/read", { includeLayers: true });
+  expect(read).toMatchObject({
+    config: {
+      model: "gpt-5.5",
+      model_provider: "mock",
+      model_reasoning_effort: "high",
+      sandbox_mode: "workspace-write",
+    },
+    origins: {
+      model: { name: { type: "user", file, profile: null } },
+      model_reasoning_effort: { name: { type: "sessionFlags" } },
+      "model_providers.mock.base_url": { name: { type: "user" } },
+    },
+    layers: [
+      { name: { type: "sessionFlags" }, disabledReason: null },
+      { name: { type: "user", file }, config: { model: "gpt-5.5" } },
+    ],
+  });
+  expect(text(read, "layers.1.version")).toMatch(/^sha256:[0-9a-f]{64}$/);
+  expect(JSON.stringify(read)).not.toContain("a-secret-word");
+  expect(at(read, "config.model_providers.mock.http_headers.x-secret")).toBe("[hidden]");
+  expect(at(await client.call("config/read", {}), "layers")).toBeNull();
+  expect(await refused(client, "config/read", { includeLayers: 3 })).toMatch(/^-32600 Invalid request: invalid type/);
+});
+
+test("config/value/write changes one key, keeps comments, and counts for the next thread", async () => {
+  await using world = await openWorld();
+  const file = await world.file("home/config.toml", CONFIG);
+  await using served = await opened(world);
+  const { client } = served;
+  const written = await client.call("config/value/write", replace("model", "gpt-5.4"));
+  expect(written).toMatchObject({ status: "ok", filePath: file, overriddenMetadata: null });
+  expect(await readFile(file, "utf8")).toBe(CONFIG.replace("gpt-5.5", "gpt-5.4"));
+  expect(at(await client.call("thread/start", {}), "model")).toBe("gpt-5.4");
+  const layers = list(await client.call("config/read", { includeLayers: true }), "layers");
+  expect(at(layers, "0.version")).toBe(text(written, "version"));
+  // A table is joined, and goes again.
+  const joined = { keyPath: "sandbox_workspace_write", value: { network_access: true }, mergeStrategy: "upsert" };
+  await client.call("config/value/write", joined);
+  expect(await readFile(file, "utf8")).toContain("[sandbox_workspace_write]\nnetwork_access = true\n");
+  await client.call("config/value/write", replace("sandbox_workspace_write", null));
+  expect(await readFile(file, "utf8")).not.toContain("network_access");
+  await client.call("config/value/write", replace(`projects."/a.b/c".trust_level`, "trusted"));
+  expect(await readFile(file, "utf8")).toContain(`[projects."/a.b/c"]\ntrust_level = "trusted"\n`);
+});
+
+test("config/value/write and config/batchWrite refuse in the words of the original and leave the file as it was", async () => {
+  await using world = await openWorld();
+  const file = await world.file("home/config.toml", CONFIG);
+  await using served = await opened(world);
+  const { client } = served;
+  const cases: readonly (readonly [params: unknown, said: RegExp])[] = [
+    [replace("model", 5), /^-32600 configValidationError Invalid configuration: .*model must be a string/],
+    [replace("nonsense", 5), /^-32600 configValidationError Invalid configuration: .*unknown key "nonsense"/],
+    [replace("", "x"), /^-32600 configValidationError keyPath must not be empty$/],
+    [{ ...replace("model", "x"), mergeStrategy: "bad" }, /^-32600 Invalid request: unknown variant `bad`/],
+    [
+      { ...replace("model", "x"), expectedVersion: "sha256:1" },
+      /^-32600 configVersionConflict Configuration was modified/,
+    ],
+    [
+      { ...replace("model", "x"), filePath: path.join(world.root, "other.toml") },
+      /^-32600 configLayerReadonly Only writes to the user config are allowed$/,
+    ],
+    [
+      replace("model_providers.mock.http_headers", { "x-secret": "[hidden]" }),
+      /^-32600 configValidationError .*hidden/,
+    ],
+  ];
+  for (const [params, said] of cases) expect(await refused(client, "config/value/write", params)).toMatch(said);
+  const half = { edits: [replace("model", "gpt-5.4"), replace("model", 7)] };
+  expect(await refused(client, "config/batchWrite", half)).toMatch(/^-32600 configValidationError /);
+  expect(await readFile(file, "utf8")).toBe(CONFIG);
+  const server = { command: "true", args: ["1"] };
+  const edits = [replace("model", "gpt-5.4"), replace("mcp_servers.q", server)];
+  expect(await client.call("config/batchWrite", { edits, reloadUserConfig: true })).toMatchObject({ status: "ok" });
+  expect(await readFile(file, "utf8")).toBe(
+    `${CONFIG.replace("gpt-5.5", "gpt-5.4")}\n[mcp_servers.q]\ncommand = "true"\nargs = [ "1" ]\n`,
+  );
+});
+
+test("config/value/write says what overrules it, and does not write beside a file of Codex", async () => {
+  await using world = await openWorld();
+  await world.file("home/config.toml", CONFIG);
+  await using served = await opened(world, ["-c", "model=gpt-5.2"]);
+  expect(await served.client.call("config/value/write", replace("model", "gpt-5.4"))).toMatchObject({
+    status: "okOverridden",
+    overriddenMetadata: { overridingLayer: { name: { type: "sessionFlags" } }, effectiveValue: "gpt-5.2" },
+  });
+  await using other = await openWorld();
+  const codex = await other.file("codex/config.toml", `model = "gpt-5.5"\n`);
+  await using second = await opened(other);
+  expect(await refused(second.client, "config/value/write", replace("model", "x"))).toContain(
+    `configLayerReadonly Only writes to the user config are allowed: ${codex} is in force`,
+  );
+  await writeFile(codex, "");
+});
+
+test("configRequirements/read, experimentalFeature/list, collaborationMode/list and modelProvider/capabilities/read answer", async () => {
+  await using world = await openWorld();
+  await using served = await opened(world);
+  const { client } = served;
+  expect(await client.call("configRequirements/read")).toEqual({
+    supportsIndependentSpeedModes: null,
+    requirements: null,
+  });
+  expect(await client.call("experimentalFeature/list", { limit: 2 })).toEqual({ data: [], nextCursor: null });
+  expect(await refused(client, "experimentalFeature/list", { limit: "x" })).toMatch(/^-32600 Invalid request/);
+  expect(await client.call("collaborationMode/list")).toMatchObject({ data: [{ mode: "default" }] });
+  expect(await client.call("modelProvider/capabilities/read")).toEqual({ imageGeneration: false, webSearch: false });
+});
+
+test("hooks/list tells the hooks of Heddle's own configuration", async () => {
+  await using world = await openWorld();
+  const file = await world.file(
+    "home/config.toml",
+    `[[hooks]]\nevent = "PreToolUse"\nmatcher = "bash"\ncommand = ["check", "it"]\ntimeout_ms = 1500\n`,
+  );
+  await using served = await opened(world);
+  const { client } = served;
+  const { data } = (await client.call("hooks/list", { cwds: ["/usr", "/"] })) as { data: unknown[] };
+  expect(data).toHaveLength(2);
+  expect(data[0]).toMatchObject({
+    cwd: "/usr",
+    hooks: [
+      {
+        eventName: "preToolUse",
+        matcher: "bash",
+        command: "check it",
+        timeoutSec: 2,
+        sourcePath: file,
+        handlerType: "command",
+        trustStatus: "trusted",
+      },
+    ],
+    errors: [],
+  });
+  const threadId = "00000000-0000-0000-0000-000000000000";
+  expect(await refused(client, "hooks/list", { threadId })).toBe(`-32600 thread not found: ${threadId}`);
+  expect(await refused(client, "hooks/list", { cwds: "x" })).toMatch(/^-32600 Invalid request: invalid type/);
+});

@@ -1,0 +1,161 @@
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { startModelServer } from "@heddle/models/testing";
+import { expect, test } from "vitest";
+import { command, KEY, pointAt } from "../../test/app-server-client.ts";
+import { openWorld, run, start } from "../../test/heddle-process.ts";
+import { isTurnEnd, newThread, startServe } from "../../test/serve-client.ts";
+
+test("F01 G1 G3: a server killed in the middle of a turn comes back, and the turn has one end", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({
+    script: [{ calls: [command("echo begun; exec sleep 61")] }, { text: "on" }],
+  });
+  await pointAt(world, model.url);
+  const first = await startServe(world);
+  const threadId = await newThread(first);
+  const begun = await first.call("POST", `/api/threads/${threadId}/turns`, { input: "go", clientId: "k" });
+  const seen = await first.events(threadId, ({ body }) => body.type === "tool.intended");
+  await first[Symbol.asyncDispose]();
+  await using second = await startServe(world);
+  // The same place, so that clients only have to come back.
+  expect(second.url).toBe(first.url);
+  expect(second.token).toBe(first.token);
+  const all = await second.events(threadId, isTurnEnd);
+  expect(all.slice(0, seen.length)).toEqual(seen);
+  expect(all.filter(isTurnEnd)).toHaveLength(1);
+  const again = await second.call("POST", `/api/threads/${threadId}/turns`, { input: "go", clientId: "k" });
+  expect(again.json["id"]).toBe(begun.json["id"]);
+  expect(again.json).toMatchObject({ status: "interrupted", failure: { code: "turn.abandoned" } });
+  await second.call("POST", `/api/threads/${threadId}/turns`, { input: "next" });
+  expect((await second.events(threadId, isTurnEnd, all.length)).at(-1)?.body).toMatchObject({ status: "completed" });
+});
+
+test("F32: SIGTERM ends running turns, tells followers and exits with 0, within ten seconds", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ calls: [command("echo begun; exec sleep 61")] }] });
+  await pointAt(world, model.url);
+  await using served = await startServe(world);
+  const threads = await Promise.all([1, 2, 3].map(() => newThread(served)));
+  for (const threadId of threads) await served.call("POST", `/api/threads/${threadId}/turns`, { input: "go" });
+  for (const threadId of threads) await served.events(threadId, ({ body }) => body.type === "tool.intended");
+  const joined = threads.map(() => Promise.withResolvers<void>());
+  const following = threads.map((threadId, at) =>
+    served.events(threadId, (event) => {
+      joined[at]?.resolve();
+      return isTurnEnd(event);
+    }),
+  );
+  await Promise.all(joined.map(({ promise }) => promise));
+  const asked = performance.now();
+  served.running.child.kill("SIGTERM");
+  for (const events of await Promise.all(following)) {
+    expect(events.at(-1)?.body).toMatchObject({
+      status: "interrupted",
+      failure: { message: "the server is stopping" },
+    });
+  }
+  expect((await served.running.ended).code).toBe(0);
+  expect(performance.now() - asked).toBeLessThan(10_000);
+  expect(await stat(path.join(world.home, "serve.sock")).catch(() => "gone")).toBe("gone");
+});
+
+test("F09 G9: a second server on one home is refused by name, exec beside it works, and a stopped owner stays the owner", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ text: "beside" }] });
+  await pointAt(world, model.url);
+  await using served = await startServe(world);
+  const doors = [["serve"], ["app-server", "--listen", `unix://${path.join(world.root, "o.sock")}`]];
+  const refusals = () => Promise.all(doors.map((args) => run(args, { world, env: KEY })));
+  for (const { code, stderr } of await refusals()) {
+    expect(stderr).toContain("belongs to heddle serve (process ");
+    expect(code).toBe(8);
+  }
+  const beside = await run(["exec", "hello"], { world, env: KEY });
+  expect([beside.code, beside.stdout]).toEqual([0, "beside\n"]);
+  const pid = Number(JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8"))["pid"]);
+  process.kill(pid, "SIGSTOP");
+  try {
+    for (const { stderr } of await refusals()) expect(stderr).toContain(`(process ${pid})`);
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
+  expect((await served.call("GET", "/api/threads")).status).toBe(200);
+  process.kill(pid, "SIGKILL");
+  await served.running.ended;
+  await using next = await startServe(world);
+  expect((await next.call("GET", "/healthz")).json).toEqual({ ok: true });
+  expect(await readdir(path.join(world.home, "owner"))).toEqual(["2"]);
+});
+
+test("S08 S10: an address of other machines, and tokens that others can read, are refused before anything is served", async () => {
+  await using world = await openWorld();
+  const open = await run(["serve", "--listen", "http://0.0.0.0:0"], { world });
+  expect([open.code, open.stderr]).toEqual([2, expect.stringContaining("--allow-non-loopback")]);
+  await mkdir(world.home, { recursive: true });
+  await writeFile(path.join(world.home, "serve.token"), "x".repeat(43), { mode: 0o644 });
+  const loose = await run(["serve"], { world });
+  expect([loose.code, loose.stderr]).toEqual([8, expect.stringContaining("chmod 600")]);
+});
+
+test("the owner's token is printed once, when it is made, and never on the error stream", async () => {
+  await using world = await openWorld();
+  const outputs: string[] = [];
+  for (let starts = 0; starts < 2; starts += 1) {
+    await using running = start(["serve"], { world });
+    await running.sees("try      curl");
+    running.child.kill("SIGTERM");
+    const { stdout, stderr } = await running.ended;
+    outputs.push(stdout);
+    const token = (await readFile(path.join(world.home, "serve.token"), "utf8")).trim();
+    expect(stdout.includes(token)).toBe(starts === 0);
+    expect(stderr).not.toContain(token);
+  }
+  expect(outputs[1]).toContain("serving  http://127.0.0.1:");
+});
+
+test("tokens are made, listed and revoked", async () => {
+  await using world = await openWorld();
+  await using served = await startServe(world);
+  const made = await run(["token", "add", "user", "una"], { world });
+  const token = made.stdout.trim();
+  expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  const mine = { ...served, token };
+  const status = async () => {
+    const answer = await fetch(`${mine.url}/api/threads`, { headers: { authorization: `Bearer ${token}` } });
+    return answer.status;
+  };
+  await expect.poll(status).toBe(200);
+  const listed = await run(["token", "list"], { world });
+  expect(listed.stdout).toMatch(/^user +una /);
+  expect(listed.stdout).not.toContain(token);
+  expect((await run(["token", "revoke", "viewer", "una"], { world })).code).toBe(2);
+  expect((await run(["token", "revoke", "user", "una"], { world })).code).toBe(0);
+  await expect.poll(status).toBe(401);
+  expect((await run(["token", "add", "root", "x"], { world })).stderr).toContain("owner, user, viewer");
+});
+
+test("S15: over a WebSocket the Codex dialect is the owner's alone, and a page or a wrong token gets no WebSocket", async () => {
+  await using world = await openWorld();
+  await using served = await startServe(world);
+  const user = (await run(["token", "add", "user", "una"], { world })).stdout.trim();
+  const clientInfo = { name: "probe", version: "0" };
+  const initialize = { id: 1, method: "initialize", params: { clientInfo } };
+  const refused = await rpc(served.url, user, initialize);
+  expect(refused).toMatchObject({ id: 1, error: { data: { code: "door.forbidden", role: "user" } } });
+  expect(await rpc(served.url, served.token, initialize)).toMatchObject({ id: 1, result: { platformFamily: "unix" } });
+  await expect(rpc(served.url, "nobody", initialize)).rejects.toThrow("no WebSocket");
+});
+
+/** One request over a WebSocket of its own. */
+function rpc(url: string, token: string, message: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(`${url.replace("http", "ws")}/?token=${token}`);
+    socket.addEventListener("open", () => socket.send(JSON.stringify(message)));
+    socket.addEventListener("error", () => reject(new Error("no WebSocket")));
+    socket.addEventListener("message", ({ data }) => {
+      socket.close();
+      resolve(JSON.parse(String(data)));
+    });
+  });
+}

@@ -1,0 +1,62 @@
+/** Changes to the text of config.toml by whole values, tables included: each becomes changes of single keys. */
+import { HeddleError } from "@heddle/protocol";
+import { parseToml } from "./parse-toml.ts";
+import { setTomlKey, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
+
+export interface ConfigChange {
+  readonly key: readonly string[];
+  /** null: the key goes, with all below it. */
+  readonly value: unknown;
+  /** A table is joined with what is there; otherwise it takes its place. */
+  readonly isJoined: boolean;
+}
+
+export function changeConfig(text: string, { key, value, isJoined }: ConfigChange, file: string): string {
+  const before = valueAt(parseToml(text, file), key);
+  if (value === null || value === undefined) return withoutLeaves(text, key, before);
+  if (!isTable(value)) return setTomlKey(text, key, scalar(value, key));
+  const kept = isJoined || !isTable(before) ? text : withoutLeaves(text, key, before, value);
+  return leavesOf(value, key).reduce((all, leaf) => setTomlKey(all, leaf.key, scalar(leaf.value, leaf.key)), kept);
+}
+
+/** Leaves that `coming` has are changed in their place, so that what is written beside them stays. */
+function withoutLeaves(text: string, key: readonly string[], before: unknown, coming: unknown = {}): string {
+  if (before === undefined) return text;
+  const going = isTable(before) ? leavesOf(before, key) : [{ key, value: before }];
+  return going
+    .filter((leaf) => valueAt(coming, leaf.key.slice(key.length)) === undefined || leaf.key.length === key.length)
+    .reduce((all, leaf) => unsetTomlKey(all, leaf.key), text);
+}
+
+interface Leaf {
+  readonly key: readonly string[];
+  readonly value: unknown;
+}
+
+export function leavesOf(table: Readonly<Record<string, unknown>>, above: readonly string[] = []): readonly Leaf[] {
+  return Object.entries(table).flatMap(([name, value]): readonly Leaf[] => {
+    const key = [...above, name];
+    if (value === null || value === undefined) return [];
+    return isTable(value) ? leavesOf(value, key) : [{ key, value }];
+  });
+}
+
+export function valueAt(value: unknown, key: readonly string[]): unknown {
+  let found = value;
+  for (const part of key) found = isTable(found) && Object.hasOwn(found, part) ? found[part] : undefined;
+  return found;
+}
+
+function scalar(value: unknown, key: readonly string[]): TomlScalar {
+  if (isScalar(value)) return value;
+  throw new HeddleError("config.invalid", `${key.join(".")} takes one value, a list of values or a table`);
+}
+
+function isScalar(value: unknown): value is TomlScalar {
+  if (Array.isArray(value)) return value.every(isScalar);
+  return ["string", "number", "boolean"].includes(typeof value);
+}
+
+function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}

@@ -1,0 +1,108 @@
+/** `heddle serve` in a process of its own, and a client for it that speaks plain HTTP. */
+import { readFile } from "node:fs/promises";
+import { get, request } from "node:http";
+import path from "node:path";
+import { KEY } from "./app-server-client.ts";
+import { start, type Running, type World } from "./heddle-process.ts";
+
+export interface Served extends AsyncDisposable {
+  readonly running: Running;
+  readonly url: string;
+  readonly token: string;
+  call(method: string, path: string, body?: unknown): Promise<Called>;
+  /** The events of a thread after a cursor, until the last one fits; all of them. */
+  events(threadId: string, until: (event: StreamEvent) => boolean, after?: number): Promise<readonly StreamEvent[]>;
+}
+
+export interface Called {
+  readonly status: number;
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+export interface StreamEvent {
+  readonly seq: number;
+  readonly body: { readonly type: string; readonly [name: string]: unknown };
+}
+
+export async function startServe(
+  world: World,
+  { args = [], env = {} }: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Served> {
+  const running = start(["serve", ...args], { world, env: { ...KEY, ...env } });
+  await running.sees("token    ");
+  const { url } = JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8")) as { readonly url: string };
+  const token = (await readFile(path.join(world.home, "serve.token"), "utf8")).trim();
+  return {
+    running,
+    url,
+    token,
+    call: (method, where, body) => call({ url, token }, method, where, body),
+    events: (threadId, until, after = 0) => events({ url, token }, threadId, until, after),
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+interface Place {
+  readonly url: string;
+  readonly token: string;
+}
+
+export function call({ url, token }: Place, method: string, where: string, body?: unknown): Promise<Called> {
+  return new Promise((resolve, reject) => {
+    const json = body === undefined ? {} : { "content-type": "application/json" };
+    const sent = request(
+      `${url}${where}`,
+      { method, agent: false, headers: { authorization: `Bearer ${token}`, ...json } },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => {
+          text += part;
+        });
+        response.on("error", reject).on("end", () => {
+          resolve({ status: response.statusCode ?? 0, json: JSON.parse(text) as Called["json"] });
+        });
+      },
+    );
+    sent.on("error", reject).end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+function events(
+  { url, token }: Place,
+  threadId: string,
+  until: (event: StreamEvent) => boolean,
+  after: number,
+): Promise<readonly StreamEvent[]> {
+  return new Promise((resolve, reject) => {
+    const heard: StreamEvent[] = [];
+    const where = `${url}/api/threads/${threadId}/events?after=${after}`;
+    const sent = get(where, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
+      let rest = "";
+      response.setEncoding("utf8").on("data", (text: string) => {
+        const blocks = (rest + text).split("\n\n");
+        rest = blocks.pop() ?? "";
+        for (const block of blocks) {
+          const [, data] = /^id: \d+\ndata: (.*)$/s.exec(block) ?? [];
+          if (data === undefined) continue;
+          const event = JSON.parse(data) as StreamEvent;
+          heard.push(event);
+          if (!until(event)) continue;
+          response.destroy();
+          resolve(heard);
+          return;
+        }
+      });
+      response.on("error", () => undefined);
+      response.on("close", () =>
+        reject(new Error(`the stream ended after ${heard.map(({ body }) => body.type).join(", ")}`)),
+      );
+    });
+    sent.on("error", reject);
+  });
+}
+
+export const isTurnEnd = ({ body }: StreamEvent): boolean => body.type === "turn.completed";
+
+export async function newThread(served: Served): Promise<string> {
+  return String((await served.call("POST", "/api/threads", {})).json["id"]);
+}

@@ -1,0 +1,67 @@
+/** The methods about the machine that the server runs on: files, commands, search, configuration, accounts. */
+import {
+  AccountReadParams,
+  CancelLoginParams,
+  CommandExecParams,
+  CommandExecResizeParams,
+  CommandExecTerminateParams,
+  CommandExecWriteParams,
+  ConfigBatchWriteParams,
+  ConfigReadParams,
+  ConfigValueWriteParams,
+  FsCopyParams,
+  FsCreateDirectoryParams,
+  FsPathParams,
+  FsRemoveParams,
+  FsUnwatchParams,
+  FsWatchParams,
+  FsWriteFileParams,
+  FuzzyFileSearchParams,
+  GitDiffToRemoteParams,
+  HooksListParams,
+  LoginAccountParams,
+  NoParams,
+  PageParams,
+} from "@heddle/protocol/codex-app-server";
+import { cancelLogin, logout, readAccount, readAuthStatus, readRateLimits, startLogin } from "./handlers/accounts.ts";
+import { execCommand, resizeCommand, terminateCommand, writeCommand } from "./handlers/command.ts";
+import { readConfig, readConfigRequirements, writeConfigBatch, writeConfigValue } from "./handlers/config.ts";
+import { fuzzyFileSearch } from "./handlers/file-search.ts";
+import { copy, createDirectory, getMetadata, readDirectory, readFile, remove, writeFile } from "./handlers/files.ts";
+import { gitDiffToRemote } from "./handlers/git-diff.ts";
+import { listHooks } from "./handlers/hooks.ts";
+import { listCollaborationModes, listFeatures, readProviderCapabilities } from "./handlers/offers.ts";
+import { unwatch, watch } from "./handlers/watch.ts";
+import { row, type Method } from "./method.ts";
+
+export const HOST_METHODS: Readonly<Record<string, Method>> = {
+  "account/read": row(AccountReadParams, readAccount),
+  getAuthStatus: row(NoParams, readAuthStatus),
+  "config/read": row(ConfigReadParams, readConfig),
+  "fs/readFile": row(FsPathParams, readFile),
+  "fs/writeFile": row(FsWriteFileParams, writeFile),
+  "fs/createDirectory": row(FsCreateDirectoryParams, createDirectory),
+  "fs/getMetadata": row(FsPathParams, getMetadata),
+  "fs/readDirectory": row(FsPathParams, readDirectory),
+  "fs/remove": row(FsRemoveParams, remove),
+  "fs/copy": row(FsCopyParams, copy),
+  "fs/watch": row(FsWatchParams, watch),
+  "fs/unwatch": row(FsUnwatchParams, unwatch),
+  "command/exec": row(CommandExecParams, execCommand),
+  "command/exec/write": row(CommandExecWriteParams, writeCommand),
+  "command/exec/terminate": row(CommandExecTerminateParams, terminateCommand),
+  "command/exec/resize": row(CommandExecResizeParams, resizeCommand),
+  fuzzyFileSearch: row(FuzzyFileSearchParams, fuzzyFileSearch),
+  gitDiffToRemote: row(GitDiffToRemoteParams, gitDiffToRemote),
+  "hooks/list": row(HooksListParams, listHooks),
+  "config/value/write": row(ConfigValueWriteParams, writeConfigValue),
+  "config/batchWrite": row(ConfigBatchWriteParams, writeConfigBatch),
+  "configRequirements/read": row(NoParams, readConfigRequirements),
+  "experimentalFeature/list": row(PageParams, listFeatures),
+  "collaborationMode/list": row(NoParams, listCollaborationModes),
+  "modelProvider/capabilities/read": row(NoParams, readProviderCapabilities),
+  "account/login/start": row(LoginAccountParams, startLogin),
+  "account/login/cancel": row(CancelLoginParams, cancelLogin),
+  "account/logout": row(NoParams, logout),
+  "account/rateLimits/read": row(NoParams, readRateLimits),
+};

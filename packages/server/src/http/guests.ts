@@ -1,0 +1,56 @@
+/** WebSockets that are open, each with whoever opened it: one whose token was revoked is closed. */
+import type { Channel } from "../channel.ts";
+import type { Principal } from "../principals.ts";
+import type { OnChannel } from "../transports/listener.ts";
+
+export interface GuestsOptions {
+  readonly isStillGood: (principal: Principal) => Promise<boolean>;
+  readonly lookMs: number;
+  readonly log: (line: string) => void;
+}
+
+export class Guests implements Disposable {
+  readonly #options: GuestsOptions;
+  readonly #open = new Map<Channel, Principal>();
+  readonly #looking: NodeJS.Timeout;
+
+  constructor(options: GuestsOptions) {
+    this.#options = options;
+    this.#looking = setInterval(() => {
+      this.#look().catch((error: unknown) => options.log(`the tokens could not be looked at: ${String(error)}`));
+    }, options.lookMs);
+    this.#looking.unref();
+  }
+
+  admit(principal: Principal, onChannel: OnChannel): OnChannel {
+    return (channel) => {
+      this.#open.set(channel, principal);
+      onChannel({
+        name: channel.name,
+        send: (text) => channel.send(text),
+        close: () => channel.close(),
+        open: (listener) =>
+          channel.open({
+            onMessage: (text) => listener.onMessage(text),
+            onTooLong: () => listener.onTooLong(),
+            onDrain: () => listener.onDrain(),
+            onEnd: () => listener.onEnd(),
+            onClose: () => {
+              this.#open.delete(channel);
+              listener.onClose();
+            },
+          }),
+      });
+    };
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#looking);
+  }
+
+  async #look(): Promise<void> {
+    for (const [channel, principal] of this.#open) {
+      if (!(await this.#options.isStillGood(principal))) channel.close();
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/** Serves one thread, appends so many events when told to, and says what that cost it. */
+import { openHttpWorld } from "./http-world.ts";
+
+const world = await openHttpWorld();
+const threadId = await world.newThread();
+process.send?.({ url: world.url, token: world.tokens.viewer, threadId });
+process.on("message", (message: { readonly events: number; readonly batch: number } | "cpu") => {
+  if (message === "cpu") {
+    const { user, system } = process.cpuUsage(begun);
+    process.send?.({ cpuMs: (user + system) / 1_000 });
+    return;
+  }
+  write(message).catch((error: unknown) => {
+    process.exitCode = 1;
+    process.stderr.write(String(error));
+  });
+});
+process.on("disconnect", () => void world[Symbol.asyncDispose]().finally(() => process.exit(0)));
+let begun = process.cpuUsage();
+
+async function write({ events, batch }: { readonly events: number; readonly batch: number }): Promise<void> {
+  begun = process.cpuUsage();
+  for (let count = 0; count < events; count += batch) await world.append(threadId, batch, 100);
+}
