@@ -4,7 +4,7 @@ import { HeddleClient, type Followed } from "@heddle/client";
 import { startModelServer, type ModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
 import { openCuttingProxy } from "./cutting-proxy.ts";
-import { askServer, openWorld, start, until, type Running, type World } from "./world.ts";
+import { askServer, openWorld, run, start, until, type Running, type World } from "./world.ts";
 
 /** `heddle serve` on the port it remembers, and a client of its owner. */
 async function serve(
@@ -118,3 +118,23 @@ test("a server that is killed and started again is followed on without a gap", a
   await expect(following).rejects.toThrow("heard enough");
   expect(heard).toEqual(all);
 }, 90_000);
+
+test("the example answers a question that waits, from another process", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({
+    respond: async ({ answers }) =>
+      answers === 0 ? { calls: [{ tool: "exec_command", args: { cmd: "echo asked > file.txt" } }] } : { text: "done" },
+  });
+  await using server = await serve(world, model);
+  const client = new HeddleClient(server);
+  const { id } = await client.createThread({ workspace: world.workspace });
+  const settings = { sandboxMode: "workspace-write", approvalPolicy: "untrusted" } as const;
+  const running = client.runTurn(id, { input: "write", ...settings });
+  await until(async () => (await client.listApprovals()).data.length === 1, "the question is asked");
+  const program = path.join(import.meta.dirname, "..", "examples", "typed-client.ts");
+  const answered = await run(["accept", "--once"], { world, program });
+  expect(answered).toMatchObject({ code: 0, stderr: "" });
+  expect(answered.stdout).toContain("accept: command\n");
+  expect((await running).turn.status).toBe("completed");
+  expect(await readFile(path.join(world.workspace, "file.txt"), "utf8")).toBe("asked\n");
+});
