@@ -44,13 +44,22 @@ export async function makeHome(env: NodeJS.ProcessEnv): Promise<string> {
   return home;
 }
 
-/** Attended: clients can be asked. */
-export async function openEngine(home: string, config: ConfigFile, env: NodeJS.ProcessEnv): Promise<Heddle> {
+/**
+ * Attended: clients can be asked. `sockets`: private sockets of this server; whoever opens one is the owner, so they do not
+ * exist for an agent.
+ */
+export async function openEngine(
+  home: string,
+  config: ConfigFile,
+  env: NodeJS.ProcessEnv,
+  sockets: readonly string[] = [],
+): Promise<Heddle> {
   const heddle = await openHeddle({
     home,
     providers: await providersOf(config, env),
     env,
     isUnattended: false,
+    masked: sockets,
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
     background: backgroundOf(config),

@@ -73,7 +73,9 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   await using ends = new AsyncDisposableStack();
   // A server on standard streams belongs to its client, as a run does; one that listens belongs to the home.
   if (at.kind !== "stdio") ends.use(await claimStore(home, "heddle app-server"));
-  const heddle = ends.use(await openEngine(home, config, env));
+  const heddle = ends.use(
+    await openEngine(home, config, env, at.kind === "unix" && at.path !== undefined ? [at.path] : []),
+  );
   // Clients may change the file; what the next turn runs with is what it says then.
   let current = file;
   const host = ends.use(
