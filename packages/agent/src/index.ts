@@ -33,6 +33,7 @@ export { findSent, steerOnce, type Sent } from "./sent.ts";
 export { changeSettings, readWishes } from "./thread-settings.ts";
 export { checkLimits } from "./limits.ts";
 export { loadSkills } from "./skills.ts";
+export { programFolders } from "./program-folders.ts";
 export type { TerminalEvent } from "./turn.ts";
 export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
 export { claimStore, type StoreClaim } from "./store-claim.ts";

@@ -1,7 +1,7 @@
 /** `command/exec`: one command outside any thread, within the wall the client asks for. */
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { isHeddleError, type SandboxMode } from "@heddle/protocol";
+import type { SandboxMode } from "@heddle/protocol";
 import {
   sandboxFrom,
   type CommandExecParams,
@@ -13,6 +13,7 @@ import {
 import { commandEnvironment, envelopeFor } from "@heddle/tools";
 import type { Call, ServerContext } from "../call.ts";
 import type { Connection } from "../connection.ts";
+import { defaultWall } from "../host-wall.ts";
 import { HostCommand, type CommandPlace, type HostCommandOptions } from "../host-command.ts";
 import { base64Bytes, invalidArgument } from "../host-error.ts";
 import { RPC, RpcError, type Reply } from "../peer.ts";
@@ -153,8 +154,8 @@ async function placeOf(
   };
 }
 
-/** As the client says, else as a turn without wishes would run; what nobody has configured is read-only. */
-async function wallWish(params: CommandExecParams, { settings }: ServerContext): Promise<SandboxWish> {
+/** As the client says, else as a turn without wishes would run. */
+async function wallWish(params: CommandExecParams, server: ServerContext): Promise<SandboxWish> {
   const { permissionProfile: profile, sandboxPolicy } = params;
   if (typeof profile === "string") {
     const sandboxMode = Object.hasOwn(PROFILES, profile) ? PROFILES[profile] : undefined;
@@ -166,12 +167,7 @@ async function wallWish(params: CommandExecParams, { settings }: ServerContext):
     if (wish === undefined) throw refuse("externalSandbox is not supported: Heddle answers only for its own sandbox");
     return wish;
   }
-  try {
-    return await settings.resolve({});
-  } catch (error) {
-    if (isHeddleError(error)) return { sandboxMode: "read-only" };
-    throw error;
-  }
+  return defaultWall(server);
 }
 
 export async function writeCommand(params: CommandExecWriteParams, { connection }: Call): Promise<Reply> {
