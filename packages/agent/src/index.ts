@@ -11,6 +11,7 @@ export type {
 } from "./heddle.ts";
 export { lastSettings, readHistory, readPast, withoutReverted } from "./history.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./goal.ts";
+export { searchThreads, type Found } from "./search.ts";
 export { injectEntries } from "./inject.ts";
 export { changeGitInfo } from "./metadata.ts";
 export { revertThread, type RevertThread } from "./revert.ts";

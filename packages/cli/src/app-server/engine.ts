@@ -25,6 +25,8 @@ export const CONFIG_OPTIONS: readonly OptionSpec[] = [
 ];
 
 export interface ReadConfig {
+  /** What is wrong with it and can be lived with; clients are told. */
+  readonly warnings: readonly string[];
   readonly file: ConfigFile;
   readonly config: ConfigFile;
 }
@@ -34,8 +36,10 @@ export async function readConfig(args: ParsedArgs, env: NodeJS.ProcessEnv): Prom
   const loading = { isIgnored: args.has("ignore-user-config"), isStrict: args.has("strict-config"), profile };
   const { config: overrides, passedOver } = parseOverrides(args.values("config"), loading);
   const { config: file } = await loadConfig(env, loading);
-  if (passedOver.length > 0) log(`unknown configuration keys, without effect here: ${passedOver.join(", ")}`);
-  return { file, config: effectiveConfig({ file, overrides }, profile) };
+  const warnings =
+    passedOver.length > 0 ? [`unknown configuration keys, without effect here: ${passedOver.join(", ")}`] : [];
+  for (const warning of warnings) log(warning);
+  return { warnings, file, config: effectiveConfig({ file, overrides }, profile) };
 }
 
 export async function makeHome(env: NodeJS.ProcessEnv): Promise<string> {
