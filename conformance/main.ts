@@ -116,7 +116,7 @@ function runSdkTests(): readonly SdkResult[] {
   const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
   return ["codex", "heddle"].map((program) => {
     const own = tests.filter(({ ancestorTitles: [group] }) =>
-      [`the SDK over ${program}`, `app-server of ${program}`].includes(group ?? ""),
+      [`the SDK over ${program}`, `app-server of ${program}`, `codex-acp over ${program}`].includes(group ?? ""),
     );
     const passed = own.filter(({ status }) => status === "passed").length;
     const failed = own.filter(({ status }) => status === "failed").length;

@@ -86,6 +86,7 @@ const OWN_WORDS = /^(description|shortDescription|displayName|defaultPrompt|migr
 function blankText(field: string, text: string): string {
   if (OWN_WORDS.test(field)) return text === "" ? "" : "{words}";
   if (field === "processId") return "{process}";
+  if (/^Review the (current code )?changes /.test(text)) return "{prompt of a review}";
   if (/[cC]ursor$/.test(field)) return "{cursor}";
   return text
     .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, "{id}")

@@ -21,11 +21,6 @@ export const OF_EVERY_MESSAGE: readonly Difference[] = [
   // What Codex says of its own.
   { kind: "missing", message: /^configWarning$/, why: "a remark about Codex's own sandbox helper" },
   { kind: "missing", message: /^account\/rateLimits\/updated$/, why: "limits of an account that nobody has here" },
-  {
-    kind: "missing",
-    message: /^deprecationNotice$/,
-    why: "reading a thread with its turns is not deprecated here",
-  },
   { path: /thread\.path$/, heddle: null, why: "there is no rollout file; the journal is the record" },
   { path: /data\.\d+\.path$/, heddle: null, why: "there is no rollout file; the journal is the record" },
   {
@@ -38,6 +33,7 @@ export const OF_EVERY_MESSAGE: readonly Difference[] = [
     why: "which turns a person has read is not kept",
     heddle: null,
   },
+  { kind: "missing", message: /^thread\/readState\/changed$/, why: "which turns a person has read is not kept" },
   // Commands.
   {
     path: /\.processId$/,

@@ -87,6 +87,16 @@ export const TURNS: readonly Scenario[] = [
     ],
   },
   {
+    id: "turn-settings-experimental",
+    about: "the same for a client that knows experiments",
+    script: [say("Set."), say("Again.")],
+    moves: [
+      ...threadStarted({}, true),
+      ...turn("one", "turn/completed", { approvalPolicy: "on-request", effort: "low" }),
+      ...turn("two"),
+    ],
+  },
+  {
     id: "steer",
     about: "input while a command runs, with a wrong turn first, and when nothing runs any more",
     script: [command("sleep 1; echo slept"), say("Steered.")],

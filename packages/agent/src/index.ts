@@ -11,6 +11,7 @@ export type {
 } from "./heddle.ts";
 export { lastSettings, readHistory, readPast, withoutReverted } from "./history.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./goal.ts";
+export { searchThreads, type Found } from "./search.ts";
 export { injectEntries } from "./inject.ts";
 export { changeGitInfo } from "./metadata.ts";
 export { revertThread, type RevertThread } from "./revert.ts";
@@ -33,6 +34,7 @@ export { findSent, steerOnce, type Sent } from "./sent.ts";
 export { changeSettings, readWishes } from "./thread-settings.ts";
 export { checkLimits } from "./limits.ts";
 export { loadSkills } from "./skills.ts";
+export { programFolders } from "./program-folders.ts";
 export type { TerminalEvent } from "./turn.ts";
 export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
 export { claimStore, type StoreClaim } from "./store-claim.ts";

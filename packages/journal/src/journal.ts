@@ -208,6 +208,15 @@ export interface ThreadQueries {
   turns(threadId: string): Promise<readonly TurnRow[]>;
   /** Input that waits, oldest first: of one thread, or of all. */
   queued(threadId?: string): Promise<readonly QueuedRow[]>;
+  /**
+   * Looks through what was said, newest first, for a piece of text (ASCII letters of either case are the same): at most
+   * `events` of them below a position. Candidates only: the caller looks at what each event says.
+   */
+  mentions(look: {
+    readonly text: string;
+    readonly below: number;
+    readonly events: number;
+  }): Promise<{ readonly found: readonly StoredEvent[]; readonly lowest: number }>;
   /** Turns without their terminal event, of every thread; recovery starts here. */
   openTurns(): Promise<readonly TurnRow[]>;
 }

@@ -1,5 +1,5 @@
 /** What a handler gets, and what it gives back. */
-import type { Heddle } from "@heddle/agent";
+import type { Heddle, TurnQueue } from "@heddle/agent";
 import type { CodexNotification } from "@heddle/protocol/codex-app-server";
 import type { Connection } from "./connection.ts";
 import type { Host } from "./host.ts";
@@ -12,6 +12,10 @@ export interface ServerContext {
   readonly heddle: Heddle;
   readonly settings: SettingsSource;
   readonly threads: LoadedThreads;
+  /** Input that waits for its turn. */
+  readonly queue: TurnQueue;
+  /** What is wrong with the configuration, for everyone who comes. */
+  readonly configWarnings: readonly string[];
   /** Heddle's own folder. */
   readonly home: string;
   /** Where a thread works when its client names no folder. */

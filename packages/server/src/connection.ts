@@ -11,6 +11,9 @@ export interface ClientInfo {
   readonly mutedMethods: ReadonlySet<string>;
 }
 
+/** Told only to those who asked for experiments. */
+const EXPERIMENTAL: ReadonlySet<string> = new Set(["thread/settings/updated", "thread/queue/changed"]);
+
 export class Connection implements Follower {
   readonly #peer: Peer;
   /** What must not outlive it. */
@@ -51,6 +54,7 @@ export class Connection implements Follower {
   }
 
   #hears(method: string): boolean {
-    return this.client !== undefined && !this.client.mutedMethods.has(method);
+    if (this.client === undefined || this.client.mutedMethods.has(method)) return false;
+    return this.client.isExperimental || !EXPERIMENTAL.has(method);
   }
 }

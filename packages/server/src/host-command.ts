@@ -10,6 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { isHeddleError } from "@heddle/protocol";
 import { openSandbox, openUnconfined, startCommand, type Sandbox, type SandboxPolicy } from "@heddle/tools";
 import type { Connection } from "./connection.ts";
+import { resizeTerminal, type TerminalSize } from "./terminal.ts";
 
 /** As the shells say it. */
 const TIMED_OUT = 124;
@@ -28,6 +29,7 @@ export interface HostCommandOptions {
   /** Found out when the command has its id already: what follows it may come at once. */
   readonly place: () => Promise<CommandPlace>;
   readonly takesInput: boolean;
+  readonly hasTerminal: boolean;
   readonly isStreamed: boolean;
   /** Of each stream. */
   readonly capBytes: number;
@@ -52,13 +54,15 @@ export interface HostResult {
 
 export class HostCommand implements AsyncDisposable {
   readonly takesInput: boolean;
+  readonly hasTerminal: boolean;
   readonly done: Promise<HostResult>;
   readonly #stop = new AbortController();
-  readonly #process = Promise.withResolvers<Awaited<ReturnType<typeof startCommand>>>();
+  readonly #process = Promise.withResolvers<RunningProcess>();
   #unreadBytes = 0;
 
   constructor(options: HostCommandOptions) {
     this.takesInput = options.takesInput;
+    this.hasTerminal = options.hasTerminal;
     // Whoever writes to a command that never started hears it from `done`.
     this.#process.promise.catch(() => undefined);
     this.done = this.#run(options);
@@ -74,7 +78,7 @@ export class HostCommand implements AsyncDisposable {
     if (this.#unreadBytes + bytes.length > MAX_UNREAD_BYTES) return false;
     this.#unreadBytes += bytes.length;
     this.#process.promise
-      .then((process) => process.write(bytes))
+      .then(({ process }) => process.write(bytes))
       // A command that has closed its input, or ended, takes no more; its end says so.
       .catch(() => undefined)
       .finally(() => (this.#unreadBytes -= bytes.length));
@@ -82,7 +86,12 @@ export class HostCommand implements AsyncDisposable {
   }
 
   endInput(): void {
-    this.#process.promise.then((process) => process.endInput()).catch(() => undefined);
+    this.#process.promise.then(({ process }) => process.endInput()).catch(() => undefined);
+  }
+
+  async resize(size: TerminalSize): Promise<void> {
+    const { process, ...place } = await this.#process.promise;
+    await resizeTerminal({ ...place, pid: process.pid, signal: this.#stop.signal }, size);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -109,7 +118,7 @@ export class HostCommand implements AsyncDisposable {
         signal: this.#stop.signal,
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
       });
-      this.#process.resolve(process);
+      this.#process.resolve({ process, sandbox, cwd, env });
       return result(codeOf(await process.exited), out, err);
     } catch (error) {
       if (this.#stop.signal.aborted) return result(KILLED, out, err);
@@ -122,6 +131,13 @@ export class HostCommand implements AsyncDisposable {
       await sandbox.close();
     }
   }
+}
+
+interface RunningProcess {
+  readonly process: Awaited<ReturnType<typeof startCommand>>;
+  readonly sandbox: Sandbox;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 type Exit = Awaited<Awaited<ReturnType<typeof startCommand>>["exited"]>;

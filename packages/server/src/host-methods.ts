@@ -20,6 +20,10 @@ import {
   GitDiffToRemoteParams,
   HooksListParams,
   LoginAccountParams,
+  McpOauthLoginParams,
+  McpResourceReadParams,
+  McpServerStatusListParams,
+  McpToolCallParams,
   NoParams,
   PageParams,
 } from "@heddle/protocol/codex-app-server";
@@ -30,6 +34,7 @@ import { fuzzyFileSearch } from "./handlers/file-search.ts";
 import { copy, createDirectory, getMetadata, readDirectory, readFile, remove, writeFile } from "./handlers/files.ts";
 import { gitDiffToRemote } from "./handlers/git-diff.ts";
 import { listHooks } from "./handlers/hooks.ts";
+import { callMcpTool, listMcpStatus, loginMcpServer, readMcpResource, reloadMcpServers } from "./handlers/mcp.ts";
 import { listCollaborationModes, listFeatures, readProviderCapabilities } from "./handlers/offers.ts";
 import { unwatch, watch } from "./handlers/watch.ts";
 import { row, type Method } from "./method.ts";
@@ -60,6 +65,11 @@ export const HOST_METHODS: Readonly<Record<string, Method>> = {
   "experimentalFeature/list": row(PageParams, listFeatures),
   "collaborationMode/list": row(NoParams, listCollaborationModes),
   "modelProvider/capabilities/read": row(NoParams, readProviderCapabilities),
+  "mcpServerStatus/list": row(McpServerStatusListParams, listMcpStatus),
+  "mcpServer/tool/call": row(McpToolCallParams, callMcpTool),
+  "mcpServer/resource/read": row(McpResourceReadParams, readMcpResource),
+  "mcpServer/oauth/login": row(McpOauthLoginParams, loginMcpServer),
+  "config/mcpServer/reload": row(NoParams, reloadMcpServers),
   "account/login/start": row(LoginAccountParams, startLogin),
   "account/login/cancel": row(CancelLoginParams, cancelLogin),
   "account/logout": row(NoParams, logout),

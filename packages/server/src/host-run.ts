@@ -23,6 +23,7 @@ export async function askProgram(
     // Git must neither take locks nor ask anybody, and reads no configuration but the repository's.
     env: commandEnvironment(server.host.env, { GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" }),
     takesInput: false,
+    hasTerminal: false,
     isStreamed: false,
     capBytes: maxBytes,
     timeoutMs,

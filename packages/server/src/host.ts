@@ -16,6 +16,8 @@ export interface Host {
   readonly hooks?: readonly HookConfig[] | undefined;
   /** With what the engine was opened. */
   readonly mcpServers?: readonly McpServerConfig[] | undefined;
+  /** What the configuration says now. */
+  readonly readMcpServers?: (() => Promise<readonly McpServerConfig[]>) | undefined;
 }
 
 export interface ConfigLayer {

@@ -16,15 +16,23 @@ export interface LoadedThread {
 
 /** Threads that nobody follows are forgotten beyond this, the longest unused first. */
 const MAX_LOADED = 1_000;
+/** So long a thread stays loaded that nobody follows and that does nothing. */
+const IDLE_MS = 30 * 60_000;
+
+export interface LoadedOptions extends Omit<FeedOptions, "threadId"> {
+  readonly idleMs?: number;
+}
 
 export class LoadedThreads implements AsyncDisposable {
-  readonly #options: Omit<FeedOptions, "threadId">;
+  readonly #options: LoadedOptions;
+  /** Of threads that nobody follows: when they are let go. */
+  readonly #idle = new Map<string, NodeJS.Timeout>();
   readonly #threads = new Map<string, LoadedThread>();
   readonly #feeds = new Map<string, Promise<ThreadFeed>>();
   /** Feeds that are open, for those who cannot wait. */
   readonly #open = new Map<string, ThreadFeed>();
 
-  constructor(options: Omit<FeedOptions, "threadId">) {
+  constructor(options: LoadedOptions) {
     this.#options = options;
   }
 
@@ -43,6 +51,7 @@ export class LoadedThreads implements AsyncDisposable {
   load(thread: LoadedThread): LoadedThread {
     this.#threads.delete(thread.threadId);
     this.#threads.set(thread.threadId, thread);
+    this.#stay(thread.threadId);
     this.#forgetOldest();
     return thread;
   }
@@ -59,6 +68,7 @@ export class LoadedThreads implements AsyncDisposable {
   feed(threadId: string): Promise<ThreadFeed> {
     const known = this.#feeds.get(threadId);
     if (known !== undefined) return known;
+    this.#stay(threadId);
     const opening = ThreadFeed.open({ ...this.#options, threadId });
     this.#feeds.set(threadId, opening);
     opening.then(
@@ -86,6 +96,7 @@ export class LoadedThreads implements AsyncDisposable {
 
   async unload(threadId: string): Promise<void> {
     this.#threads.delete(threadId);
+    this.#stay(threadId);
     const feed = this.#feeds.get(threadId);
     this.#feeds.delete(threadId);
     this.#open.delete(threadId);
@@ -93,6 +104,8 @@ export class LoadedThreads implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const timer of this.#idle.values()) clearTimeout(timer);
+    this.#idle.clear();
     await Promise.allSettled([...this.#feeds.keys()].map((threadId) => this.unload(threadId)));
   }
 
@@ -112,12 +125,29 @@ export class LoadedThreads implements AsyncDisposable {
     this.#feeds.delete(threadId);
     this.#open.delete(threadId);
     feed[Symbol.asyncDispose]().catch((error: unknown) => this.#options.log(String(error)));
+    this.#stay(threadId);
+    const timer = setTimeout(() => this.#close(threadId), this.#options.idleMs ?? IDLE_MS);
+    this.#idle.set(threadId, timer.unref());
+  }
+
+  #stay(threadId: string): void {
+    clearTimeout(this.#idle.get(threadId));
+    this.#idle.delete(threadId);
+  }
+
+  /** Lets go of a thread that nobody follows, and says so. */
+  #close(threadId: string): void {
+    this.#stay(threadId);
+    if (this.#feeds.has(threadId) || !this.#threads.delete(threadId)) return;
+    const { announce } = this.#options;
+    announce({ method: "thread/status/changed", params: { threadId, status: { type: "notLoaded" } } });
+    announce({ method: "thread/closed", params: { threadId } });
   }
 
   #forgetOldest(): void {
     for (const threadId of this.#threads.keys()) {
       if (this.#threads.size <= MAX_LOADED) return;
-      if (!this.#feeds.has(threadId)) this.#threads.delete(threadId);
+      if (!this.#feeds.has(threadId)) this.#close(threadId);
     }
   }
 }

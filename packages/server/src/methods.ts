@@ -7,7 +7,6 @@ import {
   CwdPageParams,
   EXPERIMENTAL_FIELDS,
   InitializeParams,
-  invalidParams,
   ModelListParams,
   PageParams,
   SkillsListParams,
@@ -25,8 +24,7 @@ import {
   TurnSteerParams,
   unknownVariant,
 } from "@heddle/protocol/codex-app-server";
-import type { z } from "zod";
-import type { Call, Handler } from "./call.ts";
+import type { Call } from "./call.ts";
 import { initialize } from "./handlers/initialize.ts";
 import { listModels } from "./handlers/models.ts";
 import { listItems, listThreads, listTurns, readThread } from "./handlers/read.ts";
@@ -35,12 +33,9 @@ import { listProfiles, listSkills } from "./handlers/surroundings.ts";
 import { forkThread, listLoaded, resumeThread, startThread, unsubscribe } from "./handlers/threads.ts";
 import { compactThread, interruptTurn, startTurn, steerTurn } from "./handlers/turns.ts";
 import { HOST_METHODS } from "./host-methods.ts";
+import { invalid, row, type Method } from "./method.ts";
 import { RPC, RpcError, type Reply } from "./peer.ts";
-
-interface Method {
-  /** Throws for params that do not fit; what comes back carries the call out. */
-  prepare(params: unknown): (call: Call) => Promise<Reply>;
-}
+import { THREAD_METHODS } from "./thread-methods.ts";
 
 const METHODS: Readonly<Record<string, Method>> = {
   initialize: row(InitializeParams, initialize),
@@ -64,18 +59,12 @@ const METHODS: Readonly<Record<string, Method>> = {
   "model/list": row(ModelListParams, listModels),
   "permissionProfile/list": row(CwdPageParams, listProfiles),
   "skills/list": row(SkillsListParams, listSkills),
+  ...THREAD_METHODS,
   ...HOST_METHODS,
 };
 
-function row<Schema extends z.ZodType>(schema: Schema, handle: Handler<z.infer<Schema>>): Method {
-  return {
-    prepare(params) {
-      const parsed = schema.safeParse(params ?? {}, { reportInput: true });
-      if (!parsed.success) throw invalid(invalidParams(parsed.error.issues));
-      return (call) => handle(parsed.data, call);
-    },
-  };
-}
+/** What is answered here, with what it takes; for those who describe the server. */
+export const SUPPORTED: ReadonlyMap<string, Method> = new Map(Object.entries(METHODS));
 
 /** In the order of the original: what it cannot read comes first, then who asks, then what they may ask. */
 export async function callMethod(name: string, params: unknown, call: Call): Promise<Reply> {
@@ -105,8 +94,4 @@ function refuseExperimental(name: string, isExperimental: boolean, params: unkno
     const value = given.get(field) ?? undefined;
     if (value !== undefined && value !== false) refuse(`${name}.${field}`);
   }
-}
-
-function invalid(why: string): RpcError {
-  return new RpcError(RPC.invalidRequest, `Invalid request: ${why}`);
 }

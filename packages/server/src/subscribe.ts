@@ -118,6 +118,11 @@ export class ThreadFeed implements AsyncDisposable {
     return this.#followers.has(follower);
   }
 
+  /** What a call has done and no event of the journal says in full. */
+  tell(notification: CodexNotification): void {
+    for (const follower of this.#followers) follower.notify(notification);
+  }
+
   /** Nothing new is told until it is released: an answer must not be overtaken by what it announces. */
   hold(): Disposable {
     this.#holds += 1;

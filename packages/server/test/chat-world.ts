@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { openHeddle, type Heddle } from "@heddle/agent";
+import type { ProviderConfig } from "@heddle/models";
 import { openAccounts } from "@heddle/models/accounts";
 import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
 import type { TurnSettings } from "@heddle/protocol";
@@ -24,6 +25,9 @@ export interface ChatWorldOptions extends ModelServerOptions {
   readonly settings?: Partial<TurnSettings>;
   /** Of an earlier world, to play a restart; it is not removed at the end. */
   readonly root?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** More providers to log in at. */
+  readonly accounts?: readonly ProviderConfig[];
 }
 
 export async function openChatWorld(options: ChatWorldOptions = {}): Promise<ChatWorld> {
@@ -34,9 +38,9 @@ export async function openChatWorld(options: ChatWorldOptions = {}): Promise<Cha
   if (options.root === undefined) ends.defer(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
   const model = ends.use(await startModelServer(options));
   const providers = [model.provider("openai-responses")];
-  const env = { PATH: process.env["PATH"] };
+  const env = { PATH: process.env["PATH"], HOME: root, ...options.env };
   const heddle = ends.use(await openHeddle({ home, providers, env, isUnattended: false }));
-  const accounts = ends.use(openAccounts({ home, env, configs: providers }));
+  const accounts = ends.use(openAccounts({ home, env, configs: [...providers, ...(options.accounts ?? [])] }));
   const logged: string[] = [];
   const server = ends.use(
     new AppServer({

@@ -25,6 +25,8 @@ export const CONFIG_OPTIONS: readonly OptionSpec[] = [
 ];
 
 export interface ReadConfig {
+  /** What is wrong with it and can be lived with; clients are told. */
+  readonly warnings: readonly string[];
   readonly file: ConfigFile;
   readonly config: ConfigFile;
 }
@@ -34,8 +36,10 @@ export async function readConfig(args: ParsedArgs, env: NodeJS.ProcessEnv): Prom
   const loading = { isIgnored: args.has("ignore-user-config"), isStrict: args.has("strict-config"), profile };
   const { config: overrides, passedOver } = parseOverrides(args.values("config"), loading);
   const { config: file } = await loadConfig(env, loading);
-  if (passedOver.length > 0) log(`unknown configuration keys, without effect here: ${passedOver.join(", ")}`);
-  return { file, config: effectiveConfig({ file, overrides }, profile) };
+  const warnings =
+    passedOver.length > 0 ? [`unknown configuration keys, without effect here: ${passedOver.join(", ")}`] : [];
+  for (const warning of warnings) log(warning);
+  return { warnings, file, config: effectiveConfig({ file, overrides }, profile) };
 }
 
 export async function makeHome(env: NodeJS.ProcessEnv): Promise<string> {
@@ -44,13 +48,22 @@ export async function makeHome(env: NodeJS.ProcessEnv): Promise<string> {
   return home;
 }
 
-/** Attended: clients can be asked. */
-export async function openEngine(home: string, config: ConfigFile, env: NodeJS.ProcessEnv): Promise<Heddle> {
+/**
+ * Attended: clients can be asked. `sockets`: private sockets of this server; whoever opens one is the owner, so they do not
+ * exist for an agent.
+ */
+export async function openEngine(
+  home: string,
+  config: ConfigFile,
+  env: NodeJS.ProcessEnv,
+  sockets: readonly string[] = [],
+): Promise<Heddle> {
   const heddle = await openHeddle({
     home,
     providers: await providersOf(config, env),
     env,
     isUnattended: false,
+    masked: sockets,
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
     background: backgroundOf(config),

@@ -1,17 +1,14 @@
 /** What this machine gives and who is logged in, for the doors to tell. */
-import type { Accounts } from "@heddle/models/accounts";
+import type { Host } from "@heddle/server";
 import type { HostFacts, SandboxFacts } from "@heddle/server/http";
 import { probeSandbox } from "@heddle/tools";
-import { openOwnAccounts } from "../config/open-accounts.ts";
 
 /** A probe starts processes; what it finds does not change from one request to the next. */
 const PROBE_KEPT_MS = 60_000;
 
-export function hostFacts(env: NodeJS.ProcessEnv): HostFacts & AsyncDisposable {
-  let opened: Promise<Accounts> | undefined;
+export function hostFacts({ accounts }: Host): HostFacts {
   let probed: Promise<SandboxFacts> | undefined;
   let probedAt = 0;
-  const accounts = (): Promise<Accounts> => (opened ??= openOwnAccounts(env));
   return {
     sandbox() {
       if (probed === undefined || performance.now() - probedAt > PROBE_KEPT_MS) {
@@ -20,11 +17,8 @@ export function hostFacts(env: NodeJS.ProcessEnv): HostFacts & AsyncDisposable {
       }
       return probed;
     },
-    accounts: async () => (await accounts()).list(),
-    models: async (provider) => (await accounts()).models({ provider, isForced: false }),
-    async [Symbol.asyncDispose]() {
-      await (await opened)?.[Symbol.asyncDispose]();
-    },
+    accounts: async () => (await accounts?.())?.list() ?? [],
+    models: async (provider) => (await accounts?.())?.models({ provider, isForced: false }) ?? [],
   };
 }
 

@@ -3,9 +3,12 @@ import path from "node:path";
 import type { Accounts } from "@heddle/models/accounts";
 import type { Host } from "@heddle/server";
 import type { ParsedArgs } from "../args.ts";
+import { parseOverrides } from "../config/check-config.ts";
 import { hooksOf, mcpServersOf } from "../config/extensions.ts";
 import { openOwnAccounts } from "../config/open-accounts.ts";
+import { loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import { effectiveConfig } from "../config/settings.ts";
 import { configSource } from "./config-source.ts";
 
 export interface OpenHostOptions {
@@ -33,6 +36,11 @@ export async function openHost(options: OpenHostOptions): Promise<Host & AsyncDi
     config: configSource({ env, loading, overrides: args.values("config"), onChange: options.onConfigChange }),
     hooks: hooksOf(config),
     mcpServers: await mcpServersOf(config, env),
+    async readMcpServers() {
+      const { config: overrides } = parseOverrides(args.values("config"), loading);
+      const { config: file } = await loadConfig(env, loading);
+      return mcpServersOf(effectiveConfig({ file, overrides }, loading.profile), env);
+    },
     accounts: () => (opened ??= openOwnAccounts(env)),
     async [Symbol.asyncDispose]() {
       await (await opened?.catch(() => undefined))?.[Symbol.asyncDispose]();

@@ -157,9 +157,6 @@ test("command/exec: wrong params and refusals have the words and codes of the or
   for (const [params, said] of cases) expect(await refused(client, "command/exec", params)).toBe(said);
   const external = { command, sandboxPolicy: { type: "externalSandbox", networkAccess: "restricted" } };
   expect(await refused(client, "command/exec", external)).toContain("-32600 externalSandbox is not supported");
-  expect(await refused(client, "command/exec", { command, tty: true, processId: "p" })).toContain(
-    "-32600 command/exec tty is not supported by heddle app-server",
-  );
   expect(await refused(client, "command/exec/write", { processId: "x" })).toBe(
     "-32602 command/exec/write requires deltaBase64 or closeStdin",
   );
@@ -202,6 +199,31 @@ test("command/exec stays behind the wall it asks for: read-only unless said, nev
   await expect(stat(`${world.workspace}/.git/hooks/post-commit`)).rejects.toThrow("ENOENT");
   const look = { command: sh(`cat ${world.home}/secret; ls ${world.root}`), permissionProfile: ":workspace" };
   expect(JSON.stringify(await client.call("command/exec", look))).not.toContain("key of the house");
+});
+
+test("command/exec with tty gives a terminal of the wished size, which command/exec/resize changes", async () => {
+  await using world = await openWorld();
+  await using served = await opened(world);
+  const { client } = served;
+  for (const [processId, type] of [
+    ["walled", "readOnly"],
+    ["open", "dangerFullAccess"],
+  ] as const) {
+    const script = `tty; stty size; read word; echo "got $word" "it's $1"; stty size; exit 5`;
+    const params = { command: ["sh", "-c", script, "x", "a b"], processId, tty: true, size: { rows: 10, cols: 20 } };
+    const running = client.call("command/exec", { ...params, sandboxPolicy: { type } });
+    const resized = { processId, size: { rows: 30, cols: 33 } };
+    const sees = (words: string) => client.hears(() => streamed(client, processId, "stdout").includes(words));
+    await sees("10 20\r\n");
+    expect(await client.call("command/exec/resize", resized)).toEqual({});
+    await client.call("command/exec/write", { processId, deltaBase64: base64("k\n") });
+    expect(await running).toEqual({ exitCode: 5, stdout: "", stderr: "" });
+    expect(streamed(client, processId, "stdout")).toMatch(
+      /^\/dev\/pts\/\d+\r\n10 20\r\nk\r\ngot k it's a b\r\n30 33\r\n$/,
+    );
+  }
+  const lost = { command: ["no-such-binary"], processId: "lost", tty: true };
+  expect(await client.call("command/exec", lost)).toMatchObject({ exitCode: 127 });
 });
 
 test("command/exec: what a client started ends with its connection, and with the server", async () => {

@@ -54,8 +54,8 @@ test("refusals are those of the original, and none of them ends the connection",
   expect(await refused("no/such", {})).toMatch(
     /^-32600 Invalid request: unknown variant `no\/such`, expected one of `initialize`, `server\/diagnostics`, .*`fuzzyFileSearch\/sessionStop`$/,
   );
-  expect(await refused("thread/goal/get", { threadId: NONE })).toBe(
-    "-32601 thread/goal/get is not supported by heddle app-server",
+  expect(await refused("feedback/upload", { threadId: NONE })).toBe(
+    "-32601 feedback/upload is not supported by heddle app-server",
   );
   const begun = await client.call("thread/start", { ephemeral: true, someUnknown: 1 });
   expect(begun).toMatchObject({ thread: { ephemeral: true, path: null } });

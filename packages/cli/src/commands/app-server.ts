@@ -67,13 +67,15 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const at = parseListen(args.value("listen") ?? "stdio://", cwd);
   refuseOpenDoor(at, args);
   using stop = watchForStop(undefined, STOP_MS);
-  const { file, config } = await readConfig(args, env);
+  const { file, config, warnings } = await readConfig(args, env);
   const home = await makeHome(env);
   // Closed in the opposite order: the server ends its turns and tells its clients, then the door goes, then the engine.
   await using ends = new AsyncDisposableStack();
   // A server on standard streams belongs to its client, as a run does; one that listens belongs to the home.
   if (at.kind !== "stdio") ends.use(await claimStore(home, "heddle app-server"));
-  const heddle = ends.use(await openEngine(home, config, env));
+  const heddle = ends.use(
+    await openEngine(home, config, env, at.kind === "unix" && at.path !== undefined ? [at.path] : []),
+  );
   // Clients may change the file; what the next turn runs with is what it says then.
   let current = file;
   const host = ends.use(
@@ -87,7 +89,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     profile: args.value("profile"),
     env,
   });
-  const server = new AppServer({ heddle, settings, home, cwd, version, host, log });
+  const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings: warnings, log });
   if (at.kind === "unix" || at.kind === "tcp") {
     const listener = ends.use(await listen(at, server, { args, home, cwd, log }));
     log(`listening on ${listener.address}`);

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
-import { command, KEY, pointAt } from "../../test/app-server-client.ts";
+import { at, command, KEY, pointAt } from "../../test/app-server-client.ts";
 import { openWorld, run, start } from "../../test/heddle-process.ts";
 import { isTurnEnd, newThread, startServe } from "../../test/serve-client.ts";
 
@@ -145,6 +145,35 @@ test("S15: over a WebSocket the Codex dialect is the owner's alone, and a page o
   expect(refused).toMatchObject({ id: 1, error: { data: { code: "door.forbidden", role: "user" } } });
   expect(await rpc(served.url, served.token, initialize)).toMatchObject({ id: 1, result: { platformFamily: "unix" } });
   await expect(rpc(served.url, "nobody", initialize)).rejects.toThrow("no WebSocket");
+});
+
+test("S17: an agent finds neither the token nor a private socket of the server that runs it", async () => {
+  await using world = await openWorld();
+  // Where the agent works, so that nothing but the mask can hide it.
+  const socket = path.join(world.workspace, "other.sock");
+  const probe = [
+    `const { connect } = require("node:net");`,
+    `for (const at of [${JSON.stringify(socket)}, ${JSON.stringify(path.join(world.home, "serve.sock"))}]) {`,
+    `  connect(at, () => console.log("OPEN", at)).on("error", (error) => console.log(error.code));`,
+    `}`,
+    `try { console.log(require("node:fs").readFileSync(${JSON.stringify(path.join(world.home, "serve.token"))}, "utf8")); }`,
+    `catch (error) { console.log(error.code); }`,
+  ].join("\n");
+  await world.file("workspace/probe.cjs", probe);
+  await using model = await startModelServer({
+    script: [{ calls: [command(`${process.execPath} probe.cjs`)] }, { text: "done" }],
+  });
+  await pointAt(world, model.url);
+  const args = ["--listen", "http://127.0.0.1:0", "--listen", "unix://", "--listen", `unix://${socket}`];
+  await using served = await startServe(world, { args });
+  const threadId = await newThread(served);
+  await served.call("POST", `/api/threads/${threadId}/turns`, { input: "go", sandboxMode: "workspace-write" });
+  const events = await served.events(threadId, isTurnEnd);
+  const ran = events.find(({ body }) => body.type === "item.completed" && at(body, "item.type") === "commandExecution");
+  expect(at(ran?.body, "item.exitCode")).toBe(0);
+  const lines = String(at(ran?.body, "item.output")).trim().split("\n");
+  expect(lines).toHaveLength(3);
+  for (const line of lines) expect(line).toMatch(/^E[A-Z]+$/);
 });
 
 /** One request over a WebSocket of its own. */

@@ -10,6 +10,7 @@ import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal } fro
 import { ensureOwnerToken, HttpDoor, isLoopback, openTokenBook, ownerTokenPath } from "@heddle/server/http";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, log, makeHome, openEngine, readConfig, untilAborted } from "../app-server/engine.ts";
+import { openHost } from "../app-server/host.ts";
 import { hostFacts } from "../app-server/host-facts.ts";
 import { settingsSource } from "../app-server/settings-source.ts";
 import { parseServeAt, type ServeAt } from "../app-server/serve-at.ts";
@@ -61,10 +62,22 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   await using ends = new AsyncDisposableStack();
   ends.use(await claimStore(home, "heddle serve"));
   const owner = await ensureOwnerToken(home);
-  const heddle = ends.use(await openEngine(home, config, env));
-  const settings = settingsSource({ file, overrides: args.values("config"), profile: args.value("profile"), env });
-  const facts = ends.use(hostFacts(env));
-  const server = new AppServer({ heddle, settings, home, cwd, version, log });
+  const heddle = ends.use(await openEngine(home, config, env, socketsOf(wished)));
+  // Clients may change the file; what the next turn runs with is what it says then.
+  let current = file;
+  const host = ends.use(
+    await openHost({ args, env, cwd, config, onConfigChange: (changed) => void (current = changed) }),
+  );
+  const settings = settingsSource({
+    get file() {
+      return current;
+    },
+    overrides: args.values("config"),
+    profile: args.value("profile"),
+    env,
+  });
+  const facts = hostFacts(host);
+  const server = new AppServer({ heddle, settings, home, cwd, version, host, log });
   const acceptFrom =
     (principal: Principal): Accept =>
     (channel) => {
@@ -147,6 +160,10 @@ function tellHow(home: string, listeners: readonly Listener[], newToken: string 
       : [`try      curl -H "Authorization: Bearer $(cat ${ownerTokenPath(home)})" ${url}/api/server`]),
   ];
   process.stdout.write(`${visibleText(lines.join("\n"))}\n`);
+}
+
+function socketsOf(places: readonly ServeAt[]): readonly string[] {
+  return places.flatMap((at) => (at.kind === "unix" && at.path !== undefined ? [at.path] : []));
 }
 
 function refuseOpenDoor(at: ServeAt, args: ParsedArgs): void {

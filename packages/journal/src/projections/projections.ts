@@ -2,6 +2,7 @@
 import type { StoredEvent } from "@heddle/protocol";
 import type { Connection } from "../driver.ts";
 import type { ThreadQueries } from "../journal.ts";
+import { mentions } from "../mentions.ts";
 import { EVENT_COLUMNS, toEvent } from "../rows.ts";
 import * as queued from "./queued.ts";
 import * as threads from "./threads.ts";
@@ -70,6 +71,7 @@ export function threadQueries(read: <T>(work: (connection: Connection) => T) => 
         return rows.map(queued.toQueued);
       }),
     ephemeral: () => read((connection) => connection.all(threads.queries.ephemeral).map(threads.toThread)),
+    mentions: (look) => read((connection) => mentions(connection, look)),
     openTurns: () => read((connection) => connection.all(turns.queries.open).map(turns.toTurn)),
   };
 }

@@ -1,7 +1,7 @@
 /** `command/exec`: one command outside any thread, within the wall the client asks for. */
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { isHeddleError, type SandboxMode } from "@heddle/protocol";
+import type { SandboxMode } from "@heddle/protocol";
 import {
   sandboxFrom,
   type CommandExecParams,
@@ -13,9 +13,11 @@ import {
 import { commandEnvironment, envelopeFor } from "@heddle/tools";
 import type { Call, ServerContext } from "../call.ts";
 import type { Connection } from "../connection.ts";
+import { defaultWall } from "../host-wall.ts";
 import { HostCommand, type CommandPlace, type HostCommandOptions } from "../host-command.ts";
 import { base64Bytes, invalidArgument } from "../host-error.ts";
 import { RPC, RpcError, type Reply } from "../peer.ts";
+import { DEFAULT_SIZE, inTerminal } from "../terminal.ts";
 import { refuse } from "../thread-facts.ts";
 
 const DEFAULT_CAP_BYTES = 1024 * 1024;
@@ -75,11 +77,6 @@ function check(params: CommandExecParams): void {
   if (typeof params.permissionProfile === "string" && (params.sandboxPolicy ?? undefined) !== undefined) {
     throw refuse("`permissionProfile` cannot be combined with `sandboxPolicy`");
   }
-  if (tty === true) {
-    throw refuse(
-      "command/exec tty is not supported by heddle app-server: it gives commands pipes; use streamStdin and streamStdoutStderr",
-    );
-  }
   if (command.some((word) => word.includes("\0"))) throw refuse("command must not contain NUL bytes");
 }
 
@@ -91,15 +88,17 @@ function runOptions(
   params: CommandExecParams,
   server: ServerContext,
 ): Omit<HostCommandOptions, "connection" | "place"> {
-  const isStreamed = params.streamStdoutStderr === true;
+  const hasTerminal = params.tty === true;
+  const isStreamed = hasTerminal || params.streamStdoutStderr === true;
+  const env = environment(params.env ?? {}, server);
   const most = isStreamed ? Number.MAX_SAFE_INTEGER : MAX_KEPT_BYTES;
   const wished = params.disableOutputCap === true ? most : (params.outputBytesCap ?? DEFAULT_CAP_BYTES);
   const timeoutMs = Math.min(params.timeoutMs ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
   return {
     processId: params.processId ?? undefined,
-    argv: params.command,
-    env: environment(params.env ?? {}, server),
-    takesInput: params.streamStdin === true,
+    ...(hasTerminal ? inTerminal(params.command, env, params.size ?? DEFAULT_SIZE) : { argv: params.command, env }),
+    takesInput: hasTerminal || params.streamStdin === true,
+    hasTerminal,
     isStreamed,
     capBytes: Math.min(wished, most),
     timeoutMs: params.disableTimeout === true ? undefined : timeoutMs,
@@ -153,8 +152,8 @@ async function placeOf(
   };
 }
 
-/** As the client says, else as a turn without wishes would run; what nobody has configured is read-only. */
-async function wallWish(params: CommandExecParams, { settings }: ServerContext): Promise<SandboxWish> {
+/** As the client says, else as a turn without wishes would run. */
+async function wallWish(params: CommandExecParams, server: ServerContext): Promise<SandboxWish> {
   const { permissionProfile: profile, sandboxPolicy } = params;
   if (typeof profile === "string") {
     const sandboxMode = Object.hasOwn(PROFILES, profile) ? PROFILES[profile] : undefined;
@@ -166,12 +165,7 @@ async function wallWish(params: CommandExecParams, { settings }: ServerContext):
     if (wish === undefined) throw refuse("externalSandbox is not supported: Heddle answers only for its own sandbox");
     return wish;
   }
-  try {
-    return await settings.resolve({});
-  } catch (error) {
-    if (isHeddleError(error)) return { sandboxMode: "read-only" };
-    throw error;
-  }
+  return defaultWall(server);
 }
 
 export async function writeCommand(params: CommandExecWriteParams, { connection }: Call): Promise<Reply> {
@@ -202,8 +196,10 @@ export async function resizeCommand(
   { connection }: Call,
 ): Promise<Reply> {
   checkSize(size);
-  requireCommand(connection, processId);
-  throw refuse("failed to resize PTY: process is not attached to a PTY");
+  const command = requireCommand(connection, processId);
+  if (!command.hasTerminal) throw refuse("failed to resize PTY: process is not attached to a PTY");
+  await command.resize(size);
+  return { result: {} };
 }
 
 function requireCommand(connection: Connection, processId: string): HostCommand {

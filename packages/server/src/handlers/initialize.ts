@@ -30,6 +30,9 @@ export function initialize(
       heddle: { version: server.version },
     },
     after() {
+      for (const summary of server.configWarnings) {
+        connection.notify({ method: "configWarning", params: { summary, details: null } });
+      }
       const params = { status: "disabled", serverName: hostname(), installationId: INSTALLATION, environmentId: null };
       connection.notify({ method: "remoteControl/status/changed", params });
     },

@@ -1,5 +1,5 @@
 /** Reading what is stored; nothing is loaded by it. */
-import { readHistory } from "@heddle/agent";
+import { readPast } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import {
   codexTurn,
@@ -15,6 +15,7 @@ import {
 } from "@heddle/protocol/codex-app-server";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../call.ts";
+import { noticeOfHydration } from "../deprecated.ts";
 import { afterCursor, pageOf } from "../paging.ts";
 import type { Reply } from "../peer.ts";
 import { describeThread, requireRow } from "../thread-facts.ts";
@@ -34,7 +35,7 @@ export async function listThreads(wish: ThreadListParams, { server }: Call): Pro
   return { result: { data: threads, readStates: null, ...cursors } };
 }
 
-function isWanted(row: ThreadRow, wish: ThreadListParams): boolean {
+export function isWanted(row: ThreadRow, wish: ThreadListParams): boolean {
   // As in the original a thread is there for others once somebody has spoken in it.
   if (row.turnCount === 0 && row.forkedFrom === undefined) return false;
   if (row.isEphemeral) return false;
@@ -51,9 +52,10 @@ function isWanted(row: ThreadRow, wish: ThreadListParams): boolean {
 
 export async function readThread(
   { threadId, includeTurns }: z.infer<typeof ThreadReadParams>,
-  { server }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const row = await requireRow(server, threadId, NOT_LOADED);
+  if (includeTurns === true) noticeOfHydration(connection, "includeTurns");
   const turns = includeTurns === true ? (await turnsOf(server, row.id)).map((turn) => codexTurn(turn, "full")) : [];
   return { result: { thread: await describeThread(server, row, turns), readState: null } };
 }
@@ -92,6 +94,6 @@ export async function turnsOf(
   threadId: string,
   upTo: number = Number.POSITIVE_INFINITY,
 ): Promise<readonly StoredTurn[]> {
-  const history = await readHistory(server.heddle.journal, threadId);
+  const history = await readPast(server.heddle.journal, threadId);
   return storedTurns(history.filter(({ stream, version }) => stream !== threadId || version <= upTo));
 }

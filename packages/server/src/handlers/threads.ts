@@ -1,6 +1,7 @@
 /** Threads that a client begins, takes up, forks or leaves. */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
+import type { ThreadRow } from "@heddle/journal";
 import { HeddleError, type TurnSettings } from "@heddle/protocol";
 import {
   appServerOrigin,
@@ -19,8 +20,10 @@ import {
 import type { z } from "zod";
 import type { Call, ServerContext } from "../call.ts";
 import type { Connection } from "../connection.ts";
+import { noticeOfHydration } from "../deprecated.ts";
 import type { LoadedThread } from "../loaded.ts";
 import { fromCursor, pageOf } from "../paging.ts";
+import { nextSettings, withChanges } from "../next-settings.ts";
 import type { Reply } from "../peer.ts";
 import type { Wishes } from "../settings.ts";
 import type { ThreadFeed } from "../subscribe.ts";
@@ -34,7 +37,7 @@ export async function startThread(params: ThreadStartParams, { server, connectio
   const isEphemeral = params.ephemeral === true;
   const threadId = await server.heddle.createThread({ workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) });
   const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
-  return began(loaded, { server, connection }, { unused: unheeded(params) });
+  return began(loaded, { server, connection }, { unused: unheeded(params), isSandboxGiven: isGiven(params.sandbox) });
 }
 
 export async function forkThread(params: ThreadForkParams, { server, connection }: Call): Promise<Reply> {
@@ -42,6 +45,7 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
     throw refuse("ephemeral paginated thread/fork requires `excludeTurns: true`");
   }
   const parent = await requireRow(server, params.threadId, NO_ROLLOUT);
+  if (params.excludeTurns !== true) noticeOfHydration(connection, "excludeTurns");
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
   const settings = await settingsFor(server, parent.id, params);
@@ -53,14 +57,22 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
     ...(typeof params.lastTurnId === "string" ? { atTurn: params.lastTurnId } : {}),
   });
   const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
-  return began(loaded, { server, connection }, { unused: unheeded(params), withTurns: params.excludeTurns !== true });
+  const withTurns = params.excludeTurns !== true;
+  const beginning = { unused: unheeded(params), isSandboxGiven: isGiven(params.sandbox), withTurns };
+  return began(loaded, { server, connection }, beginning);
+}
+
+interface Beginning {
+  readonly unused: readonly string[];
+  readonly isSandboxGiven: boolean;
+  readonly withTurns?: boolean;
 }
 
 /** The answer to whoever began a thread comes before everyone is told of it. */
 async function began(
   loaded: LoadedThread,
   { server, connection }: Call,
-  { unused, withTurns = false }: { readonly unused: readonly string[]; readonly withTurns?: boolean },
+  { unused, isSandboxGiven, withTurns = false }: Beginning,
 ): Promise<Reply> {
   const { threadId, workspace, settings } = loaded;
   const feed = await server.threads.feed(threadId);
@@ -69,7 +81,7 @@ async function began(
   const thread = await describeThread(server, row);
   const turns = withTurns ? (await turnsOf(server, threadId)).map((turn) => codexTurn(turn, "full")) : [];
   return {
-    result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace) },
+    result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven }) },
     after() {
       tellUsage(feed, connection);
       server.announce({ method: "thread/started", params: { thread } });
@@ -82,8 +94,9 @@ async function began(
 export async function resumeThread(params: ThreadResumeParams, { server, connection }: Call): Promise<Reply> {
   const row = await requireRow(server, requireThreadId(params.threadId, "session"), NO_ROLLOUT);
   if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
+  if (params.excludeTurns !== true) noticeOfHydration(connection, "excludeTurns");
   const { id: threadId, isEphemeral } = row;
-  const known = server.threads.get(threadId)?.workspace ?? row.workspace;
+  const known = server.threads.get(threadId)?.workspace ?? (await nextWorkspace(server, row));
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
   const settings = await settingsFor(server, threadId, params);
   server.threads.load({ threadId, workspace, settings, isEphemeral });
@@ -119,6 +132,10 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
     held[Symbol.dispose]();
     throw error;
   }
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 /** Where whoever reads the past from its end begins. */
@@ -166,8 +183,12 @@ async function settingsFor(
   threadId: string,
   params: ThreadResumeParams | ThreadForkParams,
 ): Promise<TurnSettings> {
-  const inherited = server.threads.get(threadId)?.settings ?? (await server.heddle.lastSettings(threadId));
-  return server.settings.resolve({ ...wishesOf(params), inherited });
+  const known = server.threads.get(threadId)?.settings;
+  const next = known === undefined ? await nextSettings(server.heddle.journal, threadId) : undefined;
+  const inherited = known ?? next?.settings;
+  const resolved = await server.settings.resolve({ ...wishesOf(params), inherited });
+  // Without a turn there was nothing that the changes could be made to.
+  return next === undefined || inherited !== undefined ? resolved : withChanges(resolved, next.changes);
 }
 
 function wishesOf(params: ThreadStartParams | ThreadResumeParams | ThreadForkParams): Wishes {
@@ -179,6 +200,12 @@ function wishesOf(params: ThreadStartParams | ThreadResumeParams | ThreadForkPar
     approvalPolicy: policy === undefined ? undefined : approvalPolicyFrom(policy),
     config: params.config ?? undefined,
   };
+}
+
+/** Where its next turn works: a folder that was named since the last one, while it is there. */
+async function nextWorkspace({ heddle }: ServerContext, { id, workspace }: ThreadRow): Promise<string> {
+  const { cwd } = (await nextSettings(heddle.journal, id)).changes;
+  return typeof cwd === "string" ? await realpath(cwd).catch(() => workspace) : workspace;
 }
 
 export async function folderOf(cwd: string | null | undefined, server: ServerContext): Promise<string> {

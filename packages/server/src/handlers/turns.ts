@@ -4,6 +4,8 @@ import {
   approvalPolicyFrom,
   newTurn,
   sandboxFrom,
+  settingsUpdated,
+  type CodexNotification,
   type ThreadParams,
   type TurnInterruptParams,
   type TurnStartParams,
@@ -11,7 +13,9 @@ import {
 } from "@heddle/protocol/codex-app-server";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../call.ts";
+import { heldBack } from "../held-back.ts";
 import { readInput } from "../input.ts";
+import { changesBetween } from "../next-settings.ts";
 import type { Reply } from "../peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 import { folderOf } from "./threads.ts";
@@ -26,14 +30,25 @@ export async function startTurn(params: TurnStartParams, { server }: Call): Prom
   const settings = settingsWith(loaded.settings, params);
   const hasSchema = params.outputSchema !== undefined && params.outputSchema !== null;
   const turnSettings = hasSchema ? { ...settings, outputSchema: params.outputSchema } : settings;
-  return heldBack(server, loaded.threadId, async () => {
+  let updated: CodexNotification | undefined;
+  const reply = await heldBack(server, loaded.threadId, async () => {
     const clientId = params.clientUserMessageId ?? undefined;
     const wanted = { input, workspace, settings: turnSettings, clientId };
     const turnId = await startOrSteer(server, loaded.threadId, wanted);
+    const isOther = Object.keys(changesBetween(loaded.settings, settings)).length > 0 || workspace !== loaded.workspace;
     loaded.settings = settings;
     loaded.workspace = workspace;
+    // Before everything that the turn says, and after the answer.
+    if (isOther) updated = settingsUpdated(loaded.threadId, settings, workspace);
     return { turn: newTurn(turnId) };
   });
+  return {
+    ...reply,
+    after() {
+      if (updated !== undefined) server.threads.openFeed(loaded.threadId)?.tell(updated);
+      reply.after?.();
+    },
+  };
 }
 
 interface Wanted {
@@ -108,24 +123,14 @@ export async function compactThread(params: z.infer<typeof ThreadParams>, { serv
   });
 }
 
-/** What a call sets going is told after its answer. */
-async function heldBack(server: ServerContext, threadId: string, carryOut: () => Promise<unknown>): Promise<Reply> {
-  const feed = await server.threads.feed(threadId);
-  const held = feed.hold();
-  try {
-    return { result: await carryOut(), after: () => held[Symbol.dispose]() };
-  } catch (error) {
-    held[Symbol.dispose]();
-    throw error;
-  }
-}
-
 async function openTurn({ heddle }: ServerContext, threadId: string): Promise<string | undefined> {
   const turns = await heddle.journal.threads.turns(threadId);
   return turns.findLast(({ status }) => status === "open")?.id;
 }
 
-function settingsWith(settings: TurnSettings, params: TurnStartParams): TurnSettings {
+type SettingsWish = Pick<TurnStartParams, "model" | "effort" | "approvalPolicy" | "sandboxPolicy">;
+
+export function settingsWith(settings: TurnSettings, params: SettingsWish): TurnSettings {
   const { model, effort, approvalPolicy, sandboxPolicy } = params;
   const sandbox = sandboxPolicy === undefined || sandboxPolicy === null ? undefined : sandboxFrom(sandboxPolicy);
   if (sandboxPolicy?.type === "externalSandbox") {

@@ -37,6 +37,14 @@ export interface McpConnection {
   /** Every entry of every page, unread. */
   list(options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<readonly unknown[]>;
   call(options: CallOptions): Promise<CallToolResult>;
+  /** What the server says of itself; unread. */
+  readonly about: { readonly info: unknown; readonly capabilities: unknown };
+  /** Any other request; the answer is unread. */
+  ask(
+    method: "resources/list" | "resources/templates/list" | "resources/read",
+    params: Readonly<Record<string, unknown>>,
+    options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<Readonly<Record<string, unknown>>>;
   close(): Promise<void>;
 }
 
@@ -45,6 +53,7 @@ const PROBE_SHARE = 0.3;
 const MAX_PAGES = 100;
 const MAX_LISTED = 5000;
 
+const Anything = z.looseObject({});
 const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 export async function connectMcp(options: ConnectOptions): Promise<McpConnection> {
@@ -95,6 +104,9 @@ async function connectOnce(
     protocolVersion: client.getNegotiatedProtocolVersion() ?? "unknown",
     list: ({ timeoutMs: listMs, signal }) => listAll(client, listMs, signal),
     call: (call) => callTool(client, call),
+    about: { info: client.getServerVersion() ?? null, capabilities: client.getServerCapabilities() ?? null },
+    ask: (method, params, { timeoutMs: askMs, signal }) =>
+      client.request({ method, params: { ...params } }, Anything, { timeout: askMs, signal }),
     async close() {
       isClosing = true;
       await transport.close();

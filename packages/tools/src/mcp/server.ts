@@ -132,6 +132,11 @@ export class McpServer implements AsyncDisposable {
     }
   }
 
+  /** For whoever asks the server itself, not for one of its tools. Bounded by its start-up time. */
+  connection(signal: AbortSignal): Promise<McpConnection> {
+    return this.#alive(signal);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(mcpError("the thread is closed"));
     const state = this.#state;

@@ -34,7 +34,13 @@ export interface McpServersOptions {
   readonly openSandbox: (network: "none" | "all") => Promise<Sandbox>;
 }
 
-export function openMcpServers(options: McpServersOptions): McpServers {
+interface OwnedServers {
+  readonly servers: readonly McpServer[];
+  readonly close: () => Promise<readonly ProtectedPathViolation[]>;
+}
+
+/** The servers, none of them started, and the end of all of them. */
+export function ownedServers(options: Omit<McpServersOptions, "allowTools">): OwnedServers {
   const own = new Map<McpServerConfig, Promise<Sandbox>>();
   const servers = options.servers.map(
     (config) =>
@@ -44,6 +50,23 @@ export function openMcpServers(options: McpServersOptions): McpServers {
         openTransport: () => openTransport(config, options, own),
       }),
   );
+  return {
+    servers,
+    close: async () => {
+      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+      const violations: ProtectedPathViolation[] = [];
+      for (const opening of own.values()) {
+        const sandbox = await opening.catch(() => undefined);
+        violations.push(...((await sandbox?.close()) ?? []));
+      }
+      own.clear();
+      return violations;
+    },
+  };
+}
+
+export function openMcpServers(options: McpServersOptions): McpServers {
+  const { servers, close } = ownedServers(options);
   let offer: Offer = { tools: [], leftOut: "" };
 
   const opened: McpServers = {
@@ -61,16 +84,7 @@ export function openMcpServers(options: McpServersOptions): McpServers {
         ? reports
         : [...reports, { kind: "leftOut", message: offer.leftOut }];
     },
-    async close() {
-      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
-      const violations: ProtectedPathViolation[] = [];
-      for (const opening of own.values()) {
-        const sandbox = await opening.catch(() => undefined);
-        violations.push(...((await sandbox?.close()) ?? []));
-      }
-      own.clear();
-      return violations;
-    },
+    close,
   };
   offerTools(opened, () => offer.tools);
   return opened;
@@ -78,7 +92,7 @@ export function openMcpServers(options: McpServersOptions): McpServers {
 
 async function openTransport(
   config: McpServerConfig,
-  options: McpServersOptions,
+  options: Omit<McpServersOptions, "allowTools">,
   own: Map<McpServerConfig, Promise<Sandbox>>,
 ): Promise<ServerTransport> {
   if ("url" in config) return openHttpTransport(config, options.env);
@@ -93,7 +107,7 @@ async function openTransport(
 /** The thread's own, unless the server's network differs; then one for this server alone, kept for its restarts. */
 function sandboxFor(
   config: McpStdioServer,
-  { sandbox, openSandbox }: McpServersOptions,
+  { sandbox, openSandbox }: Pick<McpServersOptions, "sandbox" | "openSandbox">,
   own: Map<McpServerConfig, Promise<Sandbox>>,
 ): Promise<Sandbox> {
   const wanted = networkOf(config, sandbox);

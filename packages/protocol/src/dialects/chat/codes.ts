@@ -13,6 +13,7 @@ export const CHAT_RPC = {
 
 const CODES: Partial<Readonly<Record<ErrorCode, number>>> = {
   internal: CHAT_RPC.internal,
+  "door.forbidden": CHAT_RPC.unauthorized,
   "thread.not-found": CHAT_RPC.notFound,
   "turn.not-found": CHAT_RPC.notFound,
   "approval.not-found": CHAT_RPC.notFound,

@@ -11,6 +11,7 @@ export * from "./params.ts";
 export * from "./params-thread.ts";
 export { codexGoal, type GoalFacts } from "./goals.ts";
 export { injectedEntries, type ReadItems } from "./injected.ts";
+export { settingsUpdated } from "./thread-settings.ts";
 export * from "./params-command.ts";
 export * from "./params-fs.ts";
 export * from "./params-host.ts";

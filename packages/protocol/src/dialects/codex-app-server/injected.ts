@@ -26,20 +26,40 @@ const RawItem = z.discriminatedUnion("type", [
   z.object({ type: z.literal("custom_tool_call"), call_id: z.string(), name: z.string(), input: z.string() }),
   z.object({ type: z.literal("function_call_output"), call_id: z.string(), output: Content }),
   z.object({ type: z.literal("custom_tool_call_output"), call_id: z.string(), output: Content }),
-  /** Only its own provider could read it, and that one is not asked where it came from. */
-  z.object({ type: z.literal("reasoning") }),
+]);
+const AnyItem = z.object({ type: z.string() });
+
+const KNOWN: ReadonlySet<string> = new Set([
+  "message",
+  "function_call",
+  "custom_tool_call",
+  "function_call_output",
+  "custom_tool_call_output",
 ]);
 
 export type ReadItems =
-  | { readonly kind: "entries"; readonly entries: readonly ConversationEntry[] }
+  | {
+      readonly kind: "entries";
+      readonly entries: readonly ConversationEntry[];
+      /** Types that mean nothing to other models, such as thoughts that only their own provider can read. */
+      readonly passedOver: readonly string[];
+    }
   | { readonly kind: "invalid"; readonly message: string };
 
 export function injectedEntries(items: readonly unknown[]): ReadItems {
   const entries: ConversationEntry[] = [];
+  const passedOver = new Set<string>();
   const calls = new Map<string, { readonly name: string; readonly shape: "json" | "freeform" }>();
   for (const [index, raw] of items.entries()) {
     const parsed = RawItem.safeParse(raw);
-    if (!parsed.success) return { kind: "invalid", message: `items[${index}] is not a valid response item` };
+    if (!parsed.success) {
+      const other = AnyItem.safeParse(raw);
+      if (!other.success || KNOWN.has(other.data.type)) {
+        return { kind: "invalid", message: `items[${index}] is not a valid response item` };
+      }
+      passedOver.add(other.data.type);
+      continue;
+    }
     const item = parsed.data;
     switch (item.type) {
       case "message": {
@@ -66,11 +86,9 @@ export function injectedEntries(items: readonly unknown[]): ReadItems {
         entries.push({ kind: "toolResult", callId: item.call_id, ...call, isError: false, parts: [...parts] });
         break;
       }
-      case "reasoning":
-        break;
     }
   }
-  return { kind: "entries", entries };
+  return { kind: "entries", entries, passedOver: [...passedOver] };
 }
 
 /** Calls of one answer belong together. */

@@ -77,7 +77,7 @@ function commandItem(item: ItemOf<"commandExecution">): Fields {
     command: shownCommand(item.command),
     cwd: item.cwd,
     processId: item.processId ?? null,
-    source: "agent",
+    source: item.source === "user" ? "userShell" : "agent",
     ...outcome(item.status, item.exitCode !== undefined && item.exitCode !== 0),
     commandActions: commandActions(item.command),
     aggregatedOutput: hasRun && item.output !== "" ? item.output : null,

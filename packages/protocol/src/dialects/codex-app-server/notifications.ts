@@ -10,8 +10,10 @@ import { addUsage, NO_USAGE } from "../../usage.ts";
 import { approvalRequest, askedItem } from "./approvals.ts";
 import { createDeltas, type Deltas } from "./deltas.ts";
 import { retryError, turnError } from "./errors.ts";
+import { hookRun } from "./hooks.ts";
 import { gitDiff } from "./file-diffs.ts";
 import { codexItem } from "./items.ts";
+import { enteredReview, exitedReview } from "./reviews.ts";
 import type { CodexNotification, CodexThreadItem, CodexThreadStatus, CodexTurn, Outgoing } from "./shapes.ts";
 import { endError, newTurn, seconds } from "./turns.ts";
 
@@ -25,6 +27,7 @@ interface ActiveTurn {
   readonly id: string;
   readonly model: string;
   readonly contextTokens: number | undefined;
+  readonly admission: EventOf<"turn.admitted">;
   startedAtMs: number;
   isAnnounced: boolean;
   /** When each running item began. */
@@ -43,6 +46,8 @@ export class ThreadDialect {
   readonly #threadId: string;
   readonly #contextWindow: ThreadDialectOptions["contextWindow"];
   readonly #deltas: Deltas;
+  /** Turns that wait. */
+  readonly #queued = new Set<string>();
   #turn: ActiveTurn | undefined;
   #hasFailed = false;
   #total: Usage = NO_USAGE;
@@ -88,7 +93,9 @@ export class ThreadDialect {
         return [];
       case "turn.admitted":
         this.#turn = admitted(body, stored.at);
-        return [];
+        // It has waited until now.
+        if (!this.#queued.delete(body.turnId)) return [];
+        return [told(stored, "thread/queue/changed", { threadId: this.#threadId })];
       case "turn.started":
         return this.#begin(stored, { sandboxLevel: body.sandboxLevel });
       case "item.started":
@@ -126,9 +133,19 @@ export class ThreadDialect {
       case "path.violated":
         return [told(stored, "warning", { threadId, message: `a protected path was written: ${body.path}` })];
       case "hook.ran": {
-        if (body.failure === undefined) return [];
-        return [told(stored, "warning", { threadId, message: `a ${body.event} hook failed: ${body.failure.message}` })];
+        const runs = hookRun(stored, body).map(({ method, params }) => told(stored, method, { ...params, threadId }));
+        if (body.failure === undefined) return runs;
+        const message = `a ${body.event} hook failed: ${body.failure.message}`;
+        return [...runs, told(stored, "warning", { threadId, message })];
       }
+      case "thread.reverted":
+        return [told(stored, "thread/reverted", { threadId })];
+      case "turn.queued":
+        this.#queued.add(body.turnId);
+        return [told(stored, "thread/queue/changed", { threadId })];
+      case "turn.dequeued":
+        this.#queued.delete(body.turnId);
+        return [told(stored, "thread/queue/changed", { threadId })];
       case "mcp.listed": {
         const params = { threadId, name: body.server, status: "ready", error: null, failureReason: null };
         return [told(stored, "mcpServer/startupStatus/updated", params)];
@@ -165,7 +182,20 @@ export class ThreadDialect {
     turn.startedAtMs = stored.at;
     this.#hasFailed = false;
     const params = { threadId: this.#threadId, turn: newTurn(turn.id, stored.at), ...more };
-    return [this.#statusChanged(stored), told(stored, "turn/started", params)];
+    const entered = enteredReview(turn.admission, { startedAtMs: stored.at, completedAtMs: null });
+    return [this.#statusChanged(stored), told(stored, "turn/started", params), ...this.#mark(entered, stored)];
+  }
+
+  /** An item that is whole as soon as it is there. */
+  #mark(item: CodexThreadItem | undefined, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (item === undefined || turn === undefined) return [];
+    const at = { threadId: this.#threadId, turnId: turn.id };
+    const ended = { ...item, completedAtMs: stored.at };
+    return [
+      told(stored, "item/started", { item, ...at, startedAtMs: stored.at }),
+      told(stored, "item/completed", { item: ended, ...at, completedAtMs: stored.at }),
+    ];
   }
 
   #itemStarted(item: Item, stored: StoredEvent): readonly Outgoing[] {
@@ -235,7 +265,12 @@ export class ThreadDialect {
     const turn = this.#turn;
     if (turn === undefined) return [];
     const threadId = this.#threadId;
-    const before = [...this.#begin(stored), ...this.#takeUsage(stored)];
+    const begun = this.#begin(stored);
+    const exited = exitedReview(turn.admission, turn.lastMessage?.["text"], {
+      startedAtMs: stored.at,
+      completedAtMs: null,
+    });
+    const before = [...begun, ...this.#mark(exited, stored), ...this.#takeUsage(stored)];
     this.#turn = undefined;
     this.#deltas.reset();
     this.#hasFailed = body.status === "failed";
@@ -270,9 +305,11 @@ function endedTurn(turn: ActiveTurn, body: EventOf<"turn.completed">, at: number
   };
 }
 
-function admitted({ turnId, settings }: EventOf<"turn.admitted">, at: number): ActiveTurn {
+function admitted(admission: EventOf<"turn.admitted">, at: number): ActiveTurn {
+  const { turnId, settings } = admission;
   return {
     id: turnId,
+    admission,
     model: settings.model,
     contextTokens: settings.contextTokens,
     startedAtMs: at,

@@ -10,11 +10,14 @@ export function enteredReview(turn: EventOf<"turn.admitted">, times: ItemTimes):
   return { type: "enteredReviewMode", id: `${turn.turnId}-entered`, review: turn.subject ?? "changes", ...times };
 }
 
+const NO_ANSWER = "The review ended without an answer.";
+
 export function exitedReview(
   turn: EventOf<"turn.admitted">,
-  answer: string,
+  answer: unknown,
   times: ItemTimes,
 ): CodexThreadItem | undefined {
   if (turn.task !== "review") return undefined;
-  return { type: "exitedReviewMode", id: `${turn.turnId}-exited`, review: reviewText(answer), ...times };
+  const review = typeof answer === "string" ? reviewText(answer) : NO_ANSWER;
+  return { type: "exitedReviewMode", id: `${turn.turnId}-exited`, review, ...times };
 }

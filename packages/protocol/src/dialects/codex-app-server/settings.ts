@@ -76,7 +76,11 @@ const PROFILES = {
 };
 
 /** What thread/start, thread/resume and thread/fork say beside the thread. */
-export function threadSettings(settings: TurnSettings, workspace: string): Readonly<Record<string, unknown>> {
+export function threadSettings(
+  settings: TurnSettings,
+  workspace: string,
+  { isSandboxGiven = false }: { readonly isSandboxGiven?: boolean } = {},
+): Readonly<Record<string, unknown>> {
   return {
     model: settings.model,
     modelProvider: settings.provider,
@@ -88,7 +92,8 @@ export function threadSettings(settings: TurnSettings, workspace: string): Reado
     approvalPolicy: settings.approvalPolicy,
     approvalsReviewer: "user",
     sandbox: sandboxPolicy(settings),
-    activePermissionProfile: { id: PROFILES[settings.sandboxMode], extends: null },
+    // A profile is named where none of its parts was given on its own.
+    activePermissionProfile: isSandboxGiven ? null : { id: PROFILES[settings.sandboxMode], extends: null },
     reasoningEffort: settings.effort ?? null,
     multiAgentMode: "explicitRequestOnly",
   };

@@ -88,6 +88,12 @@ export type CodexSandboxPolicy =
       readonly excludeSlashTmp: boolean;
     };
 
+export interface CodexGitInfo {
+  readonly sha: string | null;
+  readonly branch: string | null;
+  readonly originUrl: string | null;
+}
+
 export interface CodexThread {
   readonly id: string;
   readonly environments: readonly Readonly<Record<string, unknown>>[];
@@ -118,7 +124,7 @@ export interface CodexThread {
   readonly threadSource: null;
   readonly agentNickname: null;
   readonly agentRole: null;
-  readonly gitInfo: null;
+  readonly gitInfo: CodexGitInfo | null;
   readonly name: string | null;
   readonly daybreakEnabled: null;
   readonly turns: readonly CodexTurn[];

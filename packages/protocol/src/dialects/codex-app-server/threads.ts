@@ -1,6 +1,12 @@
 /** A thread as the original shows it. */
 import type { TurnSettings } from "../../events.ts";
-import { CODEX_VERSION, type CodexThread, type CodexThreadStatus, type CodexTurn } from "./shapes.ts";
+import {
+  CODEX_VERSION,
+  type CodexGitInfo,
+  type CodexThread,
+  type CodexThreadStatus,
+  type CodexTurn,
+} from "./shapes.ts";
 import { seconds } from "./turns.ts";
 
 /** What is known of a thread outside its turns. */
@@ -16,6 +22,7 @@ export interface ThreadFacts {
   readonly settings: Pick<TurnSettings, "provider" | "model" | "effort"> | undefined;
   readonly isEphemeral: boolean;
   readonly status: CodexThreadStatus;
+  readonly gitInfo?: CodexGitInfo | undefined;
 }
 
 const DOOR = "app-server:";
@@ -61,7 +68,7 @@ export function codexThread(facts: ThreadFacts, turns: readonly CodexTurn[] = []
     threadSource: null,
     agentNickname: null,
     agentRole: null,
-    gitInfo: null,
+    gitInfo: facts.gitInfo ?? null,
     name: facts.name ?? null,
     daybreakEnabled: null,
     turns,

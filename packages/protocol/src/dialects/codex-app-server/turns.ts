@@ -3,6 +3,7 @@ import type { EventOf, StoredEvent } from "../../events.ts";
 import type { Item } from "../../items.ts";
 import { turnError } from "./errors.ts";
 import { codexItem } from "./items.ts";
+import { enteredReview, exitedReview } from "./reviews.ts";
 import type { CodexThreadItem, CodexTurn, CodexTurnError } from "./shapes.ts";
 
 export interface StoredItem {
@@ -13,6 +14,7 @@ export interface StoredItem {
 
 export interface StoredTurn {
   readonly turnId: string;
+  readonly admission: EventOf<"turn.admitted">;
   readonly admittedAtMs: number;
   startedAtMs: number | undefined;
   readonly items: Map<string, StoredItem>;
@@ -25,7 +27,8 @@ export function storedTurns(history: readonly StoredEvent[]): readonly StoredTur
   for (const { body, at } of history) {
     if (body.type === "turn.admitted") {
       const { turnId } = body;
-      turns.set(turnId, { turnId, admittedAtMs: at, startedAtMs: undefined, items: new Map(), end: undefined });
+      const begun = { turnId, admission: body, admittedAtMs: at, startedAtMs: undefined };
+      turns.set(turnId, { ...begun, items: new Map(), end: undefined });
     }
     const turn = "turnId" in body ? turns.get(body.turnId) : undefined;
     if (turn === undefined) continue;
@@ -62,7 +65,17 @@ export function codexTurn(turn: StoredTurn, view: CodexTurn["itemsView"]): Codex
 }
 
 export function itemsOf(turn: StoredTurn): readonly CodexThreadItem[] {
-  return [...turn.items.values()].flatMap(({ item, ...times }) => codexItem(item, times) ?? []);
+  const items = [...turn.items.values()].flatMap(({ item, ...times }) => codexItem(item, times) ?? []);
+  return turn.admission.task === "review" ? marked(turn, items) : items;
+}
+
+function marked(turn: StoredTurn, items: readonly CodexThreadItem[]): readonly CodexThreadItem[] {
+  const { admission, admittedAtMs, startedAtMs = admittedAtMs, end } = turn;
+  const entered = enteredReview(admission, { startedAtMs, completedAtMs: startedAtMs });
+  const answer = items.findLast(({ type }) => type === "agentMessage")?.["text"];
+  const times = { startedAtMs: end?.atMs ?? null, completedAtMs: end?.atMs ?? null };
+  const exited = end === undefined ? undefined : exitedReview(admission, answer, times);
+  return [...(entered === undefined ? [] : [entered]), ...items, ...(exited === undefined ? [] : [exited])];
 }
 
 /** What was asked and what was answered. */

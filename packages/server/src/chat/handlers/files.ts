@@ -18,7 +18,7 @@ export const searchFiles: ChatHandler<"chat.files.search"> = async (params, { se
   const row = await requireChat(server, params);
   const root = await rootOf(row, params.base_path);
   const limit = Math.min(MAX_LIMIT, params.limit ?? DEFAULT_LIMIT);
-  const { files, isCut } = await search(root, params.query.toLowerCase(), limit);
+  const { files, isCut } = await search({ root, limit, query: params.query.toLowerCase(), hidden: server.home });
   return { result: { files, base_path: root, ...(isCut ? { truncated: true as const } : {}) } };
 };
 
@@ -44,8 +44,16 @@ function isWithin(folder: string, root: string): boolean {
   return folder === root || folder.startsWith(root.endsWith(path.sep) ? root : `${root}${path.sep}`);
 }
 
+interface Search {
+  readonly root: string;
+  readonly query: string;
+  readonly limit: number;
+  /** Heddle's own folder, which is nobody's work. */
+  readonly hidden: string;
+}
+
 /** Nearest to the root first, until enough is found or enough was looked at. */
-async function search(root: string, query: string, limit: number): Promise<{ files: Found[]; isCut: boolean }> {
+async function search({ root, query, limit, hidden }: Search): Promise<{ files: Found[]; isCut: boolean }> {
   const files: Found[] = [];
   const folders = [root];
   let visited = 0;
@@ -56,6 +64,7 @@ async function search(root: string, query: string, limit: number): Promise<{ fil
       const isFolder = entry.isDirectory();
       if ((!isFolder && !entry.isFile()) || (isFolder && SKIPPED.has(entry.name))) continue;
       const full = path.join(folder, entry.name);
+      if (full === hidden) continue;
       if (isFolder) folders.push(full);
       const relative = path.relative(root, full);
       if (!relative.toLowerCase().includes(query)) continue;

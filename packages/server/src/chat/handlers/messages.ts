@@ -1,10 +1,11 @@
 /** Messages, and what stops or answers for the turns they become. */
 import { awaitTerminal, findSent, steerOnce, type StartTurn } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError, inputItemId, isHeddleError, type InputPart } from "@heddle/protocol";
+import { HeddleError, inputItemId, isHeddleError, type InputPart, type TurnSettings } from "@heddle/protocol";
 import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/protocol/chat";
 import { readInput } from "../../input.ts";
-import type { ChatContext, ChatHandler } from "../call.ts";
+import { scopeAllows, type Principal } from "../../principals.ts";
+import type { ChatCall, ChatContext, ChatHandler } from "../call.ts";
 import { openTurnOf, requireChat } from "../chats.ts";
 import { turnSettings } from "../turn-settings.ts";
 
@@ -19,7 +20,7 @@ export const send: ChatHandler<"chat.message.send"> = async (params, { server, c
   const input = await readInput(parts, row.workspace);
   const held = connection.hold();
   try {
-    const result = await server.sends.run(row.id, () => take(server, row, { ...params, input }));
+    const result = await server.sends.run(row.id, () => take({ server, connection }, row, { ...params, input }));
     return { result, after: () => held[Symbol.dispose]() };
   } catch (error) {
     held[Symbol.dispose]();
@@ -30,7 +31,7 @@ export const send: ChatHandler<"chat.message.send"> = async (params, { server, c
 type Sending = ChatParams<"chat.message.send"> & { readonly input: readonly InputPart[] };
 type Taken = ChatResultOf<"chat.message.send">;
 
-async function take(server: ChatContext, { id }: ThreadRow, sending: Sending): Promise<Taken> {
+async function take({ server, connection }: ChatCall, { id }: ThreadRow, sending: Sending): Promise<Taken> {
   const { input, client_message_id } = sending;
   const clientId = client_message_id ?? undefined;
   const sent = clientId === undefined ? undefined : await findSent(server.heddle.journal, id, { clientId, input });
@@ -52,11 +53,18 @@ async function take(server: ChatContext, { id }: ThreadRow, sending: Sending): P
     return { chat_id: id, turn_id: running, item_id: null, queued: true };
   }
   const settings = await turnSettings(server, row, overrides(sending));
+  refuseOpenWalls(settings, connection.principal);
   const isFree = running === undefined && (await server.heddle.journal.threads.queued(id)).length === 0;
   const begun = isFree ? await begin(server, id, { input, settings, clientId }) : undefined;
   if (begun !== undefined) return { chat_id: id, turn_id: begun, item_id: inputItemId(begun) };
   const turn_id = await server.queue.add({ threadId: id, input, settings, clientId });
   return { chat_id: id, turn_id, item_id: null, queued: true };
+}
+
+/** Whoever may do anything on this machine is its owner. */
+function refuseOpenWalls({ sandboxMode }: TurnSettings, { role }: Principal): void {
+  if (sandboxMode !== "danger-full-access" || scopeAllows(role, "admin")) return;
+  throw new HeddleError("door.forbidden", "danger-full-access is the owner's alone; name another sandbox");
 }
 
 function overrides({ model, effort, approval_policy, collaboration_mode }: Sending): ChatSettings {

@@ -1,5 +1,5 @@
 /** A chat as a whole: read, named, set, put away, forked, deleted. */
-import { archiveThread, changeSettings, readHistory } from "@heddle/agent";
+import { archiveThread, changeSettings, readPast } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 import { HeddleError } from "@heddle/protocol";
@@ -13,7 +13,9 @@ const DEFAULT_TURNS = 100;
 export const read: ChatHandler<"chat.thread.read"> = async (params, { server }) => {
   const row = await requireChat(server, params);
   const { log, lastSeq, activeTurnId } = await server.hub.past(row.id);
-  const history = await readHistory(server.heddle.journal, row.id);
+  // Read one after the other: what came between is told by its number, and not shown as well.
+  const isShown = ({ stream, version }: StoredEvent): boolean => stream !== row.id || version <= log.version;
+  const history = (await readPast(server.heddle.journal, row.id)).filter(isShown);
   const thread: ThreadView = {
     id: row.id,
     title: titleOf(row),
@@ -24,7 +26,7 @@ export const read: ChatHandler<"chat.thread.read"> = async (params, { server }) 
     active_turn_id: activeTurnId ?? null,
     pending_approvals: log.pendingApprovals.filter(isQuestion).map(({ params: asked }) => asked),
     token_usage: tokensOf(log.usage),
-    ...(params.include_turns === true ? turnsPage(history.slice(0, upTo(history, log.version)), params) : {}),
+    ...(params.include_turns === true ? turnsPage(history, params) : {}),
   };
   return { result: { thread, settings: settingsOf(row) } };
 };
@@ -33,12 +35,6 @@ type Question = Extract<ChatEvent, { readonly topic: "chat.approval.required" }>
 
 function isQuestion(event: ChatEvent): event is Question {
   return event.topic === "chat.approval.required";
-}
-
-/** Both were read one after the other: what came between is told by number, and not shown as well. */
-function upTo(history: readonly StoredEvent[], version: number): number {
-  const own = history.at(-1);
-  return own === undefined ? 0 : history.length - Math.max(0, own.version - version);
 }
 
 /** The newest ones, or those before one that is known. */

@@ -11,7 +11,7 @@ export interface Frame {
 }
 
 /** What a stored event looks like to a client. */
-export function eventView({ stream, version, position, id, at, author, hash, body }: StoredEvent) {
+function eventView({ stream, version, position, id, at, author, hash, body }: StoredEvent) {
   return { threadId: stream, seq: version, position, id, at, author, hash, body };
 }
 

@@ -1,0 +1,107 @@
+/** A tiny client of the Agent Client Protocol: it starts codex-acp, unchanged, over either program, and writes down all it hears. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { startModelServer } from "@heddle/models/testing";
+import { MOCK_CONFIG, type Step } from "./exec-case.ts";
+import { openPlace, type Place } from "./place.ts";
+import type { Program } from "./program.ts";
+
+export interface AcpMessage {
+  readonly id?: number | string;
+  readonly method?: string;
+  readonly params?: unknown;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+export interface Adapter extends AsyncDisposable {
+  /** Everything it said, in order. */
+  readonly heard: readonly AcpMessage[];
+  ask(method: string, params: unknown): Promise<unknown>;
+  notify(method: string, params: unknown): void;
+  answer(question: AcpMessage, result: unknown): void;
+  /** The first message from `from` on that fits. */
+  hears(fits: (message: AcpMessage) => boolean, from?: number): Promise<AcpMessage>;
+}
+
+export interface AcpWorld extends AsyncDisposable {
+  readonly place: Place;
+  /** A fresh adapter over the same home. */
+  open(): Promise<Adapter>;
+}
+
+const ADAPTER = path.join(import.meta.dirname, "node_modules", "@agentclientprotocol", "codex-acp", "dist", "index.js");
+const DEADLINE_MS = 20_000;
+/** What prompts of the tests begin with: codex-acp asks the same model for titles, which follow no script. */
+export const MARK = "[script]";
+
+export async function openAcpWorld(program: Program, script: readonly Step[]): Promise<AcpWorld> {
+  const server = await startModelServer({
+    respond: ({ answers, body }) =>
+      JSON.stringify(body).includes(MARK)
+        ? (script[answers] ?? { text: "The script has ended." })
+        : { text: "A title" },
+  });
+  const place = await openPlace(program, server.url, { config: MOCK_CONFIG });
+  return {
+    place,
+    open: () => openAdapter(program, place),
+    async [Symbol.asyncDispose]() {
+      await place[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openAdapter(program: Program, place: Place): Promise<Adapter> {
+  const child = spawn(process.execPath, [ADAPTER], {
+    cwd: place.workspace,
+    env: { ...place.env, CODEX_PATH: program.file, MODEL_PROVIDER: "mock" },
+    stdio: ["pipe", "pipe", "ignore"],
+    detached: true,
+  });
+  const exited = once(child, "exit");
+  const heard: AcpMessage[] = [];
+  let woken = Promise.withResolvers<void>();
+  let nextId = 1;
+  child.stdin.on("error", () => undefined);
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    heard.push(JSON.parse(line));
+    woken.resolve();
+    woken = Promise.withResolvers();
+  });
+  const send = (message: object): void => void child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const hears: Adapter["hears"] = async (fits, from = 0) => {
+    const deadline = AbortSignal.timeout(DEADLINE_MS);
+    const over = once(deadline, "abort");
+    for (;;) {
+      const found = heard.slice(from).find(fits);
+      if (found !== undefined) return found;
+      if (deadline.aborted) throw new Error(`nothing of the kind was heard; last: ${JSON.stringify(heard.slice(-3))}`);
+      await Promise.race([woken.promise, over]);
+    }
+  };
+  const ask: Adapter["ask"] = async (method, params) => {
+    const id = nextId;
+    nextId += 1;
+    send({ id, method, params });
+    const { result, error } = await hears((message) => message.id === id && message.method === undefined);
+    if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
+    return result;
+  };
+  await ask("initialize", { protocolVersion: 1, clientCapabilities: {} });
+  return {
+    heard,
+    hears,
+    ask,
+    notify: (method, params) => send({ method, params }),
+    answer: ({ id }, result) => send({ id, result }),
+    async [Symbol.asyncDispose]() {
+      // The adapter and the program it started.
+      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * `@agentclientprotocol/codex-acp`, unchanged, with CODEX_PATH: what an editor sees of it, over Codex first and then over
+ * Heddle. Where the two differ, the test says so by name.
+ */
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { MARK, openAcpWorld, type AcpMessage, type Adapter } from "./acp-client.ts";
+import { at } from "./app-server-client.ts";
+import { command, patch, say } from "./exec-case.ts";
+import { codex, heddle } from "./program.ts";
+
+interface Session {
+  readonly sessionId: string;
+  prompt(words: string): Promise<unknown>;
+}
+
+async function newSession(adapter: Adapter, cwd: string, mode?: string): Promise<Session> {
+  const sessionId = String(at(await adapter.ask("session/new", { cwd, mcpServers: [] }), "sessionId"));
+  if (mode !== undefined) await adapter.ask("session/set_mode", { sessionId, modeId: mode });
+  return { sessionId, prompt: (words) => prompt(adapter, sessionId, words) };
+}
+
+function prompt(adapter: Adapter, sessionId: string, words: string): Promise<unknown> {
+  return adapter.ask("session/prompt", { sessionId, prompt: [{ type: "text", text: `${MARK} ${words}` }] });
+}
+
+function updates(heard: readonly AcpMessage[], kinds: RegExp): readonly unknown[] {
+  return heard
+    .filter(({ method }) => method === "session/update")
+    .map(({ params }) => at(params, "update"))
+    .filter((update) => kinds.test(String(at(update, "sessionUpdate"))));
+}
+
+/** The states a tool call went through. */
+function states(heard: readonly AcpMessage[]): readonly unknown[] {
+  return updates(heard, /^tool_call/)
+    .map((update) => at(update, "status"))
+    .filter((status) => status !== undefined);
+}
+
+function said(heard: readonly AcpMessage[], kind: RegExp): string {
+  return updates(heard, kind)
+    .map((update) => String(at(update, "content.text")))
+    .join("");
+}
+
+describe.each([codex(), heddle])("codex-acp over $name", (program) => {
+  const isHeddle = program.name === "heddle";
+
+  test("a session, a prompt, a tool call and an answer", async () => {
+    const run = command("echo made > made.txt; sleep 0.4; echo one");
+    await using world = await openAcpWorld(program, [{ reasoning: "Thinking hard", ...run }, say("All done.")]);
+    await using adapter = await world.open();
+    const session = await newSession(adapter, world.place.workspace);
+    const result = await session.prompt("do it");
+    expect(result).toMatchObject({
+      stopReason: "end_turn",
+      usage: { totalTokens: 240, inputTokens: 120, cachedReadTokens: 80, outputTokens: 40, thoughtTokens: 10 },
+    });
+    expect(states(adapter.heard)).toEqual(["in_progress", "completed"]);
+    expect(updates(adapter.heard, /^tool_call$/)).toMatchObject([
+      { kind: "execute", title: "echo made > made.txt; sleep 0.4; echo one" },
+    ]);
+    expect(said(adapter.heard, /^agent_message_chunk$/)).toBe("All done.");
+    // A new part of a summary begins with an empty line.
+    expect(said(adapter.heard, /^agent_thought_chunk$/).trim()).toBe("Thinking hard");
+    expect(await readFile(path.join(world.place.workspace, "made.txt"), "utf8")).toBe("made\n");
+  });
+
+  test("a patch is shown as a change of a file", async () => {
+    await using world = await openAcpWorld(program, [patch("*** Add File: new.txt", "+hello"), say("Patched.")]);
+    await using adapter = await world.open();
+    const session = await newSession(adapter, world.place.workspace);
+    expect(await session.prompt("patch it")).toMatchObject({ stopReason: "end_turn" });
+    expect(updates(adapter.heard, /^tool_call$/)).toMatchObject([
+      {
+        kind: "edit",
+        content: [
+          { type: "diff", path: path.join(world.place.workspace, "new.txt"), oldText: null, newText: "hello\n" },
+        ],
+      },
+    ]);
+    expect(states(adapter.heard).at(-1)).toBe("completed");
+  });
+
+  test(`a patch in a read-only session ${isHeddle ? "is refused without a question, a gap" : "asks for permission"}`, async () => {
+    await using world = await openAcpWorld(program, [patch("*** Add File: new.txt", "+hello"), say("Tried.")]);
+    await using adapter = await world.open();
+    const session = await newSession(adapter, world.place.workspace, "read-only");
+    const done = session.prompt("patch it");
+    if (!isHeddle) {
+      const question = await adapter.hears(({ method }) => method === "session/request_permission");
+      const allow = [at(question.params, "options")].flat().find((option) => at(option, "kind") === "allow_once");
+      adapter.answer(question, { outcome: { outcome: "selected", optionId: at(allow, "optionId") } });
+    }
+    expect(await done).toMatchObject({ stopReason: "end_turn" });
+    expect(states(adapter.heard).at(-1)).toBe(isHeddle ? "failed" : "completed");
+    expect(said(adapter.heard, /^agent_message_chunk$/)).toBe("Tried.");
+  });
+
+  test("a prompt is cancelled while its command runs", async () => {
+    await using world = await openAcpWorld(program, [command("sleep 20"), say("Never.")]);
+    await using adapter = await world.open();
+    const session = await newSession(adapter, world.place.workspace);
+    const done = session.prompt("do it");
+    await adapter.hears(({ params }) => at(params, "update.sessionUpdate") === "tool_call");
+    adapter.notify("session/cancel", { sessionId: session.sessionId });
+    expect(await done).toMatchObject({ stopReason: "cancelled" });
+  });
+
+  test("another adapter loads the session, shows it, and goes on", async () => {
+    await using world = await openAcpWorld(program, [say("First."), say("Second.")]);
+    let sessionId: string;
+    {
+      await using first = await world.open();
+      const session = await newSession(first, world.place.workspace);
+      expect(await session.prompt("one")).toMatchObject({ stopReason: "end_turn" });
+      sessionId = session.sessionId;
+    }
+    await using second = await world.open();
+    await second.ask("session/load", { sessionId, cwd: world.place.workspace, mcpServers: [] });
+    expect(said(second.heard, /^user_message_chunk$/)).toBe(`${MARK} one`);
+    // Codex adds a remark about its sandbox.
+    expect(said(second.heard, /^agent_message_chunk$/)).toMatch(isHeddle ? /^First\.$/ : /^First\./);
+    const from = second.heard.length;
+    expect(await prompt(second, sessionId, "two")).toMatchObject({ stopReason: "end_turn" });
+    expect(said(second.heard.slice(from), /^agent_message_chunk$/)).toBe("Second.");
+  });
+
+  test("sessions are listed", async () => {
+    await using world = await openAcpWorld(program, [say("First.")]);
+    await using adapter = await world.open();
+    const session = await newSession(adapter, world.place.workspace);
+    await session.prompt("one");
+    const listed = await adapter.ask("session/list", { cwd: world.place.workspace });
+    expect(at(listed, "sessions")).toMatchObject([{ sessionId: session.sessionId, cwd: world.place.workspace }]);
+  });
+});

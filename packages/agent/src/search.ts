@@ -1,0 +1,75 @@
+/** Full text over stored threads: what people and agents said, and what threads are called. */
+import { setImmediate } from "node:timers/promises";
+import { HeddleError, type EventBody, type Item } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { readPast } from "./history.ts";
+
+export interface Found {
+  readonly threadId: string;
+  /** The words around the newest place where it stands, on one line. */
+  readonly snippet: string;
+}
+
+/** So many events are looked at before others get their turn. */
+const STEP_EVENTS = 2_000;
+const MAX_THREADS = 1_000;
+const DEADLINE_MS = 10_000;
+const AROUND_CHARS = 60;
+
+/** Newest mention first. Throws `limit.reached` when the store is too large to be looked through in time. */
+export async function searchThreads(journal: Journal, text: string): Promise<readonly Found[]> {
+  const until = performance.now() + DEADLINE_MS;
+  const found = new Map<string, Found>();
+  const reverted = new Map<string, ReadonlySet<string>>();
+  let below = (await journal.position()) + 1;
+  while (below > 1 && found.size < MAX_THREADS) {
+    if (performance.now() > until) throw new HeddleError("limit.reached", "the search took too long; use more words");
+    const step = await journal.threads.mentions({ text, below, events: STEP_EVENTS });
+    if (step.lowest === 0) break;
+    for (const { stream: threadId, body } of step.found) {
+      const snippet = found.has(threadId) ? undefined : snippetOf(wordsOf(body), text);
+      if (snippet === undefined) continue;
+      if ("turnId" in body && (await revertedTurns(journal, threadId, reverted)).has(body.turnId)) continue;
+      found.set(threadId, { threadId, snippet });
+    }
+    below = step.lowest;
+    await setImmediate();
+  }
+  return [...found.values()];
+}
+
+/** What a thread was taken back from is no longer found in it. */
+async function revertedTurns(
+  journal: Journal,
+  threadId: string,
+  known: Map<string, ReadonlySet<string>>,
+): Promise<ReadonlySet<string>> {
+  const cached = known.get(threadId);
+  if (cached !== undefined) return cached;
+  const kept = new Set<string>();
+  for (const { body } of await readPast(journal, threadId)) if (body.type === "turn.admitted") kept.add(body.turnId);
+  const all = (await journal.threads.turns(threadId)).map(({ id }) => id);
+  const gone = new Set(all.filter((id) => !kept.has(id)));
+  known.set(threadId, gone);
+  return gone;
+}
+
+function wordsOf(body: EventBody): string {
+  if (body.type === "thread.named") return body.name;
+  return body.type === "item.completed" ? said(body.item) : "";
+}
+
+function said(item: Item): string {
+  if (item.type === "agentMessage") return item.text;
+  if (item.type !== "userMessage") return "";
+  return item.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+}
+
+function snippetOf(words: string, text: string): string | undefined {
+  const at = words.toLowerCase().indexOf(text.toLowerCase());
+  if (at === -1) return undefined;
+  const from = Math.max(0, at - AROUND_CHARS);
+  const to = at + text.length + AROUND_CHARS;
+  const cut = words.slice(from, to).replaceAll(/\s+/gu, " ").trim();
+  return `${from > 0 ? "…" : ""}${cut}${to < words.length ? "…" : ""}`;
+}

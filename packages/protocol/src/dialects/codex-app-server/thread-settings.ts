@@ -1,0 +1,34 @@
+/** What the next turns of a thread run with, as the original tells it when that changes. */
+import type { TurnSettings } from "../../events.ts";
+import { sandboxPolicy, threadSettings } from "./settings.ts";
+import type { CodexNotification } from "./shapes.ts";
+
+export function settingsUpdated(threadId: string, settings: TurnSettings, workspace: string): CodexNotification {
+  const { activePermissionProfile, approvalsReviewer, multiAgentMode } = threadSettings(settings, workspace);
+  const { model, provider, effort = null } = settings;
+  return {
+    method: "thread/settings/updated",
+    params: {
+      threadId,
+      threadSettings: {
+        disabledPluginIds: [],
+        cwd: workspace,
+        approvalPolicy: settings.approvalPolicy,
+        approvalsReviewer,
+        sandboxPolicy: sandboxPolicy(settings),
+        activePermissionProfile,
+        model,
+        modelProvider: provider,
+        serviceTier: null,
+        effort,
+        summary: null,
+        collaborationMode: {
+          mode: "default",
+          settings: { model, reasoning_effort: effort, developer_instructions: null },
+        },
+        multiAgentMode,
+        personality: null,
+      },
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/** `mcpServer*`: the MCP servers of the configuration, asked by the client itself. */
+import { canonical, type McpServerConfig } from "@heddle/protocol";
+import type {
+  McpOauthLoginParams,
+  McpResourceReadParams,
+  McpServerStatusListParams,
+  McpToolCallParams,
+} from "@heddle/protocol/codex-app-server";
+import type { McpInventory } from "@heddle/tools/mcp-desk";
+import type { Call, ServerContext } from "../call.ts";
+import { atDesk } from "../mcp-desks.ts";
+import { pageOf } from "../paging.ts";
+import { RPC, RpcError, type Reply } from "../peer.ts";
+import { refuse, requireLoaded } from "../thread-facts.ts";
+
+const INSPECT_MS = 30_000;
+/** Longer than any configured time for one call is likely to be. */
+const CALL_MS = 10 * 60_000;
+const RESOURCE_MS = 60_000;
+
+export async function listMcpStatus(params: McpServerStatusListParams, call: Call): Promise<Reply> {
+  const { server } = call;
+  const threadId = params.threadId ?? undefined;
+  if (threadId !== undefined) requireLoaded(server, threadId);
+  const wanted = serversOf(server).filter(({ name }) => name === (params.serverName ?? name));
+  const { data, nextCursor } = pageOf(wanted, params, ({ name }) => name);
+  if (data.length === 0) return { result: { data, nextCursor } };
+  const withResources = params.detail !== "toolsAndAuthOnly";
+  const inventories = await atDesk(threadId, call, (desk) => {
+    const signal = AbortSignal.timeout(INSPECT_MS);
+    return Promise.all(data.map(({ name }) => desk.inspect(name, { withResources, signal })));
+  });
+  return { result: { data: data.map((config, index) => statusOf(config, inventories[index])), nextCursor } };
+}
+
+function statusOf(config: McpServerConfig, found: McpInventory | undefined): Readonly<Record<string, unknown>> {
+  const tools = (found?.tools ?? []).map(({ name, description, inputSchema, isReadOnly }) => [
+    name,
+    { name, description, inputSchema, annotations: { readOnlyHint: isReadOnly } },
+  ]);
+  return {
+    name: config.name,
+    // Of the connections of turns nothing is told here.
+    runtimeStatus: null,
+    pluginId: null,
+    httpOrigin: "url" in config ? new URL(config.url).origin : null,
+    serverInfo: found?.info ?? null,
+    serverCapabilities: found?.capabilities ?? null,
+    toolListMeta: null,
+    tools: Object.fromEntries(tools),
+    toolsError: found?.problem ?? null,
+    resources: found?.resources ?? [],
+    resourceTemplates: found?.resourceTemplates ?? [],
+    authStatus: "url" in config && config.bearerTokenEnv !== undefined ? "bearerToken" : "unsupported",
+  };
+}
+
+export async function callMcpTool(params: McpToolCallParams, call: Call): Promise<Reply> {
+  requireLoaded(call.server, params.threadId);
+  requireServer(call.server, params.server);
+  const given = params.arguments ?? {};
+  if (typeof given !== "object" || Array.isArray(given)) throw refuse("arguments must be an object");
+  const signal = AbortSignal.timeout(CALL_MS);
+  const asked = { arguments: Object.fromEntries(Object.entries(given)), signal };
+  const { content, structuredContent, isError, _meta } = await atDesk(params.threadId, call, (desk) =>
+    desk.call(params.server, params.tool, asked),
+  );
+  return {
+    result: {
+      content,
+      ...(structuredContent === undefined ? {} : { structuredContent }),
+      ...(isError === undefined ? {} : { isError }),
+      ...(_meta === undefined ? {} : { _meta }),
+    },
+  };
+}
+
+export async function readMcpResource(params: McpResourceReadParams, call: Call): Promise<Reply> {
+  const threadId = params.threadId ?? undefined;
+  if (threadId !== undefined) requireLoaded(call.server, threadId);
+  requireServer(call.server, params.server);
+  const answer = await atDesk(threadId, call, (desk) =>
+    desk.readResource(params.server, params.uri, AbortSignal.timeout(RESOURCE_MS)),
+  );
+  const contents = answer["contents"];
+  return { result: { contents: Array.isArray(contents) ? contents : [], originCallId: null } };
+}
+
+/** Servers and what must be kept secret of them are settled when the engine opens; a change is not taken on half. */
+export async function reloadMcpServers(_: unknown, { server }: Call): Promise<Reply> {
+  const now = (await server.host.readMcpServers?.()) ?? [];
+  if (canonical(now) === canonical(serversOf(server))) return { result: {} };
+  throw refuse(
+    "config/mcpServer/reload: the MCP servers of the configuration have changed; start heddle app-server again to use them",
+  );
+}
+
+export async function loginMcpServer({ name }: McpOauthLoginParams, { server }: Call): Promise<Reply> {
+  const config = serversOf(server).find((known) => known.name === name);
+  if (config === undefined) throw refuse(`No MCP server named '${name}' found.`);
+  throw refuse(
+    `mcpServer/oauth/login is not supported by heddle app-server; give mcp_servers.${name} a token with bearer_token_env_var`,
+  );
+}
+
+function serversOf({ host }: ServerContext): readonly McpServerConfig[] {
+  return host.mcpServers ?? [];
+}
+
+function requireServer(server: ServerContext, name: string): void {
+  if (serversOf(server).some((known) => known.name === name)) return;
+  throw new RpcError(RPC.internal, `unknown MCP server '${name}'`);
+}

@@ -1,0 +1,28 @@
+/** A command of the user, run in the thread's sandbox as a turn of its own. */
+import { HeddleError, isHeddleError } from "@heddle/protocol";
+import type { ThreadShellCommandParams } from "@heddle/protocol/codex-app-server";
+import type { z } from "zod";
+import type { Call } from "../call.ts";
+import { heldBack } from "../held-back.ts";
+import type { Reply } from "../peer.ts";
+import { refuse, requireLoaded } from "../thread-facts.ts";
+
+export async function shellCommand(params: z.infer<typeof ThreadShellCommandParams>, { server }: Call): Promise<Reply> {
+  const { threadId, settings } = requireLoaded(server, params.threadId);
+  const command = params.command.trim();
+  if (command === "") throw refuse("command must not be empty");
+  const { timeoutMs } = params;
+  return heldBack(server, threadId, async () => {
+    try {
+      const time = typeof timeoutMs === "number" ? { timeoutMs: Math.max(1, timeoutMs) } : {};
+      const { done } = await server.heddle.runShell({ threadId, command, settings, ...time });
+      // Its end is in the journal.
+      done.catch(() => undefined);
+      return {};
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "turn.active") throw error;
+      const message = "a command of the user waits for no turn: end or interrupt the one that runs, then send it again";
+      throw new HeddleError("turn.active", message, { cause: error });
+    }
+  });
+}

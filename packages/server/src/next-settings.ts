@@ -1,0 +1,70 @@
+/**
+ * What the next turn of a thread runs with, when nobody has it in mind any more: the settings of its last turn, and what
+ * was changed since. Changes are kept in the journal in the words that every door knows.
+ */
+import { readPast } from "@heddle/agent";
+import type { Journal } from "@heddle/journal";
+import { ApprovalPolicy, SandboxMode, type TurnSettings } from "@heddle/protocol";
+import { z } from "zod";
+
+type Changes = Readonly<Record<string, unknown>>;
+
+export interface NextSettings {
+  /** undefined: there has been no turn. */
+  readonly settings: TurnSettings | undefined;
+  /** Changed since the last turn. */
+  readonly changes: Changes;
+}
+
+export async function nextSettings(journal: Journal, threadId: string): Promise<NextSettings> {
+  let settings: TurnSettings | undefined;
+  let changes: Changes = {};
+  for (const { body } of await readPast(journal, threadId)) {
+    if (body.type === "turn.admitted") [settings, changes] = [body.settings, {}];
+    if (body.type === "thread.settings-changed") changes = { ...changes, ...body.changes };
+  }
+  return { settings: settings === undefined ? undefined : withChanges(settings, changes), changes };
+}
+
+const Known = {
+  model: z.string(),
+  effort: z.string(),
+  approval_policy: ApprovalPolicy,
+  sandbox: SandboxMode,
+  network_access: z.boolean(),
+  writable_roots: z.array(z.string()),
+} as const;
+
+/** Words of another door that mean nothing here are passed over. */
+export function withChanges(settings: TurnSettings, changes: Changes): TurnSettings {
+  const wish = <K extends keyof typeof Known>(key: K): z.infer<(typeof Known)[K]> | undefined => {
+    const parsed = Known[key].safeParse(changes[key]);
+    return parsed.success ? (parsed.data as z.infer<(typeof Known)[K]>) : undefined;
+  };
+  const effort = wish("effort") ?? settings.effort;
+  return {
+    ...settings,
+    model: wish("model") ?? settings.model,
+    ...(effort === undefined ? {} : { effort }),
+    approvalPolicy: wish("approval_policy") ?? settings.approvalPolicy,
+    sandboxMode: wish("sandbox") ?? settings.sandboxMode,
+    networkAccess: wish("network_access") ?? settings.networkAccess,
+    writableRoots: wish("writable_roots") ?? settings.writableRoots,
+  };
+}
+
+/** The difference in the words of the journal. */
+export function changesBetween(before: TurnSettings, after: TurnSettings): Changes {
+  const words = (settings: TurnSettings): Readonly<Record<keyof typeof Known, unknown>> => ({
+    model: settings.model,
+    effort: settings.effort,
+    approval_policy: settings.approvalPolicy,
+    sandbox: settings.sandboxMode,
+    network_access: settings.networkAccess,
+    writable_roots: settings.writableRoots,
+  });
+  const old = new Map(Object.entries(words(before)));
+  const isOther = ([key, value]: readonly [string, unknown]): boolean =>
+    JSON.stringify(old.get(key)) !== JSON.stringify(value);
+  return Object.fromEntries(Object.entries(words(after)).filter(isOther));
+}
