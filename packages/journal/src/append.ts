@@ -159,3 +159,23 @@ function insert(connection: Connection, insertion: Insertion): StoredEvent {
   );
   return { position: integer(row, "position"), stream, version, id, at, author, body: body.body, hash };
 }
+
+export interface WriteKind {
+  readonly durability: "full" | "relaxed";
+  /** A full disk must not keep a turn open: room that was kept for its end is given up. */
+  readonly endsTurn: boolean;
+}
+
+export const PLAIN: WriteKind = { durability: "full", endsTurn: false };
+
+export function durabilityOf({ append }: PreparedAppend): "full" | "relaxed" {
+  return append.durability ?? "full";
+}
+
+export function charsOf({ bodies }: PreparedAppend): number {
+  return bodies.reduce((sum, { stored }) => sum + stored.length, 0);
+}
+
+export function endsTurn(prepared: PreparedAppend): boolean {
+  return prepared.append.events.some((event) => event.type === "turn.completed");
+}

@@ -132,3 +132,12 @@ function endsTorn(fd: number): boolean {
 export function openForAppend(path: string): number {
   return openSync(path, constants.O_CREAT | constants.O_APPEND | constants.O_RDWR, 0o600);
 }
+
+export function syncFile(path: string): void {
+  const fd = openSync(path, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

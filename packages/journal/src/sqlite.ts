@@ -1,13 +1,22 @@
 /** The journal on SQLite: one file `heddle.db` in the home, with its witness, checkpoints and key beside it. */
-import { closeSync, fsyncSync, openSync } from "node:fs";
 import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { prepare, store, type PreparedAppend } from "./append.ts";
+import { createAppendGroup, storeAll, type AppendGroup, type Member, type Outcome } from "./append-group.ts";
+import {
+  charsOf,
+  durabilityOf,
+  endsTurn,
+  PLAIN,
+  prepare,
+  store,
+  type PreparedAppend,
+  type WriteKind,
+} from "./append.ts";
 import { createCheckpointWriter, type CheckpointWriter } from "./checkpoint-writer.ts";
 import { checkpointDue } from "./checkpoints.ts";
 import { connect, untilFree, type Connection } from "./driver.ts";
 import { exportLines } from "./export.ts";
-import { pathsOf, type HomePaths } from "./home.ts";
+import { pathsOf, syncFile, type HomePaths } from "./home.ts";
 import type {
   Append,
   Appended,
@@ -57,6 +66,7 @@ class SqliteJournal implements Journal {
   readonly #witness: Witness;
   readonly #checkpoints: CheckpointWriter;
   readonly #reserve: Reserve;
+  readonly #group: AppendGroup;
   readonly #refusal: HeddleError;
   readonly #notices = new Map<string, Notice>();
   #connection: Connection;
@@ -87,6 +97,9 @@ class SqliteJournal implements Journal {
       onFailure: (error) => this.#unproven("checkpoint-failed", error),
     });
     this.#reserve = openReserve(paths.reserve);
+    this.#group = createAppendGroup((members) => {
+      this.#queue = this.#queue.then(() => this.#appendAll(members));
+    });
   }
 
   get damage(): Damage | undefined {
@@ -105,7 +118,7 @@ class SqliteJournal implements Journal {
     if (append.events.length === 0) return { events: [], isRepeat: false };
     const prepared = prepare(append, this.redactor);
     try {
-      return await this.#inTurn(() => this.#append(prepared));
+      return await this.#group.add(prepared);
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
     }
@@ -122,7 +135,8 @@ class SqliteJournal implements Journal {
   }
 
   read({ stream, after, limit }: ReadOptions): Promise<readonly StoredEvent[]> {
-    if (stream === undefined) return this.#read((connection) => readAfter(connection, { after, ...limited(limit) }));
+    if (stream === undefined)
+      return this.#read((connection) => readAfter(connection, { after, ...(limit === undefined ? {} : { limit }) }));
     return this.#read((connection) => this.#readStream(connection, { stream, after, limit }));
   }
 
@@ -141,8 +155,8 @@ class SqliteJournal implements Journal {
       const mark = this.#wake.mark();
       const batch = await this.#read((connection) => {
         if (stream === undefined) return readBatch(connection, { after });
-        const cursor = { stream, after, limit: BATCH_EVENTS };
-        return this.#recent.take(cursor) ?? this.#readBatch(connection, cursor);
+        // A batch that is cut for its size looks like the end of the stream, so it is not remembered.
+        return this.#recent.take({ stream, after, limit: BATCH_EVENTS }) ?? readBatch(connection, { stream, after });
       });
       for (const event of batch) {
         if (signal.aborted) return;
@@ -178,10 +192,11 @@ class SqliteJournal implements Journal {
   }
 
   rebuildProjections(): Promise<void> {
-    return this.#inTurn(() => this.#write(() => rebuildAll(this.#connection), "full"));
+    return this.#inTurn(() => this.#write(() => rebuildAll(this.#connection), PLAIN));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#group.close();
     await this.#queue;
     if (this.#state === "closed") return;
     this.#state = "closed";
@@ -196,6 +211,7 @@ class SqliteJournal implements Journal {
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    this.#group.close();
     const result = this.#queue.then(work);
     this.#queue = result.catch(() => undefined);
     return result;
@@ -214,34 +230,76 @@ class SqliteJournal implements Journal {
     const recent = this.#recent.take(cursor);
     if (recent !== undefined) return recent;
     const { stream, after, limit } = cursor;
-    const { events, chars } = readSized(connection, { stream, after, ...limited(limit) });
+    const { events, chars } = readSized(connection, { stream, after, ...(limit === undefined ? {} : { limit }) });
     this.#recent.keep(cursor, events, chars);
     return events;
   }
 
-  /** Fewer than asked for may mean that they are large, not that there are no more: such a batch is not remembered. */
-  #readBatch(connection: Connection, cursor: Cursor): readonly StoredEvent[] {
-    return readBatch(connection, { stream: cursor.stream, after: cursor.after });
+  /** Never rejects: every member is told how its own append went. */
+  async #appendAll(members: readonly Member[]): Promise<void> {
+    const outcomes = members.length > 1 ? await this.#storeTogether(members) : undefined;
+    for (const [index, { prepared, resolve, reject }] of members.entries()) {
+      try {
+        const outcome = outcomes?.[index] ?? { appended: await this.#append(prepared) };
+        if ("error" in outcome) reject(outcome.error);
+        else resolve(outcome.appended);
+      } catch (error) {
+        reject(error);
+      }
+    }
+  }
+
+  /** undefined: it could not be done for all at once, and nothing was stored. */
+  async #storeTogether(members: readonly Member[]): Promise<readonly Outcome[] | undefined> {
+    const isFull = members.some(({ prepared }) => durabilityOf(prepared) === "full");
+    let outcomes: readonly Outcome[];
+    try {
+      failpoint("journal.append.before-begin");
+      outcomes = await this.#write(
+        () => {
+          this.#witness.rotateWhenLarge();
+          return storeAll(this.#connection, members, this.#now);
+        },
+        { durability: isFull ? "full" : "relaxed", endsTurn: false },
+      );
+    } catch {
+      return undefined;
+    }
+    return outcomes.map((outcome, index): Outcome => {
+      const prepared = members[index]?.prepared;
+      if (prepared === undefined || "error" in outcome) return outcome;
+      try {
+        this.#committed(outcome.appended, prepared);
+        return outcome;
+      } catch (error) {
+        // The others have theirs.
+        return { error };
+      }
+    });
   }
 
   async #append(prepared: PreparedAppend): Promise<Appended> {
     failpoint("journal.append.before-begin");
-    const durability = prepared.append.durability ?? "full";
-    const appended = await this.#write(() => {
+    const work = (): Appended => {
       this.#witness.rotateWhenLarge();
       return store(this.#connection, prepared, this.#now());
-    }, prepared);
-    if (appended.isRepeat) return appended;
-    this.#recent.added(appended.events, charsOf(prepared));
-    this.#wake.now();
-    failpoint("journal.append.after-commit");
-    this.#testify(appended.events, durability);
-    this.#reserve.refill();
+    };
+    const appended = await this.#write(work, { durability: durabilityOf(prepared), endsTurn: endsTurn(prepared) });
+    this.#committed(appended, prepared);
     return appended;
   }
 
+  #committed(appended: Appended, prepared: PreparedAppend): void {
+    if (appended.isRepeat) return;
+    this.#recent.added(appended.events, charsOf(prepared));
+    this.#wake.now();
+    failpoint("journal.append.after-commit");
+    this.#testify(appended.events, durabilityOf(prepared));
+    this.#reserve.refill();
+  }
+
   async #purge(prepared: PreparedAppend): Promise<StoredEvent> {
-    const deleted = await this.#write(() => purge(this.#connection, prepared, this.#now()), "full");
+    const deleted = await this.#write(() => purge(this.#connection, prepared, this.#now()), PLAIN);
     this.#recent.forget(deleted.stream);
     this.#wake.now();
     this.#testify([deleted], "full");
@@ -254,19 +312,18 @@ class SqliteJournal implements Journal {
   }
 
   /** One transaction, with all that may go wrong on the way given a name. */
-  async #write<T>(work: () => T, prepared: PreparedAppend | "full"): Promise<T> {
+  async #write<T>(work: () => T, { durability, endsTurn: isLast }: WriteKind): Promise<T> {
     this.#refuseWhenClosed();
     if (this.#damage !== undefined) {
       throw new HeddleError("store.damaged", `nothing can be added: ${this.#damage.message}`);
     }
     if (this.#connection.isReadOnly) throw this.#refusal;
-    const durability = prepared === "full" ? "full" : (prepared.append.durability ?? "full");
     const transact = (): Promise<T> => untilFree(() => this.#connection.transaction(durability, work));
     try {
       if (this.#state === "failed") await this.#reopen();
       return await transact();
     } catch (error) {
-      const isLastChance = prepared !== "full" && endsTurn(prepared) && this.#isFull(error) && this.#reserve.release();
+      const isLastChance = isLast && this.#isFull(error) && this.#reserve.release();
       if (!isLastChance) throw this.#failed(error);
     }
     return transact().catch((error: unknown) => {
@@ -341,26 +398,5 @@ class SqliteJournal implements Journal {
 
   #refuseWhenClosed(): void {
     if (this.#state === "closed") throw new HeddleError("store.failed", "the journal is closed");
-  }
-}
-
-function charsOf({ bodies }: PreparedAppend): number {
-  return bodies.reduce((sum, { stored }) => sum + stored.length, 0);
-}
-
-function limited(limit: number | undefined): { limit?: number } {
-  return limit === undefined ? {} : { limit };
-}
-
-function endsTurn(prepared: PreparedAppend): boolean {
-  return prepared.append.events.some((event) => event.type === "turn.completed");
-}
-
-function syncFile(path: string): void {
-  const fd = openSync(path, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
