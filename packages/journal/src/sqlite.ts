@@ -323,16 +323,12 @@ class SqliteJournal implements Journal {
       if (this.#state === "failed") await this.#reopen();
       return await transact();
     } catch (error) {
-      const isLastChance = isLast && this.#isFull(error) && this.#reserve.release();
-      if (!isLastChance) throw this.#failed(error);
+      const isFull = writeFaultOf(error, this.#paths.database) === "full";
+      if (!isLast || !isFull || !this.#reserve.release()) throw this.#failed(error);
     }
     return transact().catch((error: unknown) => {
       throw this.#failed(error);
     });
-  }
-
-  #isFull(error: unknown): boolean {
-    return writeFaultOf(error, this.#paths.database) === "full";
   }
 
   /** What a failure means for later calls, and the error to tell. */
