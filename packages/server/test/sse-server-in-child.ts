@@ -15,7 +15,10 @@ process.on("message", (message: { readonly events: number; readonly batch: numbe
     process.stderr.write(String(error));
   });
 });
-process.on("disconnect", () => void world[Symbol.asyncDispose]().finally(() => process.exit(0)));
+process.on("disconnect", () => {
+  const end = (): never => process.exit(0);
+  world[Symbol.asyncDispose]().then(end, end);
+});
 let begun = process.cpuUsage();
 
 async function write({ events, batch }: { readonly events: number; readonly batch: number }): Promise<void> {

@@ -7,7 +7,7 @@ import path from "node:path";
 import { claimStore } from "@heddle/agent";
 import { EXIT, isHeddleError, visibleText } from "@heddle/protocol";
 import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal } from "@heddle/server";
-import { ensureOwnerToken, HttpDoor, isLoopback, openTokenBook, ownerTokenPath } from "@heddle/server/http";
+import { ensureOwnerToken, HttpDoor, isLoopback, listTokens, openTokenBook, ownerTokenPath } from "@heddle/server/http";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, log, makeHome, openEngine, readConfig, untilAborted } from "../app-server/engine.ts";
 import { openHost } from "../app-server/host.ts";
@@ -62,6 +62,8 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   await using ends = new AsyncDisposableStack();
   ends.use(await claimStore(home, "heddle serve"));
   const owner = await ensureOwnerToken(home);
+  // What is wrong with the others' is said now, not when they come.
+  await listTokens(home);
   const heddle = ends.use(await openEngine(home, config, env, socketsOf(wished)));
   // Clients may change the file; what the next turn runs with is what it says then.
   let current = file;
@@ -83,7 +85,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
     (channel) => {
       server.accept(channel, principal).catch((error: unknown) => log(String(error)));
     };
-  const tokens = openTokenBook(home, owner.token);
+  const tokens = openTokenBook(home, owner.token, log);
   const websockets = { "/": acceptFrom };
   const door = new HttpDoor({ heddle, settings, facts, tokens, cwd, version, log, websockets });
   ends.defer(async () => {
