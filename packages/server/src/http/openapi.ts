@@ -19,7 +19,6 @@ import {
   Turn,
   TurnSettings,
   Usage,
-  ts,
 } from "./shapes.ts";
 
 const COMPONENTS = {
