@@ -32,10 +32,4 @@ export const GAPS: readonly Difference[] = [
     path: /^result\.(sandbox\.|activePermissionProfile\.id)/,
     why: "a thread without a sandbox of its own may write its workspace; Codex reads only, in a folder nobody trusts",
   }),
-  gap({
-    in: /^(thread-resume|two-clients)$/,
-    kind: "missing",
-    message: /^thread\/goal\/cleared$/,
-    why: "whoever resumes a thread is not told whether it has a goal",
-  }),
 ];
