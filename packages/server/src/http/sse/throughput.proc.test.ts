@@ -38,10 +38,7 @@ function reader({ url, token, threadId }: Place, last: number, onText?: (text: s
     tail = tail.slice(-200) + text;
     if (tail.includes("event: caughtUp")) caughtUp.resolve();
     // The end of the frame too.
-    if (!tail.includes(`id: ${last}
-`) || !tail.endsWith("
-
-")) return;
+    if (!tail.includes(`id: ${last}\n`) || !tail.endsWith("\n\n")) return;
     done.resolve();
     socket.destroy();
   });
