@@ -33,12 +33,6 @@ export const MEANT: readonly Difference[] = [
     why: "the thread no longer waits once it is answered, so that is told first",
   },
   {
-    in: /^approve-change-/,
-    kind: "moved",
-    message: /^item\/started fileChange$/,
-    why: "a thread waits from the moment of the question; the item is told with it, before the question",
-  },
-  {
     in: /^approve-command-unknown$/,
     message: /^item\/completed commandExecution$/,
     path: /item\.status$/,

@@ -142,6 +142,14 @@ test("questions that wait show in the status, and those of the past can be found
   ]);
 });
 
+test("a change of a file is shown before the thread says that it waits", () => {
+  const live = dialect();
+  const question = { kind: "fileChange" as const, callId: "c", itemId: "i", paths: ["/w/a"] };
+  const events = stored([admitted, { type: "approval.requested", v: 1, turnId: T, approvalId: "a1", question }]);
+  const said = events.map((event) => methods(live.event(event)));
+  expect(said.at(-1)).toEqual(["item/started", "thread/status/changed", "ask"]);
+});
+
 const ENVELOPE = {
   id: "edit",
   tools: [],

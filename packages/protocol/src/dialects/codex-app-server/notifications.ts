@@ -255,9 +255,10 @@ export class ThreadDialect {
     turn.questions.set(approvalId, question);
     const item = askedItem(question, turn.calls.get(question.callId));
     const place = { threadId: this.#threadId, turnId: turn.id, startedAtMs: stored.at };
+    const [status, begun] = [this.#statusChanged(stored), this.#itemStarted(item, stored)];
     return [
-      this.#statusChanged(stored),
-      ...this.#itemStarted(item, stored),
+      // The original shows a change before it says that it waits, and a command after.
+      ...(question.kind === "fileChange" ? [...begun, status] : [status, ...begun]),
       { kind: "ask", approvalId, request: approvalRequest(question, place) },
     ];
   }
