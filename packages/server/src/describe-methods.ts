@@ -32,8 +32,6 @@ const WHY_NOT: Readonly<Record<string, string>> = {
   remoteControl: CLOUD,
   rollout: "threads are in the journal, not in files",
   "server/diagnostics": "`heddle doctor` says it",
-  "skills/config/write": "a skill that is in its folder is on",
-  "skills/extraRoots/set": "skills come from the folders that `docs/use/skills.md` names",
   "thread/approveGuardianDeniedAction": "no model reviews approvals",
   "thread/attachment": ORDER,
   "thread/attachmentOwner": ORDER,
@@ -69,6 +67,7 @@ const DIFFERS: Readonly<Record<string, string>> = {
   "fs/readFile": "not Heddle's home; at most 12 MiB",
   "fs/remove": "writes inside the client's folders alone",
   "fs/writeFile": "writes inside the client's folders alone",
+  "skills/config/write": "kept as `disabled_skills` in Heddle's own file",
   "mcpServer/oauth/login": "always refused: tokens come from `bearer_token_env_var`",
   "mcpServer/tool/call": "a server of its own for this connection, not that of a running turn",
 };

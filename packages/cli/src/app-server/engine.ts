@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { openHeddle, type Heddle } from "@heddle/agent";
 import type { ProviderConfig } from "@heddle/models";
 import { isHeddleError, visibleText } from "@heddle/protocol";
+import type { Host } from "@heddle/server";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import { parseOverrides } from "../config/check-config.ts";
 import { backgroundOf, hooksOf, mcpServersOf } from "../config/extensions.ts";
@@ -48,22 +49,20 @@ export async function makeHome(env: NodeJS.ProcessEnv): Promise<string> {
   return home;
 }
 
-/**
- * Attended: clients can be asked. `sockets`: private sockets of this server; whoever opens one is the owner, so they do not
- * exist for an agent.
- */
+/** Attended: clients can be asked. What is masked for the commands of clients is masked for agents too. */
 export async function openEngine(
   home: string,
   config: ConfigFile,
   env: NodeJS.ProcessEnv,
-  sockets: readonly string[] = [],
+  { masked, skills }: Pick<Host, "masked" | "skills">,
 ): Promise<Heddle> {
   const heddle = await openHeddle({
     home,
     providers: await providersOf(config, env),
     env,
     isUnattended: false,
-    masked: sockets,
+    masked: masked ?? [],
+    skills,
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
     background: backgroundOf(config),

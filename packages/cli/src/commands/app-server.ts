@@ -80,14 +80,13 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   await using ends = new AsyncDisposableStack();
   // A server on standard streams belongs to its client, as a run does; one that listens belongs to the home.
   if (at.kind !== "stdio") ends.use(await claimStore(home, "heddle app-server"));
-  const heddle = ends.use(
-    await openEngine(home, config, env, at.kind === "unix" && at.path !== undefined ? [at.path] : []),
-  );
   // Clients may change the file; what the next turn runs with is what it says then.
   let current = file;
+  const sockets = at.kind === "unix" && at.path !== undefined ? [at.path] : [];
   const host = ends.use(
-    await openHost({ args, env, cwd, config, onConfigChange: (changed) => void (current = changed) }),
+    await openHost({ args, env, cwd, config, sockets, onConfigChange: (changed) => void (current = changed) }),
   );
+  const heddle = ends.use(await openEngine(home, config, env, host));
   const settings = settingsSource({
     get file() {
       return current;

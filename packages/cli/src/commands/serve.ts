@@ -64,12 +64,13 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const owner = await ensureOwnerToken(home);
   // What is wrong with the others' is said now, not when they come.
   await listTokens(home);
-  const heddle = ends.use(await openEngine(home, config, env, socketsOf(wished)));
   // Clients may change the file; what the next turn runs with is what it says then.
   let current = file;
+  const sockets = socketsOf(wished);
   const host = ends.use(
-    await openHost({ args, env, cwd, config, onConfigChange: (changed) => void (current = changed) }),
+    await openHost({ args, env, cwd, config, sockets, onConfigChange: (changed) => void (current = changed) }),
   );
+  const heddle = ends.use(await openEngine(home, config, env, host));
   const settings = settingsSource({
     get file() {
       return current;
