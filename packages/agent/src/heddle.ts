@@ -125,6 +125,11 @@ export interface Heddle extends AsyncDisposable {
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
   steer(turnId: string, input: readonly InputPart[]): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;
-  answer(given: { readonly threadId: string; readonly approvalId: string; readonly decision: Decision }): Promise<void>;
+  answer(given: {
+    readonly threadId: string;
+    readonly approvalId: string;
+    readonly decision: Decision;
+    readonly reason?: string;
+  }): Promise<void>;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
 }
