@@ -32,4 +32,10 @@ export const GAPS: readonly Difference[] = [
     path: /^result\.(sandbox\.|activePermissionProfile\.id)/,
     why: "a thread without a sandbox of its own may write its workspace; Codex reads only, in a folder nobody trusts",
   }),
+  gap({
+    message: /^ask mcpServer\/elicitation\/request$/,
+    path: /_meta\.tool_description$/,
+    heddle: undefined,
+    why: "the question about a tool does not say what the tool is for",
+  }),
 ];

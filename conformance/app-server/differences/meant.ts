@@ -175,4 +175,21 @@ export const MEANT: readonly Difference[] = [
     message: /^deprecationNotice$/,
     why: "reading the turns of a thread that is not kept is answered, and answered as of any other",
   },
+  {
+    message: /^ask mcpServer\/elicitation\/request$/,
+    path: /^params\.(itemId|_meta\.(persist|tool_name|reason))$/,
+    codex: undefined,
+    why: "whoever is asked is told what about and why, and may allow it for the whole thread",
+  },
+  {
+    in: /^mcp-decline$/,
+    message: /^item\/completed mcpToolCall$/,
+    path: /item\.(error\.message|durationMs|outcome)$/,
+    why: "a call that was refused never ran, and took no time",
+  },
+  {
+    in: /^mcp-/,
+    message: /^mcpServer\/startupStatus\/updated$/,
+    why: "servers are started with the first turn that may use them, and told of when they are ready",
+  },
 ];

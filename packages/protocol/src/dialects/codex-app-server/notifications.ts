@@ -257,8 +257,8 @@ export class ThreadDialect {
     const place = { threadId: this.#threadId, turnId: turn.id, startedAtMs: stored.at };
     const [status, begun] = [this.#statusChanged(stored), this.#itemStarted(item, stored)];
     return [
-      // The original shows a change before it says that it waits, and a command after.
-      ...(question.kind === "fileChange" ? [...begun, status] : [status, ...begun]),
+      // The original shows a change or a tool before it says that it waits, and a command after.
+      ...(question.kind === "command" ? [status, ...begun] : [...begun, status]),
       { kind: "ask", approvalId, request: approvalRequest(question, place) },
     ];
   }
