@@ -182,7 +182,7 @@ export const MEANT: readonly Difference[] = [
     why: "whoever is asked is told what about and why, and may allow it for the whole thread",
   },
   {
-    in: /^mcp-decline$/,
+    in: /^mcp-(decline|cancel)$/,
     message: /^item\/completed mcpToolCall$/,
     path: /item\.(error\.message|durationMs|outcome)$/,
     why: "a call that was refused never ran, and took no time",

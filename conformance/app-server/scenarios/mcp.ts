@@ -3,7 +3,7 @@ import { MOCK_CONFIG, say } from "../../exec-case.ts";
 import { threadStarted, turn, type Scenario } from "../scenario.ts";
 
 /** A server with one tool, which says what it is told. */
-const ECHO_SERVER = `
+export const ECHO_SERVER = `
 import { createInterface } from "node:readline";
 const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
 createInterface({ input: process.stdin }).on("line", (line) => {
@@ -29,7 +29,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 });
 `;
 
-const CONFIG = `${MOCK_CONFIG}
+export const ECHO_CONFIG = `${MOCK_CONFIG}
 [mcp_servers.echo]
 command = "${process.execPath}"
 args = ["{root}/echo.mjs"]
@@ -42,7 +42,7 @@ function asked(id: string, about: string, action: string): Scenario {
   return {
     id: `mcp-${id}`,
     about,
-    config: CONFIG,
+    config: ECHO_CONFIG,
     files: { "echo.mjs": ECHO_SERVER },
     script: [{ calls: [{ tool: "mcp__echo__echo", args: { text: "hi" } }] }, say("ok")],
     moves: [
@@ -57,4 +57,5 @@ function asked(id: string, about: string, action: string): Scenario {
 export const MCP: readonly Scenario[] = [
   asked("accept", "a tool of an MCP server is allowed", "accept"),
   asked("decline", "a tool of an MCP server is refused", "decline"),
+  asked("cancel", "a question about a tool of an MCP server is waved away", "cancel"),
 ];

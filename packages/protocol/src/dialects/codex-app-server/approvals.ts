@@ -94,7 +94,9 @@ export function decisionFrom(result: unknown): Decision {
     const { action } = parsed.data;
     const meta = Persist.safeParse(result);
     const isKept = meta.success && typeof meta.data._meta?.persist === "string";
-    return action === "accept" && isKept ? "acceptForThread" : action;
+    // Whoever waves a question about a tool away refuses the call; the turn goes on.
+    if (action !== "accept") return "decline";
+    return isKept ? "acceptForThread" : "accept";
   }
   const { decision } = parsed.data;
   if (typeof decision === "object") return "acceptWithExecpolicyAmendment" in decision ? "acceptForThread" : "accept";

@@ -205,6 +205,7 @@ test.each([
   [{ action: "accept", content: {} }, "accept"],
   [{ action: "accept", _meta: { persist: "session" } }, "acceptForThread"],
   [{ action: "decline" }, "decline"],
+  [{ action: "cancel" }, "decline"],
 ])("the answer %j means %s", (answer, decision) => {
   expect(decisionFrom(answer)).toBe(decision);
 });
