@@ -7,7 +7,7 @@ import type { Host } from "@heddle/server";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import { parseOverrides } from "../config/check-config.ts";
 import { backgroundOf, hooksOf, mcpServersOf } from "../config/extensions.ts";
-import { withLogin } from "../config/logins.ts";
+import { withLazyLogins, withLogin } from "../config/logins.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, providerConfigs } from "../config/settings.ts";
@@ -71,13 +71,13 @@ export async function openEngine(
   return heddle;
 }
 
-/** A server without a key still lists and reads; the first turn says what is missing. */
+/** A server without a key still lists and reads; the first turn says what is missing, unless a client has logged in by then. */
 async function providersOf(config: ConfigFile, env: NodeJS.ProcessEnv): Promise<readonly ProviderConfig[]> {
   const configs = providerConfigs(config, {}, env);
   try {
-    return await withLogin(configs, config.model_provider ?? "openai", env);
+    return withLazyLogins(await withLogin(configs, config.model_provider ?? "openai", env), env);
   } catch (error) {
-    if (isHeddleError(error) && error.code === "auth.missing") return configs;
+    if (isHeddleError(error) && error.code === "auth.missing") return withLazyLogins(configs, env);
     throw error;
   }
 }
