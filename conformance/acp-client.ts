@@ -3,8 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { startModelServer } from "@heddle/models/testing";
-import { MOCK_CONFIG, type Step } from "./exec-case.ts";
+import { startModelServer, type RecordedRequest } from "@heddle/models/testing";
+import { namespacedAnswer } from "./app-server/namespaced.ts";
+import type { ExecCase, Step } from "./exec-case.ts";
 import { openPlace, type Place } from "./place.ts";
 import type { Program } from "./program.ts";
 
@@ -37,14 +38,18 @@ const DEADLINE_MS = 20_000;
 /** What prompts of the tests begin with: codex-acp asks the same model for titles, which follow no script. */
 export const MARK = "[script]";
 
-export async function openAcpWorld(program: Program, script: readonly Step[]): Promise<AcpWorld> {
+export async function openAcpWorld(
+  program: Program,
+  script: readonly Step[],
+  furniture: Pick<ExecCase, "config" | "files"> = {},
+): Promise<AcpWorld> {
+  const stepOf = ({ answers, body }: RecordedRequest): Step | undefined =>
+    JSON.stringify(body).includes(MARK) ? (script[answers] ?? { text: "The script has ended." }) : undefined;
   const server = await startModelServer({
-    respond: ({ answers, body }) =>
-      JSON.stringify(body).includes(MARK)
-        ? (script[answers] ?? { text: "The script has ended." })
-        : { text: "A title" },
+    respond: (request) => stepOf(request) ?? { text: "A title" },
+    faults: (request) => (program.name === "codex" ? namespacedAnswer(request, stepOf(request)) : undefined),
   });
-  const place = await openPlace(program, server.url, { config: MOCK_CONFIG });
+  const place = await openPlace(program, server.url, furniture);
   return {
     place,
     open: () => openAdapter(program, place),

@@ -7,6 +7,7 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { MARK, openAcpWorld, type AcpMessage, type Adapter } from "./acp-client.ts";
 import { at } from "./app-server-client.ts";
+import { ECHO_CONFIG, ECHO_SERVER } from "./app-server/scenarios/mcp.ts";
 import { command, patch, say } from "./exec-case.ts";
 import { codex, heddle } from "./program.ts";
 
@@ -97,6 +98,26 @@ describe.each([codex(), heddle])("codex-acp over $name", (program) => {
     expect(await done).toMatchObject({ stopReason: "end_turn" });
     expect(states(adapter.heard).at(-1)).toBe(isHeddle ? "failed" : "completed");
     expect(said(adapter.heard, /^agent_message_chunk$/)).toBe("Tried.");
+  });
+
+  test.each([
+    ["allow_once", "completed"],
+    ["reject_once", "failed"],
+  ])("a tool of an MCP server asks for permission; %s", async (kind, end) => {
+    const call = { calls: [{ tool: "mcp__echo__echo", args: { text: "hi" } }] };
+    const furniture = { config: ECHO_CONFIG, files: { "echo.mjs": ECHO_SERVER } };
+    await using world = await openAcpWorld(program, [call, say("Asked.")], furniture);
+    await using adapter = await world.open();
+    const session = await newSession(adapter, world.place.workspace, "workspace-write");
+    const done = session.prompt("say it");
+    const question = await adapter.hears(({ method }) => method === "session/request_permission");
+    const options = [at(question.params, "options")].flat();
+    const chosen = options.find((option) => at(option, "kind") === kind);
+    expect(chosen, JSON.stringify(options)).toBeDefined();
+    adapter.answer(question, { outcome: { outcome: "selected", optionId: at(chosen, "optionId") } });
+    expect(await done).toMatchObject({ stopReason: "end_turn" });
+    expect(states(adapter.heard).at(-1)).toBe(end);
+    expect(said(adapter.heard, /^agent_message_chunk$/)).toContain("Asked.");
   });
 
   test("a prompt is cancelled while its command runs", async () => {

@@ -7,6 +7,7 @@ import { openPlace, type Place } from "../place.ts";
 import type { Program } from "../program.ts";
 import { blankAll } from "./blank.ts";
 import { Client, overPipes, overSocket, type Message } from "./client.ts";
+import { namespacedAnswer } from "./namespaced.ts";
 import type { Move, Scenario } from "./scenario.ts";
 
 /** What one client was sent, in order. An answer carries the method it answers. */
@@ -35,15 +36,15 @@ const EXIT_MS = 12_000;
 export async function playScenario(program: Program, scenario: Scenario): Promise<Played> {
   const { faults, script } = scenario;
   const opened: { place?: Place } = {};
-  const isList = Array.isArray(faults);
   await using server = await startModelServer({
     respond: ({ answers }) => {
       const step = JSON.stringify(script?.[answers] ?? { text: "The script has ended." });
       return JSON.parse(opened.place?.fill(step) ?? "{}");
     },
-    ...(faults === undefined
-      ? {}
-      : { faults: isList ? faults : () => faults as Exclude<typeof faults, readonly unknown[]> }),
+    faults: (request) => {
+      const fault = Array.isArray(faults) ? faults[request.number] : faults;
+      return fault ?? (program.name === "codex" ? namespacedAnswer(request, script?.[request.answers]) : undefined);
+    },
   });
   await using place = await openPlace(program, server.url, scenario);
   opened.place = place;

@@ -1,8 +1,9 @@
 /** Every scenario that is played. */
 import type { Scenario } from "./scenario.ts";
 import { APPROVALS } from "./scenarios/approvals.ts";
+import { MCP } from "./scenarios/mcp.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
 import { THREADS } from "./scenarios/threads.ts";
 import { TURNS } from "./scenarios/turns.ts";
 
-export const SCENARIOS: readonly Scenario[] = [...QUESTIONS, ...TURNS, ...APPROVALS, ...THREADS];
+export const SCENARIOS: readonly Scenario[] = [...QUESTIONS, ...TURNS, ...APPROVALS, ...MCP, ...THREADS];

@@ -33,9 +33,9 @@ export const GAPS: readonly Difference[] = [
     why: "a thread without a sandbox of its own may write its workspace; Codex reads only, in a folder nobody trusts",
   }),
   gap({
-    in: /^(thread-resume|two-clients)$/,
-    kind: "missing",
-    message: /^thread\/goal\/cleared$/,
-    why: "whoever resumes a thread is not told whether it has a goal",
+    message: /^ask mcpServer\/elicitation\/request$/,
+    path: /_meta\.tool_description$/,
+    heddle: undefined,
+    why: "the question about a tool does not say what the tool is for",
   }),
 ];

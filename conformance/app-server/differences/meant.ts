@@ -33,12 +33,6 @@ export const MEANT: readonly Difference[] = [
     why: "the thread no longer waits once it is answered, so that is told first",
   },
   {
-    in: /^approve-change-/,
-    kind: "moved",
-    message: /^item\/started fileChange$/,
-    why: "a thread waits from the moment of the question; the item is told with it, before the question",
-  },
-  {
     in: /^approve-command-unknown$/,
     message: /^item\/completed commandExecution$/,
     path: /item\.status$/,
@@ -180,5 +174,22 @@ export const MEANT: readonly Difference[] = [
     kind: "added",
     message: /^deprecationNotice$/,
     why: "reading the turns of a thread that is not kept is answered, and answered as of any other",
+  },
+  {
+    message: /^ask mcpServer\/elicitation\/request$/,
+    path: /^params\.(itemId|_meta\.(persist|tool_name|reason))$/,
+    codex: undefined,
+    why: "whoever is asked is told what about and why, and may allow it for the whole thread",
+  },
+  {
+    in: /^mcp-(decline|cancel)$/,
+    message: /^item\/completed mcpToolCall$/,
+    path: /item\.(error\.message|durationMs|outcome)$/,
+    why: "a call that was refused never ran, and took no time",
+  },
+  {
+    in: /^mcp-/,
+    message: /^mcpServer\/startupStatus\/updated$/,
+    why: "servers are started with the first turn that may use them, and told of when they are ready",
   },
 ];

@@ -147,6 +147,18 @@ export const THREADS: readonly Scenario[] = [
     ],
   },
   {
+    id: "goal-resumed",
+    about: "a thread with a goal is resumed",
+    script: [say("One.")],
+    moves: [
+      ...threadStarted(),
+      ...turn("one"),
+      { call: "thread/goal/set", params: { ...ON_THREAD, objective: "ship it", status: "paused" } },
+      { until: "thread/goal/updated" },
+      { call: "thread/resume", params: { ...ON_THREAD, excludeTurns: true } },
+    ],
+  },
+  {
     id: "two-clients",
     about: "a second client resumes the thread, hears the turn and answers the question of the first",
     door: "unix",

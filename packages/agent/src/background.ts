@@ -79,8 +79,8 @@ class Runner implements Background {
   async #follow(): Promise<void> {
     const { journal } = this.#options;
     const { signal } = this.#closing;
-    const after = await journal.position();
     try {
+      const after = await journal.position();
       for await (const { stream, body } of journal.tail({ after, signal })) {
         if (body.type === "turn.completed" && body.status === "completed")
           this.#track(this.#title(stream)).catch(() => undefined);

@@ -4,6 +4,7 @@ import type { ProviderConfig } from "@heddle/models";
 import type { Decision, ErrorCode, HookConfig, InputPart, McpServerConfig, TurnSettings } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { DeltaListener } from "./live.ts";
+import type { SkillChoices } from "./skills.ts";
 import type { DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads.ts";
 import type { TerminalEvent } from "./turn.ts";
 
@@ -18,6 +19,8 @@ export interface HeddleOptions {
   readonly isUnattended: boolean;
   /** From Heddle's own configuration, never from a workspace. */
   readonly hooks?: readonly HookConfig[];
+  /** Skills besides those in the usual folders, and which of all are off. */
+  readonly skills?: SkillChoices | undefined;
   /** The demo alone sets this: its scripted model may play on a host that can give no kernel sandbox. */
   readonly scriptMayGoUnconfined?: boolean;
   /** Absolute paths that do not exist for the agent, besides the home. */
@@ -122,6 +125,11 @@ export interface Heddle extends AsyncDisposable {
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
   steer(turnId: string, input: readonly InputPart[]): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;
-  answer(given: { readonly threadId: string; readonly approvalId: string; readonly decision: Decision }): Promise<void>;
+  answer(given: {
+    readonly threadId: string;
+    readonly approvalId: string;
+    readonly decision: Decision;
+    readonly reason?: string;
+  }): Promise<void>;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
 }

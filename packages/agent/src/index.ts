@@ -33,7 +33,7 @@ export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type Tu
 export { findSent, steerOnce, type Sent } from "./sent.ts";
 export { changeSettings, readWishes } from "./thread-settings.ts";
 export { checkLimits } from "./limits.ts";
-export { loadSkills } from "./skills.ts";
+export { loadSkills, type SkillChoices } from "./skills.ts";
 export { programFolders } from "./program-folders.ts";
 export type { TerminalEvent } from "./turn.ts";
 export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";

@@ -268,7 +268,7 @@ class Engine implements Heddle {
     }
   }
 
-  async answer(given: { threadId: string; approvalId: string; decision: Decision }): Promise<void> {
+  async answer(given: { threadId: string; approvalId: string; decision: Decision; reason?: string }): Promise<void> {
     await answer(this.journal, await readStream(this.journal, given.threadId), given, "user");
   }
 

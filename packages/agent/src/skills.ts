@@ -16,6 +16,13 @@ const MAX_LINE_CHARS = 240;
 /** One message that calls for more has lost its subject. */
 const MAX_MENTIONED = 8;
 
+/** What whoever opened Heddle says of skills; asked anew for every turn. */
+export interface SkillChoices {
+  /** Folders with skills besides the usual ones; theirs count last. */
+  readonly extraRoots: () => readonly string[];
+  readonly isEnabled: (skill: Skill) => boolean;
+}
+
 export interface SkillPlaces {
   /** From the workspace up, the nearest first. */
   readonly folders: readonly string[];
@@ -24,6 +31,7 @@ export interface SkillPlaces {
   /** The person's home folder, where known. */
   readonly userHome: string | undefined;
   readonly masked: readonly string[];
+  readonly extraRoots?: readonly string[] | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +41,8 @@ export function ownSkillFolder(home: string): string | undefined {
   return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true ? folder : undefined;
 }
 
-export async function loadSkills({ folders, home, userHome, masked, signal }: SkillPlaces): Promise<SkillsFound> {
+export async function loadSkills(places: SkillPlaces): Promise<SkillsFound> {
+  const { folders, home, userHome, masked, extraRoots = [], signal } = places;
   const near = folders.flatMap((folder) => FOLDERS.map((name) => join(folder, name)));
   const far = userHome === undefined ? [] : [join(userHome, ".agents", "skills")];
   const hidden = { writeRoots: [], masked };
@@ -41,7 +50,7 @@ export async function loadSkills({ folders, home, userHome, masked, signal }: Sk
     findSkills(near, hidden, signal),
     // Hidden from the agent's own tools, but its owner put them there.
     findSkills([join(home, OWN)], { writeRoots: [], masked: [] }, signal),
-    findSkills(far, hidden, signal),
+    findSkills([...far, ...extraRoots], hidden, signal),
   ]);
   const byName = new Map<string, Skill>();
   for (const skill of parts.flatMap(({ skills }) => skills)) if (!byName.has(skill.name)) byName.set(skill.name, skill);

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -34,7 +36,8 @@ test("F09: the claim of a dead process is cleaned up, also when its pid lives ag
   await plant(home.path, 7, JSON.stringify({ what: "heddle serve", holder: reused }));
   await using claim = await claimStore(home.path, "heddle serve");
   expect(claim.number).toBe(8);
-  expect(await readdir(join(home.path, "owner"))).toEqual(["8"]);
+  const left = await readdir(join(home.path, "owner"));
+  expect(left.filter((name) => !name.endsWith(".sock"))).toEqual(["8"]);
 });
 
 test("F09: of many that find a dead owner, one becomes the owner", async () => {
@@ -55,6 +58,31 @@ test("F09: an owner in another pid namespace is not taken for dead", async () =>
     code: "store.owned",
     message: expect.stringContaining("cannot be seen from here"),
   });
+});
+
+test("F09: where a process cannot be seen, its socket tells whether it lives", async () => {
+  await using home = await openHome();
+  const elsewhere = { ...thisHolder(), pidNamespace: "pid:[1]" };
+  const folder = join(home.path, "owner");
+  await mkdir(folder);
+  const living = createServer().listen(join(folder, "0a.sock"));
+  await once(living, "listening");
+  await plant(home.path, 1, JSON.stringify({ what: "heddle serve", holder: elsewhere, socket: "0a.sock" }));
+  await expect(claimStore(home.path, "heddle serve")).rejects.toMatchObject({ code: "store.owned" });
+  living.close();
+  await once(living, "close");
+  await using claim = await claimStore(home.path, "heddle serve");
+  expect(claim.number).toBe(2);
+});
+
+test("nothing of a claim that was refused or released keeps a process or a socket", async () => {
+  await using home = await openHome();
+  const first = await claimStore(home.path, "heddle serve");
+  await expect(claimStore(home.path, "heddle serve")).rejects.toMatchObject({ code: "store.owned" });
+  const folder = join(home.path, "owner");
+  expect((await readdir(folder)).filter((name) => name.endsWith(".sock"))).toHaveLength(1);
+  await first[Symbol.asyncDispose]();
+  expect(await readdir(folder)).toEqual(["1"]);
 });
 
 test("a claim that was cut off by a crash stands in nobody's way", async () => {

@@ -2,9 +2,12 @@
  * One owner a store: a long-lived server says in the home that it is there, and a second one is refused with the first
  * one's name. Runs beside it (`exec`) need no claim, because the journal takes several writers. Each claim has a number
  * of its own, made with one atomic link: of two that find a dead owner, one gets the next number and the other finds it
- * there. A claim is judged by the identity of its process, never by its age, so a stopped owner is still the owner.
+ * there. A claim is judged by the identity of its process, never by its age, so a stopped owner is still the owner. Where
+ * that identity means nothing (another pid namespace, a system without /proc), a socket that the owner listens on tells:
+ * the kernel refuses it once its process is gone.
  */
 import { mkdir, link, readdir, readFile, rm, unlink, writeFile } from "node:fs/promises";
+import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { HeddleError, uuidv7, type Holder } from "@heddle/protocol";
 import { stateOf, thisHolder } from "./holder.ts";
@@ -18,36 +21,87 @@ interface Found {
   readonly number: number;
   readonly what: string;
   readonly holder: Holder | undefined;
+  /** Name of the socket its owner listens on; "" where it has none. */
+  readonly socket: string;
 }
 
 const FOLDER = "owner";
 /** Each try loses to another process that won; more of them than this do not start at once. */
 const MAX_TRIES = 100;
+/** The kernel keeps no longer names. */
+const MAX_SOCKET_BYTES = 107;
 
 /** `what`: how the owner is named to others: `heddle serve`. Throws `store.owned` while another one lives. */
 export async function claimStore(home: string, what: string): Promise<StoreClaim> {
   const folder = join(home, FOLDER);
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  await using pulse = await openPulse(folder);
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const claims = await readClaims(folder);
-    for (const claim of claims) refuseLiving(claim, home);
+    for (const claim of claims) await refuseLiving(claim, home);
     const number = Math.max(0, ...claims.map((claim) => claim.number)) + 1;
-    if (!(await make(folder, number, what))) continue;
-    for (const claim of claims) await rm(join(folder, String(claim.number)), { force: true });
-    return { number, [Symbol.asyncDispose]: () => release(folder, number) };
+    if (!(await make(folder, number, JSON.stringify({ what, holder: thisHolder(), socket: pulse.socket })))) continue;
+    for (const claim of claims) await clean(folder, claim);
+    const kept = pulse.keep();
+    return { number, [Symbol.asyncDispose]: () => release(folder, number, kept) };
   }
   throw new HeddleError("store.busy", `${home} is claimed by one server after another; try again`);
 }
 
+interface Pulse extends AsyncDisposable {
+  readonly socket: string;
+  /** It goes on after this block. */
+  keep(): Server;
+}
+
+/** Listens before the claim is there, so that a claim that can be seen can be asked. */
+async function openPulse(folder: string): Promise<Pulse> {
+  const server = createServer((client) => client.destroy());
+  const name = `${uuidv7()}.sock`;
+  const fits = Buffer.byteLength(join(folder, name)) <= MAX_SOCKET_BYTES;
+  if (fits) {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(join(folder, name), resolve);
+    }).catch((cause: unknown) => {
+      throw new HeddleError("store.failed", `${folder} cannot be written`, { cause });
+    });
+    server.unref();
+  }
+  let isKept = false;
+  return {
+    socket: fits ? name : "",
+    keep() {
+      isKept = true;
+      return server;
+    },
+    async [Symbol.asyncDispose]() {
+      if (!isKept) await close(server);
+    },
+  };
+}
+
+/** Its file goes with it. */
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
+
+async function clean(folder: string, { number, socket }: Found): Promise<void> {
+  await rm(join(folder, String(number)), { force: true });
+  if (/^[0-9a-f-]+\.sock$/.test(socket)) await rm(join(folder, socket), { force: true });
+}
+
 /** The number stays taken: whoever looked just before must not get it again. */
-async function release(folder: string, number: number): Promise<void> {
+async function release(folder: string, number: number, pulse: Server): Promise<void> {
   await writeFile(join(folder, String(number)), "", { mode: 0o600 }).catch(() => undefined);
+  await close(pulse);
 }
 
 /** False: somebody else has this number. */
-async function make(folder: string, number: number, what: string): Promise<boolean> {
+async function make(folder: string, number: number, content: string): Promise<boolean> {
   const draft = join(folder, `draft-${uuidv7()}`);
-  await writeFile(draft, JSON.stringify({ what, holder: thisHolder() }), { mode: 0o600, flag: "wx" });
+  await writeFile(draft, content, { mode: 0o600, flag: "wx" });
   try {
     // The name appears with its whole content, or not at all.
     await link(draft, join(folder, String(number)));
@@ -67,17 +121,16 @@ async function readClaims(folder: string): Promise<readonly Found[]> {
 
 async function readClaim(folder: string, name: string): Promise<Found> {
   const text = await readFile(join(folder, name), "utf8").catch(() => "");
-  const { what, holder } = parse(text);
-  return { number: Number(name), what, holder };
+  return { number: Number(name), ...parse(text) };
 }
 
 /** Empty or unreadable: released, or gone since it was listed. */
 function parse(text: string): Omit<Found, "number"> {
   try {
-    const { what, holder } = record(JSON.parse(text));
-    return { what: String(what), holder: holderFrom(record(holder)) };
+    const { what, holder, socket } = record(JSON.parse(text));
+    return { what: String(what), holder: holderFrom(record(holder)), socket: typeof socket === "string" ? socket : "" };
   } catch {
-    return { what: "", holder: undefined };
+    return { what: "", holder: undefined, socket: "" };
   }
 }
 
@@ -92,15 +145,31 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }
 
-function refuseLiving({ what, holder, number }: Found, home: string): void {
+async function refuseLiving({ what, holder, number, socket }: Found, home: string): Promise<void> {
   if (holder === undefined) return;
+  const folder = join(home, FOLDER);
   const state = stateOf(holder);
-  if (state === "dead") return;
-  const hint =
-    state === "alive"
-      ? "stop it first, or use another HEDDLE_HOME"
-      : `whether it lives cannot be seen from here; if it does not, remove ${join(home, FOLDER, String(number))}`;
+  if (state === "dead" || (state === "unknown" && socket !== "" && !(await answers(join(folder, socket))))) return;
+  const isSeen = state === "alive" || socket !== "";
+  const hint = isSeen
+    ? "stop it first, or use another HEDDLE_HOME"
+    : `whether it lives cannot be seen from here; if it does not, remove ${join(folder, String(number))}`;
   throw new HeddleError("store.owned", `${home} belongs to ${what} (process ${holder.pid}); ${hint}`, {
     details: { pid: holder.pid, what, number },
+  });
+}
+
+/** A stopped process still has its socket, and the kernel takes connections for it. */
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const settle = (isAlive: boolean): void => {
+      socket.destroy();
+      resolve(isAlive);
+    };
+    // Only a refusal proves that nobody is there; a full queue of a stopped owner does not.
+    const onError = (error: NodeJS.ErrnoException): void =>
+      settle(error.code !== "ECONNREFUSED" && error.code !== "ENOENT");
+    socket.once("connect", () => settle(true)).once("error", onError);
   });
 }

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isHeddleError, type Envelope, type EventOf } from "@heddle/protocol";
 import { readFileInside, type SkillsFound } from "@heddle/tools";
-import { loadSkills, skillsText } from "./skills.ts";
+import { loadSkills, skillsText, type SkillChoices } from "./skills.ts";
 
 /** All AGENTS.md text together; more would push the task itself out of the model's view. */
 const MAX_GUIDE_BYTES = 32 * 1024;
@@ -21,15 +21,18 @@ export interface SurroundingsOptions {
   readonly home: string;
   /** The person's home folder, where known. */
   readonly userHome: string | undefined;
+  readonly skills: SkillChoices | undefined;
   readonly signal: AbortSignal;
 }
 
 export async function loadSurroundings(options: SurroundingsOptions): Promise<Surroundings> {
   const folders = foldersFromRoot(options.workspace);
-  const [guides, { skills, skipped }] = await Promise.all([
+  const extraRoots = options.skills?.extraRoots();
+  const [guides, { skills: found, skipped }] = await Promise.all([
     loadGuides(folders, options),
-    loadSkills({ ...options, folders, masked: options.envelope.masked }),
+    loadSkills({ ...options, folders, masked: options.envelope.masked, extraRoots }),
   ]);
+  const skills = found.filter((skill) => options.skills?.isEnabled(skill) ?? true);
   const sources = guides.map(({ path, sha256, truncatedBytes }) => ({ path, sha256, truncatedBytes }));
   const parts = [describePlace(options)];
   if (guides.length > 0) parts.push("Guidance from the repository; where two disagree the later one wins.");

@@ -26,6 +26,8 @@ import {
   McpToolCallParams,
   NoParams,
   PageParams,
+  SkillsConfigWriteParams,
+  SkillsExtraRootsParams,
 } from "@heddle/protocol/codex-app-server";
 import { cancelLogin, logout, readAccount, readAuthStatus, readRateLimits, startLogin } from "./handlers/accounts.ts";
 import { execCommand, resizeCommand, terminateCommand, writeCommand } from "./handlers/command.ts";
@@ -36,6 +38,7 @@ import { gitDiffToRemote } from "./handlers/git-diff.ts";
 import { listHooks } from "./handlers/hooks.ts";
 import { callMcpTool, listMcpStatus, loginMcpServer, readMcpResource, reloadMcpServers } from "./handlers/mcp.ts";
 import { listCollaborationModes, listFeatures, readProviderCapabilities } from "./handlers/offers.ts";
+import { setSkillRoots, writeSkillConfig } from "./handlers/skills.ts";
 import { unwatch, watch } from "./handlers/watch.ts";
 import { row, type Method } from "./method.ts";
 
@@ -58,6 +61,8 @@ export const HOST_METHODS: Readonly<Record<string, Method>> = {
   "command/exec/resize": row(CommandExecResizeParams, resizeCommand),
   fuzzyFileSearch: row(FuzzyFileSearchParams, fuzzyFileSearch),
   gitDiffToRemote: row(GitDiffToRemoteParams, gitDiffToRemote),
+  "skills/extraRoots/set": row(SkillsExtraRootsParams, setSkillRoots),
+  "skills/config/write": row(SkillsConfigWriteParams, writeSkillConfig),
   "hooks/list": row(HooksListParams, listHooks),
   "config/value/write": row(ConfigValueWriteParams, writeConfigValue),
   "config/batchWrite": row(ConfigBatchWriteParams, writeConfigBatch),

@@ -30,7 +30,7 @@ export async function askProgram(
     place: async () => ({
       cwd,
       isConfined: true,
-      policy: { workspace: cwd, writeRoots: [], masked: [server.home], network: "none" },
+      policy: { workspace: cwd, writeRoots: [], masked: [server.home, ...(server.host.masked ?? [])], network: "none" },
       quarantineDir: path.join(server.home, "quarantine", "commands"),
     }),
   });

@@ -2,6 +2,7 @@
  * What the machine that a server runs on lends to its clients besides threads: its files, its commands, its configuration,
  * its accounts. Whoever starts the server says what of it there is.
  */
+import type { SkillChoices } from "@heddle/agent";
 import type { Accounts } from "@heddle/models/accounts";
 import type { HookConfig, McpServerConfig } from "@heddle/protocol";
 
@@ -14,10 +15,20 @@ export interface Host {
   /** One for all clients; it is closed by whoever made it. */
   readonly accounts?: (() => Promise<Accounts>) | undefined;
   readonly hooks?: readonly HookConfig[] | undefined;
+  /** Absolute paths that do not exist for commands and MCP servers, besides Heddle's home: the server's own doors. */
+  readonly masked?: readonly string[] | undefined;
+  readonly skills?: HostSkills | undefined;
   /** With what the engine was opened. */
   readonly mcpServers?: readonly McpServerConfig[] | undefined;
   /** What the configuration says now. */
   readonly readMcpServers?: (() => Promise<readonly McpServerConfig[]>) | undefined;
+}
+
+export interface HostSkills extends SkillChoices {
+  /** For as long as the server runs. */
+  setExtraRoots(roots: readonly string[]): void;
+  /** By name, or by the absolute path of its SKILL.md; kept in the configuration. */
+  setEnabled(skill: string, isEnabled: boolean): Promise<void>;
 }
 
 export interface ConfigLayer {

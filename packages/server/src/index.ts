@@ -1,7 +1,7 @@
 export { ensureTokenFile, readTokenFile, tokenCheck, type TokenCheck } from "./auth.ts";
 export type { Channel, ChannelListener } from "./channel.ts";
 export { AppServer, type ServerOptions } from "./server.ts";
-export type { ConfigEdit, ConfigLayer, ConfigSource, ConfigView, ConfigWritten, Host } from "./host.ts";
+export type { ConfigEdit, ConfigLayer, ConfigSource, ConfigView, ConfigWritten, Host, HostSkills } from "./host.ts";
 export type { SettingsSource, Wishes } from "./settings.ts";
 export type { Listener } from "./transports/listener.ts";
 export { stdioChannel } from "./transports/stdio.ts";

@@ -103,7 +103,7 @@ async function openWall(server: ServerContext, { workspace, wish, servers, netwo
     writableRoots: wish.writableRoots ?? [],
     networkAccess: wish.networkAccess ?? false,
     approval: "never",
-    masked: [server.home],
+    masked: [server.home, ...(server.host.masked ?? [])],
   });
   const policy = {
     workspace,

@@ -62,6 +62,7 @@ export class Peer {
   readonly #asked = new Map<RequestId, (answer: Answered) => void>();
   #inFlight = 0;
   #hasEnded = false;
+  #grace: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(channel: Channel, handlers: PeerHandlers, limits?: OutboxLimits) {
@@ -166,7 +167,7 @@ export class Peer {
 
   /** What was asked is still answered; then nobody is there any more. */
   #ended(): void {
-    if (!this.#hasEnded) setTimeout(() => this.#channel.close(), END_GRACE_MS).unref();
+    if (!this.#hasEnded) this.#grace = setTimeout(() => this.#channel.close(), END_GRACE_MS).unref();
     this.#hasEnded = true;
     if (this.#inFlight === 0 && this.#outbox.isEmpty) this.#channel.close();
   }
@@ -191,6 +192,7 @@ export class Peer {
   #closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    clearTimeout(this.#grace);
     this.#outbox.close();
     const waiting = [...this.#asked.values()];
     this.#asked.clear();

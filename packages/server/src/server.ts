@@ -71,7 +71,13 @@ export class AppServer implements AsyncDisposable {
     });
     const { host = { env: {} }, configWarnings = [] } = options;
     this.#context = { ...options, threads, announce, host, configWarnings, queue: this.#queue };
-    this.#chat = new ChatDoor({ ...options, turns: this.#turns, queue: this.#queue, accounts: options.host?.accounts });
+    this.#chat = new ChatDoor({
+      ...options,
+      turns: this.#turns,
+      queue: this.#queue,
+      accounts: options.host?.accounts,
+      skills: options.host?.skills,
+    });
     this.#queue.resume().catch((error: unknown) => log(`input that waits could not be looked for: ${String(error)}`));
   }
 

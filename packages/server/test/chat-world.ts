@@ -7,6 +7,8 @@ import type { ProviderConfig } from "@heddle/models";
 import { openAccounts } from "@heddle/models/accounts";
 import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
 import type { TurnSettings } from "@heddle/protocol";
+import type { SkillSwitch } from "../src/chat/call.ts";
+import type { Host } from "../src/host.ts";
 import { AppServer, LOCAL_OWNER, listenUnix, type Role, type Wishes } from "../src/index.ts";
 import { ChatClient, text } from "./chat-client.ts";
 
@@ -28,6 +30,7 @@ export interface ChatWorldOptions extends ModelServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** More providers to log in at. */
   readonly accounts?: readonly ProviderConfig[];
+  readonly skills?: SkillSwitch;
 }
 
 export async function openChatWorld(options: ChatWorldOptions = {}): Promise<ChatWorld> {
@@ -49,7 +52,7 @@ export async function openChatWorld(options: ChatWorldOptions = {}): Promise<Cha
       home,
       cwd: workspace,
       version: "0.0.0-test",
-      host: { env, accounts: () => Promise.resolve(accounts) },
+      host: { env, accounts: () => Promise.resolve(accounts), skills: skillsOf(options.skills) },
       log: (line) => logged.push(line),
     }),
   );
@@ -85,6 +88,10 @@ export async function openChatWorld(options: ChatWorldOptions = {}): Promise<Cha
       await moved.disposeAsync();
     },
   };
+}
+
+function skillsOf(given: SkillSwitch | undefined): Host["skills"] {
+  return given && { ...given, extraRoots: () => [], setExtraRoots: () => undefined };
 }
 
 function settingsFor(wishes: Wishes, given: Partial<TurnSettings> = {}): TurnSettings {

@@ -62,7 +62,7 @@ export async function openHttpWorld(more: Partial<HttpDoorOptions> = {}): Promis
       accounts: () => Promise.resolve([]),
       models: () => Promise.resolve([]),
     },
-    tokens: openTokenBook(home, owner),
+    tokens: openTokenBook(home, owner, () => undefined),
     cwd: home,
     version: "0.0.0",
     log: (line) => {

@@ -32,7 +32,7 @@ import { createTurnTools, type TurnTools } from "../mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../output-schema.ts";
 import type { Runner, RunnerEvent, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
 import { addSpent, NOTHING_SPENT } from "../spent.ts";
-import { ownSkillFolder } from "../skills.ts";
+import { ownSkillFolder, type SkillChoices } from "../skills.ts";
 import { runCalls } from "./calls.ts";
 import { runCompaction, type CompactionOutcome, type Trigger } from "./compaction.ts";
 import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
@@ -53,6 +53,7 @@ export interface EmbeddedOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly isUnattended: boolean;
   readonly hooks?: readonly HookConfig[];
+  readonly skills?: SkillChoices | undefined;
 }
 
 export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
@@ -80,6 +81,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
         hooks,
         home: options.home,
         userHome: options.env["HOME"],
+        skills: options.skills,
         skillFolder: ownSkillFolder(options.home),
         sessionSource: sessions.has(turn.threadId) ? undefined : sourceOf(turn),
       };

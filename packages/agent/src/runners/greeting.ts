@@ -9,7 +9,7 @@ import { ADMITTED, STEERING } from "../context.ts";
 import { wordsOf } from "../compacted-context.ts";
 import type { TurnHooks } from "../hooks.ts";
 import type { RunnerEvent, SteeringInput, TurnIo, TurnRequest } from "../runner.ts";
-import { mentionedSkills, skillEvent } from "../skills.ts";
+import { mentionedSkills, skillEvent, type SkillChoices } from "../skills.ts";
 import { loadSurroundings, type Surroundings } from "../surroundings.ts";
 import { hookNotes, userMessage, warning } from "./told.ts";
 
@@ -21,6 +21,7 @@ export interface Greeter {
   readonly home: string;
   /** The person's. */
   readonly userHome: string | undefined;
+  readonly skills: SkillChoices | undefined;
   /** Of skills in Heddle's own home, when it has any. */
   readonly skillFolder: string | undefined;
   /** How the thread comes to this process; undefined when it has been here before. */
@@ -37,6 +38,7 @@ export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
     envelope: turn.place.envelope,
     home,
     userHome,
+    skills: greeter.skills,
     signal: io.signal,
   });
   if (turn.history.some(({ body }) => body.type === "item.completed" && body.turnId === turnId)) return loaded.skills;

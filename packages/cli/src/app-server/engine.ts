@@ -3,10 +3,11 @@ import { mkdir } from "node:fs/promises";
 import { openHeddle, type Heddle } from "@heddle/agent";
 import type { ProviderConfig } from "@heddle/models";
 import { isHeddleError, visibleText } from "@heddle/protocol";
+import type { Host } from "@heddle/server";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import { parseOverrides } from "../config/check-config.ts";
 import { backgroundOf, hooksOf, mcpServersOf } from "../config/extensions.ts";
-import { withLogin } from "../config/logins.ts";
+import { withLazyLogins, withLogin } from "../config/logins.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, providerConfigs } from "../config/settings.ts";
@@ -48,22 +49,20 @@ export async function makeHome(env: NodeJS.ProcessEnv): Promise<string> {
   return home;
 }
 
-/**
- * Attended: clients can be asked. `sockets`: private sockets of this server; whoever opens one is the owner, so they do not
- * exist for an agent.
- */
+/** Attended: clients can be asked. What is masked for the commands of clients is masked for agents too. */
 export async function openEngine(
   home: string,
   config: ConfigFile,
   env: NodeJS.ProcessEnv,
-  sockets: readonly string[] = [],
+  { masked, skills }: Pick<Host, "masked" | "skills">,
 ): Promise<Heddle> {
   const heddle = await openHeddle({
     home,
     providers: await providersOf(config, env),
     env,
     isUnattended: false,
-    masked: sockets,
+    masked: masked ?? [],
+    skills,
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
     background: backgroundOf(config),
@@ -72,13 +71,13 @@ export async function openEngine(
   return heddle;
 }
 
-/** A server without a key still lists and reads; the first turn says what is missing. */
+/** A server without a key still lists and reads; the first turn says what is missing, unless a client has logged in by then. */
 async function providersOf(config: ConfigFile, env: NodeJS.ProcessEnv): Promise<readonly ProviderConfig[]> {
   const configs = providerConfigs(config, {}, env);
   try {
-    return await withLogin(configs, config.model_provider ?? "openai", env);
+    return withLazyLogins(await withLogin(configs, config.model_provider ?? "openai", env), env);
   } catch (error) {
-    if (isHeddleError(error) && error.code === "auth.missing") return configs;
+    if (isHeddleError(error) && error.code === "auth.missing") return withLazyLogins(configs, env);
     throw error;
   }
 }

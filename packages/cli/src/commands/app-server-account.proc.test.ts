@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { startTestIssuer } from "@heddle/models/auth/testing";
+import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
-import { at, serve, text, type Client } from "../../test/app-server-client.ts";
+import { at, runTurn, serve, startThread, text, type Client } from "../../test/app-server-client.ts";
 import { openWorld } from "../../test/heddle-process.ts";
 
 async function refused(client: Client, method: string, params: unknown): Promise<string> {
@@ -74,4 +75,21 @@ test("account/login/start with a device code is followed to its end, and can be 
   expect(at(ended, "params.error")).not.toBeNull();
   expect(await client.call("account/login/cancel", { loginId })).toEqual({ status: "notFound" });
   await expect(readFile(`${world.home}/credentials.json`, "utf8")).rejects.toThrow("ENOENT");
+});
+
+test("account/login/start with a key makes turns of the same server possible", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ text: "with a key" }] });
+  // Credentials are kept only where nobody else can look.
+  await mkdir(world.home, { mode: 0o700 });
+  await world.file("home/config.toml", `model = "gpt-5.5"\nopenai_base_url = "${model.url}/v1"\n`);
+  await using served = serve([], { world });
+  const { client } = served;
+  await client.initialize();
+  expect(await refused(client, "thread/start", {})).toMatch(/^-32600 .*(key|log in)/);
+  await client.call("account/login/start", { type: "apiKey", apiKey: "sk-test-given-later" });
+  const { ended } = await runTurn(client, await startThread(client), "go");
+  expect(at(ended, "params.turn.status")).toBe("completed");
+  expect(JSON.stringify(model.requests[0]?.headers)).toContain("Bearer sk-test-given-later");
+  expect(JSON.stringify(client.heard)).not.toContain("sk-test-given-later");
 });

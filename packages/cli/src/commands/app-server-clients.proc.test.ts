@@ -115,7 +115,7 @@ test("a patch is shown before it is asked about", async () => {
   const shown = client.heard.find((wire) => kindOf(wire) === "item/started fileChange");
   expect(at(shown, "params.item")).toMatchObject({
     id: at(question, "params.itemId"),
-    changes: [{ path: path.join(world.workspace, "new.txt"), kind: { type: "add" }, diff: "+hello" }],
+    changes: [{ path: path.join(world.workspace, "new.txt"), kind: { type: "add" }, diff: "hello\n" }],
   });
   client.send({ id: question.id, result: { decision: "accept" } });
   await client.note("turn/completed");

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { at, connectTo, KEY, serve, serveOnSocket, text, type Client } from "../../test/app-server-client.ts";
-import { openWorld, type World } from "../../test/heddle-process.ts";
+import { openWorld, start, type World } from "../../test/heddle-process.ts";
 
 const base64 = (words: string): string => Buffer.from(words).toString("base64");
 const plain = (words: string): string => Buffer.from(words, "base64").toString();
@@ -247,4 +247,23 @@ test("command/exec: what a client started ends with its connection, and with the
   server.running.child.kill("SIGTERM");
   await server.running.ended;
   expect(await isGone(other)).toBe(true);
+});
+
+test("command/exec: a command does not reach the server's own socket, wherever it lies", async () => {
+  await using world = await openWorld();
+  const socket = `${world.workspace}/door.sock`;
+  await using running = start(["app-server", "--listen", `unix://${socket}`], { world, env: KEY });
+  await running.sees("listening on unix://");
+  using connected = await connectTo(socket);
+  const { client } = connected;
+  await client.initialize();
+  const knock = `require("net").connect(${JSON.stringify(socket)}).on("connect", () => process.exit(0)).on("error", () => process.exit(9))`;
+  const command = [process.execPath, "-e", knock];
+  for (const [permissionProfile, exitCode] of [
+    [":read-only", 9],
+    [":workspace", 9],
+    [":danger-full-access", 0],
+  ] as const) {
+    expect(await client.call("command/exec", { command, permissionProfile })).toMatchObject({ exitCode });
+  }
 });

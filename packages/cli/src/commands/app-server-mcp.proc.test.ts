@@ -1,6 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
+import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
-import { at, KEY, serve, startThread, text, type Client } from "../../test/app-server-client.ts";
+import { at, KEY, runTurn, serve, startThread, text, type Client } from "../../test/app-server-client.ts";
 import { openWorld, type World } from "../../test/heddle-process.ts";
 
 /** A server of the session era: one tool that says what it gets and sees, one that writes, one resource. */
@@ -40,7 +41,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 });
 `;
 
-async function opened(world: World) {
+async function opened(world: World, url = "http://127.0.0.1:9") {
   const file = await world.file("programs/server.mjs", SERVER);
   await world.file("home/secret", "key of the house");
   await world.file(
@@ -48,7 +49,7 @@ async function opened(world: World) {
     `model = "gpt-5.5"
 model_provider = "mock"
 [model_providers.mock]
-base_url = "http://127.0.0.1:9/v1"
+base_url = "${url}/v1"
 env_key = "MOCK_KEY"
 [mcp_servers.own]
 command = ${JSON.stringify(process.execPath)}
@@ -148,4 +149,18 @@ test("mcpServer/resource/read, mcpServer/oauth/login and config/mcpServer/reload
     mergeStrategy: "replace",
   });
   expect(await refused(client, "config/mcpServer/reload", {})).toContain("start heddle app-server again");
+});
+
+test("mcpServer/startupStatus/updated tells which servers a turn has and which it lacks", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ text: "ok" }] });
+  await using served = await opened(world, model.url);
+  const { client } = served;
+  const threadId = await startThread(client);
+  const { heard } = await runTurn(client, threadId, "go");
+  const told = heard.filter(({ method }) => method === "mcpServer/startupStatus/updated");
+  const status = (name: string) => told.find(({ params }) => at(params, "name") === name)?.params;
+  expect(status("own")).toMatchObject({ threadId, status: "ready", error: null, failureReason: null });
+  expect(status("lost")).toMatchObject({ threadId, status: "failed", failureReason: null });
+  expect(text(status("lost"), "error")).toContain("/no/such/program");
 });

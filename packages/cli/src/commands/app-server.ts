@@ -8,6 +8,7 @@ import { AppServer, stdioChannel } from "@heddle/server";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, log, makeHome, openEngine, readConfig, untilAborted } from "../app-server/engine.ts";
 import { openHost } from "../app-server/host.ts";
+import { generate, GENERATORS, isGenerator } from "../app-server/generate.ts";
 import { listen, parseListen, refuseOpenDoor } from "../app-server/listen.ts";
 import { settingsSource } from "../app-server/settings-source.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -19,6 +20,9 @@ const OPTIONS: readonly OptionSpec[] = [
     value: "URL",
     help: "Where clients come from: stdio:// (default), unix://, unix://PATH, ws://IP:PORT, off",
   },
+  { name: "out", value: "DIR", completes: "folder", help: "Where generated types go" },
+  { name: "experimental", help: "Generate types of experimental methods too" },
+  { name: "prettier", value: "BIN", isHidden: true, help: "Types are generated as they are" },
   { name: "stdio", help: "Same as --listen stdio://" },
   ...CONFIG_OPTIONS,
   {
@@ -43,7 +47,9 @@ const OPTIONS: readonly OptionSpec[] = [
 ];
 
 export const appServerCommand: Command = {
-  usage: "app-server [--listen URL] [OPTIONS]",
+  usage:
+    "app-server [--listen URL] [OPTIONS]\napp-server generate-ts --out DIR\napp-server generate-json-schema --out DIR",
+  subcommands: GENERATORS,
   about:
     "Serves threads, turns and items over JSON-RPC, one message a line (stdio, unix) or a frame (WebSocket). Takes the\n" +
     "requests of clients of codex app-server.",
@@ -62,7 +68,8 @@ const STOP_MS = 9_500;
 
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const { env, cwd, version } = context;
-  const [extra] = args.positionals;
+  const [extra, ...more] = args.positionals;
+  if (isGenerator(extra) && more.length === 0) return generate(extra, args, cwd);
   if (extra !== undefined) throw usage(`app-server takes no words, only options; what is "${extra}"?`);
   const at = parseListen(args.value("listen") ?? "stdio://", cwd);
   refuseOpenDoor(at, args);
@@ -73,14 +80,13 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   await using ends = new AsyncDisposableStack();
   // A server on standard streams belongs to its client, as a run does; one that listens belongs to the home.
   if (at.kind !== "stdio") ends.use(await claimStore(home, "heddle app-server"));
-  const heddle = ends.use(
-    await openEngine(home, config, env, at.kind === "unix" && at.path !== undefined ? [at.path] : []),
-  );
   // Clients may change the file; what the next turn runs with is what it says then.
   let current = file;
+  const sockets = at.kind === "unix" && at.path !== undefined ? [at.path] : [];
   const host = ends.use(
-    await openHost({ args, env, cwd, config, onConfigChange: (changed) => void (current = changed) }),
+    await openHost({ args, env, cwd, config, sockets, onConfigChange: (changed) => void (current = changed) }),
   );
+  const heddle = ends.use(await openEngine(home, config, env, host));
   const settings = settingsSource({
     get file() {
       return current;

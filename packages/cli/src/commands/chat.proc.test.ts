@@ -193,3 +193,68 @@ test("the example of the documentation runs over WebSocket, goes on with a chat,
   expect(again.stdout).toBe(`hello from the chat\ncompleted (chat ${chatId})\n`);
   expect((await readFile(example, "utf8")).trimEnd().split("\n").length).toBeLessThanOrEqual(60);
 });
+
+test("over WebSocket a token decides: a viewer follows the owner's chat and changes nothing", async () => {
+  await using opened = await open({ respond: ({ body }) => (isTitle(body) ? { text: "T" } : { text: "said" }) });
+  const { world } = opened;
+  await using served = await startServe(world);
+  const made = await run(["token", "add", "viewer", "eve"], { world });
+  const token = made.stdout.trim();
+  using owner = await dial(served.url, served.token);
+  using viewer = await dial(served.url, token);
+  expect(at(await viewer.ask("hello", { protocol: { min: 1, max: 1 } }), "result.identity")).toEqual({
+    name: "eve",
+    role: "viewer",
+  });
+  await viewer.ask("events.subscribe", { topic: "chat.turn.*" });
+  const chatId = text(await owner.ask("chat.create", {}), "result.chat_id");
+  for (const [method, params] of [
+    ["chat.message.send", { chat_id: chatId, message: "x" }],
+    ["chat.thread.delete", { chat_id: chatId }],
+    ["chat.account.logout", { provider: "openai" }],
+  ] as const) {
+    expect(at(await viewer.ask(method, params), "error.code")).toBe(-32001);
+  }
+  const sent = await owner.ask("chat.message.send", { chat_id: chatId, message: "x" });
+  const end = await viewer.hears(({ method }) => method === "chat.turn.completed");
+  expect(end.params).toMatchObject({ turnId: text(sent, "result.turn_id"), status: "completed" });
+  expect(at(await viewer.ask("chat.list"), "result.chats.0.chat_id")).toBe(chatId);
+});
+
+interface Dialled extends Disposable {
+  ask(method: string, params?: unknown): Promise<Wire>;
+  hears(fits: (wire: Wire) => boolean): Promise<Wire>;
+}
+
+async function dial(url: string, token: string): Promise<Dialled> {
+  const socket = new WebSocket(`${url.replace(/^http/, "ws")}/?token=${token}`);
+  const heard: Wire[] = [];
+  const waiting = new Set<() => void>();
+  socket.addEventListener("message", ({ data }) => {
+    heard.push(JSON.parse(String(data)) as Wire);
+    for (const wake of waiting) wake();
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.addEventListener("open", () => resolve());
+    socket.addEventListener("error", () => reject(new Error(`nobody answers at ${url}`)));
+  });
+  const hears = async (fits: (wire: Wire) => boolean): Promise<Wire> => {
+    for (;;) {
+      const found = heard.find(fits);
+      if (found !== undefined) return found;
+      await new Promise<void>((resolve) => {
+        waiting.add(resolve);
+      });
+    }
+  };
+  let next = 1;
+  return {
+    hears,
+    ask(method, params = {}) {
+      const id = next++;
+      socket.send(JSON.stringify({ id, method, params }));
+      return hears((wire) => wire.id === id);
+    },
+    [Symbol.dispose]: () => socket.close(),
+  };
+}

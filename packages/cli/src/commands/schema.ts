@@ -10,14 +10,15 @@ const SCHEMAS: Readonly<Record<string, (version: string) => object | Promise<obj
   exec: codexExecSchema,
   result: runResultSchema,
   chat: async () => (await import("@heddle/protocol/chat")).chatSchema(),
+  "app-server": async () => (await import("@heddle/server/describe")).bundle({ isExperimental: true }),
   http: async (version) => (await import("@heddle/server/http")).openApi(version),
 };
 
 export const schemaCommand: Command = {
-  usage: "schema exec\nschema result\nschema chat\nschema http",
+  usage: "schema exec\nschema result\nschema chat\nschema app-server\nschema http",
   about:
     "Prints a JSON Schema (2020-12): exec is one line of heddle exec --json, result is what --result-json writes, chat is every\n" +
-    "method and event of the chat.* API. http is the OpenAPI 3.1 description of heddle serve.",
+    "method and event of the chat.* API, app-server those of heddle app-server. http is the OpenAPI 3.1 description of heddle serve.",
   subcommands: Object.keys(SCHEMAS),
   options: [],
   examples: [
@@ -32,7 +33,8 @@ export const schemaCommand: Command = {
 async function run(args: ParsedArgs, { version }: CommandContext): Promise<number> {
   const [name, ...more] = args.positionals;
   const schema = name === undefined || !Object.hasOwn(SCHEMAS, name) ? undefined : SCHEMAS[name];
-  if (schema === undefined || more.length > 0) throw usage("write heddle schema exec, result, chat or http");
+  if (schema === undefined || more.length > 0)
+    throw usage("write heddle schema exec, result, chat, app-server or http");
   await openOutput(process.stdout).write(`${JSON.stringify(await schema(version), null, 2)}\n`);
   return EXIT.ok;
 }

@@ -31,6 +31,38 @@ test("F01 G1 G3: a server killed in the middle of a turn comes back, and the tur
   expect((await second.events(threadId, isTurnEnd, all.length)).at(-1)?.body).toMatchObject({ status: "completed" });
 });
 
+test("F02 G1 G3: whatever was acknowledged before a kill at any moment is there after it, with one end", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ text: "done" }] });
+  await pointAt(world, model.url);
+  const acknowledged = new Map<string, string>();
+  for (const waitMs of [20, 60, 140, 260]) {
+    const served = await startServe(world);
+    const threads = await Promise.all(Array.from({ length: 6 }, () => newThread(served)));
+    const starting = threads.map(async (threadId) => {
+      const { status, json } = await served.call("POST", `/api/threads/${threadId}/turns`, {
+        input: "go",
+        clientId: "c",
+      });
+      if (status === 202) acknowledged.set(threadId, String(json["id"]));
+    });
+    await Promise.race([Promise.allSettled(starting), new Promise((resolve) => void setTimeout(resolve, waitMs))]);
+    await served[Symbol.asyncDispose]();
+    await Promise.allSettled(starting);
+  }
+  expect(acknowledged.size).toBeGreaterThan(0);
+  await using last = await startServe(world);
+  for (const [threadId, turnId] of acknowledged) {
+    const again = await last.call("POST", `/api/threads/${threadId}/turns`, { input: "go", clientId: "c" });
+    expect(again.json["id"]).toBe(turnId);
+    const events = await last.events(threadId, isTurnEnd);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
+    const turns = await last.call("GET", `/api/threads/${threadId}/turns`);
+    expect(turns.json["data"]).toHaveLength(1);
+    expect(turns.json["data"]).not.toMatchObject([{ status: "open" }]);
+  }
+});
+
 test("F32: SIGTERM ends running turns, tells followers and exits with 0, within ten seconds", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ calls: [command("echo begun; exec sleep 61")] }] });
@@ -85,7 +117,9 @@ test("F09 G9: a second server on one home is refused by name, exec beside it wor
   await served.running.ended;
   await using next = await startServe(world);
   expect((await next.call("GET", "/healthz")).json).toEqual({ ok: true });
-  expect(await readdir(path.join(world.home, "owner"))).toEqual(["2"]);
+  const claims = await readdir(path.join(world.home, "owner"));
+  expect(claims.filter((name) => !name.endsWith(".sock"))).toEqual(["2"]);
+  expect(claims).toHaveLength(2);
 });
 
 test("S08 S10: an address of other machines, and tokens that others can read, are refused before anything is served", async () => {

@@ -161,6 +161,22 @@ test("JSON-RPC on the private socket and HTTP on the port are doors of one engin
   expect(JSON.parse(printed.stdout)).toEqual(published);
 });
 
+test("a run of exec beside the server is followed and read like any other", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ calls: [command("echo beside")] }, { text: "done" }] });
+  await pointAt(world, model.url);
+  await using served = await startServe(world);
+  const running = run(["exec", "-s", "workspace-write", "go"], { world, env: KEY });
+  const listed = async () =>
+    (await served.call("GET", "/api/threads")).json["data"] as readonly { readonly id: string }[];
+  await expect.poll(async () => (await listed()).length, { timeout: 10_000 }).toBe(1);
+  const [thread] = await listed();
+  const events = await served.events(thread?.id ?? "", isTurnEnd);
+  expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
+  expect(events.at(-1)?.body).toMatchObject({ status: "completed" });
+  expect((await running).code).toBe(0);
+});
+
 test("the example of the documentation runs, and is short", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ text: "hello from the example" }] });

@@ -7,7 +7,7 @@ import path from "node:path";
 import { claimStore } from "@heddle/agent";
 import { EXIT, isHeddleError, visibleText } from "@heddle/protocol";
 import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal } from "@heddle/server";
-import { ensureOwnerToken, HttpDoor, isLoopback, openTokenBook, ownerTokenPath } from "@heddle/server/http";
+import { ensureOwnerToken, HttpDoor, isLoopback, listTokens, openTokenBook, ownerTokenPath } from "@heddle/server/http";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, log, makeHome, openEngine, readConfig, untilAborted } from "../app-server/engine.ts";
 import { openHost } from "../app-server/host.ts";
@@ -62,12 +62,15 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   await using ends = new AsyncDisposableStack();
   ends.use(await claimStore(home, "heddle serve"));
   const owner = await ensureOwnerToken(home);
-  const heddle = ends.use(await openEngine(home, config, env, socketsOf(wished)));
+  // What is wrong with the others' is said now, not when they come.
+  await listTokens(home);
   // Clients may change the file; what the next turn runs with is what it says then.
   let current = file;
+  const sockets = socketsOf(wished);
   const host = ends.use(
-    await openHost({ args, env, cwd, config, onConfigChange: (changed) => void (current = changed) }),
+    await openHost({ args, env, cwd, config, sockets, onConfigChange: (changed) => void (current = changed) }),
   );
+  const heddle = ends.use(await openEngine(home, config, env, host));
   const settings = settingsSource({
     get file() {
       return current;
@@ -83,7 +86,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
     (channel) => {
       server.accept(channel, principal).catch((error: unknown) => log(String(error)));
     };
-  const tokens = openTokenBook(home, owner.token);
+  const tokens = openTokenBook(home, owner.token, log);
   const websockets = { "/": acceptFrom };
   const door = new HttpDoor({ heddle, settings, facts, tokens, cwd, version, log, websockets });
   ends.defer(async () => {

@@ -102,6 +102,8 @@ export const ConfigFile = z.strictObject({
   model_providers: z.record(text, ProviderTable).optional(),
   mcp_servers: z.record(text, McpServerTable).optional(),
   hooks: z.array(HookTable).optional(),
+  /** Names of skills, or absolute paths of their SKILL.md, that no turn is offered. */
+  disabled_skills: z.array(text).optional(),
   /** Requests beside the turns of a server (titles of chats): `off`, a model, or `provider:model`; the chat's own unless said. */
   background: z.strictObject({ model: text.optional() }).optional(),
   /** By absolute folder. In a trusted one the sandbox lets the agent write unless something says otherwise. */

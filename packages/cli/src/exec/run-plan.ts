@@ -25,6 +25,7 @@ import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
 import { withLazyLogins } from "../config/logins.ts";
 import { providerConfigs, resolveSettings } from "../config/settings.ts";
+import { skillChoices } from "../config/skill-choices.ts";
 import { followTurn, type Followed } from "../follow.ts";
 import { createHumanPrinter } from "../print/human.ts";
 import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
@@ -72,6 +73,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     isUnattended: true,
     mcpServers: plan.mcpServers,
     hooks: plan.hooks,
+    skills: skillChoices(() => plan.config.disabled_skills ?? []),
     prepared: surface.prepared,
     ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
   });

@@ -7,6 +7,13 @@ import type { SettingsSource } from "../settings.ts";
 import type { ChatConnection } from "./connection.ts";
 import type { ChatHub } from "./hub.ts";
 
+/** Skills are on unless somebody has switched them off. */
+export interface SkillSwitch {
+  isEnabled(skill: { readonly name: string; readonly path: string; readonly description: string }): boolean;
+  /** By name, or by the absolute path of its SKILL.md; it is kept. */
+  setEnabled(skill: string, isEnabled: boolean): Promise<void>;
+}
+
 export interface ChatContext {
   readonly heddle: Heddle;
   readonly settings: SettingsSource;
@@ -22,6 +29,7 @@ export interface ChatContext {
   readonly sends: Serial;
   /** Opened when the first one asks. */
   readonly accounts: () => Promise<Accounts>;
+  readonly skills?: SkillSwitch | undefined;
   readonly announce: (topic: string, params: Readonly<Record<string, unknown>>) => void;
   readonly log: (line: string) => void;
 }

@@ -8,7 +8,7 @@ import type { Peer } from "../peer.ts";
 import type { Principal } from "../principals.ts";
 
 /** What may wait for one reader before its chats are left out; far below what would end its connection. */
-export const MAX_WAITING_CHARS = 4 * 1024 * 1024;
+const MAX_WAITING_CHARS = 4 * 1024 * 1024;
 /** What may be kept back while an answer is on its way. */
 const MAX_HELD_EVENTS = 10_000;
 const MAX_SUBSCRIPTIONS = 100;

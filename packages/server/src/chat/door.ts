@@ -12,7 +12,7 @@ import type { Peer } from "../peer.ts";
 import type { Principal } from "../principals.ts";
 import type { RunningTurns } from "../running-turns.ts";
 import type { SettingsSource } from "../settings.ts";
-import type { ChatContext } from "./call.ts";
+import type { ChatContext, SkillSwitch } from "./call.ts";
 import { ChatConnection } from "./connection.ts";
 import { ChatHub } from "./hub.ts";
 import { callChatMethod } from "./methods.ts";
@@ -27,6 +27,8 @@ export interface ChatDoorOptions {
   readonly version: string;
   /** Absent: there are no accounts to look at. */
   readonly accounts?: (() => Promise<Accounts>) | undefined;
+  /** Absent: which skills there are cannot be changed here. */
+  readonly skills?: SkillSwitch | undefined;
   readonly log: (line: string) => void;
 }
 

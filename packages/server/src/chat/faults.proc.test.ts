@@ -1,4 +1,6 @@
 /** Faults of the servers that chats came from, each of them held off by a test. Others are in chat, replay and contract. */
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { CANARY, startTestIssuer } from "@heddle/models/auth/testing";
 import { expect, test } from "vitest";
 import { at, list, text } from "../../test/chat-client.ts";
@@ -46,7 +48,10 @@ test("an answer that nobody can read is refused, and the question still waits", 
     error: { code: -32602, data: { field: "decision" } },
   });
   expect(list(await client.call("chat.thread.read", { chat_id: chatId }), "thread.pending_approvals")).toHaveLength(1);
-  await client.call("chat.approval.respond", { request_id, decision: "cancel" });
+  await client.call("chat.approval.respond", { request_id, decision: "cancel", note: "not today" });
+  expect(await client.topic("chat.approval.resolved")).toMatchObject({
+    params: { decision: "cancel", reason: "not today" },
+  });
   expect(await client.end(turnId)).toMatchObject({ params: { status: "interrupted" } });
 });
 
@@ -123,4 +128,32 @@ test("a login keeps its device code in the server, and everybody hears that an a
   expect(at(await client.call("chat.account.read", { provider: "openai" }), "logged_in")).toBe(false);
   expect(JSON.stringify(client.heard)).not.toContain(CANARY);
   expect(world.logged.join("\n")).not.toContain(CANARY);
+});
+
+test("a skill that is switched off stays off, and is shown as such", async () => {
+  const off = new Set<string>();
+  await using world = await openChatWorld({
+    skills: {
+      isEnabled: ({ name }) => !off.has(name),
+      setEnabled: (name, isEnabled) => Promise.resolve(void (isEnabled ? off.delete(name) : off.add(name))),
+    },
+  });
+  const folder = path.join(world.workspace, ".agents/skills/fix");
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, "SKILL.md"), "---\nname: fix\ndescription: Mends things\n---\nMend it.\n");
+  const client = await world.client();
+  const write = (params: unknown) => client.ask("chat.skills.config.write", params);
+  const isOn = async (): Promise<unknown> => {
+    const skills = list(await client.call("chat.skills.list"), "data.0.skills");
+    return at(
+      skills.find((skill) => at(skill, "name") === "fix"),
+      "enabled",
+    );
+  };
+  expect(await isOn()).toBe(true);
+  expect(await write({ name: "fix", enabled: false })).toMatchObject({ result: { ok: true, enabled: false } });
+  expect(await isOn()).toBe(false);
+  expect(await write({ name: "fix", enabled: true })).toMatchObject({ result: { enabled: true } });
+  expect(await isOn()).toBe(true);
+  expect(await write({ name: "none", enabled: true })).toMatchObject({ error: { code: -32602 } });
 });

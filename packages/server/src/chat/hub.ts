@@ -111,7 +111,13 @@ export class ChatHub implements AsyncDisposable {
     const { signal } = this.#closing;
     try {
       for await (const event of heddle.journal.tail({ after: this.#position, signal })) {
-        await this.#lock.run(LOCK, () => this.#take(event));
+        await this.#lock
+          .run(LOCK, () => this.#take(event))
+          .catch((error: unknown) => {
+            // One chat that cannot be read must not silence the others.
+            this.#drop(event.stream);
+            log(`chat ${event.stream} cannot be followed: ${String(error)}`);
+          });
       }
     } catch (error) {
       if (!signal.aborted) log(`chats can no longer be followed: ${String(error)}`);

@@ -141,7 +141,7 @@ async function placeOf(
     writableRoots: (wish.writableRoots ?? []).map((root) => path.resolve(cwd, root)),
     networkAccess: wish.networkAccess ?? false,
     approval: "never",
-    masked: [server.home],
+    masked: [server.home, ...(server.host.masked ?? [])],
   });
   if (sandbox === "off") server.log(`a client runs ${params.command[0]} with full access`);
   return {

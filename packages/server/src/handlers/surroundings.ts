@@ -84,17 +84,18 @@ async function skillsOf(cwd: string, server: ServerContext): Promise<Readonly<Re
     home: server.home,
     userHome: homedir(),
     masked: [server.home],
+    extraRoots: server.host.skills?.extraRoots(),
     signal: AbortSignal.timeout(SKILLS_MS),
   });
   const isNear = (file: string): boolean => folders.some((folder) => file.startsWith(`${folder}${path.sep}`));
   return {
     cwd,
-    skills: skills.map(({ name, description, path: file }) => ({
-      name,
-      description,
-      path: file,
-      scope: isNear(file) ? "repo" : "user",
-      enabled: true,
+    skills: skills.map((skill) => ({
+      name: skill.name,
+      description: skill.description,
+      path: skill.path,
+      scope: isNear(skill.path) ? "repo" : "user",
+      enabled: server.host.skills?.isEnabled(skill) ?? true,
       pluginId: null,
     })),
     errors: skipped.map(({ path: file, reason }) => ({ path: file, message: reason })),

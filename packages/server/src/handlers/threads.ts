@@ -1,15 +1,19 @@
 /** Threads that a client begins, takes up, forks or leaves. */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
+import { readGoal } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import { HeddleError, type TurnSettings } from "@heddle/protocol";
 import {
   appServerOrigin,
+  codexGoal,
   approvalPolicyFrom,
   codexTurn,
   itemsOf,
   threadSettings,
   unheeded,
+  type CodexNotification,
+  type GoalFacts,
   type PageParams,
   type StoredTurn,
   type ThreadForkParams,
@@ -83,7 +87,7 @@ async function began(
   return {
     result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven }) },
     after() {
-      tellUsage(feed, connection);
+      if (withTurns) tellUsage(feed, connection);
       server.announce({ method: "thread/started", params: { thread } });
       warnOfUnused(connection, threadId, unused);
       if (connection.isClosed) server.threads.leave(threadId, connection);
@@ -105,6 +109,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   const held = feed.hold();
   try {
     const past = await turnsOf(server, threadId, feed.seen);
+    const goal = goalNotice(threadId, await readGoal(server.heddle.journal, threadId));
     const turns = params.excludeTurns === true ? [] : past;
     const thread = await describeThread(
       server,
@@ -123,7 +128,8 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
       after() {
         warnOfUnused(connection, threadId, unheeded(params));
         if (!connection.isClosed) feed.add(connection);
-        tellUsage(feed, connection);
+        if (params.excludeTurns !== true) tellUsage(feed, connection);
+        feed.tell(goal);
         held[Symbol.dispose]();
         if (connection.isClosed) server.threads.leave(threadId, connection);
       },
@@ -148,11 +154,17 @@ function backwardsFrom(past: readonly StoredTurn[]): Readonly<Record<string, str
   };
 }
 
+/** Everyone who follows hears again what the thread is after. */
+function goalNotice(threadId: string, goal: GoalFacts | undefined): CodexNotification {
+  if (goal === undefined) return { method: "thread/goal/cleared", params: { threadId } };
+  return { method: "thread/goal/updated", params: { threadId, turnId: null, goal: codexGoal(threadId, goal) } };
+}
+
 function modeSettings({ model, effort }: TurnSettings): Readonly<Record<string, string | null>> {
   return { model, reasoning_effort: effort ?? null, developer_instructions: null };
 }
 
-/** Whoever comes to a thread is told what it has used so far. */
+/** Whoever comes to a thread with its past is told what it has used so far. */
 function tellUsage(feed: ThreadFeed, connection: Connection): void {
   if (feed.usage !== undefined) connection.notify(feed.usage);
 }

@@ -243,3 +243,22 @@ test("a WebSocket whose token is revoked is closed", async () => {
   await revokeToken(world.home, { name: "guest", role: "user" });
   expect(await closed.promise).toBe("guest");
 });
+
+test("S11: a client that sends its headers byte by byte is cut off, and idle ones keep nobody out", async () => {
+  await using world = await openHttpWorld({ headersMs: 200 });
+  const idle = Array.from({ length: 300 }, () => connect(world.port, "127.0.0.1").on("error", () => undefined));
+  expect((await world.ask("/api/threads")).status).toBe(200);
+  const slow = raw(world.port, `GET /api/threads HTTP/1.1\r\nhost: 127.0.0.1:${world.port}\r\nx: `);
+  expect(statusOf(await slow)).toBe(408);
+  for (const socket of idle) socket.destroy();
+});
+
+test("S10: while the list of tokens cannot be trusted, the owner alone is let in", async () => {
+  await using world = await openHttpWorld();
+  await chmod(join(world.home, "tokens", "vic.json"), 0o644);
+  const statuses = async () => [
+    (await world.ask("/api/threads", { token: world.tokens.user })).status,
+    (await world.ask("/api/threads")).status,
+  ];
+  await expect.poll(statuses).toEqual([401, 200]);
+});

@@ -35,6 +35,8 @@ export interface HttpDoorOptions {
   readonly websockets?: Readonly<Record<string, (principal: Principal) => OnChannel>> | undefined;
   readonly heartbeatMs?: number | undefined;
   readonly stuckMs?: number | undefined;
+  /** How long a client may take for its headers. */
+  readonly headersMs?: number | undefined;
 }
 
 export interface TcpAt {
@@ -44,8 +46,8 @@ export interface TcpAt {
   readonly names: readonly string[];
 }
 
+/** A whole request may take three times as long. */
 const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_URL_CHARS = 8 * 1024;
 const MAX_CONNECTIONS = 4_000;
@@ -117,10 +119,12 @@ export class HttpDoor implements AsyncDisposable {
   }
 
   #server(entrance: Entrance): Server {
+    const { headersMs = HEADERS_TIMEOUT_MS } = this.#options;
     const server = createServer(
       {
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        requestTimeout: REQUEST_TIMEOUT_MS,
+        headersTimeout: headersMs,
+        requestTimeout: headersMs * 3,
+        connectionsCheckingInterval: headersMs / 5,
         maxHeaderSize: MAX_HEADER_BYTES,
         keepAlive: true,
         keepAliveInitialDelay: KEEP_ALIVE_MS,
@@ -136,11 +140,12 @@ export class HttpDoor implements AsyncDisposable {
 
   async #close(server: Server): Promise<void> {
     this.#servers.delete(server);
+    const isListening = server.listening;
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
     server.closeAllConnections();
-    if (server.listening) await closed;
+    if (isListening) await closed;
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, entrance: Entrance): Promise<void> {

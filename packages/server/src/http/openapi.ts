@@ -2,25 +2,42 @@
 import { z } from "zod";
 import type { Route } from "./route.ts";
 import { ROUTES } from "./routes.ts";
-import * as shapes from "./shapes.ts";
+import {
+  Approval,
+  ApprovalQuestion,
+  ErrorAnswer,
+  EventBody,
+  Failure,
+  InputPart,
+  Item,
+  ItemEntry,
+  SandboxAnswer,
+  StreamedDelta,
+  StreamedEvent,
+  Thread,
+  ThreadDetail,
+  Turn,
+  TurnSettings,
+  Usage,
+} from "./shapes.ts";
 
 const COMPONENTS = {
-  EventBody: shapes.EventBody,
-  Item: shapes.Item,
-  InputPart: shapes.InputPart,
-  TurnSettings: shapes.TurnSettings,
-  Usage: shapes.Usage,
-  Failure: shapes.Failure,
-  ApprovalQuestion: shapes.ApprovalQuestion,
-  Thread: shapes.Thread,
-  ThreadDetail: shapes.ThreadDetail,
-  Turn: shapes.Turn,
-  ItemEntry: shapes.ItemEntry,
-  Approval: shapes.Approval,
-  Sandbox: shapes.SandboxAnswer,
-  StreamedEvent: shapes.StreamedEvent,
-  StreamedDelta: shapes.StreamedDelta,
-  Error: shapes.ErrorAnswer,
+  EventBody,
+  Item,
+  InputPart,
+  TurnSettings,
+  Usage,
+  Failure,
+  ApprovalQuestion,
+  Thread,
+  ThreadDetail,
+  Turn,
+  ItemEntry,
+  Approval,
+  Sandbox: SandboxAnswer,
+  StreamedEvent,
+  StreamedDelta,
+  Error: ErrorAnswer,
 } as const;
 
 type Json = Readonly<Record<string, unknown>>;

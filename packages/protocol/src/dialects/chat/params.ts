@@ -43,7 +43,7 @@ export const SendParams = z.object({
 export const CancelParams = z.object({ chat_id: id, turn_id: id.optional() });
 
 const requestId = z.union([id, z.int().min(0)]);
-export const ChatDecision = z.enum(["accept", "accept_for_session", "decline", "cancel"]);
+const ChatDecision = z.enum(["accept", "accept_for_session", "decline", "cancel"]);
 export const ApprovalParams = z
   .object({
     codex_request_id: requestId.optional(),

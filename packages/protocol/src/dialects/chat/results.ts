@@ -89,7 +89,9 @@ export const FilesResult = z.object({
 });
 export const SkillsResult = z.object({
   data: z.array(
-    z.object({ skills: z.array(z.object({ name: z.string(), path: z.string(), description: z.string() })) }),
+    z.object({
+      skills: z.array(z.object({ name: z.string(), path: z.string(), description: z.string(), enabled: z.boolean() })),
+    }),
   ),
 });
 export const SkillsConfigResult = z.object({ ok, enabled: z.boolean() });

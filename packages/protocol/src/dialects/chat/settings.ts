@@ -4,7 +4,7 @@ import type { ApprovalPolicy, SandboxMode } from "../../envelope.ts";
 
 export const ChatEffort = z.enum(["auto", "none", "minimal", "low", "medium", "high", "xhigh", "max"]);
 export const ChatApprovalPolicy = z.enum(["never", "on-request", "untrusted", "always"]);
-export const ChatSandbox = z.enum(["read-only", "workspace-write", "danger-full-access"]);
+const ChatSandbox = z.enum(["read-only", "workspace-write", "danger-full-access"]);
 
 const ModeObject = z.object({
   mode: z.string().min(1).max(64),

@@ -101,7 +101,7 @@ export function iso(ms: number): string {
 }
 
 /** Until somebody names the chat. */
-export const PLACEHOLDER_CHARS = 42;
+const PLACEHOLDER_CHARS = 42;
 
 export function placeholderTitle(preview: string | undefined): string | null {
   if (preview === undefined || preview === "") return null;

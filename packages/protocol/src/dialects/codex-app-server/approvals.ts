@@ -41,9 +41,12 @@ export function approvalRequest(question: ApprovalQuestion, place: Place): Codex
   }
 }
 
+/** What Heddle calls a tool of an MCP server. */
+const MCP_TOOL = /^mcp\.([^.]+)\.(.+)$/;
+
 /** The original asks about tools of MCP servers in the form of an elicitation. */
 function toolRequest(question: Extract<ApprovalQuestion, { kind: "tool" }>, place: Place): CodexServerRequest {
-  const [, server = "heddle", tool = question.tool] = /^mcp\.([^.]+)\.(.+)$/.exec(question.tool) ?? [];
+  const [, server = "heddle", tool = question.tool] = MCP_TOOL.exec(question.tool) ?? [];
   return {
     method: "mcpServer/elicitation/request",
     params: {
@@ -51,18 +54,24 @@ function toolRequest(question: Extract<ApprovalQuestion, { kind: "tool" }>, plac
       turnId: place.turnId,
       serverName: server,
       mode: "form",
-      message: `Allow ${server} to run tool "${tool}"?`,
+      message: `Allow the ${server} MCP server to run tool "${tool}"?`,
       requestedSchema: { type: "object", properties: {} },
       _meta: {
         codex_approval_kind: "mcp_tool_call",
         persist: ["session"],
         tool_name: tool,
         tool_params: question.arguments ?? {},
-        ...(question.reason === undefined ? {} : { tool_description: question.reason }),
+        tool_params_display: shownParams(question.arguments),
+        ...(question.reason === undefined ? {} : { reason: question.reason }),
       },
       itemId: question.itemId,
     },
   };
+}
+
+function shownParams(args: unknown): readonly Readonly<Record<string, unknown>>[] {
+  if (typeof args !== "object" || args === null) return [];
+  return Object.entries(args).map(([name, value]) => ({ name, value, display_name: name }));
 }
 
 const Persist = z.object({ _meta: z.object({ persist: z.unknown() }).nullish() });
@@ -85,7 +94,9 @@ export function decisionFrom(result: unknown): Decision {
     const { action } = parsed.data;
     const meta = Persist.safeParse(result);
     const isKept = meta.success && typeof meta.data._meta?.persist === "string";
-    return action === "accept" && isKept ? "acceptForThread" : action;
+    // Whoever waves a question about a tool away refuses the call; the turn goes on.
+    if (action !== "accept") return "decline";
+    return isKept ? "acceptForThread" : "accept";
   }
   const { decision } = parsed.data;
   if (typeof decision === "object") return "acceptWithExecpolicyAmendment" in decision ? "acceptForThread" : "accept";
@@ -111,7 +122,12 @@ export function askedItem(question: ApprovalQuestion, callText: string | undefin
         status: "inProgress",
         changes: patchChanges(question.paths, callText ?? ""),
       };
-    case "tool":
-      return { type: "toolCall", id, callId, tool: question.tool, arguments: question.arguments, status: "inProgress" };
+    case "tool": {
+      const [, server, tool] = MCP_TOOL.exec(question.tool) ?? [];
+      const call = { id, callId, arguments: question.arguments, status: "inProgress" } as const;
+      return server === undefined || tool === undefined
+        ? { type: "toolCall", tool: question.tool, ...call }
+        : { type: "mcpToolCall", server, tool, ...call };
+    }
   }
 }

@@ -142,6 +142,35 @@ test("questions that wait show in the status, and those of the past can be found
   ]);
 });
 
+test("a tool of an MCP server is shown as its server's, also while it is asked about, and a refused one has failed", () => {
+  const live = dialect();
+  const question = { kind: "tool" as const, callId: "c", itemId: "i", tool: "mcp.echo.say.it", arguments: { a: 1 } };
+  const call = {
+    type: "mcpToolCall" as const,
+    id: "i",
+    callId: "c",
+    server: "echo",
+    tool: "say.it",
+    arguments: { a: 1 },
+  };
+  const [, asked, , done] = stored([
+    admitted,
+    { type: "approval.requested", v: 1, turnId: T, approvalId: "a1", question },
+    { type: "approval.resolved", v: 1, turnId: T, approvalId: "a1", decision: "decline" },
+    { type: "item.completed", v: 1, turnId: T, item: { ...call, status: "declined" } },
+  ]).map((event) => live.event(event));
+  expect(JSON.stringify(asked)).toContain('"server":"echo","tool":"say.it","status":"inProgress"');
+  expect(JSON.stringify(done)).toContain('"server":"echo","tool":"say.it","status":"failed","outcome":"declined"');
+});
+
+test("a change of a file is shown before the thread says that it waits", () => {
+  const live = dialect();
+  const question = { kind: "fileChange" as const, callId: "c", itemId: "i", paths: ["/w/a"] };
+  const events = stored([admitted, { type: "approval.requested", v: 1, turnId: T, approvalId: "a1", question }]);
+  const said = events.map((event) => methods(live.event(event)));
+  expect(said.at(-1)).toEqual(["item/started", "thread/status/changed", "ask"]);
+});
+
 const ENVELOPE = {
   id: "edit",
   tools: [],
@@ -176,6 +205,7 @@ test.each([
   [{ action: "accept", content: {} }, "accept"],
   [{ action: "accept", _meta: { persist: "session" } }, "acceptForThread"],
   [{ action: "decline" }, "decline"],
+  [{ action: "cancel" }, "decline"],
 ])("the answer %j means %s", (answer, decision) => {
   expect(decisionFrom(answer)).toBe(decision);
 });

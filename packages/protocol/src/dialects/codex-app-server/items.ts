@@ -104,7 +104,7 @@ function toolItem(
     id: item.id,
     server: "heddle",
     tool,
-    ...outcome(item.status),
+    ...toolOutcome(item.status),
     arguments: args ?? {},
     ...NO_APP,
     result:
@@ -125,7 +125,7 @@ function mcpItem(item: ItemOf<"mcpToolCall">): Fields {
     id: item.id,
     server: item.server,
     tool: item.tool,
-    ...outcome(item.status),
+    ...toolOutcome(item.status),
     arguments: item.arguments ?? {},
     ...NO_APP,
     result:
@@ -144,6 +144,11 @@ function errorOf(status: ItemStatus, error: string | undefined): { readonly mess
 
 function because({ error }: { readonly error?: string | undefined }): { readonly error?: string } {
   return error === undefined ? {} : { error };
+}
+
+/** A tool that was refused has failed; the original knows no third end of it. */
+function toolOutcome(status: ItemStatus): { readonly status: string; readonly outcome?: string } {
+  return status === "declined" ? { status: "failed", outcome: status } : outcome(status);
 }
 
 /** The original has four ends; which of Heddle's it was stands beside it. */

@@ -4,7 +4,7 @@
  */
 import type { ApprovalQuestion } from "../../approvals.ts";
 import type { EventOf, StoredEvent } from "../../events.ts";
-import type { Item, ItemDelta } from "../../items.ts";
+import type { Item, ItemDelta, ItemOf } from "../../items.ts";
 import type { Usage } from "../../model-output.ts";
 import { addUsage, NO_USAGE } from "../../usage.ts";
 import { approvalRequest, askedItem } from "./approvals.ts";
@@ -228,7 +228,13 @@ export class ThreadDialect {
   /** Items that the original has other words for. */
   #toldOtherwise(item: Item, stored: StoredEvent, turnId: string): readonly Outgoing[] {
     const threadId = this.#threadId;
-    if (item.type === "notice") return [told(stored, "warning", { threadId, message: item.message })];
+    if (item.type === "notice") {
+      const warning = told(stored, "warning", { threadId, message: item.message });
+      const failed = failedServer(item);
+      if (failed === undefined) return [warning];
+      const params = { threadId, ...failed, status: "failed", failureReason: null };
+      return [warning, told(stored, "mcpServer/startupStatus/updated", params)];
+    }
     if (item.type !== "plan" || item.status !== "completed") return [];
     const plan = item.steps.map(({ text, status }) => ({ step: text, status }));
     return [told(stored, "turn/plan/updated", { threadId, turnId, explanation: item.explanation ?? null, plan })];
@@ -249,9 +255,10 @@ export class ThreadDialect {
     turn.questions.set(approvalId, question);
     const item = askedItem(question, turn.calls.get(question.callId));
     const place = { threadId: this.#threadId, turnId: turn.id, startedAtMs: stored.at };
+    const [status, begun] = [this.#statusChanged(stored), this.#itemStarted(item, stored)];
     return [
-      this.#statusChanged(stored),
-      ...this.#itemStarted(item, stored),
+      // The original shows a change or a tool before it says that it waits, and a command after.
+      ...(question.kind === "command" ? [status, ...begun] : [...begun, status]),
       { kind: "ask", approvalId, request: approvalRequest(question, place) },
     ];
   }
@@ -331,4 +338,13 @@ function breakdown(usage: Usage): Record<string, number> {
     outputTokens: usage.outputTokens,
     reasoningOutputTokens: usage.reasoningOutputTokens,
   };
+}
+
+/** Which MCP server a notice is about: the record says it in words. */
+function failedServer({
+  code,
+  message,
+}: ItemOf<"notice">): { readonly name: string; readonly error: string } | undefined {
+  const [, name, error] = code === "mcp.failed" ? (/^the MCP server (.+?) failed: (.*)$/s.exec(message) ?? []) : [];
+  return name === undefined || error === undefined ? undefined : { name, error };
 }

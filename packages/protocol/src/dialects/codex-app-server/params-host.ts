@@ -35,6 +35,12 @@ export type GitDiffToRemoteParams = z.infer<typeof GitDiffToRemoteParams>;
 export const HooksListParams = z.object({ cwds: z.array(z.string()).nullish(), threadId: text });
 export type HooksListParams = z.infer<typeof HooksListParams>;
 
+export const SkillsExtraRootsParams = z.object({ extraRoots: z.array(z.string()) });
+export type SkillsExtraRootsParams = z.infer<typeof SkillsExtraRootsParams>;
+
+export const SkillsConfigWriteParams = z.object({ path: text, name: text, enabled: z.boolean() });
+export type SkillsConfigWriteParams = z.infer<typeof SkillsConfigWriteParams>;
+
 export const McpServerStatusListParams = z.object({
   cursor: text,
   limit: count,

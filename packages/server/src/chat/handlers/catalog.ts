@@ -13,11 +13,10 @@ const LOOK_MS = 10_000;
 
 export const listSkills: ChatHandler<"chat.skills.list"> = async ({ chat_id }, { server }) => {
   const workspace = chat_id === undefined ? server.cwd : (await requireChat(server, { chat_id })).workspace;
-  const skills = (await skillsIn(server, workspace)).map(({ name, path, description }) => ({
-    name,
-    path,
-    description,
-  }));
+  const skills = (await skillsIn(server, workspace)).map((skill) => {
+    const { name, path, description } = skill;
+    return { name, path, description, enabled: server.skills?.isEnabled(skill) ?? true };
+  });
   return { result: { data: [{ skills }] } };
 };
 
@@ -27,12 +26,15 @@ async function skillsIn({ home }: ChatContext, workspace: string) {
   return (await loadSkills({ folders, home, userHome: homedir(), masked: [home], signal })).skills;
 }
 
-/** Every skill that is there is offered; one is taken away by removing its folder. */
 export const writeSkillConfig: ChatHandler<"chat.skills.config.write"> = async (params, { server }) => {
   const { name, path, enabled } = params;
-  const found = (await skillsIn(server, server.cwd)).some((skill) => skill.name === name || skill.path === path);
-  if (!found) throw new HeddleError("usage.invalid", "path: there is no such skill");
-  if (!enabled) throw new HeddleError("usage.invalid", "enabled: a skill cannot be switched off; remove its folder");
+  const found = (await skillsIn(server, server.cwd)).find((skill) => skill.name === name || skill.path === path);
+  if (found === undefined) throw new HeddleError("usage.invalid", "path: there is no such skill");
+  const isNow = server.skills?.isEnabled(found) ?? true;
+  if (isNow === enabled) return { result: { ok: true, enabled } };
+  if (server.skills === undefined)
+    throw new HeddleError("usage.invalid", "enabled: skills cannot be switched off here");
+  await server.skills.setEnabled(path ?? found.name, enabled);
   return { result: { ok: true, enabled } };
 };
 

@@ -19,8 +19,13 @@ async function heard<T>(child: ChildProcess): Promise<T> {
   return message;
 }
 
+interface Heard {
+  readonly caughtUp: Promise<void>;
+  readonly done: Promise<void>;
+}
+
 /** As cheap a client as there is: it looks for the last id in what comes. */
-function reader({ url, token, threadId }: Place): { readonly caughtUp: Promise<void>; readonly done: Promise<void> } {
+function reader({ url, token, threadId }: Place, last: number, onText?: (text: string) => void): Heard {
   const [caughtUp, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { host, hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname, () => {
@@ -29,9 +34,11 @@ function reader({ url, token, threadId }: Place): { readonly caughtUp: Promise<v
   });
   let tail = "";
   socket.setEncoding("latin1").on("data", (text: string) => {
+    onText?.(text);
     tail = tail.slice(-200) + text;
     if (tail.includes("event: caughtUp")) caughtUp.resolve();
-    if (!tail.includes(`id: ${EVENTS + 1}\n`)) return;
+    // The end of the frame too.
+    if (!tail.includes(`id: ${last}\n`) || !tail.endsWith("\n\n")) return;
     done.resolve();
     socket.destroy();
   });
@@ -39,23 +46,51 @@ function reader({ url, token, threadId }: Place): { readonly caughtUp: Promise<v
   return { caughtUp: caughtUp.promise, done: done.promise };
 }
 
+async function withServer(work: (child: ChildProcess, place: Place) => Promise<void>): Promise<void> {
+  const child = fork(CHILD, { execArgv: ["--conditions=heddle-source"] });
+  try {
+    await work(child, await heard<Place>(child));
+  } finally {
+    child.disconnect();
+    await once(child, "exit");
+  }
+}
+
 test.each([
   { name: "one at a time", batch: 1 },
   { name: "twenty in one go", batch: 20 },
 ])("a hundred thousand frames a CPU second reach 200 clients: events come $name", async ({ batch }) => {
-  const child = fork(CHILD, { execArgv: ["--conditions=heddle-source"] });
-  try {
-    const place = await heard<Place>(child);
-    const readers = Array.from({ length: CLIENTS }, () => reader(place));
+  await withServer(async (child, place) => {
+    const readers = Array.from({ length: CLIENTS }, () => reader(place, EVENTS + 1));
     await Promise.all(readers.map(({ caughtUp }) => caughtUp));
-    child.send({ events: EVENTS, batch });
+    child.send({ events: EVENTS, batch, everyMs: 0 });
     await Promise.all(readers.map(({ done }) => done));
     child.send("cpu");
     const { cpuMs } = await heard<{ readonly cpuMs: number }>(child);
     // Storing the events is in it, as it is for every server.
     expect((EVENTS * CLIENTS) / (cpuMs / 1_000)).toBeGreaterThan(100_000);
-  } finally {
-    child.disconnect();
-    await once(child, "exit");
-  }
+  });
+});
+
+test("F13: 250 clients get every one of 1,000 events a second, within a quarter of a second", async () => {
+  await withServer(async (child, place) => {
+    const events = 2_000;
+    const late: number[] = [];
+    const seen = Array.from({ length: 250 }, () => ({ text: "" }));
+    const readers = seen.map((mine) =>
+      reader(place, events + 1, (text) => {
+        mine.text += text;
+        const [, at] = /"at":(\d+)/.exec(text) ?? [];
+        if (at !== undefined) late.push(Date.now() - Number(at));
+      }),
+    );
+    await Promise.all(readers.map(({ caughtUp }) => caughtUp));
+    late.length = 0;
+    child.send({ events, batch: 10, everyMs: 10 });
+    await Promise.all(readers.map(({ done }) => done));
+    const dense = Array.from({ length: events + 1 }, (_, at) => `id: ${at + 1}`).join();
+    for (const { text } of seen) expect(text.match(/^id: \d+$/gm)?.join() === dense).toBe(true);
+    const sorted = late.toSorted((a, b) => a - b);
+    expect(sorted[Math.floor(sorted.length * 0.95)]).toBeLessThan(250);
+  });
 });

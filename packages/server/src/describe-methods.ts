@@ -1,0 +1,90 @@
+/** Every method of the original with what becomes of it here, for the page that tells builders of clients. */
+import { CODEX_METHODS, type CodexMethod } from "@heddle/protocol/codex-app-server";
+import { SUPPORTED } from "./methods.ts";
+
+export interface DescribedMethod extends CodexMethod {
+  readonly isSupported: boolean;
+  /** What differs, or why it is not there; empty when there is nothing to say. */
+  readonly note: string;
+}
+
+const CLOUD = "belongs to the cloud of its maker";
+const ORDER = "how a client orders its threads is the client's";
+
+/** The longest beginning that fits counts. */
+const WHY_NOT: Readonly<Record<string, string>> = {
+  account: CLOUD,
+  accountSession: CLOUD,
+  app: "there are no apps",
+  environment: "a server works on its own machine",
+  "experimentalFeature/enablement/set": "nothing unfinished can be switched on",
+  externalAgentConfig: "Codex's own configuration is read where it lies",
+  feedback: CLOUD,
+  "fuzzyFileSearch/session": "`fuzzyFileSearch` answers each letter from one listing",
+  getConversationSummary: "`thread/read` says it",
+  marketplace: "there are no plugins",
+  "mcpServer/event": "events of MCP servers are not passed on",
+  memory: "threads are the only memory",
+  mock: "a test of the original",
+  plugin: "there are no plugins",
+  process: "`command/exec` runs commands, inside a wall",
+  project: ORDER,
+  remoteControl: CLOUD,
+  rollout: "threads are in the journal, not in files",
+  "server/diagnostics": "`heddle doctor` says it",
+  "thread/approveGuardianDeniedAction": "no model reviews approvals",
+  "thread/attachment": ORDER,
+  "thread/attachmentOwner": ORDER,
+  "thread/decrement_elicitation": "a question waits without a timer",
+  "thread/increment_elicitation": "a question waits without a timer",
+  "thread/items/read": "`thread/items/list` reads them in pages",
+  "thread/memory": "threads are the only memory",
+  "thread/prediction": "nothing is asked of a model without a turn",
+  "thread/queue": "input that waits is added, listed and deleted",
+  "thread/readState": ORDER,
+  "thread/realtime": "no audio",
+  "thread/sample": "nothing is asked of a model without a turn",
+  "thread/searchOccurrences": "`thread/search` finds the thread",
+  "thread/section": ORDER,
+  "thread/timeline": "`thread/turns/list` and `thread/items/list` read it",
+  threadSection: ORDER,
+  "turn/settings/update": "the next turn takes new settings",
+  userVerification: CLOUD,
+  windowsSandbox: "not on Windows",
+};
+
+const DIFFERS: Readonly<Record<string, string>> = {
+  "account/login/start": "`apiKey`, and with `openai-codex` enabled `chatgpt` and `chatgptDeviceCode`",
+  "account/rateLimits/read": "always refused: no limits are known",
+  "command/exec": "always inside Heddle's sandbox unless `dangerFullAccess` is asked for",
+  "config/mcpServer/reload": "refused when the servers have changed: start the server again",
+  "config/value/write": "Heddle's own file alone, checked before it is replaced",
+  "config/batchWrite": "Heddle's own file alone, checked before it is replaced",
+  "config/read": "values of headers and of servers' variables are `[hidden]`",
+  "experimentalFeature/list": "empty",
+  "fs/copy": "writes inside the client's folders alone",
+  "fs/createDirectory": "writes inside the client's folders alone",
+  "fs/readFile": "not Heddle's home; at most 12 MiB",
+  "fs/remove": "writes inside the client's folders alone",
+  "fs/writeFile": "writes inside the client's folders alone",
+  "skills/config/write": "kept as `disabled_skills` in Heddle's own file",
+  "mcpServer/oauth/login": "always refused: tokens come from `bearer_token_env_var`",
+  "mcpServer/tool/call": "a server of its own for this connection, not that of a running turn",
+};
+
+export function describeMethods(): readonly DescribedMethod[] {
+  return [...CODEX_METHODS.values()].map((method) => {
+    const isSupported = SUPPORTED.has(method.name);
+    const note = isSupported ? DIFFERS[method.name] : whyNot(method.name);
+    return { ...method, isSupported, note: note ?? "" };
+  });
+}
+
+function whyNot(name: string): string | undefined {
+  const fitting = Object.entries(WHY_NOT).filter(([start]) => name === start || isBelow(name, start));
+  return fitting.toSorted(([a], [b]) => b.length - a.length)[0]?.[1];
+}
+
+function isBelow(name: string, start: string): boolean {
+  return name.startsWith(`${start}/`) || (start.includes("/") && name.startsWith(start));
+}

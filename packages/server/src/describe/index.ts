@@ -1,0 +1,2 @@
+export { bundle, jsonFiles } from "./json-files.ts";
+export { tsFiles } from "./ts-files.ts";
