@@ -16,8 +16,9 @@ import { resizeTerminal, type TerminalSize } from "./terminal.ts";
 const TIMED_OUT = 124;
 const KILLED = 137;
 const NOT_FOUND = 127;
-/** A command whose reader is behind waits with it. */
+/** A command whose reader is behind waits with it, so long; then the reader's own cap counts. */
 const LOOK_MS = 5;
+const BEHIND_MS = 60_000;
 /** What may wait for a command that does not read. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
@@ -188,6 +189,7 @@ class Stream {
     const { connection, processId } = this.#options;
     const params = { processId, stream: this.#name, deltaBase64: bytes.toString("base64"), capReached };
     connection.notify({ method: "command/exec/outputDelta", params });
-    while (!connection.isIdle && !connection.isClosed) await pause(LOOK_MS);
+    const until = performance.now() + BEHIND_MS;
+    while (!connection.isIdle && !connection.isClosed && performance.now() < until) await pause(LOOK_MS);
   }
 }

@@ -267,3 +267,28 @@ test("command/exec: a command does not reach the server's own socket, wherever i
     expect(await client.call("command/exec", { command, permissionProfile })).toMatchObject({ exitCode });
   }
 });
+
+test("command/exec: a client that does not read holds its command back, and the server stays small and answers others", async () => {
+  await using world = await openWorld();
+  await using server = await serveOnSocket(world);
+  using slow = await connectTo(server.socket);
+  await slow.client.initialize();
+  const params = { command: sh("yes"), processId: "f", streamStdoutStderr: true, disableOutputCap: true };
+  slow.client.send({ id: 50, method: "command/exec", params: { ...params, disableTimeout: true } });
+  await slow.client.note("command/exec/outputDelta");
+  slow.socket.pause();
+  using other = await connectTo(server.socket);
+  await other.client.initialize();
+  for (let count = 0; count < 5; count += 1) {
+    expect(await other.client.call("command/exec", { command: ["echo", "on"] })).toMatchObject({ stdout: "on\n" });
+  }
+  const status = await readFile(`/proc/${server.running.child.pid}/status`, "utf8");
+  expect(Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1])).toBeLessThan(400_000);
+  slow.socket.resume();
+  await slow.client.call("command/exec/terminate", { processId: "f" });
+  expect((await slow.client.hears(({ id, method }) => id === 50 && method === undefined)).result).toEqual({
+    exitCode: 137,
+    stdout: "",
+    stderr: "",
+  });
+});

@@ -186,6 +186,24 @@ test("fs/writeFile: a thread opens its workspace to the client that works with i
   expect(await refused(client, "fs/writeFile", params)).toMatch(/^-32600 /);
 });
 
+test("fs/writeFile: --write-root names the folders of the server instead of the one it was started in", async () => {
+  await using world = await openWorld();
+  for (const name of ["one", "two"]) await mkdir(path.join(world.root, name));
+  await using served = serve(["--write-root", "../one", "--write-root", path.join(world.root, "two")], {
+    world,
+    env: KEY,
+  });
+  const { client } = served;
+  await client.initialize();
+  for (const name of ["one", "two"]) {
+    const params = { path: path.join(world.root, name, "x"), dataBase64: base64(name) };
+    expect(await client.call("fs/writeFile", params)).toEqual({});
+  }
+  expect(await refused(client, "fs/writeFile", { path: `${world.workspace}/x`, dataBase64: "" })).toBe(
+    `-32600 ${world.workspace}/x is outside the folders that may be written`,
+  );
+});
+
 test("fs/*: what programs outside Heddle act on is not written, copied over or removed", async () => {
   await using world = await openWorld();
   await mkdir(path.join(world.root, "evil/sub/.git/hooks"), { recursive: true });
