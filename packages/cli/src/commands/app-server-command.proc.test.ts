@@ -9,7 +9,7 @@ const sh = (script: string): readonly string[] => ["sh", "-c", script];
 
 async function opened(world: World) {
   const served = serve([], { world, env: KEY });
-  await served.client.initialize();
+  await served.client.initialize({ experimentalApi: true });
   return served;
 }
 
@@ -256,7 +256,7 @@ test("command/exec: a command does not reach the server's own socket, wherever i
   await running.sees("listening on unix://");
   using connected = await connectTo(socket);
   const { client } = connected;
-  await client.initialize();
+  await client.initialize({ experimentalApi: true });
   const knock = `require("net").connect(${JSON.stringify(socket)}).on("connect", () => process.exit(0)).on("error", () => process.exit(9))`;
   const command = [process.execPath, "-e", knock];
   for (const [permissionProfile, exitCode] of [
@@ -279,6 +279,9 @@ test("command/exec: a client that does not read holds its command back, and the 
   slow.socket.pause();
   using other = await connectTo(server.socket);
   await other.client.initialize();
+  expect(await refused(other.client, "command/exec", { command: ["true"], permissionProfile: ":workspace" })).toBe(
+    "-32600 command/exec.permissionProfile requires experimentalApi capability",
+  );
   for (let count = 0; count < 5; count += 1) {
     expect(await other.client.call("command/exec", { command: ["echo", "on"] })).toMatchObject({ stdout: "on\n" });
   }

@@ -157,4 +157,5 @@ export const EXPERIMENTAL_FIELDS: Readonly<Record<string, readonly string[]>> = 
     "runtimeWorkspaceRoots",
   ],
   "turn/steer": ["additionalContext", "responsesapiClientMetadata", "responsesapiClientMetadataPatch"],
+  "command/exec": ["permissionProfile"],
 };
