@@ -2,6 +2,7 @@
  * Blanks what is different in each run: ids become words by what they name, in the order they appear; times become 0; paths,
  * versions and process numbers become words. Pieces of one text that follow each other are joined.
  */
+import { hostname } from "node:os";
 import type { Message } from "./client.ts";
 import type { Heard } from "./play.ts";
 
@@ -86,6 +87,7 @@ const OWN_WORDS = /^(description|shortDescription|displayName|defaultPrompt|migr
 function blankText(field: string, text: string): string {
   if (OWN_WORDS.test(field)) return text === "" ? "" : "{words}";
   if (field === "processId") return "{process}";
+  if (field === "serverName" && text === hostname()) return "{host}";
   if (/^Review the (current code )?changes /.test(text)) return "{prompt of a review}";
   if (/[cC]ursor$/.test(field)) return "{cursor}";
   return text
