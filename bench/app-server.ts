@@ -7,7 +7,7 @@ const STARTS = 20;
 const TURNS = 20;
 const THREADS_AT_ONCE = 20;
 const TURNS_EACH = 5;
-const IDLE_THREADS = 50;
+const IDLE_THREADS = 100;
 const WARM_UP_TURNS = 3;
 
 export interface ServerFigures {

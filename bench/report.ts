@@ -15,6 +15,7 @@ export const METRICS = [
   "turnsPerSecond",
   "idleThreadKb",
   "longReadMs",
+  "framesPerCpuSecond",
 ] as const;
 export type Metric = (typeof METRICS)[number];
 export type SubjectFigures = Record<Metric, number[]>;
@@ -41,6 +42,8 @@ interface Row {
   readonly toNode?: number;
   /** At most this, in the unit. */
   readonly absolute?: number;
+  /** At least this, in the unit. */
+  readonly atLeast?: number;
 }
 
 const ROWS: readonly Row[] = [
@@ -56,6 +59,13 @@ const ROWS: readonly Row[] = [
   { label: "20 threads, 5 turns each, at once", key: "turnsPerSecond", unit: "turns/s", atLeastToCodex: 8 },
   { label: "memory of an idle loaded thread", key: "idleThreadKb", unit: "kB", toCodex: 0.1 },
   { label: "`thread/read` of 50 turns of 10,000 items", key: "longReadMs", unit: "ms", absolute: 50 },
+  {
+    label: "events to 200 readers",
+    key: "framesPerCpuSecond",
+    unit: "thousand frames / CPU-s",
+    scale: 1 / 1000,
+    atLeast: 100,
+  },
 ];
 
 export function report(figures: Figures, rounds: number): string {
@@ -94,6 +104,8 @@ export function checkBudgets(figures: Figures): string[] {
     }
     if (row.atLeastToCodex !== undefined && peer !== undefined && own < row.atLeastToCodex * peer)
       missed.push(`${row.label}: ${(own / peer).toFixed(2)} x codex, budget at least ${row.atLeastToCodex}`);
+    if (row.atLeast !== undefined && own < row.atLeast)
+      missed.push(`${row.label}: ${own.toFixed(1)} ${row.unit}, budget at least ${row.atLeast}`);
     if (row.absolute !== undefined && own > row.absolute)
       missed.push(`${row.label}: ${own.toFixed(1)} ${row.unit}, budget ${row.absolute}`);
   }
@@ -115,6 +127,7 @@ function budget(row: Row): string {
     row.toNode === undefined ? "" : `≤ ${row.toNode} × node`,
     row.toCodex === undefined ? "" : `≤ ${row.toCodex} × codex`,
     row.atLeastToCodex === undefined ? "" : `≥ ${row.atLeastToCodex} × codex`,
+    row.atLeast === undefined ? "" : `≥ ${row.atLeast} ${row.unit}`,
     row.absolute === undefined ? "" : `≤ ${row.absolute} ${row.unit}`,
   ];
   return parts.filter((part) => part !== "").join(", ");

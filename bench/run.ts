@@ -15,6 +15,7 @@ import { startModelServer } from "@heddle/models/testing";
 import { measure, median, type Run } from "./measure.ts";
 import { openSubjects, type Subject } from "./subjects.ts";
 import { measureServer } from "./app-server.ts";
+import { measureFanOut } from "./fan-out.ts";
 import { measureLongRead } from "./long-read.ts";
 import { checkBudgets, noFigures, report, type Figures, type SubjectFigures } from "./report.ts";
 
@@ -22,6 +23,7 @@ const { values } = parseArgs({ options: { rounds: { type: "string", default: "9"
 const rounds = Number(values.rounds);
 
 const DELTAS = 5000;
+const FAN_OUTS = 3;
 const HELLO = "say hello";
 const ECHO = "run echo";
 const STREAM = "stream much";
@@ -78,8 +80,12 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
     await runOf(subject, ECHO, cwd);
   }
   const [heddle] = subjects;
-  if (heddle !== undefined)
-    figures.subjects[heddle.name]?.longReadMs.push(...(await measureLongRead(heddle, { cwd, env: heddle.env })));
+  const own = heddle === undefined ? undefined : figures.subjects[heddle.name];
+  if (heddle !== undefined && own !== undefined) {
+    own.longReadMs.push(...(await measureLongRead(heddle, { cwd, env: heddle.env })));
+    for (let time = 0; time < FAN_OUTS; time += 1)
+      own.framesPerCpuSecond.push(await measureFanOut(heddle, { cwd, env: heddle.env }));
+  }
   for (let round = 0; round < rounds; round += 1) {
     figures.node.wallMs.push((await measure([process.execPath, "-e", "0"], { cwd, env: {} })).wallMs);
     for (const subject of subjects) {

@@ -10,6 +10,8 @@ export interface Subject {
   argv(prompt: string): readonly string[];
   /** What to spawn for its app-server on standard streams. */
   readonly server: readonly string[];
+  /** What to spawn for its HTTP door; Codex has none. */
+  readonly serve?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -37,6 +39,7 @@ async function openHeddle({ root, serverUrl }: SubjectPlace): Promise<Subject> {
     name: "heddle",
     argv: (prompt) => [process.execPath, launcher, "exec", "--json", "-s", "workspace-write", prompt],
     server: [process.execPath, launcher, "app-server"],
+    serve: [process.execPath, launcher, "serve"],
     env: { HEDDLE_HOME: home, MOCK_KEY: "bench" },
   };
 }
