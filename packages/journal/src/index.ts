@@ -10,6 +10,7 @@ export type {
   QueuedRow,
   ReadOptions,
   TailOptions,
+  ThreadPageWish,
   ThreadQueries,
   ThreadRow,
   TurnRow,

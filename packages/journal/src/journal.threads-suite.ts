@@ -1,6 +1,6 @@
 /** What a list of threads shows, as tests that any back-end can run. */
 import { expect, test } from "vitest";
-import type { Journal } from "./journal.ts";
+import type { Journal, ThreadRow } from "./journal.ts";
 import { admitted, completed, created, said } from "./journal.samples.ts";
 import type { NewStore } from "./journal.suite.ts";
 
@@ -67,6 +67,7 @@ export function threadRows(newStore: NewStore): void {
   });
 
   settingsAndQueue(newStore);
+  pages(newStore);
 
   test.each([
     ["a short prompt", "mend it", "mend it"],
@@ -124,6 +125,67 @@ function settingsAndQueue(newStore: NewStore): void {
     expect(await seen()).toEqual(now);
     await journal.purge({ stream: "b", author: "user", reason: "test" });
     expect((await journal.threads.queued()).map(({ turnId }) => turnId)).toEqual(["q3"]);
+  });
+}
+
+function pages(newStore: NewStore): void {
+  test("threads come in pages, each beginning where the last one ended, sorted and filtered", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const ids = Array.from({ length: 25 }, (_, index) => `t${String(index).padStart(2, "0")}`);
+    for (const [index, stream] of ids.entries()) {
+      const origin = index % 5 === 0 ? "exec" : "door:x";
+      const about = { ...created, origin, workspace: index % 2 === 0 ? "/even" : "/odd" };
+      await journal.append({ stream, author: "user", events: [about, admitted(`${stream}-turn`)] });
+    }
+    await journal.append({ stream: "silent", author: "user", events: [created] });
+    await journal.append({ stream: "t03", author: "user", events: [{ type: "thread.named", v: 1, name: "50%_Off" }] });
+    await journal.append({
+      stream: "t04",
+      author: "user",
+      events: [{ type: "thread.archived", v: 1, isArchived: true }],
+    });
+    const base = { sortBy: "createdAt", direction: "asc", limit: 10, isArchived: false } as const;
+    const idsOf = (rows: readonly ThreadRow[]): string[] => rows.map(({ id }) => id);
+    for (const direction of ["asc", "desc"] as const) {
+      const seen: string[] = [];
+      for (let from: ThreadRow | undefined; ;) {
+        const begin = from === undefined ? {} : { from: { thread: from, isIncluded: false } };
+        const rows = await journal.threads.page({ ...base, direction, ...begin });
+        seen.push(...idsOf(rows));
+        from = rows.at(-1);
+        if (rows.length < base.limit) break;
+      }
+      const all = ids.filter((id) => id !== "t04");
+      expect(seen).toEqual(direction === "asc" ? all : all.toReversed());
+    }
+    const page = async (wish: object): Promise<string[]> => idsOf(await journal.threads.page({ ...base, ...wish }));
+    expect(await page({ isArchived: true })).toEqual(["t04"]);
+    expect(await page({ text: "50%_off" })).toEqual(["t03"]);
+    expect(await page({ text: "0%X" })).toEqual([]);
+    expect(await page({ origin: { prefix: "door:", begins: false } })).toEqual(["t00", "t05", "t10", "t15", "t20"]);
+    expect(await page({ workspaces: ["/odd"], excludedIds: ["t01"], limit: 2 })).toEqual(["t03", "t05"]);
+    expect(await page({ workspaces: [] })).toEqual([]);
+    const thread = await journal.threads.get("t20");
+    expect(await page({ from: { thread, isIncluded: true }, limit: 2 })).toEqual(["t20", "t21"]);
+  });
+
+  test("what was said is found in steps, newest first, as it stands in the record", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const named = (name: string) => ({ type: "thread.named" as const, v: 1 as const, name });
+    await journal.append({ stream: "a", author: "user", events: [created, named('say "100%"')] });
+    await journal.append({ stream: "b", author: "user", events: [created, named("SAY nothing")] });
+    const look = async (text: string, below: number, events: number) => {
+      const { found, lowest } = await journal.threads.mentions({ text, below, events });
+      return [found.map(({ stream }) => stream), lowest];
+    };
+    expect(await look("say", 5, 10)).toEqual([["b", "a"], 1]);
+    expect(await look("say", 5, 2)).toEqual([["b"], 3]);
+    expect(await look("say", 3, 2)).toEqual([["a"], 1]);
+    expect(await look('say "100%"', 5, 10)).toEqual([["a"], 1]);
+    expect(await look("100_", 5, 10)).toEqual([[], 1]);
+    expect(await look("say", 1, 10)).toEqual([[], 0]);
   });
 }
 

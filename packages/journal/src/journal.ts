@@ -191,12 +191,30 @@ export interface QueuedRow {
   readonly queuedVersion: number;
 }
 
+export interface ThreadPageWish {
+  readonly sortBy: "createdAt" | "updatedAt";
+  readonly direction: "asc" | "desc";
+  readonly limit: number;
+  readonly isArchived: boolean;
+  /** Begin at this thread, or behind it. */
+  readonly from?: { readonly thread: Pick<ThreadRow, "id" | "createdAt" | "updatedAt">; readonly isIncluded: boolean };
+  /** Absent: all. */
+  readonly workspaces?: readonly string[];
+  /** Only origins that begin so, or only those that do not. */
+  readonly origin?: { readonly prefix: string; readonly begins: boolean };
+  readonly excludedIds?: readonly string[];
+  /** In the name or the preview; ASCII letters of either case are the same. */
+  readonly text?: string;
+}
+
 /** Questions answered from projections. Deleted threads are in no answer but that of `isDeleted`. */
 export interface ThreadQueries {
   get(threadId: string): Promise<ThreadRow | undefined>;
   isDeleted(threadId: string): Promise<boolean>;
   /** Newest activity first. */
   list(options: { readonly workspace?: string; readonly limit: number }): Promise<readonly ThreadRow[]>;
+  /** One page of the threads that somebody has spoken in, those that are to be deleted with their run left out. */
+  page(wish: ThreadPageWish): Promise<readonly ThreadRow[]>;
   /** Newest activity first. */
   named(name: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
   beginningWith(prefix: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;

@@ -4,6 +4,7 @@ import type { Connection } from "../driver.ts";
 import type { ThreadQueries } from "../journal.ts";
 import { mentions } from "../mentions.ts";
 import { EVENT_COLUMNS, toEvent } from "../rows.ts";
+import { threadPage } from "../thread-page.ts";
 import * as queued from "./queued.ts";
 import * as threads from "./threads.ts";
 import * as turns from "./turns.ts";
@@ -47,6 +48,7 @@ export function threadQueries(read: <T>(work: (connection: Connection) => T) => 
             : connection.all(threads.queries.listOfWorkspace, workspace, limit);
         return rows.map(threads.toThread);
       }),
+    page: (wish) => read((connection) => threadPage(connection, wish)),
     isDeleted: (threadId) => read((connection) => connection.get(threads.queries.isDeleted, threadId) !== undefined),
     named: (name, { limit }) =>
       read((connection) => connection.all(threads.queries.named, name, limit).map(threads.toThread)),

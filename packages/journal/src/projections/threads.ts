@@ -184,7 +184,7 @@ function previewOf(input: readonly InputPart[]): string | null {
     : `${shown.slice(0, PREVIEW_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
-const COLUMNS =
+export const COLUMNS =
   "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived, settings, git_info, chat_seq";
 const ALIVE = "deleted_at IS NULL";
 const NEWEST_FIRST = "ORDER BY last_position DESC LIMIT ?";

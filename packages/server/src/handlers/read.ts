@@ -1,7 +1,8 @@
 /** Reading what is stored; nothing is loaded by it. */
 import { readPast } from "@heddle/agent";
-import type { ThreadRow } from "@heddle/journal";
+import type { ThreadPageWish, ThreadRow } from "@heddle/journal";
 import {
+  appServerOrigin,
   codexTurn,
   isInteractive,
   itemsOf,
@@ -16,38 +17,56 @@ import {
 import type { z } from "zod";
 import type { Call, ServerContext } from "../call.ts";
 import { noticeOfHydration } from "../deprecated.ts";
-import { afterCursor, pageOf } from "../paging.ts";
+import { afterCursor, invalidCursor, pageFrom, pageLimit, pageOf, placeOf } from "../paging.ts";
 import type { Reply } from "../peer.ts";
 import { describeThread, requireRow } from "../thread-facts.ts";
 
-/** How many threads are looked at; older ones are found by name, or in `heddle threads`. */
-const MAX_THREADS = 10_000;
 const NOT_LOADED = "thread not loaded: ";
 
 export async function listThreads(wish: ThreadListParams, { server }: Call): Promise<Reply> {
-  const rows = await server.heddle.journal.threads.list({ limit: MAX_THREADS });
-  const wanted = rows.filter((row) => isWanted(row, wish));
-  const key = wish.sortKey === "updated_at" || wish.sortKey === "recency_at" ? "updatedAt" : "createdAt";
-  const sign = wish.sortDirection === "asc" ? 1 : -1;
-  const sorted = wanted.toSorted((a, b) => sign * (a[key] - b[key] || (a.id < b.id ? -1 : 1)));
-  const { data, ...cursors } = pageOf(sorted, wish, ({ id }) => id);
+  const kinds = wish.sourceKinds ?? [];
+  const wanted = kinds.length === 0 ? ["cli", "vscode"] : kinds;
+  const [isInteractiveWanted, isExecWanted] = [wanted.includes("vscode"), wanted.includes("exec")];
+  const limit = pageLimit(wish.limit);
+  const folders = [wish.cwd ?? []].flat();
+  const from = await beginOf(wish.cursor, server);
+  const rows =
+    isInteractiveWanted || isExecWanted
+      ? await server.heddle.journal.threads.page({
+          sortBy: wish.sortKey === "updated_at" || wish.sortKey === "recency_at" ? "updatedAt" : "createdAt",
+          direction: wish.sortDirection ?? "desc",
+          limit: limit + 1,
+          isArchived: wish.archived ?? false,
+          excludedIds: wish.excludedThreadIds ?? [],
+          text: wish.searchTerm ?? "",
+          ...(from === undefined ? {} : { from }),
+          ...(folders.length === 0 ? {} : { workspaces: folders }),
+          ...(isInteractiveWanted && isExecWanted
+            ? {}
+            : { origin: { prefix: appServerOrigin(""), begins: isInteractiveWanted } }),
+        })
+      : [];
+  const { data, ...cursors } = pageFrom(rows, limit, ({ id }) => id);
   const threads = await Promise.all(data.map((row) => describeThread(server, row)));
   return { result: { data: threads, readStates: null, ...cursors } };
 }
 
-export function isWanted(row: ThreadRow, wish: ThreadListParams): boolean {
+/** A cursor names a thread; it stays good while that thread is there. */
+async function beginOf(cursor: string | null | undefined, { heddle }: ServerContext): Promise<ThreadPageWish["from"]> {
+  const place = placeOf(cursor);
+  if (place === undefined) return undefined;
+  const thread = await heddle.journal.threads.get(place.id);
+  if (thread === undefined) throw invalidCursor(cursor ?? "");
+  return { thread, isIncluded: place.isIncluded };
+}
+
+/** For what is found otherwise than by a list. */
+export function isWanted(row: ThreadRow, wish: Pick<ThreadListParams, "archived" | "sourceKinds">): boolean {
   // As in the original a thread is there for others once somebody has spoken in it.
   if (row.turnCount === 0 && row.forkedFrom === undefined) return false;
-  if (row.isEphemeral) return false;
-  if (row.isArchived !== (wish.archived ?? false)) return false;
-  if (wish.excludedThreadIds?.includes(row.id) === true) return false;
-  const folders = [wish.cwd ?? []].flat();
-  if (folders.length > 0 && !folders.includes(row.workspace)) return false;
+  if (row.isEphemeral || row.isArchived !== (wish.archived ?? false)) return false;
   const kinds = wish.sourceKinds ?? [];
-  if (!(kinds.length === 0 ? ["cli", "vscode"] : kinds).includes(isInteractive(row.origin) ? "vscode" : "exec"))
-    return false;
-  const term = wish.searchTerm?.toLowerCase() ?? "";
-  return term === "" || `${row.name ?? ""}\n${row.preview ?? ""}`.toLowerCase().includes(term);
+  return (kinds.length === 0 ? ["cli", "vscode"] : kinds).includes(isInteractive(row.origin) ? "vscode" : "exec");
 }
 
 export async function readThread(
