@@ -216,13 +216,18 @@ test("a question that was open when the server was killed is over after the next
   expect(later.client.kinds()).not.toContain("item/commandExecution/requestApproval");
 });
 
-test("a second server does not take the socket of a living one", async () => {
+test("a second server takes neither the socket nor the store of a living one", async () => {
   await using world = await openWorld();
+  await using elsewhere = await openWorld();
   await using server = await serveOnSocket(world);
-  await using second = serve(["--listen", `unix://${server.socket}`], { world, env: KEY });
-  const ended = await second.running.ended;
-  expect(ended.code).toBe(2);
-  expect(ended.stderr).toContain("another server listens on");
+  const listen = ["--listen", `unix://${server.socket}`];
+  await using sameSocket = serve(listen, { world: elsewhere, env: KEY });
+  expect(await sameSocket.running.ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("another server listens on"),
+  });
+  await using sameStore = serve(["--listen", "unix://"], { world, env: KEY });
+  expect((await sameStore.running.ended).code).toBe(8);
 });
 
 test("a reader that stops harms only itself: the turn ends in time, others hear all, and it learns what it missed", async () => {
