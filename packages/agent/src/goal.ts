@@ -27,7 +27,7 @@ export async function readGoal(journal: Journal, threadId: string): Promise<Stan
 }
 
 /** Pure: the goal as the events tell it. */
-export function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
+function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
   let standing: StandingGoal | undefined;
   for (const { body, at } of history) {
     if (body.type === "thread.goal-changed") {

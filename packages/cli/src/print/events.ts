@@ -27,26 +27,21 @@ export function eventLines(event: StoredEvent, style: Style): readonly string[] 
   ];
 }
 
+type ThreadEvent = Extract<EventBody, { type: `thread.${string}` }>;
+
+function isThreadEvent(body: EventBody): body is ThreadEvent {
+  return body.type.startsWith("thread.");
+}
+
 function words(body: EventBody): readonly string[] {
+  if (isThreadEvent(body)) return threadWords(body);
   switch (body.type) {
-    case "thread.created":
-      return [`${body.workspace} (${body.origin})${body.title === undefined ? "" : ` ${visibleLine(body.title)}`}`];
-    case "thread.moved":
-      return [body.workspace];
-    case "thread.named":
-      return [visibleLine(body.name)];
-    case "thread.archived":
-      return [body.isArchived ? "archived" : "no longer archived"];
-    case "thread.settings-changed":
-      return [Object.keys(body.changes).join(", ")];
     case "turn.queued":
       return [`waits for its turn: ${inputText(body.input)}`];
     case "turn.dequeued":
       return [`will not be run: ${visibleLine(body.failure.message)}`];
     case "background.ran":
       return [`${body.purpose} with ${body.provider}/${body.model}: ${body.outcome}`];
-    case "thread.deleted":
-      return [visibleLine(body.reason)];
     case "turn.admitted": {
       const { settings } = body;
       return [`${settings.provider}/${settings.model}, ${settings.sandboxMode}`, inputText(body.input)];
@@ -72,12 +67,6 @@ function words(body: EventBody): readonly string[] {
       return [`${body.source} ${body.name}`, body.text];
     case "context.injected":
       return [`${body.entries.length} entries`, JSON.stringify(body.entries)];
-    case "thread.metadata-changed":
-      return [JSON.stringify(body.gitInfo)];
-    case "thread.goal-changed":
-      return body.goal === null ? ["cleared"] : [`${body.goal.status}: ${body.goal.objective}`];
-    case "thread.reverted":
-      return [`the past ends before turn ${body.beforeTurnId}`];
     case "context.compacted":
       return [`${body.trigger}, ${body.tokensBefore} → ${body.tokensAfter} tokens`, body.summary];
     case "hook.ran":
@@ -110,6 +99,40 @@ function words(body: EventBody): readonly string[] {
       return [`${body.approvalId} ${body.decision}${body.reason === undefined ? "" : `: ${body.reason}`}`];
     case "path.violated":
       return [`${body.path}${body.quarantinedTo === undefined ? "" : ` → ${body.quarantinedTo}`}`];
+    default:
+      return threadWords(body);
+  }
+}
+
+type ThreadEvent = Extract<EventBody, { type: `thread.${string}` }>;
+
+function threadWords(body: ThreadEvent): readonly string[] {
+  switch (body.type) {
+    default:
+      return never(body);
+  }
+}
+
+function threadWords(body: ThreadEvent): readonly string[] {
+  switch (body.type) {
+    case "thread.created":
+      return [`${body.workspace} (${body.origin})${body.title === undefined ? "" : ` ${visibleLine(body.title)}`}`];
+    case "thread.moved":
+      return [body.workspace];
+    case "thread.named":
+      return [visibleLine(body.name)];
+    case "thread.archived":
+      return [body.isArchived ? "archived" : "no longer archived"];
+    case "thread.settings-changed":
+      return [Object.keys(body.changes).join(", ")];
+    case "thread.metadata-changed":
+      return [JSON.stringify(body.gitInfo)];
+    case "thread.goal-changed":
+      return body.goal === null ? ["cleared"] : [`${body.goal.status}: ${body.goal.objective}`];
+    case "thread.reverted":
+      return [`the past ends before turn ${body.beforeTurnId}`];
+    case "thread.deleted":
+      return [visibleLine(body.reason)];
     default:
       return never(body);
   }
