@@ -1,5 +1,5 @@
 /**
- * Heddle's app-server beside what Codex's did when it was recorded (conformance/recorded/app-*.json): every scenario, message by
+ * Heddle's app-server beside what Codex's did when it was recorded (conformance/recorded/app-*.jsonl): every scenario, message by
  * message and field by field, without Codex. Each must come out the same, or differ as conformance/app-server/differences says.
  */
 import { beforeAll, describe, expect, test } from "vitest";

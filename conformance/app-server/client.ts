@@ -137,6 +137,6 @@ function holds(value: unknown, part: unknown): boolean {
   return Object.entries(part).every(([name, wanted]) => holds(fields.get(name), wanted));
 }
 
-export function wait(ms: number): Promise<void> {
+function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

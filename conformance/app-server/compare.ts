@@ -81,7 +81,7 @@ export function wordOf(message: Message): string {
   return `${"id" in message ? "ask " : ""}${inWords(method)}${kind === undefined ? "" : ` ${inWords(kind)}`}`;
 }
 
-export function inWords(value: unknown): string {
+function inWords(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 

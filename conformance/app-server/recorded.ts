@@ -1,23 +1,34 @@
-/** What Codex sent, kept in recorded/app-<scenario>.json, one message a line. */
+/** What Codex sent, kept in recorded/app-<scenario>.jsonl: one line for the end of the program, then one for each message. */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import type { ScenarioSeen } from "./play.ts";
+import type { Message } from "./client.ts";
+import type { Heard, ScenarioSeen } from "./play.ts";
 
 const FOLDER = path.join(import.meta.dirname, "..", "recorded");
 
+type End = Pick<ScenarioSeen, "id" | "exit"> & { readonly clients: readonly string[] };
+
+interface Entry {
+  readonly client: string;
+  readonly message: Message;
+}
+
 export function writeSeen({ id, heard, exit }: ScenarioSeen): void {
-  const clients = heard.map(({ client, messages }) => {
-    const lines = messages.map((message) => `      ${JSON.stringify(message)}`).join(",\n");
-    return `    { "client": ${JSON.stringify(client)}, "messages": [\n${lines}\n    ]}`;
-  });
-  const end = exit === undefined ? "" : `,\n  "exit": ${JSON.stringify(exit)}`;
-  writeFileSync(fileOf(id), `{\n  "id": ${JSON.stringify(id)},\n  "heard": [\n${clients.join(",\n")}\n  ]${end}\n}\n`);
+  const end: End = { id, clients: heard.map(({ client }) => client), ...(exit === undefined ? {} : { exit }) };
+  const entries = heard.flatMap(({ client, messages }) => messages.map((message): Entry => ({ client, message })));
+  writeFileSync(fileOf(id), [end, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 
 export function readSeen(id: string): ScenarioSeen {
-  return JSON.parse(readFileSync(fileOf(id), "utf8"));
+  const [first = "", ...lines] = readFileSync(fileOf(id), "utf8").split("\n").filter(Boolean);
+  const { clients, ...end }: End = JSON.parse(first);
+  const entries = lines.map((line): Entry => JSON.parse(line));
+  const heard = clients.map((client): Heard => {
+    return { client, messages: entries.filter((entry) => entry.client === client).map(({ message }) => message) };
+  });
+  return { ...end, heard };
 }
 
 function fileOf(id: string): string {
-  return path.join(FOLDER, `app-${id}.json`);
+  return path.join(FOLDER, `app-${id}.jsonl`);
 }

@@ -44,7 +44,7 @@ export interface Scenario {
   readonly unsteady?: readonly string[];
 }
 
-export const CLIENT_INFO = { name: "probe", title: "Probe", version: "0.0.1" };
+const CLIENT_INFO = { name: "probe", title: "Probe", version: "0.0.1" };
 
 export function initialize(options: { readonly client?: string; readonly isExperimental?: boolean } = {}): Move {
   const { client, isExperimental = false } = options;
