@@ -27,14 +27,7 @@ export function eventLines(event: StoredEvent, style: Style): readonly string[] 
   ];
 }
 
-type ThreadEvent = Extract<EventBody, { type: `thread.${string}` }>;
-
-function isThreadEvent(body: EventBody): body is ThreadEvent {
-  return body.type.startsWith("thread.");
-}
-
 function words(body: EventBody): readonly string[] {
-  if (isThreadEvent(body)) return threadWords(body);
   switch (body.type) {
     case "turn.queued":
       return [`waits for its turn: ${inputText(body.input)}`];
@@ -105,13 +98,6 @@ function words(body: EventBody): readonly string[] {
 }
 
 type ThreadEvent = Extract<EventBody, { type: `thread.${string}` }>;
-
-function threadWords(body: ThreadEvent): readonly string[] {
-  switch (body.type) {
-    default:
-      return never(body);
-  }
-}
 
 function threadWords(body: ThreadEvent): readonly string[] {
   switch (body.type) {
