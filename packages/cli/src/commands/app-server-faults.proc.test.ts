@@ -169,6 +169,35 @@ function endsOf(socket: string): number {
     .filter((line) => line.endsWith(socket)).length;
 }
 
+test("fault: SIGTERM with twenty running turns: each has its end and the server is gone within ten seconds", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ respond: () => ({ calls: [command("echo ready; sleep 60")] }) });
+  await pointAt(world, model.url);
+  const threadIds: string[] = [];
+  {
+    await using served = serve([], { world, env: KEY });
+    const { client, running } = served;
+    await client.initialize();
+    for (let count = 0; count < 20; count += 1) {
+      const threadId = await startThread(client, { approvalPolicy: "never" });
+      threadIds.push(threadId);
+      await startTurn(client, threadId, "go");
+    }
+    for (const threadId of threadIds) {
+      await client.hears(
+        ({ method, params }) => method === "item/commandExecution/outputDelta" && at(params, "threadId") === threadId,
+      );
+    }
+    const startedAt = performance.now();
+    running.child.kill("SIGTERM");
+    expect((await running.ended).code).toBe(143);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    const ends = client.heard.filter(({ method }) => method === "turn/completed");
+    expect(ends.map((wire) => at(wire, "params.turn.status"))).toEqual(threadIds.map(() => "interrupted"));
+  }
+  for (const threadId of threadIds) expectClosed(await eventsOf(world, threadId));
+}, 120_000);
+
 test("fault: ten thousand connects, whole, half and broken: the server keeps its size and still answers", async () => {
   await using world = await openWorld();
   await using server = await serveOnSocket(world);
