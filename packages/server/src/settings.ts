@@ -2,6 +2,8 @@
 import type { ApprovalPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
 
 export interface Wishes {
+  /** Where the turns work; whether its owner trusts it decides what may be written when nobody says. */
+  readonly workspace?: string | undefined;
   readonly model?: string | undefined;
   readonly provider?: string | undefined;
   readonly effort?: string | undefined;

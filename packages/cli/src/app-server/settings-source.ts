@@ -3,9 +3,9 @@ import type { SettingsSource, Wishes } from "@heddle/server";
 import { isUnheededKey } from "@heddle/protocol/codex-app-server";
 import type { ApprovalPolicy, TurnSettings } from "@heddle/protocol";
 import { parseOverrides } from "../config/check-config.ts";
-import {} from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, resolveSettings, type Layers } from "../config/settings.ts";
+import { standingOf } from "../workspace.ts";
 
 export interface SourceOptions {
   readonly file: ConfigFile;
@@ -37,7 +37,8 @@ async function resolve({ file, overrides, profile, env }: SourceOptions, wishes:
     profile,
     inherited: taken,
     addedRoots: [],
-    sandboxMode: wishes.sandboxMode ?? inherited?.sandboxMode ?? config.sandbox_mode ?? "workspace-write",
+    sandboxMode: wishes.sandboxMode ?? inherited?.sandboxMode,
+    isTrustedFolder: wishes.workspace !== undefined && (await standingOf(wishes.workspace, config.projects)).isTrusted,
   };
   const { settings } = await resolveSettings(asLayers, choices, env);
   const keepsWall = wishes.sandboxMode === undefined && inherited !== undefined;

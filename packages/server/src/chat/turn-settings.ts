@@ -11,5 +11,5 @@ export async function turnSettings(server: ChatContext, row: ThreadRow, message:
   // A thread that another door began goes on with its model; nobody here has chosen another one.
   const before = isChosen ? undefined : await server.heddle.lastSettings(row.id);
   const model = before === undefined ? {} : { model: before.model, provider: before.provider };
-  return server.settings.resolve({ ...wishes, ...model });
+  return server.settings.resolve({ ...wishes, ...model, workspace: row.workspace });
 }

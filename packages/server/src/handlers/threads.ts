@@ -36,7 +36,7 @@ import { turnsOf } from "./read.ts";
 
 export async function startThread(params: ThreadStartParams, { server, connection }: Call): Promise<Reply> {
   const workspace = await folderOf(params.cwd, server);
-  const settings = await server.settings.resolve(wishesOf(params));
+  const settings = await server.settings.resolve({ ...wishesOf(params), workspace });
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
   const threadId = await server.heddle.createThread({ workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) });
@@ -52,7 +52,7 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
   if (params.excludeTurns !== true) noticeOfHydration(connection, "excludeTurns");
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
-  const settings = await settingsFor(server, parent.id, params);
+  const settings = await settingsFor(server, parent.id, { params, workspace });
   const threadId = await server.heddle.forkThread({
     threadId: parent.id,
     origin: appServerOrigin(connection.client?.name ?? ""),
@@ -102,7 +102,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   const { id: threadId, isEphemeral } = row;
   const known = server.threads.get(threadId)?.workspace ?? (await nextWorkspace(server, row));
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
-  const settings = await settingsFor(server, threadId, params);
+  const settings = await settingsFor(server, threadId, { params, workspace });
   server.threads.load({ threadId, workspace, settings, isEphemeral });
   const feed = await server.threads.feed(threadId);
   // What is in the answer is not told again, and what is not in it is told after it.
@@ -193,12 +193,12 @@ export function listLoaded(wish: z.infer<typeof PageParams>, { server }: Call): 
 async function settingsFor(
   server: ServerContext,
   threadId: string,
-  params: ThreadResumeParams | ThreadForkParams,
+  { params, workspace }: { readonly params: ThreadResumeParams | ThreadForkParams; readonly workspace: string },
 ): Promise<TurnSettings> {
   const known = server.threads.get(threadId)?.settings;
   const next = known === undefined ? await nextSettings(server.heddle.journal, threadId) : undefined;
   const inherited = known ?? next?.settings;
-  const resolved = await server.settings.resolve({ ...wishesOf(params), inherited });
+  const resolved = await server.settings.resolve({ ...wishesOf(params), workspace, inherited });
   // Without a turn there was nothing that the changes could be made to.
   return next === undefined || inherited !== undefined ? resolved : withChanges(resolved, next.changes);
 }

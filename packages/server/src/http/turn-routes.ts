@@ -59,7 +59,8 @@ async function settingsOf(context: HttpContext, threadId: string, wanted: Wanted
       stream === threadId && body.type === "turn.admitted" && clientId !== undefined && body.clientId === clientId,
   );
   const inherited = lastSettings(begun < 0 ? history : history.slice(0, begun));
-  const wishes = { model, provider, effort, sandboxMode, approvalPolicy, inherited };
+  const { workspace } = await requireThread(context.heddle.journal, threadId);
+  const wishes = { workspace, model, provider, effort, sandboxMode, approvalPolicy, inherited };
   const { outputSchema: _before, limits: _spent, ...settings } = await context.settings.resolve(wishes);
   return {
     ...settings,
