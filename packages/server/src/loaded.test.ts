@@ -47,19 +47,19 @@ test("a thread that nobody follows is let go after a while, and everyone is told
     }),
   );
   const workspace = path.join(root, "workspace");
-  const load = async (): Promise<string> => {
+  const load = async (isEphemeral = false): Promise<string> => {
     const threadId = await heddle.createThread({ workspace, origin: "test" });
-    threads.load({ threadId, workspace, settings: SETTINGS, isEphemeral: false });
+    threads.load({ threadId, workspace, settings: SETTINGS, isEphemeral });
     (await threads.feed(threadId)).add(NOBODY);
     return threadId;
   };
-  const [left, back] = [await load(), await load()];
-  for (const threadId of [back, left]) threads.leave(threadId, NOBODY);
+  const [fleeting, left, back] = [await load(true), await load(), await load()];
+  for (const threadId of [fleeting, back, left]) threads.leave(threadId, NOBODY);
   (await threads.feed(back)).add(NOBODY);
   await closed;
   expect(told).toEqual([
     { method: "thread/status/changed", params: { threadId: left, status: { type: "notLoaded" } } },
     { method: "thread/closed", params: { threadId: left } },
   ]);
-  expect(threads.ids).toEqual([back]);
+  expect(threads.ids).toEqual([fleeting, back]);
 });

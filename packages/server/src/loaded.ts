@@ -126,6 +126,8 @@ export class LoadedThreads implements AsyncDisposable {
     this.#open.delete(threadId);
     feed[Symbol.asyncDispose]().catch((error: unknown) => this.#options.log(String(error)));
     this.#stay(threadId);
+    // One that is to be deleted with the server must not be forgotten before.
+    if (this.#threads.get(threadId)?.isEphemeral === true) return;
     const timer = setTimeout(() => this.#close(threadId), this.#options.idleMs ?? IDLE_MS);
     this.#idle.set(threadId, timer.unref());
   }
