@@ -27,12 +27,6 @@ export const GAPS: readonly Difference[] = [
     why: NO_HOP,
   }),
   gap({
-    in: /^no-settings$/,
-    message: /^answer thread\/start$/,
-    path: /^result\.(sandbox\.|activePermissionProfile\.id)/,
-    why: "a thread without a sandbox of its own may write its workspace; Codex reads only, in a folder nobody trusts",
-  }),
-  gap({
     message: /^ask mcpServer\/elicitation\/request$/,
     path: /_meta\.tool_description$/,
     heddle: undefined,

@@ -42,7 +42,7 @@ test("config/read tells what is in force, where each key comes from, and no secr
       model: "gpt-5.5",
       model_provider: "mock",
       model_reasoning_effort: "high",
-      sandbox_mode: "workspace-write",
+      sandbox_mode: "read-only",
     },
     origins: {
       model: { name: { type: "user", file, profile: null } },

@@ -117,7 +117,7 @@ test("fault: the server is killed during a turn: one terminal event, no command 
     await using served = serve([], { world, env: KEY });
     const { client } = served;
     await client.initialize({ experimentalApi: true });
-    threadId = await startThread(client, { approvalPolicy: "never" });
+    threadId = await startThread(client, { approvalPolicy: "never", sandbox: "workspace-write" });
     await startTurn(client, threadId, "go");
     await client.note("item/commandExecution/outputDelta");
     const input = [{ type: "text", text: "later" }];

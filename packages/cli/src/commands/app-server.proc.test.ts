@@ -37,7 +37,7 @@ test("a turn says what the original says, in its order", async () => {
     model: "gpt-5.5",
     modelProvider: "mock",
     approvalPolicy: "on-request",
-    sandbox: { type: "workspaceWrite", writableRoots: [], networkAccess: false },
+    sandbox: { type: "readOnly", networkAccess: false },
   });
   await client.note("thread/started");
   expect(client.kinds()).toEqual(["answer", "remoteControl/status/changed", "answer", "thread/started"]);
@@ -324,7 +324,7 @@ test("what clients ask before their first turn", async () => {
   });
   expect(await client.call("getAuthStatus")).toMatchObject({ authMethod: null, authToken: null });
   expect(await client.call("config/read", { includeLayers: true, cwd: world.workspace })).toMatchObject({
-    config: { model: "gpt-5.5", model_provider: "mock", sandbox_mode: "workspace-write", review_model: null },
+    config: { model: "gpt-5.5", model_provider: "mock", sandbox_mode: "read-only", review_model: null },
   });
   expect(await client.call("permissionProfile/list")).toMatchObject({ data: [{}, { id: ":workspace" }, {}] });
   const skills = await client.call("skills/list", { cwds: [world.workspace] });

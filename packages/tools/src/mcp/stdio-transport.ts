@@ -50,6 +50,7 @@ export class StdioTransport implements ServerTransport {
   #behind = Promise.withResolvers<void>();
   #failure: string | undefined;
   #closed: Promise<void> | undefined;
+  #reading: Promise<void> = Promise.resolve();
 
   constructor(options: StdioTransportOptions) {
     this.#options = options;
@@ -75,13 +76,19 @@ export class StdioTransport implements ServerTransport {
       signal: this.#closing.signal,
     });
     this.#process = await this.#starting;
-    this.#read().catch((error: unknown) => this.#end(messageOf(error)));
+    this.#reading = this.#read().catch((error: unknown) => this.#end(messageOf(error)));
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#process === undefined || this.#closed !== undefined) throw mcpError("the server is not running");
     if ("method" in message && "id" in message) this.#waiting.add(message.id);
-    await this.#process.write(`${JSON.stringify(message)}\n`);
+    try {
+      await this.#process.write(`${JSON.stringify(message)}\n`);
+    } catch (error) {
+      // A server that is gone says more by its end than by the pipe it left.
+      await this.#soon(this.#reading);
+      throw error;
+    }
   }
 
   /** Waits until the process and everything it started are gone. */
@@ -132,14 +139,22 @@ export class StdioTransport implements ServerTransport {
 
   async #howItEnded(): Promise<string> {
     if (this.#process === undefined) return "the server was never started";
-    const patience = Promise.withResolvers<undefined>();
-    const timer = setTimeout(() => patience.resolve(undefined), EXIT_PATIENCE_MS);
-    const exit = await Promise.race([this.#process.exited, patience.promise]);
-    clearTimeout(timer);
+    const exit = await this.#soon(this.#process.exited);
     if (exit === undefined) return "the server closed its output and went on running";
     return exit.exitCode === undefined
       ? `the server was ended by ${exit.signal ?? "a signal"}`
       : `the server exited with code ${exit.exitCode}`;
+  }
+
+  /** What a promise brings in a moment; undefined when it takes longer. */
+  async #soon<T>(promise: Promise<T>): Promise<T | undefined> {
+    const patience = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => patience.resolve(undefined), EXIT_PATIENCE_MS);
+    try {
+      return await Promise.race([promise, patience.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #end(failure: string): Promise<void> {
