@@ -1,5 +1,5 @@
 /** Rows as they come from the database, checked on the way in. A row of the wrong kind is damage, not a crash. */
-import { HeddleError, upcast, type Author, type StoredEvent } from "@heddle/protocol";
+import { HeddleError, upcast, type Author, type EventBody, type StoredEvent } from "@heddle/protocol";
 import type { Row } from "./driver.ts";
 import { sha256, type Link } from "./chain.ts";
 
@@ -44,16 +44,38 @@ export function toEvent(row: Row): StoredEvent {
     id: text(row, "id"),
     at: integer(row, "at"),
     author: toAuthor(text(row, "author")),
-    body: upcast(parse(body, row["body_hash"], { stream, version })),
+    body: parse(body, row["body_hash"], { stream, version }),
     hash: text(row, "hash"),
   };
 }
 
-/** What does not have its hash any more was not written like this by Heddle; it is not shown as if it had been. */
-function parse(body: string, hash: unknown, where: { readonly stream: string; readonly version: number }): unknown {
-  if (sha256(body) === hash) return JSON.parse(body);
-  const message = `the content of event ${where.version} of ${where.stream} is damaged; heddle verify names all damage`;
-  throw new HeddleError("store.damaged", message, { details: where });
+function parse(body: string, hash: unknown, where: { readonly stream: string; readonly version: number }): EventBody {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch (cause) {
+    const message = `the content of event ${where.version} of ${where.stream} is damaged`;
+    throw new HeddleError("store.damaged", message, { cause, details: where });
+  }
+  if (sha256(body) === hash) return upcast(parsed);
+  if (checkEvent === undefined) throw new UncheckedShape();
+  return checkEvent(parsed);
+}
+
+/** Loaded with the first body that is not what was written: healthy stores never need it. */
+let checkEvent: ((stored: unknown) => EventBody) | undefined;
+
+class UncheckedShape extends Error {}
+
+/** Reads, and reads again with all schemas at hand where a body has to be looked at. */
+export async function withShapes<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof UncheckedShape)) throw error;
+    ({ checkEvent } = await import("@heddle/protocol/check-event"));
+    return await read();
+  }
 }
 
 function toAuthor(author: string): Author {

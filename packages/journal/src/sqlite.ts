@@ -37,7 +37,7 @@ import { BATCH_EVENTS, lastPosition, lastVersion, readAfter, readBatch, readSize
 import { RecentEvents, type Cursor } from "./recent-events.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { openReserve, type Reserve } from "./reserve.ts";
-import { integer } from "./rows.ts";
+import { integer, withShapes } from "./rows.ts";
 import { busyError, readOnlyError, toStoreError, writeFaultOf } from "./store-errors.ts";
 import { asDamage, verifyStore } from "./verify.ts";
 import { createWake, type Wake } from "./wake.ts";
@@ -220,7 +220,7 @@ class SqliteJournal implements Journal {
   async #read<T>(work: (connection: Connection) => T): Promise<T> {
     this.#refuseWhenClosed();
     try {
-      return await untilFree(() => work(this.#connection));
+      return await withShapes(() => untilFree(() => work(this.#connection)));
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
     }
