@@ -1,7 +1,8 @@
 /** A client of either app-server over its standard streams: just enough to time it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import type { RunOptions } from "./measure.ts";
 
 interface Message {
@@ -13,6 +14,7 @@ interface Message {
 }
 
 const DEADLINE_MS = 60_000;
+const LOOK_MS = 10;
 
 export interface AppServer extends AsyncDisposable {
   call(method: string, params: unknown): Promise<unknown>;
@@ -74,18 +76,33 @@ export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions)
     },
     memoryKb: () => treeKb(child.pid ?? 0),
     async [Symbol.asyncDispose]() {
+      const tree = await treeOf(child.pid ?? 0);
       const closed = once(child, "close");
       child.stdin.end();
       await closed;
       clearTimeout(deadline);
+      // What still works behind a program that has ended would be charged to the next one.
+      await untilGone(tree);
     },
   };
 }
 
+async function treeOf(pid: number): Promise<number[]> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const lists = threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8").catch(() => ""));
+  const children = (await Promise.all(lists)).join(" ").split(/\s+/).filter(Boolean).map(Number);
+  return [pid, ...(await Promise.all(children.map(treeOf))).flat()];
+}
+
 async function treeKb(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
-  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "")).trim().split(" ");
-  const below = await Promise.all(children.filter(Boolean).map((child) => treeKb(Number(child))));
-  return below.reduce((sum, kb) => sum + kb, own);
+  const statuses = (await treeOf(pid)).map((member) => readFile(`/proc/${member}/status`, "utf8").catch(() => ""));
+  const sizes = (await Promise.all(statuses)).map((status) => Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0));
+  return sizes.reduce((sum, kb) => sum + kb, 0);
+}
+
+async function untilGone(pids: readonly number[]): Promise<void> {
+  const until = performance.now() + DEADLINE_MS;
+  while (performance.now() < until && pids.some((pid) => existsSync(`/proc/${pid}`))) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
 }

@@ -40,7 +40,7 @@ async function openHeddle({ root, serverUrl }: SubjectPlace): Promise<Subject> {
     argv: (prompt) => [process.execPath, launcher, "exec", "--json", "-s", "workspace-write", prompt],
     server: [process.execPath, launcher, "app-server"],
     serve: [process.execPath, launcher, "serve"],
-    env: { HEDDLE_HOME: home, MOCK_KEY: "bench" },
+    env: { HOME: await emptyHome(root), HEDDLE_HOME: home, MOCK_KEY: "bench" },
   };
 }
 
@@ -62,8 +62,15 @@ async function openCodex({ root, serverUrl }: SubjectPlace): Promise<Subject> {
     name: "codex",
     argv: (prompt) => [process.execPath, CODEX, "exec", "--json", "-s", "workspace-write", prompt],
     server: [process.execPath, CODEX, "app-server"],
-    env: { CODEX_HOME: home, MOCK_KEY: "bench" },
+    env: { HOME: await emptyHome(root), CODEX_HOME: home, MOCK_KEY: "bench" },
   };
+}
+
+/** Login shells read what a person keeps there, and may go on with it behind a program that has ended. */
+async function emptyHome(root: string): Promise<string> {
+  const home = join(root, "home");
+  await mkdir(home, { recursive: true });
+  return home;
 }
 
 /** Both read the same keys. */
