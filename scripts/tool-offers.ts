@@ -7,4 +7,4 @@ import path from "node:path";
 import { makeOffers } from "@heddle/tools/offers";
 
 const file = path.join(import.meta.dirname, "..", "packages", "tools", "src", "builtin", "offers.json");
-await writeFile(file, `${JSON.stringify(makeOffers(), undefined, 2)}\n`);
+await writeFile(file, `${JSON.stringify(await makeOffers(), undefined, 2)}\n`);

@@ -2,7 +2,7 @@
  * Turns what a model wrote into a value a schema can judge. Hostile shapes end here: too large, too deep, not JSON,
  * or with keys that reach into prototypes. The answer for the model names the field and what was expected.
  */
-import type { z } from "zod";
+import type { $ZodType } from "zod/v4/core";
 
 export interface ToolCall {
   readonly callId: string;
@@ -40,10 +40,12 @@ export function decodeInput(call: ToolCall, shape: "json" | "freeform"): Decoded
   return textField(decoded.value);
 }
 
-export function parseArguments<T>(schema: z.ZodType<T>, value: unknown): Decoded<T> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return { kind: "ok", value: parsed.data };
-  const issues = parsed.error.issues.slice(0, MAX_ISSUES).map(({ path, message }) => {
+export function parseArguments<T>(schema: $ZodType<T>, value: unknown): Decoded<T> {
+  // As every schema library offers it, so that none has to be loaded here.
+  const parsed = schema["~standard"].validate(value);
+  if (parsed instanceof Promise) throw new TypeError("arguments of tools are judged at once");
+  if (parsed.issues === undefined) return { kind: "ok", value: parsed.value };
+  const issues = parsed.issues.slice(0, MAX_ISSUES).map(({ path = [], message }) => {
     return path.length === 0 ? message : `${path.map(String).join(".")}: ${message}`;
   });
   return bad(`invalid arguments: ${issues.join("; ")}`);

@@ -75,9 +75,9 @@ test("every tool an envelope names exists in some family", () => {
   expect(known).toEqual(new Set(edit.tools));
 });
 
-test("what is offered is what the tools say of themselves", () => {
+test("what is offered is what the tools say of themselves", async () => {
   // Stale: npm run offers
-  expect(offers).toEqual(makeOffers());
+  expect(offers).toEqual(await makeOffers());
 });
 
 test("no file but dispatch runs a tool, and the index exports none", async () => {

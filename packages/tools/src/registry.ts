@@ -7,7 +7,7 @@
  *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
  */
 import type { Effect, Envelope } from "@heddle/protocol";
-import type * as All from "./builtin/all.ts";
+import { loadSkillTool, loadTool, loadTools } from "./builtin/load.ts";
 import offers from "./builtin/offers.json" with { type: "json" };
 import { matchesName } from "./mcp/names.ts";
 import { toolsOf, type McpServers } from "./mcp/named-tools.ts";
@@ -91,7 +91,7 @@ const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Entry>>();
 /** A tool that is known by what it says of itself, and loaded when it is called. */
 interface Entry extends ToolInfo {
   readonly offer: OfferedTool;
-  load(): Promise<Tool>;
+  load(): Promise<Tool | undefined>;
 }
 
 export interface MoreTools {
@@ -107,13 +107,13 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, { mcp, skillFol
   for (const [name, canonicalName] of NAMES[family]) {
     entries.set(
       name,
-      builtIn(name, canonicalName, async () => (await builtIns()).toolNamed(canonicalName)),
+      builtIn(name, canonicalName, () => loadTool(canonicalName)),
     );
   }
   if (skillFolder !== undefined)
     entries.set(
       "skill",
-      builtIn("skill", "skill", async () => (await builtIns()).skillTool(skillFolder)),
+      builtIn("skill", "skill", () => loadSkillTool(skillFolder)),
     );
   for (const { offeredAs, tool } of mcp === undefined ? [] : toolsOf(mcp)) {
     if (!entries.has(offeredAs)) entries.set(offeredAs, fromServer(offeredAs, tool));
@@ -130,7 +130,7 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, { mcp, skillFol
   return toolset;
 }
 
-function builtIn(name: string, canonicalName: string, load: () => Promise<Tool>): Entry {
+function builtIn(name: string, canonicalName: string, load: Entry["load"]): Entry {
   const offer = OFFERS.get(canonicalName);
   if (offer === undefined) throw new TypeError(`builtin/offers.json does not know ${canonicalName}`);
   const { effects, ...told } = offer;
@@ -143,11 +143,9 @@ function fromServer(name: string, tool: Tool): Entry {
   return { name: tool.name, effects, shape, offer, load: () => Promise.resolve(tool) };
 }
 
-const builtIns = (): Promise<typeof All> => import("./builtin/all.ts");
-
 /** Loads the built-in tools ahead of the first call, in time that nobody waits for. */
 export async function warmTools(): Promise<void> {
-  await builtIns();
+  await loadTools();
 }
 
 /** For dispatch alone: the tool behind a model's name. */
@@ -156,9 +154,7 @@ export async function findTool(toolset: Toolset, name: string): Promise<Tool | u
 }
 
 /** For dispatch alone: the built-in tool by its canonical name. */
-export async function toolNamed(name: string): Promise<Tool | undefined> {
-  return OFFERS.has(name) && name !== "skill" ? (await builtIns()).toolNamed(name) : undefined;
-}
+export { loadTool as toolNamed } from "./builtin/load.ts";
 
 /** The envelope names the tool, or all tools of its server. */
 export function isNamed(tool: Pick<Tool, "name">, envelope: Envelope): boolean {

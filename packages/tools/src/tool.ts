@@ -3,7 +3,7 @@
  * so that a body cannot be reached in any other way.
  */
 import type { ApprovalQuestion, Effect, Envelope, Failure, InputPart, Item } from "@heddle/protocol";
-import type { z } from "zod";
+import type { $ZodType } from "zod/v4/core";
 import type { ProcessTable } from "./process-table.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 
@@ -19,7 +19,7 @@ export interface Tool<A = unknown> {
   readonly description: string;
   readonly shape: "json" | "freeform";
   /** Parses what the model sent: the decoded JSON for `json`, the bare text for `freeform`. */
-  readonly input: z.ZodType<A>;
+  readonly input: $ZodType<A>;
   /** JSON Schema of the arguments where `input` does not know it: exactly as a server gave it. */
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly effects: readonly Effect[];

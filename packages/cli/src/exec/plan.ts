@@ -3,6 +3,7 @@
  * in which it is cheap; standard input is listened to meanwhile and waited for last.
  */
 import path from "node:path";
+import { reviewPrompt } from "@heddle/agent";
 import {
   HeddleError,
   isSandboxMode,
@@ -178,6 +179,5 @@ function originOf(env: NodeJS.ProcessEnv): string {
 
 /** Loaded for a review only. */
 async function promptOfReview(...given: Parameters<typeof ReviewPromptFunction>): Promise<string> {
-  const { reviewPrompt } = await import("@heddle/agent");
   return reviewPrompt(...given);
 }

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { relative, resolve } from "node:path";
 import { toHeddleError, type FileChangeEntry, type ItemOf } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { z } from "zod";
 import { absolutePath } from "../call-path.ts";
 import { parsePatch, type PatchOperation } from "../patch/parse.ts";
 import { planPatch, type PatchPlan, type PlannedStep } from "../patch/plan.ts";
@@ -11,6 +10,7 @@ import { capDiff, unifiedDiff } from "../patch/unified-diff.ts";
 import { removeFileInside, writeFileInside } from "../paths.ts";
 import { readTextFile } from "../text-file.ts";
 import type { CallPlace, PathUse, Tool, ToolContext } from "../tool.ts";
+import { z } from "./schema.ts";
 
 interface Input {
   readonly operations: readonly PatchOperation[];
@@ -18,20 +18,22 @@ interface Input {
   readonly folders: readonly string[];
 }
 
-const Input = z.lazy(() =>
-  z
-    .union([
-      z.string().transform((patch) => ({ patch, folders: [] as string[] })),
-      z.object({ patch: z.string(), folders: z.array(z.string()) }),
-    ])
-    .transform(({ patch, folders }, context): Input => {
-      try {
-        return { operations: parsePatch(patch), folders };
-      } catch (error) {
-        context.addIssue({ code: "custom", message: toHeddleError(error).message });
-        return z.NEVER;
-      }
-    }),
+const Input = z.pipe(
+  z.union([
+    z.pipe(
+      z.string(),
+      z.transform((patch: string) => ({ patch, folders: [] as string[] })),
+    ),
+    z.object({ patch: z.string(), folders: z.array(z.string()) }),
+  ]),
+  z.transform(({ patch, folders }: { patch: string; folders: string[] }, context): Input => {
+    try {
+      return { operations: parsePatch(patch), folders };
+    } catch (error) {
+      context.issues.push({ code: "custom", message: toHeddleError(error).message, input: patch });
+      return z.NEVER;
+    }
+  }),
 );
 
 export const applyPatch: Tool<Input> = {

@@ -1,25 +1,23 @@
 /** `bash`: a shell command as most model families know it: one call, one time limit, or in the background. */
-import { z } from "zod";
 import { absolutePath } from "../call-path.ts";
 import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
 import { awaitCommand, startShell, workdirOf } from "../shell-call.ts";
 import type { Tool } from "../tool.ts";
 import { CommandText, execCommand } from "./exec-command.ts";
+import { z } from "./schema.ts";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 600_000;
 /** Long enough to see a command fail at once. */
 const BACKGROUND_LOOK_MS = 1000;
 
-const Input = z.lazy(() =>
-  z.looseObject({
-    command: CommandText,
-    workdir: z.string().optional().describe("Folder to run in; default is the workspace"),
-    timeout: z.number().positive().optional().describe("Milliseconds; default 120000, at most 600000"),
-    run_in_background: z.boolean().optional().describe("Return at once with a session ID and keep it running"),
-  }),
-);
+const Input = z.looseObject({
+  command: CommandText,
+  workdir: z.optional(z.string().check(z.describe("Folder to run in; default is the workspace"))),
+  timeout: z.optional(z.number().check(z.positive(), z.describe("Milliseconds; default 120000, at most 600000"))),
+  run_in_background: z.optional(z.boolean().check(z.describe("Return at once with a session ID and keep it running"))),
+});
 type Input = z.infer<typeof Input>;
 
 export const bash: Tool<Input> = {

@@ -1,20 +1,18 @@
 /** `edit`: replaces an exact text in a file. The text must stand there once, unless every occurrence is meant. */
 import { HeddleError } from "@heddle/protocol";
-import { z } from "zod";
 import { absolutePath } from "../call-path.ts";
 import { fileItem, fileQuestion, fileResult } from "../file-change.ts";
 import { writeFileInside } from "../paths.ts";
 import { readTextFile } from "../text-file.ts";
 import type { Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
-const Input = z.lazy(() =>
-  z.object({
-    file_path: z.string(),
-    old_string: z.string().min(1).describe("Exact text, with enough lines around it to be unique"),
-    new_string: z.string(),
-    replace_all: z.boolean().optional(),
-  }),
-);
+const Input = z.object({
+  file_path: z.string(),
+  old_string: z.string().check(z.minLength(1), z.describe("Exact text, with enough lines around it to be unique")),
+  new_string: z.string(),
+  replace_all: z.optional(z.boolean()),
+});
 type Input = z.infer<typeof Input>;
 
 export const edit: Tool<Input> = {

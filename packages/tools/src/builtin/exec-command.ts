@@ -1,41 +1,39 @@
 /** `exec_command`: runs a shell command; one that takes longer than the model wants to wait stays open under a number. */
 import type { ItemOf } from "@heddle/protocol";
-import { z } from "zod";
 import { absolutePath } from "../call-path.ts";
 import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
 import { typedPatch } from "../patch/heredoc.ts";
 import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../shell-call.ts";
 import type { CallPlace, Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
 const DEFAULT_YIELD_MS = 10_000;
 const MIN_YIELD_MS = 250;
 const MAX_YIELD_MS = 300_000;
 
 /** A command line as a shell takes it. */
-export const CommandText = z.lazy(() =>
-  z
-    .string()
-    .min(1)
-    .refine((text) => !text.includes("\0"), "must not hold a NUL byte")
-    .refine(
-      (text) => Buffer.byteLength(text) <= MAX_COMMAND_BYTES,
-      `must not exceed ${MAX_COMMAND_BYTES} bytes; use a file`,
-    ),
+export const CommandText = z.string().check(
+  z.minLength(1),
+  z.refine((text) => !text.includes("\0"), "must not hold a NUL byte"),
+  z.refine(
+    (text) => Buffer.byteLength(text) <= MAX_COMMAND_BYTES,
+    `must not exceed ${MAX_COMMAND_BYTES} bytes; use a file`,
+  ),
 );
 
 // Loose: models also send how they would like to be sandboxed, which policy answers.
-const Input = z.lazy(() =>
-  z.looseObject({
-    cmd: CommandText.describe("Shell command to run"),
-    workdir: z.string().optional().describe("Folder to run in; default is the workspace"),
-    login: z.boolean().optional().describe("Use a login shell; default false"),
-    tty: z.boolean().optional().describe("Keep stdin open for write_stdin; default false, stdin is empty"),
-    yield_time_ms: z.number().optional().describe("How long to wait for output before returning; default 10000"),
-    max_output_tokens: z.number().positive().optional().describe("Cut output beyond this; default 8000"),
-    timeout_ms: z.number().positive().optional().describe("Kill the command after this; default none"),
-  }),
-);
+const Input = z.looseObject({
+  cmd: CommandText.check(z.describe("Shell command to run")),
+  workdir: z.optional(z.string().check(z.describe("Folder to run in; default is the workspace"))),
+  login: z.optional(z.boolean().check(z.describe("Use a login shell; default false"))),
+  tty: z.optional(z.boolean().check(z.describe("Keep stdin open for write_stdin; default false, stdin is empty"))),
+  yield_time_ms: z.optional(
+    z.number().check(z.describe("How long to wait for output before returning; default 10000")),
+  ),
+  max_output_tokens: z.optional(z.number().check(z.positive(), z.describe("Cut output beyond this; default 8000"))),
+  timeout_ms: z.optional(z.number().check(z.positive(), z.describe("Kill the command after this; default none"))),
+});
 type Input = z.infer<typeof Input>;
 
 export const execCommand: Tool<Input> = {

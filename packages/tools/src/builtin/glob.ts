@@ -1,19 +1,17 @@
 /** `glob`: files whose path fits a pattern. */
-import { z } from "zod";
 import { callItem, callQuestion, callResult } from "../call-item.ts";
 import { absolutePath } from "../call-path.ts";
 import { globMatcher } from "../search/glob-match.ts";
 import { walkFiles } from "../search/walk.ts";
 import type { Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
 const MAX_RESULTS = 500;
 
-const Input = z.lazy(() =>
-  z.object({
-    pattern: z.string().min(1).describe('Such as "src/**/*.ts"'),
-    path: z.string().optional().describe("Folder to search; default is the workspace"),
-  }),
-);
+const Input = z.object({
+  pattern: z.string().check(z.minLength(1), z.describe('Such as "src/**/*.ts"')),
+  path: z.optional(z.string().check(z.describe("Folder to search; default is the workspace"))),
+});
 type Input = z.infer<typeof Input>;
 
 export const glob: Tool<Input> = {

@@ -1,7 +1,6 @@
 /** `grep`: lines that match a regular expression, with ripgrep in the sandbox or by a walk whose matching cannot block. */
 import { basename } from "node:path";
 import { isHeddleError } from "@heddle/protocol";
-import { z } from "zod";
 import { callItem, callQuestion, callResult } from "../call-item.ts";
 import { absolutePath } from "../call-path.ts";
 import { fitText } from "../fit-text.ts";
@@ -12,20 +11,19 @@ import { ripgrep } from "../search/ripgrep.ts";
 import { walkFiles, type WalkedFile } from "../search/walk.ts";
 import { readTextFile } from "../text-file.ts";
 import type { Tool, ToolContext } from "../tool.ts";
+import { z } from "./schema.ts";
 
 const MAX_MATCHES = 500;
 const MAX_LINE_CHARS = 500;
 const MAX_SEARCH_MS = 20_000;
 const MAX_OUTPUT_BYTES = 32 * 1024;
 
-const Input = z.lazy(() =>
-  z.object({
-    pattern: z.string().min(1).max(1000).describe("Regular expression"),
-    path: z.string().optional().describe("File or folder; default is the workspace"),
-    include: z.string().optional().describe('Only files like this, such as "*.ts"'),
-    ignore_case: z.boolean().optional(),
-  }),
-);
+const Input = z.object({
+  pattern: z.string().check(z.minLength(1), z.maxLength(1000), z.describe("Regular expression")),
+  path: z.optional(z.string().check(z.describe("File or folder; default is the workspace"))),
+  include: z.optional(z.string().check(z.describe('Only files like this, such as "*.ts"'))),
+  ignore_case: z.optional(z.boolean()),
+});
 type Input = z.infer<typeof Input>;
 
 export const grep: Tool<Input> = {

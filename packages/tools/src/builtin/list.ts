@@ -1,13 +1,13 @@
 /** `list`: the entries of one folder. */
-import { z } from "zod";
 import { callItem, callQuestion, callResult } from "../call-item.ts";
 import { absolutePath } from "../call-path.ts";
 import { listInside } from "../paths.ts";
 import type { Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
 const MAX_ENTRIES = 1000;
 
-const Input = z.lazy(() => z.object({ path: z.string().optional().describe("Default is the workspace") }));
+const Input = z.object({ path: z.optional(z.string().check(z.describe("Default is the workspace"))) });
 type Input = z.infer<typeof Input>;
 
 export const list: Tool<Input> = {

@@ -1,16 +1,17 @@
 /** What built-in tools say of themselves, as `offers.json` holds it: for the script that writes it and the test that it is fresh. */
-import { z } from "zod";
+import { toJSONSchema } from "zod/mini";
 import type { Offer } from "../registry.ts";
 import type { Tool } from "../tool.ts";
-import { skillTool, TOOLS } from "./all.ts";
+import { loadSkillTool, loadTools } from "./load.ts";
 
-export function makeOffers(): Record<string, Offer> {
-  return Object.fromEntries([...TOOLS, skillTool("/")].map((tool) => [tool.name, makeOffer(tool)]));
+export async function makeOffers(): Promise<Record<string, Offer>> {
+  const tools = [...(await loadTools()), await loadSkillTool("/")];
+  return Object.fromEntries(tools.map((tool) => [tool.name, makeOffer(tool)]));
 }
 
 function makeOffer({ description, shape, effects, input }: Tool): Offer {
   if (shape === "freeform") return { description, shape, effects };
-  return { description, shape, effects, parameters: compactSchema(z.toJSONSchema(input, { io: "input" })) };
+  return { description, shape, effects, parameters: compactSchema(toJSONSchema(input, { io: "input" })) };
 }
 
 /** Bounds are checked here anyway, cost tokens in every request, and some providers refuse schemas that have them. */

@@ -1,22 +1,20 @@
 /** `read`: lines of a text file with their numbers. */
 import { HeddleError } from "@heddle/protocol";
-import { z } from "zod";
 import { callItem, callQuestion, callResult } from "../call-item.ts";
 import { absolutePath } from "../call-path.ts";
 import { readTextFile } from "../text-file.ts";
 import type { Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
 const DEFAULT_LINES = 2000;
 const MAX_LINE_CHARS = 2000;
 const MAX_BYTES = 32 * 1024;
 
-const Input = z.lazy(() =>
-  z.object({
-    file_path: z.string(),
-    offset: z.number().int().positive().optional().describe("First line, from 1"),
-    limit: z.number().int().positive().optional().describe("Number of lines; default 2000"),
-  }),
-);
+const Input = z.object({
+  file_path: z.string(),
+  offset: z.optional(z.int().check(z.positive(), z.describe("First line, from 1"))),
+  limit: z.optional(z.int().check(z.positive(), z.describe("Number of lines; default 2000"))),
+});
 type Input = z.infer<typeof Input>;
 
 export const read: Tool<Input> = {

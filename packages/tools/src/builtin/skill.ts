@@ -4,18 +4,16 @@
  */
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { z } from "zod";
 import { callItem, callQuestion, callResult } from "../call-item.ts";
 import { isSkillName } from "../skill-head.ts";
 import { readSkill } from "../skills.ts";
 import type { Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
-const Input = z.lazy(() =>
-  z.object({
-    name: z.string(),
-    file: z.string().optional().describe("Below the skill's folder; default is SKILL.md"),
-  }),
-);
+const Input = z.object({
+  name: z.string(),
+  file: z.optional(z.string().check(z.describe("Below the skill's folder; default is SKILL.md"))),
+});
 type Input = z.infer<typeof Input>;
 
 export function skillTool(folder: string): Tool<Input> {

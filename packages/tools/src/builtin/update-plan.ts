@@ -1,17 +1,20 @@
 /** `update_plan`: the model's own list of steps, shown to people. It changes nothing else. */
 import type { ItemOf } from "@heddle/protocol";
-import { z } from "zod";
 import { callQuestion } from "../call-item.ts";
 import type { CallPlace, Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
-const Input = z.lazy(() =>
-  z.object({
-    explanation: z.string().max(4000).optional(),
-    plan: z
-      .array(z.object({ step: z.string().min(1).max(1000), status: z.enum(["pending", "in_progress", "completed"]) }))
-      .max(100),
-  }),
-);
+const Input = z.object({
+  explanation: z.optional(z.string().check(z.maxLength(4000))),
+  plan: z
+    .array(
+      z.object({
+        step: z.string().check(z.minLength(1), z.maxLength(1000)),
+        status: z.enum(["pending", "in_progress", "completed"]),
+      }),
+    )
+    .check(z.maxLength(100)),
+});
 type Input = z.infer<typeof Input>;
 
 export const updatePlan: Tool<Input> = {

@@ -1,16 +1,16 @@
 /** `view_image`: shows the model a picture from disk. What a file is, its first bytes say, not its name. */
 import { HeddleError, type ItemOf } from "@heddle/protocol";
 import { resolve } from "node:path";
-import { z } from "zod";
 import { callQuestion } from "../call-item.ts";
 import { absolutePath } from "../call-path.ts";
 import { readBytes } from "../text-file.ts";
 import type { CallPlace, Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
 /** What the providers take in one picture, before base64. */
 const MAX_IMAGE_BYTES = 3_750_000;
 
-const Input = z.lazy(() => z.object({ path: z.string().describe("png, jpeg, gif or webp") }));
+const Input = z.object({ path: z.string().check(z.describe("png, jpeg, gif or webp")) });
 type Input = z.infer<typeof Input>;
 
 export const viewImage: Tool<Input> = {

@@ -1,9 +1,9 @@
 /** `write_stdin`: sends text to an open command, or only looks what it has printed since. \u0003 interrupts it, \u0004 ends its input. */
 import { HeddleError, toHeddleError, type Failure, type ItemOf } from "@heddle/protocol";
-import { z } from "zod";
 import type { OpenCommand } from "../process-table.ts";
 import { awaitCommand } from "../shell-call.ts";
 import type { CallPlace, Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
 const INTERRUPT = "\u0003";
 const END_OF_INPUT = "\u0004";
@@ -13,14 +13,15 @@ const SEND_WAIT_MS = 2000;
 const MIN_WAIT_MS = 250;
 const MAX_WAIT_MS = 300_000;
 
-const Input = z.lazy(() =>
-  z.object({
-    session_id: z.number().int().describe("From the call that started the command"),
-    chars: z.string().default("").describe("Text to send; empty only reads, \\u0003 is Ctrl-C, \\u0004 ends the input"),
-    yield_time_ms: z.number().optional().describe("How long to wait for output"),
-    max_output_tokens: z.number().positive().optional(),
-  }),
-);
+const Input = z.object({
+  session_id: z.int().check(z.describe("From the call that started the command")),
+  chars: z._default(
+    z.string().check(z.describe("Text to send; empty only reads, \\u0003 is Ctrl-C, \\u0004 ends the input")),
+    "",
+  ),
+  yield_time_ms: z.optional(z.number().check(z.describe("How long to wait for output"))),
+  max_output_tokens: z.optional(z.number().check(z.positive())),
+});
 type Input = z.infer<typeof Input>;
 
 export const writeStdin: Tool<Input> = {

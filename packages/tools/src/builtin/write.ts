@@ -1,12 +1,12 @@
 /** `write`: puts a whole text into a file, new or existing. */
-import { z } from "zod";
 import { absolutePath } from "../call-path.ts";
 import { fileItem, fileQuestion, fileResult } from "../file-change.ts";
 import { writeFileInside } from "../paths.ts";
 import { readTextFile } from "../text-file.ts";
 import type { Tool } from "../tool.ts";
+import { z } from "./schema.ts";
 
-const Input = z.lazy(() => z.object({ file_path: z.string(), content: z.string() }));
+const Input = z.object({ file_path: z.string(), content: z.string() });
 type Input = z.infer<typeof Input>;
 
 export const write: Tool<Input> = {

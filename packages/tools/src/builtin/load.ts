@@ -1,0 +1,30 @@
+/** The built-in tools by their canonical names. Each is loaded when its first call comes, or in idle time before it. */
+import type { Tool } from "../tool.ts";
+
+const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {
+  exec_command: async () => (await import("./exec-command.ts")).execCommand,
+  write_stdin: async () => (await import("./write-stdin.ts")).writeStdin,
+  apply_patch: async () => (await import("./apply-patch.ts")).applyPatch,
+  update_plan: async () => (await import("./update-plan.ts")).updatePlan,
+  view_image: async () => (await import("./view-image.ts")).viewImage,
+  bash: async () => (await import("./bash.ts")).bash,
+  read: async () => (await import("./read.ts")).read,
+  edit: async () => (await import("./edit.ts")).edit,
+  write: async () => (await import("./write.ts")).write,
+  list: async () => (await import("./list.ts")).list,
+  glob: async () => (await import("./glob.ts")).glob,
+  grep: async () => (await import("./grep.ts")).grep,
+};
+
+export async function loadTool(name: string): Promise<Tool | undefined> {
+  return Object.hasOwn(LOAD, name) ? LOAD[name]?.() : undefined;
+}
+
+export async function loadSkillTool(folder: string): Promise<Tool> {
+  return (await import("./skill.ts")).skillTool(folder);
+}
+
+/** All of them, in the order they are offered in. */
+export async function loadTools(): Promise<Tool[]> {
+  return Promise.all(Object.values(LOAD).map((load) => load()));
+}
