@@ -1,6 +1,7 @@
 /**
  * Appends that come together are committed together: one transaction and one sync for all that arrive in the same turn of
  * the event loop. Each stands or falls by itself, in the order of the calls, and is acknowledged only when all are durable.
+ * Where only one stream is written, waiting for others would be for nothing, so they are waited for only while several are.
  */
 import { isHeddleError } from "@heddle/protocol";
 import { store, type PreparedAppend } from "./append.ts";
@@ -19,23 +20,37 @@ export interface AppendGroup {
   close(): void;
 }
 
+/** So many groups of a single stream, and nobody else is waited for any more. */
+const QUIET_GROUPS = 4;
+
 export function createAppendGroup(commit: (members: readonly Member[]) => void): AppendGroup {
   let members: Member[] = [];
-  let due: NodeJS.Immediate | undefined;
+  /** Streams that were written in this turn of the loop. */
+  const streams = new Set<string>();
+  let turnEnd: NodeJS.Immediate | undefined;
+  let quiet = QUIET_GROUPS;
 
   function close(): void {
-    if (due === undefined) return;
-    clearImmediate(due);
-    due = undefined;
-    commit(members);
+    if (members.length === 0) return;
+    const group = members;
     members = [];
+    commit(group);
+  }
+
+  function endTurn(): void {
+    turnEnd = undefined;
+    quiet = streams.size > 1 ? 0 : quiet + 1;
+    streams.clear();
+    close();
   }
 
   return {
     add(prepared) {
       const { promise, resolve, reject } = Promise.withResolvers<Appended>();
       members.push({ prepared, resolve, reject });
-      due ??= setImmediate(close);
+      streams.add(prepared.append.stream);
+      turnEnd ??= setImmediate(endTurn);
+      if (quiet >= QUIET_GROUPS) queueMicrotask(close);
       return promise;
     },
     close,
