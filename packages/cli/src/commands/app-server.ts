@@ -6,11 +6,10 @@ import { claimStore } from "@heddle/agent";
 import { EXIT } from "@heddle/protocol";
 import { AppServer, stdioChannel } from "@heddle/server";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { CONFIG_OPTIONS, log, makeHome, openEngine, readConfig, untilAborted } from "../app-server/engine.ts";
-import { openHost } from "../app-server/host.ts";
+import { CONFIG_OPTIONS, log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
+import { openServing } from "../app-server/open-serving.ts";
 import { generate, GENERATORS, isGenerator } from "../app-server/generate.ts";
 import { listen, parseListen, refuseOpenDoor } from "../app-server/listen.ts";
-import { settingsSource } from "../app-server/settings-source.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
 
@@ -80,21 +79,8 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   await using ends = new AsyncDisposableStack();
   // A server on standard streams belongs to its client, as a run does; one that listens belongs to the home.
   if (at.kind !== "stdio") ends.use(await claimStore(home, "heddle app-server"));
-  // Clients may change the file; what the next turn runs with is what it says then.
-  let current = file;
   const sockets = at.kind === "unix" && at.path !== undefined ? [at.path] : [];
-  const host = ends.use(
-    await openHost({ args, env, cwd, config, sockets, onConfigChange: (changed) => void (current = changed) }),
-  );
-  const heddle = ends.use(await openEngine(home, config, env, host));
-  const settings = settingsSource({
-    get file() {
-      return current;
-    },
-    overrides: args.values("config"),
-    profile: args.value("profile"),
-    env,
-  });
+  const { host, heddle, settings } = await openServing(ends, { args, env, cwd, file, config, home, sockets });
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings: warnings, log });
   if (at.kind === "unix" || at.kind === "tcp") {
     const listener = ends.use(await listen(at, server, { args, home, cwd, log }));

@@ -9,10 +9,9 @@ import { EXIT, isHeddleError, visibleText } from "@heddle/protocol";
 import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal } from "@heddle/server";
 import { ensureOwnerToken, HttpDoor, isLoopback, listTokens, openTokenBook, ownerTokenPath } from "@heddle/server/http";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { CONFIG_OPTIONS, log, makeHome, openEngine, readConfig, untilAborted } from "../app-server/engine.ts";
-import { openHost } from "../app-server/host.ts";
+import { CONFIG_OPTIONS, log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
+import { openServing } from "../app-server/open-serving.ts";
 import { hostFacts } from "../app-server/host-facts.ts";
-import { settingsSource } from "../app-server/settings-source.ts";
 import { parseServeAt, type ServeAt } from "../app-server/serve-at.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
@@ -64,21 +63,8 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const owner = await ensureOwnerToken(home);
   // What is wrong with the others' is said now, not when they come.
   await listTokens(home);
-  // Clients may change the file; what the next turn runs with is what it says then.
-  let current = file;
   const sockets = socketsOf(wished);
-  const host = ends.use(
-    await openHost({ args, env, cwd, config, sockets, onConfigChange: (changed) => void (current = changed) }),
-  );
-  const heddle = ends.use(await openEngine(home, config, env, host));
-  const settings = settingsSource({
-    get file() {
-      return current;
-    },
-    overrides: args.values("config"),
-    profile: args.value("profile"),
-    env,
-  });
+  const { host, heddle, settings } = await openServing(ends, { args, env, cwd, file, config, home, sockets });
   const facts = hostFacts(host);
   const server = new AppServer({ heddle, settings, home, cwd, version, host, log });
   const acceptFrom =
