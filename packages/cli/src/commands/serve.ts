@@ -55,7 +55,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const wished = args.values("listen").map((text) => parseServeAt(text, cwd));
   for (const at of wished) refuseOpenDoor(at, args);
   using stop = watchForStop(undefined, STOP_MS);
-  const { file, config } = await readConfig(args, env);
+  const { file, config, warnings } = await readConfig(args, env);
   const home = await makeHome(env);
   // Closed in the opposite order: turns end and clients hear of it, then the doors go, then the engine, then the claim.
   await using ends = new AsyncDisposableStack();
@@ -66,7 +66,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const sockets = socketsOf(wished);
   const { host, heddle, settings } = await openServing(ends, { args, env, cwd, file, config, home, sockets });
   const facts = hostFacts(host);
-  const server = new AppServer({ heddle, settings, home, cwd, version, host, log });
+  const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings: warnings, log });
   const acceptFrom =
     (principal: Principal): Accept =>
     (channel) => {
