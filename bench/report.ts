@@ -88,6 +88,8 @@ export function report(figures: Figures, rounds: number): string {
     const cells = names.map((name) => `${figureOf(figures, name, row)?.toFixed(1) ?? "–"} ${row.unit}`);
     lines.push(`| ${row.label} | ${cells.join(" | ")} | ${ratio(figures, row)} | ${budget(row)} |`);
   }
+  const missed = checkBudgets(figures);
+  if (missed.length > 0) lines.push("", "Not reached:", "", ...missed.map((line) => `- ${line}`));
   return `${lines.join("\n")}\n`;
 }
 
