@@ -1,6 +1,7 @@
 /** Reading the end of a very long thread. The thread is written straight into the record: playing it would take an hour. */
 import { openJournal } from "@heddle/journal";
-import { newItemId, newThreadId, newTurnId, NO_USAGE, type EventBody, type TurnSettings } from "@heddle/protocol";
+import { newThreadId, type EventBody } from "@heddle/protocol";
+import { turnEvents } from "../e2e/turn-events.ts";
 import type { RunOptions } from "./measure.ts";
 import { openAppServer } from "./rpc-client.ts";
 import type { Subject } from "./subjects.ts";
@@ -37,29 +38,4 @@ async function writeLongThread(home: string, workspace: string): Promise<string>
     await journal.append({ stream, author: "system", events });
   }
   return stream;
-}
-
-const SETTINGS: TurnSettings = {
-  provider: "mock",
-  model: "gpt-5.5",
-  sandboxMode: "workspace-write",
-  networkAccess: false,
-  writableRoots: [],
-  approvalPolicy: "never",
-};
-
-function turnEvents(): EventBody[] {
-  const turnId = newTurnId();
-  const input = [{ type: "text" as const, text: "say hello" }];
-  const asked = { type: "userMessage" as const, id: newItemId(), content: input };
-  const answered = { type: "agentMessage" as const, id: newItemId(), text: "hello ".repeat(40) };
-  const holder = { pid: 1, startTicks: "1", bootId: "bench", pidNamespace: "bench" };
-  return [
-    { type: "turn.admitted", v: 1, turnId, input, settings: SETTINGS, holder },
-    { type: "item.started", v: 1, turnId, item: asked },
-    { type: "item.completed", v: 1, turnId, item: asked },
-    { type: "item.started", v: 1, turnId, item: answered },
-    { type: "item.completed", v: 1, turnId, item: answered },
-    { type: "turn.completed", v: 1, turnId, status: "completed", usage: NO_USAGE, durationMs: 1 },
-  ];
 }

@@ -3,8 +3,9 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { HeddleClient } from "@heddle/client";
 import { openJournal } from "@heddle/journal";
-import { newItemId, newThreadId, newTurnId, NO_USAGE, type EventBody, type TurnSettings } from "@heddle/protocol";
+import { newThreadId, type EventBody } from "@heddle/protocol";
 import { expect, test } from "vitest";
+import { turnEvents } from "./turn-events.ts";
 import { figure, openWorld, start, type World } from "./world.ts";
 
 const THREADS = 10_000;
@@ -15,31 +16,6 @@ const BATCH_TURNS = 200;
 const LIST_MS = 100;
 const RESUME_MS = 500;
 const MAX_RSS_MB = 400;
-
-const SETTINGS: TurnSettings = {
-  provider: "mock",
-  model: "gpt-5.5",
-  sandboxMode: "read-only",
-  networkAccess: false,
-  writableRoots: [],
-  approvalPolicy: "never",
-};
-
-function turnEvents(): EventBody[] {
-  const turnId = newTurnId();
-  const input = [{ type: "text" as const, text: "say hello" }];
-  const asked = { type: "userMessage" as const, id: newItemId(), content: input };
-  const answered = { type: "agentMessage" as const, id: newItemId(), text: "hello ".repeat(20) };
-  const holder = { pid: 1, startTicks: "1", bootId: "none", pidNamespace: "none" };
-  return [
-    { type: "turn.admitted", v: 1, turnId, input, settings: SETTINGS, holder },
-    { type: "item.started", v: 1, turnId, item: asked },
-    { type: "item.completed", v: 1, turnId, item: asked },
-    { type: "item.started", v: 1, turnId, item: answered },
-    { type: "item.completed", v: 1, turnId, item: answered },
-    { type: "turn.completed", v: 1, turnId, status: "completed", usage: NO_USAGE, durationMs: 1 },
-  ];
-}
 
 /** Answers the id of the long thread. */
 async function fill({ home, workspace }: World): Promise<string> {
