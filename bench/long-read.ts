@@ -1,7 +1,7 @@
 /** Reading the end of a very long thread. The thread is written straight into the record: playing it would take an hour. */
 import { openJournal } from "@heddle/journal";
 import { newThreadId, type EventBody } from "@heddle/protocol";
-import { turnEvents } from "../e2e/turn-events.ts";
+import { turnEvents } from "./turn-events.ts";
 import type { RunOptions } from "./measure.ts";
 import { openAppServer } from "./rpc-client.ts";
 import type { Subject } from "./subjects.ts";

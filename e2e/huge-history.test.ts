@@ -5,7 +5,7 @@ import { HeddleClient } from "@heddle/client";
 import { openJournal } from "@heddle/journal";
 import { newThreadId, type EventBody } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { turnEvents } from "./turn-events.ts";
+import { turnEvents } from "../bench/turn-events.ts";
 import { figure, openWorld, start, type World } from "./world.ts";
 
 const THREADS = 10_000;
