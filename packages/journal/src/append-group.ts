@@ -1,5 +1,5 @@
 /**
- * Appends that come together are committed together: one transaction and one sync for all that arrive in the same turn of
+ * Appends that come together are committed together: one transaction and one sync for all that arrive in the same tick of
  * the event loop. Each stands or falls by itself, in the order of the calls, and is acknowledged only when all are durable.
  * Where only one stream is written, waiting for others would be for nothing, so they are waited for only while several are.
  */
@@ -17,7 +17,7 @@ export interface Member {
 export interface AppendGroup {
   add(prepared: PreparedAppend): Promise<Appended>;
   /** Commits what has come so far before anything else is begun. */
-  close(): void;
+  flush(): void;
 }
 
 /** So many groups of a single stream, and nobody else is waited for any more. */
@@ -25,23 +25,23 @@ const QUIET_GROUPS = 4;
 
 export function createAppendGroup(commit: (members: readonly Member[]) => void): AppendGroup {
   let members: Member[] = [];
-  /** Streams that were written in this turn of the loop. */
+  /** Streams that were written in this tick of the event loop. */
   const streams = new Set<string>();
-  let turnEnd: NodeJS.Immediate | undefined;
+  let tickEnd: NodeJS.Immediate | undefined;
   let quiet = QUIET_GROUPS;
 
-  function close(): void {
+  function flush(): void {
     if (members.length === 0) return;
     const group = members;
     members = [];
     commit(group);
   }
 
-  function endTurn(): void {
-    turnEnd = undefined;
+  function endTick(): void {
+    tickEnd = undefined;
     quiet = streams.size > 1 ? 0 : quiet + 1;
     streams.clear();
-    close();
+    flush();
   }
 
   return {
@@ -49,11 +49,11 @@ export function createAppendGroup(commit: (members: readonly Member[]) => void):
       const { promise, resolve, reject } = Promise.withResolvers<Appended>();
       members.push({ prepared, resolve, reject });
       streams.add(prepared.append.stream);
-      turnEnd ??= setImmediate(endTurn);
-      if (quiet >= QUIET_GROUPS) queueMicrotask(close);
+      tickEnd ??= setImmediate(endTick);
+      if (quiet >= QUIET_GROUPS) queueMicrotask(flush);
       return promise;
     },
-    close,
+    flush,
   };
 }
 

@@ -196,7 +196,7 @@ class SqliteJournal implements Journal {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#group.close();
+    this.#group.flush();
     await this.#queue;
     if (this.#state === "closed") return;
     this.#state = "closed";
@@ -211,7 +211,7 @@ class SqliteJournal implements Journal {
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    this.#group.close();
+    this.#group.flush();
     const result = this.#queue.then(work);
     this.#queue = result.catch(() => undefined);
     return result;

@@ -2,7 +2,7 @@
 import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import { route, type HttpCall, type Route } from "./route.ts";
-import { EventsQuery, ThreadParams } from "./shapes.ts";
+import { EventsQuery, ThreadParams } from "@heddle/protocol/http";
 
 async function follow(
   threadId: string | undefined,

@@ -2,7 +2,7 @@
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { route, type Route } from "./route.ts";
-import { AccountsAnswer, Health, ModelsAnswer, ModelsQuery, SandboxAnswer, ServerAnswer } from "./shapes.ts";
+import { AccountsAnswer, Health, ModelsAnswer, ModelsQuery, SandboxAnswer, ServerAnswer } from "@heddle/protocol/http";
 
 export const HOST_ROUTES: readonly Route[] = [
   route({

@@ -19,7 +19,7 @@ import {
   Turn,
   TurnSettings,
   Usage,
-} from "./shapes.ts";
+} from "@heddle/protocol/http";
 
 const COMPONENTS = {
   EventBody,

@@ -18,7 +18,7 @@ import {
   ThreadPage,
   ThreadParams,
   ThreadsQuery,
-} from "./shapes.ts";
+} from "@heddle/protocol/http";
 import { requireThread, threadView } from "./views.ts";
 
 /** How many threads are looked at; older ones are found by their id. */

@@ -21,7 +21,7 @@ import {
   Turn,
   TurnPage,
   TurnParams,
-} from "./shapes.ts";
+} from "@heddle/protocol/http";
 import { folderOf, limitOf } from "./thread-routes.ts";
 import { itemEntries, openApprovals, requireThread, requireTurn, turnView } from "./views.ts";
 

@@ -2,7 +2,7 @@
 import type { Journal, ThreadRow, TurnRow } from "@heddle/journal";
 import { addUsage, HeddleError, NO_USAGE, type StoredEvent } from "@heddle/protocol";
 import type { z } from "zod";
-import type { Approval, ItemEntry, Thread, Turn } from "./shapes.ts";
+import type { Approval, ItemEntry, Thread, Turn } from "@heddle/protocol/http";
 
 const PAGE = 256;
 
