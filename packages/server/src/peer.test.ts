@@ -18,7 +18,7 @@ function openPeer(handlers: Partial<PeerHandlers> = {}) {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("answers carry the id they were asked with, text or number, and what must come after them comes after", async () => {
+test("W6: answers carry the id they were asked with, text or number, and what must come after them comes after", async () => {
   const { channel, peer } = openPeer({
     request: () => Promise.resolve({ result: {}, after: () => peer.notify("later", {}) }),
   });
@@ -52,7 +52,7 @@ test("what is no message is logged, never answered, and ends nothing", async () 
   expect(channel.isClosed).toBe(false);
 });
 
-test("a client that goes away settles everything that was asked of it, once", () => {
+test("W4: a client that goes away settles everything that was asked of it, once", () => {
   const { channel, peer } = openPeer();
   const answers: Answered[] = [];
   peer.ask(0, { method: "first", params: {} }, (answer) => answers.push(answer));

@@ -158,7 +158,7 @@ test("two clients: one begins, the other answers, both hear the end", async () =
   await expect(stat(path.join(world.workspace, "made.txt"))).resolves.toBeDefined();
 });
 
-test("a client that goes away in the middle of a turn changes nothing", async () => {
+test("W7: a client that goes away in the middle of a turn changes nothing", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({
     script: [{ calls: [command("sleep 0.5; echo slept")] }, { text: "done" }],
@@ -230,7 +230,7 @@ test("a second server takes neither the socket nor the store of a living one", a
   expect((await sameStore.running.ended).code).toBe(8);
 });
 
-test("a reader that stops harms only itself: the turn ends in time, others hear all, and it learns what it missed", async () => {
+test("W5: a reader that stops harms only itself: the turn ends in time, others hear all, and it learns what it missed", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ text: "y".repeat(7_000_000) }], deltaChars: 16_384 });
   await pointAt(world, model.url);

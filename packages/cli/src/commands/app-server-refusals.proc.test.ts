@@ -5,7 +5,7 @@ import { openWorld, run } from "../../test/heddle-process.ts";
 
 const NONE = "00000000-0000-0000-0000-000000000000";
 
-test("refusals are those of the original, and none of them ends the connection", async () => {
+test("W1: refusals are those of the original, and none of them ends the connection", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ text: "ok" }] });
   await pointAt(world, model.url);
@@ -100,7 +100,7 @@ test("too many calls at once are refused one by one, and the rest answered", asy
   expect(answers.length - refused.length).toBeGreaterThanOrEqual(512);
 });
 
-test("what cannot be listened on is said at once", async () => {
+test("W8: what cannot be listened on, and other machines can reach, is said at once", async () => {
   await using world = await openWorld();
   const cases: readonly (readonly [args: readonly string[], message: string])[] = [
     [["--listen", "ws://0.0.0.0:0"], "0.0.0.0 can be reached from other machines"],
