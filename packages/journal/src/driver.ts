@@ -5,7 +5,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { setTimeout as delay } from "node:timers/promises";
-import { faultOf } from "./store-errors.ts";
+import { busyError, faultOf } from "./store-errors.ts";
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 export type Value = SQLInputValue;
@@ -30,6 +30,16 @@ export interface Connection {
   /** A copy of what is committed, WAL included, in an empty file; also while this connection holds the write lock. */
   copyTo(file: string): void;
   close(): void;
+}
+
+/** Writes all of the WAL into the database; busy while somebody reads from it. */
+export function foldWal(connection: Connection): void {
+  if (connection.get("PRAGMA wal_checkpoint(TRUNCATE)")?.["busy"] !== 0) throw busyError();
+}
+
+/** Another number whenever another connection has committed. */
+export function changeCount(connection: Connection): number {
+  return Number(connection.get("PRAGMA data_version")?.["data_version"]);
 }
 
 export type Access = "read-write" | "read-only" | "immutable";

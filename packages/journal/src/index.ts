@@ -16,6 +16,7 @@ export type {
   TurnRow,
   VerifyReport,
 } from "./journal.ts";
+export type { NotificationQueries, NotificationRow, TaskPageWish, TaskQueries } from "./task-queries.ts";
 export { verifyExport, type ExportReport } from "./verify-export.ts";
 export { openJournal, type OpenJournalOptions } from "./sqlite.ts";
 export { createRedactor, redactText, type Redactor } from "./redact.ts";

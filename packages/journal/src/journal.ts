@@ -16,6 +16,7 @@
  */
 import type { Author, EventBody, StoredEvent } from "@heddle/protocol";
 import type { Redactor } from "./redact.ts";
+import type { NotificationQueries, TaskQueries } from "./task-queries.ts";
 
 export interface Append {
   readonly stream: string;
@@ -138,6 +139,8 @@ export interface Journal extends AsyncDisposable {
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string>;
   rebuildProjections(): Promise<void>;
   readonly threads: ThreadQueries;
+  readonly tasks: TaskQueries;
+  readonly notifications: NotificationQueries;
 }
 
 export interface ThreadRow {

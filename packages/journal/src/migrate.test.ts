@@ -88,7 +88,7 @@ describe("a store of schema 1", () => {
     await using home = await testHome();
     await using journal = await openJournal({ home: home.path });
     await journal.append({ stream: "a", author: "user", events: [created] });
-    expect(schemaOf(join(home.path, "heddle.db"))).toBe(6);
+    expect(schemaOf(join(home.path, "heddle.db"))).toBe(7);
     expect(readdirSync(home.path).filter((name) => name.includes(".schema-"))).toEqual([]);
   });
 

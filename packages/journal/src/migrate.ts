@@ -13,10 +13,11 @@ import { movedAndEphemeral } from "./migrations/0003-moved-and-ephemeral.ts";
 import { archived } from "./migrations/0004-archived.ts";
 import { settingsAndQueue } from "./migrations/0005-settings-and-queue.ts";
 import { gitInfo } from "./migrations/0006-git-info.ts";
+import { tasks } from "./migrations/0007-tasks.ts";
 import { createProjections, rebuildAll } from "./projections/projections.ts";
 import { integer } from "./rows.ts";
 
-const MIGRATIONS: readonly string[] = [events, threads, movedAndEphemeral, archived, settingsAndQueue, gitInfo];
+const MIGRATIONS: readonly string[] = [events, threads, movedAndEphemeral, archived, settingsAndQueue, gitInfo, tasks];
 const NEWEST = MIGRATIONS.length;
 
 /** "hedl": tells a Heddle store from any other SQLite file. */

@@ -14,7 +14,7 @@ import {
 } from "./append.ts";
 import { createCheckpointWriter, type CheckpointWriter } from "./checkpoint-writer.ts";
 import { checkpointDue } from "./checkpoints.ts";
-import { connect, untilFree, type Connection } from "./driver.ts";
+import { changeCount, connect, foldWal, untilFree, type Connection } from "./driver.ts";
 import { exportLines } from "./export.ts";
 import { pathsOf, syncFile, type HomePaths } from "./home.ts";
 import type {
@@ -27,7 +27,6 @@ import type {
   Purge,
   ReadOptions,
   TailOptions,
-  ThreadQueries,
   VerifyReport,
 } from "./journal.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
@@ -37,8 +36,9 @@ import { BATCH_EVENTS, lastPosition, lastVersion, readAfter, readBatch, readSize
 import { RecentEvents, type Cursor } from "./recent-events.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { openReserve, type Reserve } from "./reserve.ts";
-import { integer, withShapes } from "./rows.ts";
-import { busyError, readOnlyError, toStoreError, writeFaultOf } from "./store-errors.ts";
+import { withShapes } from "./rows.ts";
+import { readOnlyError, toStoreError, writeFaultOf } from "./store-errors.ts";
+import { notificationQueries, taskQueries } from "./task-queries.ts";
 import { asDamage, verifyStore } from "./verify.ts";
 import { createWake, type Wake } from "./wake.ts";
 import { openWitness, type Witness } from "./witness.ts";
@@ -49,6 +49,8 @@ export interface OpenJournalOptions {
   readonly now?: () => number;
   /** Exact values never to be stored, such as the provider keys of this process. */
   readonly secrets?: readonly string[];
+  /** Shared with whoever learns of secrets while the journal is open; it learns `secrets` too. */
+  readonly redactor?: Redactor | undefined;
 }
 
 export async function openJournal(options: OpenJournalOptions): Promise<Journal> {
@@ -58,7 +60,9 @@ export async function openJournal(options: OpenJournalOptions): Promise<Journal>
 
 class SqliteJournal implements Journal {
   readonly redactor: Redactor;
-  readonly threads: ThreadQueries;
+  readonly threads: Journal["threads"];
+  readonly tasks: Journal["tasks"];
+  readonly notifications: Journal["notifications"];
   readonly #paths: HomePaths;
   readonly #now: () => number;
   readonly #wake: Wake;
@@ -78,17 +82,19 @@ class SqliteJournal implements Journal {
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(opened: OpenStore, paths: HomePaths, options: OpenJournalOptions) {
-    this.redactor = createRedactor(options.secrets);
+    this.redactor = options.redactor ?? createRedactor();
+    this.redactor.learn(options.secrets ?? []);
     this.threads = threadQueries((work) => this.#read(work));
+    this.tasks = taskQueries((work) => this.#read(work));
+    this.notifications = notificationQueries((work) => this.#read(work));
     this.#paths = paths;
     this.#now = options.now ?? Date.now;
     this.#connection = opened.connection;
     this.#damage = opened.damage;
     this.#refusal = opened.refusal ?? readOnlyError(paths.database);
     for (const notice of opened.notices) this.#notice(notice);
-    const changeCount = (): number => integer(this.#connection.get("PRAGMA data_version"), "data_version");
-    this.#wake = createWake(changeCount);
-    this.#recent = new RecentEvents(changeCount);
+    this.#wake = createWake(() => changeCount(this.#connection));
+    this.#recent = new RecentEvents(() => changeCount(this.#connection));
     this.#witness = openWitness(paths.witness);
     this.#checkpoints = createCheckpointWriter({
       folder: paths.checkpoints,
@@ -357,10 +363,7 @@ class SqliteJournal implements Journal {
     this.#connection.close();
     this.#recent.clear();
     this.#connection = await connect(this.#paths.database, "read-write");
-    await untilFree(() => {
-      const row = this.#connection.get("PRAGMA wal_checkpoint(TRUNCATE)");
-      if (integer(row, "busy") !== 0) throw busyError();
-    });
+    await untilFree(() => foldWal(this.#connection));
     this.#state = "open";
   }
 
@@ -384,8 +387,7 @@ class SqliteJournal implements Journal {
 
   #unproven(kind: "witness-failed" | "checkpoint-failed", error: unknown): void {
     const said = error instanceof Error ? error.message : String(error);
-    const proof = kind === "witness-failed" ? "witness" : "checkpoint";
-    this.#notice({ kind, message: `an event is stored, its ${proof} is not: ${said}` });
+    this.#notice({ kind, message: `an event is stored, its ${kind.replace("-failed", "")} is not: ${said}` });
   }
 
   #notice(notice: Notice): void {

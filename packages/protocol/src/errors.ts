@@ -49,6 +49,15 @@ const table = {
   "approval.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "approval.already-resolved": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "cursor.expired": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "task.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "task.ambiguous": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "task.invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "task.illegal": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "task.stale": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
+  "task.rejected": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "task.unverified": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "task.stalled": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "task.setup-failed": { exit: EXIT.turnFailed, rpc: INTERNAL },
 
   "auth.missing": { exit: EXIT.auth, rpc: INVALID_REQUEST },
   "auth.rejected": { exit: EXIT.auth, rpc: INVALID_REQUEST },
@@ -72,6 +81,7 @@ const table = {
   "limit.reached": { exit: EXIT.limit, rpc: INTERNAL },
 
   "policy.denied": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "ceiling.exceeded": { exit: EXIT.policy, rpc: INVALID_REQUEST },
   "path.outside": { exit: EXIT.policy, rpc: INVALID_REQUEST },
   "path.protected": { exit: EXIT.policy, rpc: INVALID_REQUEST },
   "path.invalid": { exit: EXIT.policy, rpc: INVALID_REQUEST },

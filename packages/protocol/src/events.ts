@@ -7,22 +7,15 @@
  */
 import { z } from "zod";
 import { ApprovalPolicy, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
-import { ApprovalQuestion, Decision } from "./approvals.ts";
+import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
+import { ClientTool } from "./client-tools.ts";
+import { Failure, Holder } from "./event-parts.ts";
+import { hopEvents } from "./hop-events.ts";
 import { HookEvent } from "./hooks.ts";
 import { InputPart, Item, PlanStep } from "./items.ts";
 import { ModelOutputPart, Usage } from "./model-output.ts";
+import { taskEvents } from "./task-events.ts";
 import { ConversationEntry, GitInfoChange, Goal } from "./thread-facts.ts";
-
-/** Who holds a turn, so that another process can tell a live holder from a dead one without trusting the clock. */
-export const Holder = z.object({
-  pid: z.number().int(),
-  /** Start time of the process in kernel ticks since boot; tells a reused pid from the old one. */
-  startTicks: z.string(),
-  bootId: z.string(),
-  /** Pids mean something only inside one pid namespace. */
-  pidNamespace: z.string(),
-});
-export type Holder = z.infer<typeof Holder>;
 
 /** What a turn may spend. Reaching one ends the turn with `limit.reached`; what was said so far is kept. */
 export const TurnLimits = z.object({
@@ -50,18 +43,19 @@ export const TurnSettings = z.object({
   limits: TurnLimits.optional(),
   /** Only these tools exist, by their own names; absent: all that the sandbox mode gives. */
   allowedTools: z.array(z.string()).optional(),
+  /** `plan`: the agent finds out and proposes, and may ask the user. */
+  mode: z.literal("plan").optional(),
+  /** The agent may ask the user outside planning too. */
+  asksUser: z.literal(true).optional(),
+  /** Whoever follows the turn carries out the tools that were declared in the thread. */
+  hasClientTools: z.literal(true).optional(),
+  /** The widest this thread may ever be, set by the owner; absent: nothing is above it. */
+  ceiling: SandboxMode.optional(),
 });
 export type TurnSettings = z.infer<typeof TurnSettings>;
 
 export const TurnStatus = z.enum(["completed", "failed", "interrupted"]);
 export type TurnStatus = z.infer<typeof TurnStatus>;
-
-export const Failure = z.object({
-  code: z.string(),
-  message: z.string(),
-  details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
-});
-export type Failure = z.infer<typeof Failure>;
 
 /**
  * How a tool call ended. `denied`: never ran. `unknown`: an intent without a result after a crash;
@@ -99,6 +93,8 @@ export const EventBody = z.discriminatedUnion("type", [
   z.object({ type: z.literal("thread.metadata-changed"), v: v1, gitInfo: GitInfoChange }),
   /** What the thread is after; null: nothing any more. The newest counts. */
   z.object({ type: z.literal("thread.goal-changed"), v: v1, goal: Goal.nullable() }),
+  /** Tools that clients of the thread carry out; the model is offered them from here on. */
+  z.object({ type: z.literal("thread.tools-declared"), v: v1, tools: z.array(ClientTool) }),
   /** From here on the past of the thread ends before this turn. What is stored stays; reading and the model pass over it. */
   z.object({ type: z.literal("thread.reverted"), v: v1, beforeTurnId: z.string() }),
   /** The last event of its stream: with it, what all earlier ones said was purged. */
@@ -149,6 +145,8 @@ export const EventBody = z.discriminatedUnion("type", [
     clientId: z.string().optional(),
   }),
   z.object({ type: z.literal("turn.interrupt-requested"), v: v1, turnId, failure: Failure }),
+  /** Its process died while a question waited; this one carries it on. */
+  z.object({ type: z.literal("turn.resumed"), v: v1, turnId, holder: Holder }),
   z.object({
     type: z.literal("turn.completed"),
     v: v1,
@@ -296,12 +294,24 @@ export const EventBody = z.discriminatedUnion("type", [
     /** Set when a command outlives the call: its item stays open until it ends, and later calls know it by this number. */
     processId: z.string().optional(),
   }),
+  /** What a client says to the call of a tool of its own; the first to answer is believed. */
+  z.object({
+    type: z.literal("tool.answered"),
+    v: v1,
+    turnId,
+    itemId: z.string(),
+    content: z.array(InputPart),
+    /** The tool failed, or nobody could carry it out. */
+    failure: Failure.optional(),
+  }),
   z.object({
     type: z.literal("approval.requested"),
     v: v1,
     turnId,
     approvalId: z.string(),
     question: ApprovalQuestion,
+    /** Nobody could be asked: policy answers, and the question does not outlive its process. */
+    isUnattended: z.literal(true).optional(),
   }),
   z.object({
     type: z.literal("approval.resolved"),
@@ -310,6 +320,12 @@ export const EventBody = z.discriminatedUnion("type", [
     approvalId: z.string(),
     decision: Decision,
     reason: z.string().optional(),
+    /** To questions of the agent. */
+    answers: UserAnswers.optional(),
+    /** To the question of an MCP server. */
+    content: z.unknown().optional(),
+    /** Of permissions: only these of what was asked for; absent: all of it. */
+    granted: Permissions.optional(),
   }),
   /** The tools of an MCP server as they are from now on: stored when it was reached and whenever its list changed. */
   z.object({
@@ -348,6 +364,8 @@ export const EventBody = z.discriminatedUnion("type", [
     /** Where the offending file was moved; absent when it could only be reported. */
     quarantinedTo: z.string().optional(),
   }),
+  ...hopEvents,
+  ...taskEvents,
 ]);
 export type EventBody = z.infer<typeof EventBody>;
 export type EventType = EventBody["type"];

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { ApprovalQuestion, Decision } from "./approvals.ts";
 import { ApprovalPolicy, SandboxLevel, SandboxMode } from "./envelope.ts";
-import { EventBody, Failure, TurnLimits, TurnSettings } from "./events.ts";
+import { Failure } from "./event-parts.ts";
+import { EventBody, TurnLimits, TurnSettings } from "./events.ts";
 import { isUuid } from "./ids.ts";
 import { InputPart, Item } from "./items.ts";
 import { Usage } from "./model-output.ts";

@@ -19,13 +19,25 @@ export {
   newCallId,
   newEventId,
   newItemId,
+  newNotificationId,
+  newTaskId,
   newThreadId,
   newTurnId,
   uuidv7,
 } from "./ids.ts";
 export { ApprovalPolicy, Effect, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
 export { isSandboxMode } from "./sandbox-modes.ts";
-export { ApprovalQuestion, Decision } from "./approvals.ts";
+export {
+  ApprovalQuestion,
+  Decision,
+  HopWish,
+  Permissions,
+  UserAnswers,
+  UserQuestion,
+  type ApprovalAnswer,
+} from "./approvals.ts";
+export type { ClientTool } from "./client-tools.ts";
+export type { HopScope } from "./hop-events.ts";
 export { ModelOutputPart, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
 export { addUsage, NO_USAGE } from "./usage.ts";
 export {
@@ -40,8 +52,6 @@ export {
 } from "./items.ts";
 export {
   EventBody,
-  Failure,
-  Holder,
   ToolOutcomeKind,
   TurnLimits,
   TurnSettings,
@@ -51,7 +61,19 @@ export {
   type EventType,
   type StoredEvent,
 } from "./events.ts";
+export { Failure, Holder } from "./event-parts.ts";
 export { ConversationEntry, GitInfoChange, Goal, GoalStatus } from "./thread-facts.ts";
+export {
+  isNotificationEvent,
+  isOutsideThreads,
+  isTaskEvent,
+  type NotificationEventBody,
+  type TaskEventBody,
+} from "./task-event-kinds.ts";
+export { afterEvents, nextTask } from "./task-machine.ts";
+export { budgetOf, hasEnded, TASK_STATES, type TaskRecord, type TaskSpent, type TaskState } from "./task-record.ts";
+export type { CheckResult, CheckViolation, LeafCheck, LeafCheckOf, TaskBaseline } from "./task-checks.ts";
+export type { Culprit, PromptReason, WaitCause } from "./task-events.ts";
 export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
 export { McpApproval, McpHttpServer, McpServerConfig, McpStdioServer, type McpServerInput } from "./mcp.ts";
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";

@@ -1,5 +1,6 @@
 /** One stored event as a person reads it in `heddle threads show`: when, what, by whom, and the few words that matter. */
 import {
+  isOutsideThreads,
   never,
   visibleLine,
   visibleText,
@@ -90,10 +91,16 @@ function words(body: EventBody): readonly string[] {
       return [`${body.approvalId} ${JSON.stringify(body.question)}`];
     case "approval.resolved":
       return [`${body.approvalId} ${body.decision}${body.reason === undefined ? "" : `: ${body.reason}`}`];
+    case "turn.resumed":
+      return [`process ${body.holder.pid}`];
+    case "hop.taken":
+      return [`${body.scope} ${body.callId}: ${body.to.id} (${body.sandboxLevel}), writes ${body.to.writeRoots.join(", ")}`];
+    case "hop.refused":
+      return [`${body.callId} ${body.failure.code}: ${body.failure.message}`];
     case "path.violated":
       return [`${body.path}${body.quarantinedTo === undefined ? "" : ` → ${body.quarantinedTo}`}`];
     default:
-      return threadWords(body);
+      return isOutsideThreads(body) ? [JSON.stringify(body)] : threadWords(body);
   }
 }
 

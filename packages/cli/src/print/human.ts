@@ -4,6 +4,7 @@
  * Everything that comes from a model, a command or a file is made visible text first.
  */
 import {
+  isOutsideThreads,
   never,
   shownAnswer,
   visibleLine,
@@ -14,6 +15,8 @@ import {
   type Item,
   type ItemDelta,
   type TurnSettings,
+  type HopWish,
+  type Permissions,
 } from "@heddle/protocol";
 import { itemHead, itemTail, planLines, resultLine } from "./items.ts";
 import type { Output } from "./output.ts";
@@ -132,6 +135,8 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
       return style.yellow(`? ${questionText(body)}`);
     case "approval.resolved":
       return style.dim(`  ${body.decision}${body.reason === undefined ? "" : `: ${visibleLine(body.reason)}`}`);
+    case "hop.taken":
+      return style.yellow(hopText(body));
     case "path.violated":
       return style.red(violationText(body));
     case "turn.interrupt-requested":
@@ -166,9 +171,11 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "mcp.listed":
     case "tool.intended":
     case "tool.settled":
+    case "turn.resumed":
+    case "hop.refused":
       return undefined;
     default:
-      return never(body);
+      return isOutsideThreads(body) ? undefined : never(body);
   }
 }
 
@@ -281,14 +288,32 @@ function retryText({ attempt, maxAttempts, delayMs, cause }: EventOf<"model.retr
 function questionText({ question }: EventOf<"approval.requested">): string {
   switch (question.kind) {
     case "command":
-      return `run ${visibleLine(question.command)}`;
+      return `run ${visibleLine(question.command)}${wishText(question.wish)}`;
     case "fileChange":
       return `change ${question.paths.map(visibleLine).join(", ")}`;
     case "tool":
       return `call ${visibleLine(question.tool)}`;
+    case "permissions":
+      return `more rights: ${rightsText(question.permissions)}`;
     default:
       return never(question);
   }
+}
+
+function wishText(wish: HopWish | undefined): string {
+  if (wish === undefined) return "";
+  return wish.kind === "outside" ? " outside the sandbox" : ` with more rights: ${rightsText(wish.permissions)}`;
+}
+
+function rightsText({ read, write, network }: Permissions): string {
+  const paths = (verb: string, list: readonly string[]): string[] =>
+    list.length === 0 ? [] : [`${verb} ${list.map(visibleLine).join(", ")}`];
+  return [...paths("read", read), ...paths("write", write), ...(network ? ["use the network"] : [])].join("; ");
+}
+
+function hopText({ scope, permissions }: EventOf<"hop.taken">): string {
+  const what = permissions === undefined ? "outside the sandbox" : rightsText(permissions);
+  return `allowed for this ${scope}: ${what}`;
 }
 
 function violationText({ path, quarantinedTo }: EventOf<"path.violated">): string {

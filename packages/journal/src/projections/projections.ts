@@ -5,11 +5,13 @@ import type { ThreadQueries } from "../journal.ts";
 import { mentions } from "../mentions.ts";
 import { EVENT_COLUMNS, toEvent } from "../rows.ts";
 import { threadPage } from "../thread-page.ts";
+import * as notifications from "./notifications.ts";
 import * as queued from "./queued.ts";
+import * as tasks from "./tasks.ts";
 import * as threads from "./threads.ts";
 import * as turns from "./turns.ts";
 
-const PROJECTIONS = [threads, turns, queued] as const;
+const PROJECTIONS = [threads, turns, queued, tasks, notifications] as const;
 
 /** Inside the transaction that stores the event. */
 export function project(connection: Connection, event: StoredEvent): void {

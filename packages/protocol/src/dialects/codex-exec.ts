@@ -7,6 +7,7 @@ import type { EventOf, StoredEvent } from "../events.ts";
 import type { Item, ItemOf } from "../items.ts";
 import type { Usage } from "../model-output.ts";
 import { never } from "../never.ts";
+import { isOutsideThreads } from "../task-event-kinds.ts";
 import { shownAnswer } from "../review-output.ts";
 import { addUsage } from "../usage.ts";
 import { details, hookFailure, isShown, runs, speaks, violation, type ItemDetails } from "./codex-exec-items.ts";
@@ -84,9 +85,12 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "tool.intended":
       case "approval.requested":
       case "approval.resolved":
+      case "turn.resumed":
+      case "hop.taken":
+      case "hop.refused":
         return [];
       default:
-        return never(body);
+        return isOutsideThreads(body) ? [] : never(body);
     }
   };
 

@@ -1,5 +1,6 @@
 /** What subscribers are told: the shapes. How stored events come to them is in `log.ts`. */
 import { z } from "zod";
+import { HopWish, Permissions } from "../../approvals.ts";
 import { ChatItem } from "./items.ts";
 import { ChatSettings } from "./settings.ts";
 
@@ -55,13 +56,17 @@ export const CHAT_EVENTS = {
     ...Base,
     request_id: z.string(),
     codex_request_id: z.string(),
-    kind: z.enum(["command", "fileChange", "tool"]),
+    kind: z.enum(["command", "fileChange", "tool", "userInput", "elicitation", "permissions"]),
     reason: z.string().optional(),
     command: z.string().optional(),
     cwd: z.string().optional(),
     changes: z.array(z.object({ path: z.string() })).optional(),
     tool: z.string().optional(),
     input: z.unknown().optional(),
+    /** What the command wants beyond its sandbox: none at all, or more rights in it. */
+    wish: HopWish.optional(),
+    /** More rights for the calls that follow. */
+    permissions: Permissions.optional(),
     available_decisions: z.array(z.string()),
   }),
   "chat.approval.resolved": z.object({

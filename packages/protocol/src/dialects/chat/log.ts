@@ -4,7 +4,8 @@
  */
 import type { ApprovalQuestion, Decision } from "../../approvals.ts";
 import { isRetryable } from "../../errors.ts";
-import type { EventOf, Failure, StoredEvent } from "../../events.ts";
+import type { Failure } from "../../event-parts.ts";
+import type { EventOf, StoredEvent } from "../../events.ts";
 import type { Item, ItemDelta } from "../../items.ts";
 import type { Usage } from "../../model-output.ts";
 import { addUsage, NO_USAGE } from "../../usage.ts";
@@ -291,11 +292,17 @@ function asked({ turnId, approvalId, question }: EventOf<"approval.requested">):
 function subject(question: ApprovalQuestion): Readonly<Record<string, unknown>> {
   switch (question.kind) {
     case "command":
-      return { command: question.command, cwd: question.cwd };
+      return {
+        command: question.command,
+        cwd: question.cwd,
+        ...(question.wish === undefined ? {} : { wish: question.wish }),
+      };
     case "fileChange":
       return { changes: question.paths.map((path) => ({ path })) };
     case "tool":
       return { tool: question.tool, input: question.arguments ?? {} };
+    case "permissions":
+      return { cwd: question.cwd, permissions: question.permissions };
   }
 }
 

@@ -1,9 +1,10 @@
 /** Questions as requests of the server, and what clients answer. */
 import { z } from "zod";
-import type { ApprovalQuestion, Decision } from "../../approvals.ts";
+import type { ApprovalAnswer, ApprovalQuestion, Decision } from "../../approvals.ts";
 import type { Item } from "../../items.ts";
 import { commandActions, shownCommand } from "./items.ts";
 import { patchChanges } from "./patch.ts";
+import { codexPermissions, grantFrom } from "./permissions.ts";
 import type { CodexServerRequest } from "./shapes.ts";
 
 interface Place {
@@ -27,6 +28,9 @@ export function approvalRequest(question: ApprovalQuestion, place: Place): Codex
           command: shownCommand(question.command),
           cwd: question.cwd,
           commandActions: commandActions(question.command),
+          ...(question.wish?.kind === "wider"
+            ? { additionalPermissions: codexPermissions(question.wish.permissions) }
+            : {}),
           proposedExecpolicyAmendment: null,
           availableDecisions: ["accept", "acceptForSession", "decline", "cancel"],
         },
@@ -38,6 +42,17 @@ export function approvalRequest(question: ApprovalQuestion, place: Place): Codex
       };
     case "tool":
       return toolRequest(question, place);
+    case "permissions":
+      return {
+        method: "item/permissions/requestApproval",
+        params: {
+          ...at,
+          environmentId: "local",
+          cwd: question.cwd,
+          reason: question.reason ?? null,
+          permissions: codexPermissions(question.permissions),
+        },
+      };
   }
 }
 
@@ -86,8 +101,13 @@ const Answer = z.union([
   z.object({ action: z.enum(["accept", "decline", "cancel"]) }),
 ]);
 
+/** What a client answers to a question of any kind. */
+export function answerFrom(result: unknown): ApprovalAnswer {
+  return grantFrom(result) ?? { decision: decisionFrom(result) };
+}
+
 /** An answer that nobody can read is a no. A rule for similar commands holds here for this one, in this thread. */
-export function decisionFrom(result: unknown): Decision {
+function decisionFrom(result: unknown): Decision {
   const parsed = Answer.safeParse(result);
   if (!parsed.success) return "decline";
   if ("action" in parsed.data) {
@@ -128,6 +148,17 @@ export function askedItem(question: ApprovalQuestion, callText: string | undefin
       return server === undefined || tool === undefined
         ? { type: "toolCall", tool: question.tool, ...call }
         : { type: "mcpToolCall", server, tool, ...call };
+    }
+    case "permissions": {
+      const { permissions } = question;
+      return {
+        type: "toolCall",
+        id,
+        callId,
+        tool: "request_permissions",
+        arguments: { permissions },
+        status: "inProgress",
+      };
     }
   }
 }

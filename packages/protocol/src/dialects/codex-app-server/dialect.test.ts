@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { EventBody, StoredEvent } from "../../events.ts";
 import { NO_USAGE } from "../../usage.ts";
-import { decisionFrom } from "./approvals.ts";
+import { answerFrom } from "./approvals.ts";
 import { invalidParams } from "./errors.ts";
 import { inputFrom } from "./input.ts";
 import { CODEX_METHODS } from "./methods.ts";
@@ -207,7 +207,7 @@ test.each([
   [{ action: "decline" }, "decline"],
   [{ action: "cancel" }, "decline"],
 ])("the answer %j means %s", (answer, decision) => {
-  expect(decisionFrom(answer)).toBe(decision);
+  expect(answerFrom(answer)).toEqual({ decision });
 });
 
 test("words for sandbox and approval, both ways", () => {

@@ -1,6 +1,7 @@
 /** Heddle's codes and zod's findings in the words of `codex app-server`. */
 import type { z } from "zod";
-import type { EventOf, Failure } from "../../events.ts";
+import type { Failure } from "../../event-parts.ts";
+import type { EventOf } from "../../events.ts";
 import type { CodexErrorInfo, CodexTurnError } from "./shapes.ts";
 
 const INFO: Readonly<Record<string, CodexErrorInfo>> = {

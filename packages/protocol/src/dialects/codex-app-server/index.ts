@@ -2,7 +2,7 @@
  * The dialect of `codex app-server` 0.166: what its clients send and expect, as a pure mapping from and to Heddle's own
  * events, items, settings and questions.
  */
-export { decisionFrom } from "./approvals.ts";
+export { answerFrom } from "./approvals.ts";
 export { invalidParams, unknownVariant } from "./errors.ts";
 export { inputFrom, type UserInput } from "./input.ts";
 export { CODEX_METHODS, type CodexMethod } from "./methods.ts";

@@ -270,6 +270,12 @@ export const WIRE_NOTIFICATIONS: Readonly<Record<string, z.ZodType>> = {
 const question = { ...at, itemId: text };
 export const WIRE_QUESTIONS: Readonly<Record<string, z.ZodType>> = {
   "item/commandExecution/requestApproval": z.looseObject({ ...question, command: text, cwd: text }),
+  "item/permissions/requestApproval": z.looseObject({
+    ...question,
+    cwd: text,
+    reason: maybe,
+    permissions: z.unknown(),
+  }),
   "item/fileChange/requestApproval": z.looseObject({ ...question, reason: maybe }),
   "mcpServer/elicitation/request": z.looseObject({ threadId: text, turnId: maybe, serverName: text, message: text }),
 };

@@ -1,0 +1,180 @@
+/** Questions about tasks and notifications, answered from projections. */
+import type { TaskRecord, TaskState } from "@heddle/protocol";
+import type { Connection } from "./driver.ts";
+import { toNotification } from "./projections/notifications.ts";
+import { toTask } from "./projections/tasks.ts";
+import { integer, optionalInteger, text } from "./rows.ts";
+
+export interface NotificationRow {
+  readonly id: string;
+  readonly sink: string;
+  /** TASK_VERIFIED … */
+  readonly event: string;
+  readonly taskId: string | undefined;
+  /** Of the event it tells of. */
+  readonly position: number;
+  readonly state: "queued" | "delivered" | "dead";
+  readonly tries: number;
+  readonly nextAt: number | undefined;
+  /** How the last try went. */
+  readonly message: string | undefined;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly queuedAt: number;
+  readonly updatedAt: number;
+}
+
+export interface TaskPageWish {
+  readonly states?: readonly TaskState[];
+  readonly workspace?: string;
+  readonly label?: string;
+  readonly parentId?: string;
+  /** In the name; ASCII letters of either case are the same. */
+  readonly text?: string;
+  /** Newest first; behind this task. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export interface TaskQueries {
+  get(taskId: string): Promise<TaskRecord | undefined>;
+  beginningWith(prefix: string, options: { readonly limit: number }): Promise<readonly TaskRecord[]>;
+  /** Newest first. */
+  named(name: string, options: { readonly limit: number }): Promise<readonly TaskRecord[]>;
+  page(wish: TaskPageWish): Promise<readonly TaskRecord[]>;
+  /** How many there are in each state. */
+  counts(): Promise<Readonly<Partial<Record<TaskState, number>>>>;
+  /** Nobody holds them and their time has come: highest priority first, then oldest. */
+  due(now: number, options: { readonly limit: number }): Promise<readonly TaskRecord[]>;
+  /** When the next one comes due; undefined: none will by itself. */
+  nextDue(): Promise<number | undefined>;
+  /** Those that a worker holds, or says it does. */
+  held(): Promise<readonly TaskRecord[]>;
+  ofThread(threadId: string): Promise<readonly TaskRecord[]>;
+  /** The position of the newest event of the task. */
+  lastPosition(taskId: string): Promise<number | undefined>;
+}
+
+export interface NotificationQueries {
+  get(id: string): Promise<NotificationRow | undefined>;
+  /** Newest first. */
+  page(wish: {
+    readonly sink?: string;
+    readonly state?: NotificationRow["state"];
+    readonly taskId?: string;
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<readonly NotificationRow[]>;
+  /** In the order of what they tell of. */
+  due(sink: string, now: number, options: { readonly limit: number }): Promise<readonly NotificationRow[]>;
+  nextDue(): Promise<number | undefined>;
+  /** The last event that the sink was told of; 0: none yet. */
+  cursor(sink: string): Promise<number>;
+}
+
+type Read = <T>(work: (connection: Connection) => T) => Promise<T>;
+
+/** Sorts after everything an id can go on with. */
+const LAST = "\u{10FFFF}";
+
+export function taskQueries(read: Read): TaskQueries {
+  const tasks = (sql: string, ...values: (string | number)[]): Promise<readonly TaskRecord[]> =>
+    read((connection) => connection.all(sql, ...values).map(toTask));
+  return {
+    get: async (taskId) => (await tasks("SELECT record FROM tasks WHERE id = ?", taskId))[0],
+    beginningWith: (prefix, { limit }) =>
+      tasks("SELECT record FROM tasks WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", prefix, `${prefix}${LAST}`, limit),
+    named: (name, { limit }) =>
+      tasks("SELECT record FROM tasks WHERE name = ? ORDER BY created_position DESC LIMIT ?", name, limit),
+    page: (wish) => {
+      const { where, values } = pageCondition(wish);
+      return tasks(`SELECT record FROM tasks ${where} ORDER BY created_position DESC LIMIT ?`, ...values, wish.limit);
+    },
+    counts: () =>
+      read((connection) =>
+        Object.fromEntries(
+          connection
+            .all("SELECT state, count(*) AS number FROM tasks GROUP BY state")
+            .map((row) => [text(row, "state"), integer(row, "number")]),
+        ),
+      ),
+    due: (now, { limit }) =>
+      tasks(
+        `SELECT record FROM tasks WHERE next_at IS NOT NULL AND is_held = 0 AND next_at <= ?
+         ORDER BY priority DESC, created_position LIMIT ?`,
+        now,
+        limit,
+      ),
+    nextDue: () =>
+      read((connection) => {
+        const row = connection.get("SELECT min(next_at) AS at FROM tasks WHERE next_at IS NOT NULL AND is_held = 0");
+        return row === undefined ? undefined : optionalInteger(row, "at");
+      }),
+    held: () => tasks("SELECT record FROM tasks WHERE is_held = 1"),
+    ofThread: (threadId) => tasks("SELECT record FROM tasks WHERE thread_id = ? ORDER BY created_position", threadId),
+    lastPosition: (taskId) =>
+      read((connection) => {
+        const row = connection.get("SELECT updated_position FROM tasks WHERE id = ?", taskId);
+        return row === undefined ? undefined : integer(row, "updated_position");
+      }),
+  };
+}
+
+function pageCondition({ states, workspace, label, parentId, text: words, after }: TaskPageWish): {
+  readonly where: string;
+  readonly values: readonly (string | number)[];
+} {
+  const conditions: string[] = [];
+  const values: (string | number)[] = [];
+  const add = (condition: string, ...more: readonly (string | number)[]): void => {
+    conditions.push(condition);
+    values.push(...more);
+  };
+  if (states !== undefined) add(`state IN (${states.map(() => "?").join(", ")})`, ...states);
+  if (workspace !== undefined) add("json_extract(record, '$.spec.workspace') = ?", workspace);
+  if (label !== undefined) add("EXISTS (SELECT 1 FROM json_each(record, '$.spec.labels') WHERE value = ?)", label);
+  if (parentId !== undefined) add("parent_id = ?", parentId);
+  if (words !== undefined) add("instr(lower(name), lower(?)) > 0", words);
+  if (after !== undefined) add("created_position < (SELECT created_position FROM tasks WHERE id = ?)", after);
+  return { where: conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`, values };
+}
+
+export function notificationQueries(read: Read): NotificationQueries {
+  const rows = (sql: string, ...values: (string | number)[]): Promise<readonly NotificationRow[]> =>
+    read((connection) => connection.all(sql, ...values).map(toNotification));
+  return {
+    get: async (id) => (await rows("SELECT * FROM notifications WHERE id = ?", id))[0],
+    page: ({ sink, state, taskId, after, limit }) => {
+      const asked = Object.entries({ sink, state, task_id: taskId }).filter(
+        (entry): entry is [string, string] => entry[1] !== undefined,
+      );
+      const conditions = asked.map(([column]) => `${column} = ?`);
+      const values = asked.map(([, value]) => value);
+      // Ids sort by the time they were made.
+      if (after !== undefined) {
+        conditions.push("id < ?");
+        values.push(after);
+      }
+      const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+      return rows(`SELECT * FROM notifications ${where} ORDER BY id DESC LIMIT ?`, ...values, limit);
+    },
+    due: (sink, now, { limit }) =>
+      rows(
+        `SELECT * FROM notifications WHERE state = 'queued' AND sink = ? AND next_at <= ? ORDER BY subject_position LIMIT ?`,
+        sink,
+        now,
+        limit,
+      ),
+    nextDue: () =>
+      read((connection) => {
+        const row = connection.get("SELECT min(next_at) AS at FROM notifications WHERE state = 'queued'");
+        return row === undefined ? undefined : optionalInteger(row, "at");
+      }),
+    cursor: (sink) =>
+      read((connection) =>
+        integer(
+          connection.get("SELECT coalesce(max(subject_position), 0) AS at FROM notifications WHERE sink = ?", sink),
+          "at",
+        ),
+      ),
+  };
+}

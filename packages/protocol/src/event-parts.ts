@@ -1,0 +1,20 @@
+/** Parts that events of more than one kind are made of. */
+import { z } from "zod";
+
+/** Who holds a turn, so that another process can tell a live holder from a dead one without trusting the clock. */
+export const Holder = z.object({
+  pid: z.number().int(),
+  /** Start time of the process in kernel ticks since boot; tells a reused pid from the old one. */
+  startTicks: z.string(),
+  bootId: z.string(),
+  /** Pids mean something only inside one pid namespace. */
+  pidNamespace: z.string(),
+});
+export type Holder = z.infer<typeof Holder>;
+
+export const Failure = z.object({
+  code: z.string(),
+  message: z.string(),
+  details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+});
+export type Failure = z.infer<typeof Failure>;

@@ -1,0 +1,309 @@
+/**
+ * The states of a task, as a pure function of its events.
+ *
+ *   pending ──taken──▶ running ──claimed──▶ claimed ──checked+verified──▶ verified
+ *      ▲                │  ▲ │                 │ checked+rejected
+ *      │ retried        │  │ └─waited(approval)▶ waiting ──┐   ▼
+ *      │                │  └──prompted────────────────────┘ rejected ──prompted──▶ running
+ *      │                ├─stalled──▶ stalled ──recovered──▶ running
+ *   failed, cancelled, claimed (the end of a task without checks)
+ *
+ *   pending ⇄ waiting (schedule, dependency, workspace, backoff) · any that has not ended ⇄ paused · ended → archived
+ *
+ * - The only way to `verified` is `task.verified` after a `task.checked` of the same attempt that passed.
+ * - `attempt` is the fence: an event that names another attempt than the current one is `task.stale`.
+ * - Every other move that is not drawn is `task.illegal`. Whoever appends asks `nextTask` first, on the version it read.
+ */
+import { HeddleError } from "./errors.ts";
+import type { EventOf, StoredEvent } from "./events.ts";
+import type { TaskEventBody } from "./task-event-kinds.ts";
+import { hasEnded, type TaskRecord, type TaskSpent, type TaskState } from "./task-record.ts";
+
+type TaskEvent = Pick<StoredEvent<TaskEventBody>, "stream" | "version" | "at" | "body">;
+
+const NO_SPENT: TaskSpent = { timeMs: 0, turns: 0, tokens: 0, costUsd: 0, isCostPartial: false, nudges: 0 };
+
+/** An attempt is under way, and somebody holds it. */
+const UNDER_WAY: ReadonlySet<TaskState> = new Set(["running", "claimed", "rejected", "stalled", "waiting"]);
+
+/** The task after the event, or `task.illegal` / `task.stale`. */
+export function nextTask(task: TaskRecord | undefined, event: TaskEvent): TaskRecord {
+  const { body } = event;
+  if (task === undefined) {
+    if (body.type === "task.created") return created(event, body);
+    throw illegal("a task that does not exist", body);
+  }
+  if (body.type === "task.created") throw illegal("a task that exists already", body);
+  if (task.state === "archived" && body.type !== "task.archived" && body.type !== "task.deleted")
+    throw refused(task, body);
+  if ("attempt" in body && body.attempt !== undefined && body.type !== "task.taken") refuseStale(task, body.attempt);
+  const moved = move(task, body, event.at);
+  return { ...moved, version: event.version, updatedAt: event.at };
+}
+
+/** Several, in order; the version goes on from where the task is. */
+export function afterEvents(
+  task: TaskRecord | undefined,
+  id: string,
+  bodies: readonly TaskEventBody[],
+  at: number,
+): TaskRecord {
+  let next = task;
+  for (const body of bodies) next = nextTask(next, { stream: id, version: (next?.version ?? 0) + 1, at, body });
+  if (next === undefined) throw new TypeError("no events");
+  return next;
+}
+
+function created({ stream, version, at }: TaskEvent, body: EventOf<"task.created">): TaskRecord {
+  const isScheduled = body.spec.schedule !== undefined && body.parentId === undefined;
+  return {
+    id: stream,
+    state: isScheduled ? "waiting" : "pending",
+    ...(isScheduled ? { wait: { cause: "schedule", message: "waits for its time" } } : {}),
+    spec: body.spec,
+    source: body.source,
+    ...(body.parentId === undefined ? {} : { parentId: body.parentId }),
+    ...(body.occurrence === undefined ? {} : { occurrence: body.occurrence }),
+    nextAt: body.notBefore ?? at,
+    createdAt: at,
+    updatedAt: at,
+    version,
+    attempt: 0,
+    round: 0,
+    stepsDone: [],
+    spent: NO_SPENT,
+    extraBudget: {},
+    warned: [],
+  };
+}
+
+function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.created" }>, at: number): TaskRecord {
+  switch (body.type) {
+    case "task.waited":
+      return waited(task, body);
+    case "task.taken":
+      return taken(task, body);
+    case "task.prepared":
+      demand(task, body, task.holder !== undefined);
+      return { ...task, threadId: body.threadId, folder: body.folder };
+    case "task.prompted":
+      return prompted(task, body, at);
+    case "task.turn-ended":
+      return turnEnded(task, body);
+    case "task.progressed":
+      return { ...task, stepsDone: union(task.stepsDone, body.stepsDone) };
+    case "task.claimed":
+      return claimed(task, body);
+    case "task.checked":
+      return checked(task, body, at);
+    case "task.verified":
+      return verified(task, body);
+    case "task.rejected":
+      demand(task, body, task.state === "claimed" && task.lastCheck?.passed === false);
+      return { ...task, state: "rejected" };
+    case "task.merged":
+      demand(task, body, task.state === "verified" || task.holder !== undefined);
+      return { ...task, merged: { how: body.how, ref: body.ref } };
+    case "task.paused":
+      demand(task, body, !hasEnded(task) && task.state !== "paused");
+      return released({ ...task, state: "paused", stateBefore: task.state, reason: body.message });
+    case "task.resumed":
+      return resumed(task, body, at);
+    case "task.budget-warned":
+      return { ...task, warned: [...new Set([...task.warned, body.what])] };
+    case "task.stalled":
+    case "task.recovered":
+    case "task.stall-acted":
+      return stall(task, body);
+    case "task.failed":
+      demand(task, body, !hasEnded(task));
+      return released({
+        ...task,
+        state: "failed",
+        reason: body.failure.message,
+        failure: { ...body.failure, class: body.class },
+      });
+    case "task.retried":
+      demand(task, body, isRetriable(task));
+      return pending(task, body.notBefore ?? at);
+    case "task.cancelled":
+      demand(task, body, !hasEnded(task));
+      return released({
+        ...task,
+        state: "cancelled",
+        reason: body.reason,
+        ...(body.replacedBy === undefined ? {} : { replacedBy: body.replacedBy }),
+      });
+    case "task.archived":
+      return archived(task, body);
+    case "task.deleted":
+      demand(task, body, hasEnded(task));
+      return task;
+  }
+}
+
+function waited(task: TaskRecord, body: EventOf<"task.waited">): TaskRecord {
+  const isDuringAttempt = body.cause === "approval" || body.cause === "provider";
+  demand(
+    task,
+    body,
+    isDuringAttempt ? task.holder !== undefined : task.state === "pending" || task.state === "waiting",
+  );
+  const { nextAt: _, ...rest } = task;
+  return {
+    ...rest,
+    state: "waiting",
+    wait: { cause: body.cause, message: body.message },
+    ...(body.until === undefined ? {} : { nextAt: body.until }),
+  };
+}
+
+/** From the queue, or from a worker that is gone: the number goes up, so that what the old one says is refused. */
+function taken(task: TaskRecord, body: EventOf<"task.taken">): TaskRecord {
+  const isQueued = task.state === "pending" || (task.state === "waiting" && task.holder === undefined);
+  demand(task, body, isQueued || (UNDER_WAY.has(task.state) && task.holder !== undefined));
+  if (body.attempt !== task.attempt + 1) throw stale(task, body.attempt);
+  const { nextAt: _, wait: __, claim: ___, failure: ____, reason: _____, ...rest } = task;
+  return { ...rest, state: "running", attempt: body.attempt, round: isQueued ? 0 : task.round, holder: body.holder };
+}
+
+function prompted(task: TaskRecord, body: EventOf<"task.prompted">, at: number): TaskRecord {
+  demand(task, body, task.holder !== undefined && task.openPrompt === undefined && body.round === task.round + 1);
+  const isNudge = body.why !== "first" && body.why !== "user" && body.why !== "resumed";
+  return {
+    ...task,
+    state: "running",
+    round: body.round,
+    openPrompt: { round: body.round, clientId: body.clientId, text: body.text, at },
+    spent: { ...task.spent, nudges: task.spent.nudges + (isNudge ? 1 : 0) },
+  };
+}
+
+function turnEnded(task: TaskRecord, body: EventOf<"task.turn-ended">): TaskRecord {
+  demand(task, body, task.openPrompt?.round === body.round);
+  const { openPrompt: _, wait: __, ...rest } = task;
+  const { usage, costUsd } = body;
+  const spent: TaskSpent = {
+    ...task.spent,
+    timeMs: task.spent.timeMs + body.durationMs,
+    turns: task.spent.turns + 1,
+    tokens: task.spent.tokens + usage.inputTokens + usage.outputTokens,
+    costUsd: task.spent.costUsd + (costUsd ?? 0),
+    isCostPartial: task.spent.isCostPartial || costUsd === undefined,
+  };
+  return { ...rest, state: "running", spent };
+}
+
+function claimed(task: TaskRecord, body: EventOf<"task.claimed">): TaskRecord {
+  const byUser = body.by === "user";
+  demand(task, body, byUser ? !hasEnded(task) : task.holder !== undefined && task.openPrompt === undefined);
+  const claim = { by: body.by, summary: body.summary, attempt: body.attempt };
+  // Without checks nobody can say more; a user's word ends it too, and is shown as what it is.
+  const isEnd = byUser || task.spec.checks.length === 0;
+  return isEnd ? released({ ...task, state: "claimed", claim }) : { ...task, state: "claimed", claim };
+}
+
+function checked(task: TaskRecord, body: EventOf<"task.checked">, at: number): TaskRecord {
+  demand(task, body, task.state === "claimed" && task.holder !== undefined);
+  const { attempt, passed, results, violations, opinion } = body;
+  const timeMs = results.reduce((sum, { durationMs }) => sum + durationMs, 0);
+  return {
+    ...task,
+    lastCheck: { attempt, at, passed, results, violations, ...(opinion === undefined ? {} : { opinion }) },
+    spent: { ...task.spent, timeMs: task.spent.timeMs + timeMs },
+  };
+}
+
+/** The wall: a pass of this attempt's own checks, with nothing violated, and no other way. */
+function verified(task: TaskRecord, body: EventOf<"task.verified">): TaskRecord {
+  const check = task.lastCheck;
+  const isProven =
+    check !== undefined &&
+    check.attempt === task.attempt &&
+    check.passed &&
+    check.violations.length === 0 &&
+    check.results.length > 0 &&
+    check.results.every(({ outcome }) => outcome === "passed");
+  demand(task, body, task.state === "claimed" && task.holder !== undefined && isProven);
+  return released({ ...task, state: "verified" });
+}
+
+function resumed(task: TaskRecord, body: EventOf<"task.resumed">, at: number): TaskRecord {
+  demand(task, body, task.state === "paused");
+  const extraBudget = { ...task.extraBudget };
+  for (const [name, more] of Object.entries(body.budget ?? {})) extraBudget[name] = (extraBudget[name] ?? 0) + more;
+  const isSchedule = task.spec.schedule !== undefined && task.parentId === undefined;
+  const back = pending({ ...task, extraBudget, warned: [] }, at);
+  return isSchedule ? { ...back, state: "waiting", wait: { cause: "schedule", message: "waits for its time" } } : back;
+}
+
+function stall(task: TaskRecord, body: EventOf<"task.stalled" | "task.recovered" | "task.stall-acted">): TaskRecord {
+  demand(task, body, task.holder !== undefined);
+  const open = task.stall?.isOpen === true ? task.stall : undefined;
+  switch (body.type) {
+    case "task.stalled":
+      demand(task, body, open === undefined && body.episode === (task.stall?.episode ?? 0) + 1);
+      return {
+        ...task,
+        state: "stalled",
+        stall: { episode: body.episode, isOpen: true, message: body.message, culprits: body.culprits },
+      };
+    case "task.recovered":
+      demand(task, body, open?.episode === body.episode);
+      return { ...task, state: "running", ...(open === undefined ? {} : { stall: { ...open, isOpen: false } }) };
+    case "task.stall-acted":
+      demand(task, body, task.stall?.episode === body.episode);
+      return task;
+  }
+}
+
+function archived(task: TaskRecord, { isArchived, ...body }: EventOf<"task.archived">): TaskRecord {
+  if (isArchived) {
+    demand(task, body, hasEnded(task) && task.state !== "archived");
+    return { ...task, state: "archived", stateBefore: task.state };
+  }
+  demand(task, body, task.state === "archived");
+  const { stateBefore, ...rest } = task;
+  return { ...rest, state: stateBefore ?? "cancelled" };
+}
+
+/** What failed, was cancelled or only claimed can be tried again; what was verified is done. */
+function isRetriable({ state, holder }: TaskRecord): boolean {
+  return state === "failed" || state === "cancelled" || (state === "claimed" && holder === undefined);
+}
+
+function pending(task: TaskRecord, nextAt: number): TaskRecord {
+  const { reason: _, failure: __, wait: ___, claim: ____, stateBefore: _____, ...rest } = released(task);
+  return { ...rest, state: "pending", nextAt };
+}
+
+/** Nobody holds it, and nothing of the attempt is open. */
+function released(task: TaskRecord): TaskRecord {
+  const { holder: _, openPrompt: __, nextAt: ___, wait: ____, ...rest } = task;
+  return rest.stall === undefined ? rest : { ...rest, stall: { ...rest.stall, isOpen: false } };
+}
+
+function union(a: readonly number[], b: readonly number[]): readonly number[] {
+  return [...new Set([...a, ...b])].toSorted((x, y) => x - y);
+}
+
+function demand(task: TaskRecord, body: { readonly type: string }, isAllowed: boolean): void {
+  if (!isAllowed) throw refused(task, body);
+}
+
+function refuseStale(task: TaskRecord, attempt: number): void {
+  if (attempt !== Math.max(task.attempt, 1)) throw stale(task, attempt);
+}
+
+function stale(task: TaskRecord, attempt: number): HeddleError {
+  const message = `attempt ${attempt} of ${task.id} is not the current one (${task.attempt})`;
+  return new HeddleError("task.stale", message, { details: { taskId: task.id, attempt, current: task.attempt } });
+}
+
+function refused(task: TaskRecord, body: { readonly type: string }): HeddleError {
+  return illegal(`task ${task.id}, which is ${task.state}`, body);
+}
+
+function illegal(what: string, { type }: { readonly type: string }): HeddleError {
+  return new HeddleError("task.illegal", `${type} does not fit ${what}`, { details: { event: type } });
+}

@@ -1,0 +1,110 @@
+/** A task as its events make it (task-machine.ts): what lists show, doors answer and workers go on from. */
+import type { Failure, Holder } from "./event-parts.ts";
+import type { EventOf } from "./events.ts";
+import type { CheckResult, CheckViolation } from "./task-checks.ts";
+import type { Culprit, TaskSource, WaitCause } from "./task-events.ts";
+import type { FailureClass, TaskBudget, TaskSpec } from "./task-spec.ts";
+
+export const TASK_STATES = [
+  "pending",
+  "waiting",
+  "running",
+  "claimed",
+  "rejected",
+  "stalled",
+  "paused",
+  "verified",
+  "failed",
+  "cancelled",
+  "archived",
+] as const;
+export type TaskState = (typeof TASK_STATES)[number];
+
+export interface TaskSpent {
+  /** Of turns and checks; waiting and pauses are not in it. */
+  readonly timeMs: number;
+  readonly turns: number;
+  readonly tokens: number;
+  readonly costUsd: number;
+  /** A turn had no known price. */
+  readonly isCostPartial: boolean;
+  /** Turns that the harness began by itself after the first of an attempt. */
+  readonly nudges: number;
+}
+
+export interface TaskRecord {
+  readonly id: string;
+  readonly state: TaskState;
+  /** Before it was archived or paused: where it was. */
+  readonly stateBefore?: TaskState;
+  readonly spec: TaskSpec;
+  readonly source: TaskSource;
+  readonly parentId?: string;
+  readonly occurrence?: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Of its stream. */
+  readonly version: number;
+  /** 0: never taken. */
+  readonly attempt: number;
+  /** Prompts of this attempt so far. */
+  readonly round: number;
+  /** Whoever runs it now. */
+  readonly holder?: Holder;
+  readonly threadId?: string;
+  readonly folder?: string;
+  /** The prompt that has no ended turn yet. */
+  readonly openPrompt?: {
+    readonly round: number;
+    readonly clientId: string;
+    readonly text: string;
+    readonly at: number;
+  };
+  /** When to look at it again by itself; absent: when something happens. */
+  readonly nextAt?: number;
+  readonly wait?: { readonly cause: WaitCause; readonly message: string };
+  /** Why it is paused, has failed or was cancelled. */
+  readonly reason?: string;
+  readonly failure?: Failure & { readonly class: FailureClass };
+  readonly claim?: { readonly by: EventOf<"task.claimed">["by"]; readonly summary: string; readonly attempt: number };
+  readonly lastCheck?: {
+    readonly attempt: number;
+    readonly at: number;
+    readonly passed: boolean;
+    readonly results: readonly CheckResult[];
+    readonly violations: readonly CheckViolation[];
+    readonly opinion?: EventOf<"task.checked">["opinion"];
+  };
+  readonly stall?: {
+    readonly episode: number;
+    readonly isOpen: boolean;
+    readonly message: string;
+    readonly culprits: readonly Culprit[];
+  };
+  readonly stepsDone: readonly number[];
+  readonly spent: TaskSpent;
+  /** What the user added when it ran out. */
+  readonly extraBudget: Readonly<Record<string, number>>;
+  readonly warned: readonly string[];
+  readonly merged?: { readonly how: string; readonly ref: string };
+  readonly replacedBy?: string;
+}
+
+const ENDED: ReadonlySet<TaskState> = new Set(["verified", "failed", "cancelled", "archived"]);
+/** It will not move again by itself. A task without checks ends where somebody says it is done. */
+export function hasEnded(task: TaskRecord): boolean {
+  return ENDED.has(task.state) || (task.state === "claimed" && task.holder === undefined);
+}
+
+/** What a budget is with what was added to it. */
+export function budgetOf({ spec, extraBudget }: Pick<TaskRecord, "spec" | "extraBudget">): TaskBudget {
+  const { budget } = spec;
+  const extra = (name: string): number => extraBudget[name] ?? 0;
+  return {
+    ...budget,
+    timeMs: budget.timeMs + extra("timeMs"),
+    turns: budget.turns + extra("turns"),
+    tokens: budget.tokens + extra("tokens"),
+    ...(budget.costUsd === undefined ? {} : { costUsd: budget.costUsd + extra("costUsd") }),
+  };
+}

@@ -1,0 +1,14 @@
+/** The schemas of tasks, for whoever reads specs, checks input or describes it. Apart, because no run of a turn needs them. */
+export { CheckResult, CheckViolation, LeafCheck, TaskBaseline, TaskCheck } from "./task-checks.ts";
+export { Culprit, PromptReason, TaskSource, WaitCause } from "./task-events.ts";
+export {
+  FailureClass,
+  StallAction,
+  TaskBudget,
+  TaskRetries,
+  TaskSchedule,
+  TaskSpec,
+  TaskStep,
+  TaskWorktree,
+  type TaskSpecInput,
+} from "./task-spec.ts";

@@ -1,0 +1,1 @@
+export type { NewTask, Tasks } from "./tasks.ts";

@@ -1,0 +1,37 @@
+/** What every door gets: the calls about tasks. They read and append; a harness (`harness.ts`) carries tasks out. */
+import type { StoredEvent, TaskEventBody, TaskRecord } from "@heddle/protocol";
+import type { TaskSource, TaskSpec } from "@heddle/protocol/tasks";
+import type { TaskPageWish } from "@heddle/journal";
+
+export interface NewTask {
+  readonly spec: TaskSpec;
+  readonly source: TaskSource;
+  /** The same key again answers the first task; with another spec it is `store.id-conflict`. */
+  readonly key?: string;
+  /** Not before this time. */
+  readonly notBefore?: number;
+}
+
+export interface Tasks {
+  /** Durable when it resolves. */
+  add(task: NewTask): Promise<TaskRecord>;
+  /** An exact id, a beginning of one (with or without `task_`), or an exact name. `task.not-found`, `task.ambiguous` with the candidates. */
+  find(selector: string): Promise<TaskRecord>;
+  page(wish: TaskPageWish): Promise<readonly TaskRecord[]>;
+  /** What happened, oldest first. */
+  log(
+    taskId: string,
+    options?: { readonly after?: number; readonly limit?: number },
+  ): Promise<readonly StoredEvent<TaskEventBody>[]>;
+  pause(taskId: string, reason?: string): Promise<TaskRecord>;
+  /** `budget`: more of what ran out, in the words of the spec. */
+  resume(taskId: string, budget?: Readonly<Record<string, number>>): Promise<TaskRecord>;
+  cancel(taskId: string, reason?: string): Promise<TaskRecord>;
+  retry(taskId: string, reason?: string): Promise<TaskRecord>;
+  /** A user's word. It ends the task at `claimed`, marked as such, never at `verified`. */
+  complete(taskId: string, note?: string): Promise<TaskRecord>;
+  /** Runs the hooks of the spec first; one that fails keeps the task. */
+  archive(taskId: string, isArchived?: boolean): Promise<TaskRecord>;
+  /** Only of what has ended. */
+  remove(taskId: string): Promise<void>;
+}
