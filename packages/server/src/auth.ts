@@ -6,6 +6,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { open, readFile, stat } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { HeddleError } from "@heddle/protocol";
+import { urlOf } from "./transports/request-url.ts";
 
 export interface TokenCheck {
   isAllowed(request: IncomingMessage): boolean;
@@ -27,15 +28,18 @@ export function tokenCheck(sha256Hex: string): TokenCheck {
   };
 }
 
-function shownToken({ headers, url }: IncomingMessage): string | undefined {
-  const [, bearer] = /^Bearer\s+(\S+)$/i.exec(headers.authorization ?? "") ?? [];
-  return bearer ?? new URL(url ?? "/", "http://host").searchParams.get("token") ?? undefined;
+function shownToken(request: IncomingMessage): string | undefined {
+  const [, bearer] = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? "") ?? [];
+  return bearer ?? urlOf(request)?.searchParams.get("token") ?? undefined;
 }
 
 /** The hash of the token in a file that its owner alone may read. */
 export async function readTokenFile(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isFile() !== true) throw new HeddleError("usage.invalid", `there is no token file ${path}`);
+  if ((found.mode & 0o077) !== 0) {
+    throw new HeddleError("credentials.unsafe", `${path} can be read by others; run chmod 600 ${path}`);
+  }
   if (found.size > MAX_TOKEN_BYTES) throw new HeddleError("usage.invalid", `${path} is too large for a token`);
   const token = (await readFile(path, "utf8")).trim();
   if (token.length < MIN_TOKEN_CHARS) {

@@ -13,7 +13,7 @@ export interface Channel {
 
 export interface ChannelListener {
   onMessage(text: string): void;
-  /** More than MAX_MESSAGE_BYTES without an end; nothing of it was kept. */
+  /** More than MAX_MESSAGE_BYTES in one message; nothing of it was kept. What comes after it may still be good. */
   onTooLong(): void;
   onDrain(): void;
   /** The client says no more, and may still be waiting for answers. */

@@ -1,5 +1,5 @@
 /** A client's input with its pictures read. */
-import { open } from "node:fs/promises";
+import { constants, open } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError, type InputPart } from "@heddle/protocol";
 import { inputFrom, type UserInput } from "@heddle/protocol/codex-app-server";
@@ -28,7 +28,8 @@ async function readImage(file: string): Promise<InputPart> {
 
 async function readCapped(file: string): Promise<Buffer> {
   try {
-    await using handle = await open(file, "r");
+    // A pipe that nobody writes to must not keep one of the few threads that files are opened in.
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const found = await handle.stat();
     if (!found.isFile()) throw new HeddleError("usage.invalid", `${file} is not a file`);
     if (found.size > MAX_IMAGE_BYTES) throw new HeddleError("usage.invalid", `${file} is larger than 20 MiB`);

@@ -84,11 +84,13 @@ test("more than 512 calls at once are refused, and none is lost", async () => {
   expect(channel.sent).toHaveLength(600);
 });
 
-test("a message that is too long is said to be so, and the connection ends", () => {
+test("S42: a message that is too long is said to be so, and the connection goes on", async () => {
   const { channel } = openPeer();
   channel.listener.onTooLong();
   expect(channel.sent).toMatchObject([{ error: { code: -32600 }, id: null }]);
-  expect(channel.isClosed).toBe(true);
+  channel.says({ id: 1, method: "x" });
+  await settled();
+  expect(channel.sent).toHaveLength(2);
 });
 
 test("a client that says no more still gets its answers", async () => {

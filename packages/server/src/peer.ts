@@ -8,6 +8,7 @@
  */
 import { rpcCodeOf, toHeddleError, visibleLine } from "@heddle/protocol";
 import type { Channel } from "./channel.ts";
+import { isTooDeep, MAX_DEPTH } from "./depth.ts";
 import { Outbox, type OutboxLimits } from "./outbox.ts";
 
 export type RequestId = string | number;
@@ -52,6 +53,8 @@ export interface PeerHandlers {
 
 /** More at once is a flood, not work. */
 const MAX_IN_FLIGHT = 512;
+/** Whoever sends nonsense does not fill the log of the server with it. */
+const MAX_TOLD = 20;
 /** How long a client that says no more may take to hear the rest. */
 const END_GRACE_MS = 10_000;
 
@@ -61,6 +64,7 @@ export class Peer {
   readonly #outbox: Outbox;
   readonly #asked = new Map<RequestId, (answer: Answered) => void>();
   #inFlight = 0;
+  #passedOver = 0;
   #hasEnded = false;
   #grace: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -119,10 +123,8 @@ export class Peer {
 
   #receive(text: string): void {
     const message = parse(text);
-    if (message === undefined) {
-      this.#handlers.log(`a line that is no message was passed over: ${visibleLine(text.slice(0, 200))}`);
-      return;
-    }
+    if (message === undefined) return this.#passOver(text);
+    if (isTooDeep(text)) return this.#tooDeep(message);
     if (message.kind === "notification") return this.#handlers.notification(message.method, message.params);
     if (message.kind === "response") return this.#settle(message.id, message.answer);
     if (this.#inFlight >= MAX_IN_FLIGHT) {
@@ -143,6 +145,19 @@ export class Peer {
         this.#inFlight -= 1;
         if (this.#hasEnded) this.#ended();
       });
+  }
+
+  #passOver(text: string): void {
+    this.#passedOver += 1;
+    if (this.#passedOver > MAX_TOLD) return;
+    const more = this.#passedOver === MAX_TOLD ? " (others of this client are not told)" : "";
+    this.#handlers.log(`a line that is no message was passed over: ${visibleLine(text.slice(0, 200))}${more}`);
+  }
+
+  #tooDeep(message: Incoming): void {
+    const why = `Invalid request: the message is nested deeper than ${MAX_DEPTH} levels`;
+    if (message.kind === "request") this.#fail(message.id, RPC.invalidRequest, why);
+    if (message.kind === "response") this.#settle(message.id, { kind: "error", message: why });
   }
 
   #refuse(id: RequestId, error: unknown): void {
@@ -180,7 +195,6 @@ export class Peer {
 
   #tooLong(): void {
     this.#fail(null, RPC.invalidRequest, "Invalid request: the message is longer than 16 MiB");
-    this.#channel.close();
   }
 
   #overflow(): void {

@@ -71,13 +71,13 @@ test("W1: refusals are those of the original, and none of them ends the connecti
   expect((await run(["threads", "list", "--all"], { world, env: KEY })).stdout).not.toContain(threadId);
 });
 
-test("a line without an end is refused, and the server does not grow with it", async () => {
+test("S42: a line without an end is refused, then cut off, and the server does not grow with it", async () => {
   await using world = await openWorld();
   await using served = serve([], { world, env: KEY });
   const { client, running } = served;
   await client.initialize();
   const piece = "x".repeat(1024 * 1024);
-  for (let count = 0; count < 17; count += 1) running.child.stdin?.write(piece);
+  for (let count = 0; count < 65; count += 1) running.child.stdin?.write(piece);
   expect((await client.hears(({ error }) => error !== undefined)).error).toEqual({
     code: -32600,
     message: "Invalid request: the message is longer than 16 MiB",
@@ -85,7 +85,7 @@ test("a line without an end is refused, and the server does not grow with it", a
   expect((await running.ended).code).toBe(0);
 });
 
-test("too many calls at once are refused one by one, and the rest answered", async () => {
+test("S44: too many calls at once are refused one by one, and the rest answered", async () => {
   await using world = await openWorld();
   await using served = serve([], { world, env: KEY });
   const { client, running } = served;

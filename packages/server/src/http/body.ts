@@ -1,10 +1,9 @@
 /** The body of a request: JSON and nothing else, of a size and depth that can be dealt with. */
 import type { IncomingMessage } from "node:http";
 import { HeddleError } from "@heddle/protocol";
+import { isTooDeep, MAX_DEPTH } from "../depth.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
-/** Deeper than any input of Heddle; what walks it later walks by calling itself. */
-const MAX_DEPTH = 64;
 
 export async function readBody(request: IncomingMessage): Promise<unknown> {
   requireJson(request.headers["content-type"]);
@@ -34,7 +33,7 @@ function tooLarge(): HeddleError {
 
 function parse(text: string): unknown {
   if (text.trim() === "") return {};
-  if (depthOf(text) > MAX_DEPTH) {
+  if (isTooDeep(text)) {
     throw new HeddleError("usage.invalid", `the body is nested deeper than ${MAX_DEPTH} levels`);
   }
   try {
@@ -42,21 +41,4 @@ function parse(text: string): unknown {
   } catch {
     throw new HeddleError("usage.invalid", "the body is not JSON");
   }
-}
-
-/** Brackets outside of strings; of text that is not JSON the answer does not matter. */
-function depthOf(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let isInString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const char = text.charCodeAt(at);
-    if (isInString) {
-      if (char === 0x5c) at += 1;
-      else if (char === 0x22) isInString = false;
-    } else if (char === 0x22) isInString = true;
-    else if (char === 0x7b || char === 0x5b) deepest = Math.max(deepest, (depth += 1));
-    else if (char === 0x7d || char === 0x5d) depth -= 1;
-  }
-  return deepest;
 }

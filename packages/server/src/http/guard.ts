@@ -5,6 +5,8 @@
 import type { IncomingMessage } from "node:http";
 import { HeddleError } from "@heddle/protocol";
 import { LOCAL_OWNER, type Principal } from "../principals.ts";
+import { urlOf } from "../transports/request-url.ts";
+import { WrongTokens } from "../wrong-tokens.ts";
 import type { TokenBook } from "./tokens.ts";
 
 /** How a connection came. Over a socket file that only its owner can open, the file is the proof. */
@@ -30,14 +32,9 @@ export function checkOrigin({ headers }: IncomingMessage, entrance: Entrance): v
   }
 }
 
-/** More wrong tokens than this in a minute from one address are no typing mistakes. */
-const MAX_WRONG = 20;
-const WINDOW_MS = 60_000;
-const MAX_ADDRESSES = 10_000;
-
 export class Guard {
   readonly #book: TokenBook;
-  readonly #wrong = new Map<string, { count: number; readonly since: number }>();
+  readonly #wrong = new WrongTokens();
 
   constructor(book: TokenBook) {
     this.#book = book;
@@ -52,22 +49,13 @@ export class Guard {
     }
     const principal = await this.#book.principalOf(token);
     if (principal !== undefined) return principal;
-    const wrong = this.#countWrong(request.socket.remoteAddress ?? "");
-    if (wrong > MAX_WRONG) throw new HeddleError("limit.reached", "too many wrong tokens; wait a minute");
+    if (this.#wrong.count(request.socket.remoteAddress))
+      throw new HeddleError("limit.reached", "too many wrong tokens; wait a minute");
     throw new HeddleError("door.unauthorized", "that token is not known here");
   }
 
   isStillGood(principal: Principal): Promise<boolean> {
     return principal === LOCAL_OWNER ? Promise.resolve(true) : this.#book.isStillGood(principal);
-  }
-
-  #countWrong(address: string): number {
-    const now = performance.now();
-    const known = this.#wrong.get(address);
-    if (known !== undefined && now - known.since < WINDOW_MS) return (known.count += 1);
-    if (this.#wrong.size >= MAX_ADDRESSES) this.#wrong.clear();
-    this.#wrong.set(address, { count: 1, since: now });
-    return 1;
   }
 }
 
@@ -75,6 +63,6 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^Bearer +(\S{1,512})$/i.exec(headers.authorization ?? "")?.[1];
 }
 
-function queryToken({ url }: IncomingMessage): string | undefined {
-  return new URL(url ?? "/", "http://host").searchParams.get("token") ?? undefined;
+function queryToken(request: IncomingMessage): string | undefined {
+  return urlOf(request)?.searchParams.get("token") ?? undefined;
 }

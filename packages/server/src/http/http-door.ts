@@ -10,6 +10,7 @@ import type { Heddle } from "@heddle/agent";
 import { scopeAllows, type Principal } from "../principals.ts";
 import type { SettingsSource } from "../settings.ts";
 import type { Listener, OnChannel } from "../transports/listener.ts";
+import { urlOf } from "../transports/request-url.ts";
 import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
 import { readBody } from "./body.ts";
@@ -213,10 +214,10 @@ export function isLoopback(host: string): boolean {
   return host === "::1" || host.startsWith("127.");
 }
 
-function addressOf({ url = "/" }: IncomingMessage): URL {
-  if (url.length > MAX_URL_CHARS || !url.startsWith("/"))
-    throw new HeddleError("usage.invalid", "the address is too long");
-  return new URL(`http://host${url}`);
+function addressOf(request: IncomingMessage): URL {
+  const url = (request.url ?? "").length > MAX_URL_CHARS ? undefined : urlOf(request);
+  if (url === undefined) throw new HeddleError("usage.invalid", "the address is too long, or no path");
+  return url;
 }
 
 function tryFind(method: string, pathname: string): ReturnType<typeof findRoute> | HeddleError {

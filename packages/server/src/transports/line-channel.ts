@@ -1,4 +1,4 @@
-/** Messages as lines over a pair of streams. A line that has no end is not kept: memory does not grow with it. */
+/** Messages as lines over a pair of streams. A line that is too long is not kept: memory does not grow with it. */
 import { StringDecoder } from "node:string_decoder";
 import type { Readable, Writable } from "node:stream";
 import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../channel.ts";
@@ -39,7 +39,7 @@ export function lineChannel({ name, input, output, destroy }: LineStreams): Chan
     name,
     open(given) {
       listener = given;
-      const lines = createLines(given);
+      const lines = createLines(given, close);
       input.on("data", (chunk: Buffer) => {
         if (!isEnding && !isClosed) lines.push(chunk);
       });
@@ -57,40 +57,39 @@ interface Lines {
 }
 
 const NEWLINE = 0x0a;
+/** How much of a line that is too long is passed over while its end is looked for; then nobody is there who means it. */
+const MAX_PASSED_BYTES = 4 * MAX_MESSAGE_BYTES;
 
-function createLines(listener: ChannelListener): Lines {
+function createLines(listener: ChannelListener, giveUp: () => void): Lines {
   let parts: Buffer[] = [];
   let bytes = 0;
-  let isTooLong = false;
 
-  function take(rest: Buffer): string {
+  function keep(piece: Buffer): void {
+    const wasTooLong = bytes > MAX_MESSAGE_BYTES;
+    bytes += piece.length;
+    if (bytes <= MAX_MESSAGE_BYTES) return void parts.push(piece);
+    parts = [];
+    if (!wasTooLong) listener.onTooLong();
+    if (bytes > MAX_PASSED_BYTES) giveUp();
+  }
+
+  function end(): void {
     const decoder = new StringDecoder("utf8");
-    const whole = [...parts, rest].map((part) => decoder.write(part)).join("") + decoder.end();
+    const line = parts.map((part) => decoder.write(part)).join("") + decoder.end();
     parts = [];
     bytes = 0;
-    return whole;
+    if (line.trim() !== "") listener.onMessage(line.trim());
   }
 
   return {
     push(chunk) {
       let from = 0;
-      while (!isTooLong) {
+      while (from < chunk.length) {
         const at = chunk.indexOf(NEWLINE, from);
-        const piece = chunk.subarray(from, at < 0 ? chunk.length : at);
-        if (bytes + piece.length > MAX_MESSAGE_BYTES) {
-          isTooLong = true;
-          parts = [];
-          listener.onTooLong();
-          return;
-        }
-        if (at < 0) {
-          if (piece.length > 0) parts.push(piece);
-          bytes += piece.length;
-          return;
-        }
-        const line = take(piece).trim();
-        if (line !== "") listener.onMessage(line);
-        from = at + 1;
+        const to = at < 0 ? chunk.length : at;
+        keep(chunk.subarray(from, to));
+        if (at >= 0) end();
+        from = to + 1;
       }
     },
   };

@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
@@ -74,13 +75,17 @@ test("a client with the token is served, by header or in the address", async () 
   }
 });
 
-test("nobody else is: no token, a wrong one, a page in a browser, another name", async () => {
+test("S01 S03 S04: nobody else is: no token, a wrong one, a page in a browser, another name", async () => {
   await using door = await openDoor();
   const headers = { authorization: `Bearer ${door.token}` };
   expect(await refusal(door.url)).toBe(401);
   expect(await refusal(`${door.url}/?token=${door.token}x`)).toBe(401);
-  expect(await refusal(door.url, { headers, origin: "http://127.0.0.1" })).toBe(403);
-  expect(await refusal(door.url, { headers: { ...headers, host: "evil.example" } })).toBe(403);
+  for (const origin of ["http://127.0.0.1", "null", "http://localhost:9999", "http://127.0.0.1.evil.test"]) {
+    expect([origin, await refusal(door.url, { headers, origin })]).toEqual([origin, 403]);
+  }
+  for (const host of ["evil.example", "127.0.0.1.evil.test", "localhost.evil.test:80", "2130706433", "0"]) {
+    expect([host, await refusal(door.url, { headers: { ...headers, host } })]).toEqual([host, 403]);
+  }
 });
 
 test("/readyz and /healthz need no token, but no browser gets them", async () => {
@@ -97,7 +102,7 @@ test("/readyz and /healthz need no token, but no browser gets them", async () =>
   expect(await status("/readyz", { origin: "http://x" })).toBe(403);
 });
 
-test("a message that is too long ends the connection", async () => {
+test("S42: a message that is too long ends the connection", async () => {
   await using door = await openDoor();
   const socket = new WebSocket(door.url, { headers: { authorization: `Bearer ${door.token}` } });
   await once(socket, "open");
@@ -121,4 +126,73 @@ test("a unix socket takes lines and WebSocket alike", async () => {
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+test("S11: an address that is none is refused, with and without an upgrade, and the server lives on", async () => {
+  await using door = await openDoor();
+  const port = Number(new URL(door.url).port);
+  const upgrade =
+    "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n";
+  for (const place of ["//", "//:x", "///%", "http://[", "*", "/?token=%zz"]) {
+    for (const more of ["", upgrade]) {
+      const heard = await said(port, `GET ${place} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${more}\r\n`);
+      expect([place, heard.slice(0, 10)]).toEqual([place, expect.stringMatching(/^HTTP\/1.1 4/)]);
+    }
+  }
+  const socket = new WebSocket(door.url, { headers: { authorization: `Bearer ${door.token}` } });
+  await once(socket, "open");
+  socket.terminate();
+});
+
+/** Writes bytes as they are and reads until the server closes. */
+function said(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => void socket.write(text));
+    let heard = "";
+    socket.setEncoding("utf8").on("data", (part: string) => {
+      heard += part;
+    });
+    socket.on("error", () => undefined).on("close", () => resolve(heard));
+  });
+}
+
+test("S02: after twenty wrong tokens from one address there is a pause, and a right one is let in all the same", async () => {
+  await using door = await openDoor();
+  const statuses: unknown[] = [];
+  for (let tries = 0; tries < 25; tries += 1) statuses.push(await refusal(`${door.url}/?token=wrong-${tries}`));
+  expect(statuses).toEqual([...Array<number>(20).fill(401), ...Array<number>(5).fill(429)]);
+  const socket = new WebSocket(door.url, { headers: { authorization: `Bearer ${door.token}` } });
+  await once(socket, "open");
+  socket.terminate();
+});
+
+test("S10: a token file that others can read, is refused with the way to mend it", async () => {
+  await using door = await openDoor();
+  await chmod(door.file, 0o644);
+  await expect(ensureTokenFile(door.file)).rejects.toMatchObject({
+    code: "credentials.unsafe",
+    message: expect.stringContaining(`chmod 600 ${door.file}`),
+  });
+});
+
+test("F15: a connection behind which nobody answers any more is given up", async () => {
+  const ended = Promise.withResolvers<void>();
+  const onChannel = (channel: Channel): void => {
+    const listener = { onMessage() {}, onTooLong() {}, onDrain() {}, onEnd() {}, onClose: () => ended.resolve() };
+    channel.open(listener);
+  };
+  await using listener = await listenWebsocket(
+    { host: "127.0.0.1", port: 0 },
+    { isAllowed: () => true, onChannel, heartbeatMs: 100 },
+  );
+  // It answers what it is asked, so it stays as long as it likes.
+  const lively = new WebSocket(listener.address);
+  await once(lively, "open");
+  // Its network takes everything and brings nothing back.
+  const silent = new WebSocket(listener.address, { autoPong: false });
+  await once(silent, "open");
+  await once(silent, "close");
+  expect(lively.readyState).toBe(WebSocket.OPEN);
+  lively.terminate();
+  await ended.promise;
 });

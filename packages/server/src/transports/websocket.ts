@@ -8,6 +8,8 @@ import { HeddleError } from "@heddle/protocol";
 import { WebSocketServer, type WebSocket } from "ws";
 import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../channel.ts";
 import type { Listener, OnChannel } from "./listener.ts";
+import { urlOf } from "./request-url.ts";
+import { WrongTokens } from "../wrong-tokens.ts";
 
 export interface TcpAddress {
   readonly host: string;
@@ -20,6 +22,8 @@ export interface WebsocketOptions {
   /** Names under which clients may call; undefined: any. */
   readonly hosts: readonly string[] | undefined;
   readonly onChannel: OnChannel;
+  /** How often a client is asked whether it is still there. */
+  readonly heartbeatMs?: number;
 }
 
 /** More than this without being sent, and the reader is behind. */
@@ -27,6 +31,9 @@ const HIGH_WATER_BYTES = 256 * 1024;
 /** How often a reader that is behind is looked at again. */
 const DRAIN_LOOK_MS = 20;
 const MAX_CONNECTIONS = 512;
+const HEARTBEAT_MS = 15_000;
+/** A client that left so many heartbeats unanswered is gone, though its network still takes what is sent. */
+const MAX_UNANSWERED = 2;
 const HEADERS_TIMEOUT_MS = 10_000;
 
 export async function listenWebsocket(
@@ -78,8 +85,13 @@ function newSockets(): WebSocketServer {
 
 export function websocketServer(options: WebsocketOptions): WebsocketServer {
   const sockets = newSockets();
+  const wrong = new WrongTokens();
   const server = createServer(
-    { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: HEADERS_TIMEOUT_MS },
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: HEADERS_TIMEOUT_MS / 5,
+    },
     (request, response) => {
       const status = request.headers.origin === undefined ? statusOf(request) : 403;
       response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end();
@@ -87,9 +99,11 @@ export function websocketServer(options: WebsocketOptions): WebsocketServer {
   );
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    const refusal = refusalOf(request, options, sockets.clients.size);
+    const refusal = refusalOf(request, options, { wrong, connected: sockets.clients.size });
     if (refusal !== undefined) return refuse(socket, refusal);
-    sockets.handleUpgrade(request, socket, head, (client) => options.onChannel(websocketChannel(client)));
+    sockets.handleUpgrade(request, socket, head, (client) =>
+      options.onChannel(websocketChannel(client, options.heartbeatMs)),
+    );
   });
   return {
     server,
@@ -104,15 +118,26 @@ export function websocketServer(options: WebsocketOptions): WebsocketServer {
 
 /** Whoever watches over the server may ask whether it is there, without any secret. */
 function statusOf(request: IncomingMessage): number {
-  const { pathname } = new URL(request.url ?? "/", "http://host");
+  const pathname = urlOf(request)?.pathname;
   if (pathname !== "/readyz" && pathname !== "/healthz") return pathname === "/" ? 426 : 404;
   return request.method === "GET" || request.method === "HEAD" ? 200 : 405;
 }
 
-function refusalOf(request: IncomingMessage, options: WebsocketOptions, connected: number): string | undefined {
+interface Seen {
+  readonly wrong: WrongTokens;
+  readonly connected: number;
+}
+
+function refusalOf(
+  request: IncomingMessage,
+  options: WebsocketOptions,
+  { wrong, connected }: Seen,
+): string | undefined {
   if (request.headers.origin !== undefined) return "403 Forbidden";
   if (options.hosts !== undefined && !options.hosts.includes(hostOf(request))) return "403 Forbidden";
-  if (!options.isAllowed(request)) return "401 Unauthorized";
+  if (!options.isAllowed(request)) {
+    return wrong.count(request.socket.remoteAddress) ? "429 Too Many Requests" : "401 Unauthorized";
+  }
   return connected < MAX_CONNECTIONS ? undefined : "503 Service Unavailable";
 }
 
@@ -128,7 +153,8 @@ function refuse(socket: Duplex, status: string): void {
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }
 
-function websocketChannel(client: WebSocket): Channel {
+function websocketChannel(client: WebSocket, heartbeatMs = HEARTBEAT_MS): Channel {
+  giveUpOnSilence(client, heartbeatMs);
   let looking: NodeJS.Timeout | undefined;
 
   function lookForRoom(listener: ChannelListener): void {
@@ -170,4 +196,21 @@ function websocketChannel(client: WebSocket): Channel {
       overdue.unref();
     },
   };
+}
+
+function giveUpOnSilence(client: WebSocket, heartbeatMs: number): void {
+  let unanswered = 0;
+  const beating = setInterval(() => {
+    if (unanswered >= MAX_UNANSWERED) return client.terminate();
+    unanswered += 1;
+    client.ping();
+  }, heartbeatMs);
+  beating.unref();
+  const isThere = (): void => {
+    unanswered = 0;
+  };
+  client
+    .on("pong", isThere)
+    .on("message", isThere)
+    .on("close", () => clearInterval(beating));
 }

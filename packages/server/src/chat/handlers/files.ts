@@ -16,24 +16,25 @@ type Found = ChatResultOf<"chat.files.search">["files"][number];
 
 export const searchFiles: ChatHandler<"chat.files.search"> = async (params, { server }) => {
   const row = await requireChat(server, params);
-  const root = await rootOf(row, params.base_path);
+  const hidden = (await realFolder(server.home)) ?? server.home;
+  const root = await rootOf(row, params.base_path, hidden);
   const limit = Math.min(MAX_LIMIT, params.limit ?? DEFAULT_LIMIT);
-  const { files, isCut } = await search({ root, limit, query: params.query.toLowerCase(), hidden: server.home });
+  const { files, isCut } = await search({ root, limit, query: params.query.toLowerCase(), hidden });
   return { result: { files, base_path: root, ...(isCut ? { truncated: true as const } : {}) } };
 };
 
 /** The folder that was asked for, inside one that the chat has. */
-async function rootOf(row: ThreadRow, wanted: string | undefined): Promise<string> {
+async function rootOf(row: ThreadRow, wanted: string | undefined, hidden: string): Promise<string> {
   const { attachments } = settingsOf(row);
   const given = [attachments?.folder ?? [], attachments?.folders ?? []].flat();
   const roots = await Promise.all([...given, row.workspace].map(realFolder));
   const known = roots.filter((root) => root !== undefined);
   const [first] = known;
   if (first === undefined) throw new HeddleError("workspace.missing", `${row.workspace} does not exist any more`);
-  if (wanted === undefined) return first;
-  const folder = await realFolder(path.resolve(first, wanted));
-  if (folder !== undefined && known.some((root) => isWithin(folder, root))) return folder;
-  throw new HeddleError("usage.invalid", "base_path: must be a folder of the chat");
+  const folder = wanted === undefined ? first : await realFolder(path.resolve(first, wanted));
+  const isOwn = folder !== undefined && known.some((root) => isWithin(folder, root));
+  if (isOwn && !isWithin(folder, hidden)) return folder;
+  throw new HeddleError("usage.invalid", "base_path: must be a folder of the chat, and not Heddle's own");
 }
 
 async function realFolder(folder: string): Promise<string | undefined> {
