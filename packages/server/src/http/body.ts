@@ -1,6 +1,6 @@
 /** The body of a request: JSON and nothing else, of a size and depth that can be dealt with. */
 import type { IncomingMessage } from "node:http";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { isTooDeep, MAX_DEPTH } from "../depth.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -8,15 +8,25 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 export async function readBody(request: IncomingMessage): Promise<unknown> {
   requireJson(request.headers["content-type"]);
   if (Number(request.headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  return parse((await whole(request)).toString("utf8"));
+}
+
+async function whole(request: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
-  for await (const part of request) {
-    if (!Buffer.isBuffer(part)) continue;
-    size += part.length;
-    if (size > MAX_BODY_BYTES) throw tooLarge();
-    parts.push(part);
+  try {
+    for await (const part of request) {
+      if (!Buffer.isBuffer(part)) continue;
+      size += part.length;
+      if (size > MAX_BODY_BYTES) throw tooLarge();
+      parts.push(part);
+    }
+  } catch (cause) {
+    if (isHeddleError(cause)) throw cause;
+    // The client went away in the middle of it, or took too long: nothing that is wrong inside.
+    throw new HeddleError("usage.invalid", "the body did not come whole", { cause });
   }
-  return parse(Buffer.concat(parts, size).toString("utf8"));
+  return Buffer.concat(parts, size);
 }
 
 /** A page can send any other type without asking first. */

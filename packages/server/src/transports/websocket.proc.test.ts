@@ -1,9 +1,11 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { ensureTokenFile, tokenCheck } from "../auth.ts";
@@ -196,3 +198,28 @@ test("F15: a connection behind which nobody answers any more is given up", async
   lively.terminate();
   await ended.promise;
 });
+
+test("S09: a private socket is its owner's alone, from its first moment and whatever the mask says", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "heddle-unix-"));
+  const file = path.join(folder, "s");
+  const mask = process.umask(0);
+  try {
+    await using _listener = await listenUnix(file, echo);
+    expect(((await stat(file)).mode & 0o777).toString(8)).toBe("600");
+    // The folder lets everybody through, so that the socket itself has to refuse.
+    await chmod(folder, 0o755);
+    if (process.getuid?.() === 0) expect(await connectAs(65_534, file)).toBe("EACCES");
+    expect(await connectAs(process.getuid?.() ?? 0, file)).toBe("open");
+  } finally {
+    process.umask(mask);
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** What another user of the machine gets: `open`, or the code of the error. */
+async function connectAs(uid: number, file: string): Promise<string> {
+  const script = `process.setuid(${uid}); const say = (word) => { console.log(word); process.exit(); };
+    require("node:net").connect(process.argv[1], () => say("open")).on("error", ({ code }) => say(code));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["-e", script, file]);
+  return stdout.trim();
+}

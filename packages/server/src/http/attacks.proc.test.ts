@@ -1,0 +1,204 @@
+/** What a client of the HTTP door can try besides what `http-door.test.ts` shows: S11, S12, S14, S15, S29, headers. */
+import { connect, type Socket } from "node:net";
+import { newApprovalId, newTurnId, type EventBody } from "@heddle/protocol";
+import { expect, test } from "vitest";
+import { openHttpWorld, SETTINGS, type HttpWorld } from "../../test/http-world.ts";
+import { ROUTES } from "./routes.ts";
+
+function head({ port, tokens }: HttpWorld, line: string, more: readonly string[] = []): string {
+  const lines = [line, `host: 127.0.0.1:${port}`, `authorization: Bearer ${tokens.owner}`, ...more];
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}
+
+/** Writes bytes as they are and reads until the server closes, or the answer is whole. */
+function raw(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => void socket.write(text, "latin1"));
+    let heard = "";
+    socket.setEncoding("utf8").on("data", (part: string) => {
+      heard += part;
+      if (/\r\n\r\n.*\n$/s.test(heard)) socket.destroy();
+    });
+    socket.on("error", () => undefined).on("close", () => resolve(heard));
+  });
+}
+
+const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
+
+test("S11: a body that comes byte by byte, or never, is cut off, and its client gets no turn for it", async () => {
+  await using world = await openHttpWorld({ headersMs: 100 });
+  const slow = head(world, "POST /api/threads HTTP/1.1", ["content-type: application/json", "content-length: 1000"]);
+  expect(statusOf(await raw(world.port, `${slow}{`))).toBe(408);
+  const endless = head(world, "POST /api/threads HTTP/1.1", [
+    "content-type: application/json",
+    "transfer-encoding: chunked",
+  ]);
+  expect(statusOf(await raw(world.port, `${endless}1\r\n{\r\n`))).toBe(408);
+  expect(await world.heddle.journal.threads.list({ limit: 1 })).toEqual([]);
+});
+
+test("S11: five hundred idle connections delay nobody", async () => {
+  await using world = await openHttpWorld();
+  const idle: Socket[] = [];
+  for (let count = 0; count < 500; count += 1) {
+    idle.push(connect(world.port, "127.0.0.1").on("error", () => undefined));
+  }
+  const took: number[] = [];
+  for (let count = 0; count < 100; count += 1) {
+    const startedAt = performance.now();
+    expect((await world.ask("/api/threads")).status).toBe(200);
+    took.push(performance.now() - startedAt);
+  }
+  for (const socket of idle) socket.destroy();
+  expect(took.toSorted((a, b) => a - b)[94]).toBeLessThan(100);
+});
+
+test("S12: a body of a gigabyte costs the server next to nothing", async () => {
+  await using world = await openHttpWorld();
+  const before = process.memoryUsage().rss;
+  const begin = head(world, "POST /api/threads HTTP/1.1", [
+    "content-type: application/json",
+    "transfer-encoding: chunked",
+  ]);
+  const socket = connect(world.port, "127.0.0.1");
+  let heard = "";
+  socket.setEncoding("utf8").on("data", (part: string) => {
+    heard += part;
+  });
+  const closed = new Promise<void>((resolve) => {
+    socket.on("error", () => undefined).on("close", () => resolve());
+  });
+  socket.write(begin);
+  const part = Buffer.from(`10000\r\n${" ".repeat(0x1_0000)}\r\n`);
+  let poured = 0;
+  const pour = (): void => {
+    while (!socket.destroyed && poured < 1024 ** 3) {
+      poured += part.length;
+      if (!socket.write(part)) return void socket.once("drain", pour);
+    }
+    socket.end();
+  };
+  pour();
+  await closed;
+  expect(statusOf(heard)).toBe(413);
+  expect(poured).toBeLessThan(64 * 1024 * 1024);
+  expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
+});
+
+test("S14: names of prototypes in the body of any route, at any depth, are refused or of no effect", async () => {
+  await using world = await openHttpWorld({
+    settings: { resolve: () => Promise.resolve({ ...SETTINGS, provider: "nobody" }) },
+  });
+  const wish = '{"polluted":true,"sandboxMode":"danger-full-access"}';
+  const evil = `"__proto__":${wish},"constructor":{"prototype":${wish}}`;
+  const bodies = [`{${evil}}`, `{"input":"x",${evil}}`, `{"input":"x","outputSchema":{${evil}},"limits":{${evil}}}`];
+  let tried = 0;
+  for (const route of ROUTES.filter(({ method }) => method === "POST" || method === "PATCH")) {
+    const threadId = await world.newThread();
+    const path = route.path.replace("{threadId}", threadId).replace(/\{\w+\}/, "x");
+    for (const text of bodies) {
+      const { status } = await world.ask(path, { method: route.method, raw: text });
+      expect([route.name, status >= 400 && status < 500]).toEqual([route.name, true]);
+      tried += 1;
+    }
+  }
+  expect(tried).toBeGreaterThan(20);
+  expect(Reflect.get({}, "polluted")).toBeUndefined();
+});
+
+test("S29: no way of writing a path leads to anything but a route, and none breaks the server", async () => {
+  await using world = await openHttpWorld();
+  const threadId = await world.newThread();
+  const places = [
+    "/serve.token",
+    "/../serve.token",
+    "/api/../serve.token",
+    "/api/threads/..%2f..%2fserve.token",
+    "/api/threads/%2e%2e%2fserve.token",
+    "/api/threads/..%5c..%5cserve.token",
+    "/api/threads/%00",
+    `/api/threads/${threadId}%00`,
+    "/api/threads/%zz",
+    "/api/threads/%ff%fe",
+    "//api/threads",
+    "/api//threads",
+    "/api/threads/",
+    "/%61pi/threads",
+    `/api/threads/${threadId}/events/..`,
+    `/api/threads/__proto__`,
+    `/api/threads/constructor/turns/toString`,
+    "\\api\\threads",
+    "http://evil.test/api/threads",
+    "*",
+  ];
+  for (const place of places) {
+    const status = statusOf(await raw(world.port, head(world, `GET ${place} HTTP/1.1`, ["connection: close"])));
+    expect([place, [400, 404, 405].includes(status)]).toEqual([place, true]);
+  }
+  // Dots that a client should have resolved by itself are resolved, and what comes of it needs the token as ever.
+  const dotted = `GET /x/../api/threads HTTP/1.1\r\nhost: 127.0.0.1:${world.port}\r\nconnection: close\r\n\r\n`;
+  expect(statusOf(await raw(world.port, dotted))).toBe(401);
+});
+
+test("headers: nothing that a client sends becomes a header of the answer, or a line of a stream", async () => {
+  await using world = await openHttpWorld();
+  const threadId = await world.newThread();
+  const evil = "a\r\nx-evil: 1\r\n\r\n";
+  const encoded = encodeURIComponent(evil);
+  for (const place of [`/api/threads/${encoded}`, `/api/threads?search=${encoded}`, `/${encoded}`]) {
+    const answer = await raw(world.port, head(world, `GET ${place} HTTP/1.1`, ["connection: close"]));
+    expect([place, statusOf(answer) > 0, /^x-evil/im.test(answer)]).toEqual([place, true, false]);
+  }
+  const named = await world.ask(`/api/threads/${threadId}`, { method: "PATCH", body: { name: evil } });
+  expect([named.status, named.headers["x-evil"]]).toEqual([400, undefined]);
+  await world.append(threadId, 1);
+  const words = "one\n\nid: 99\nevent: end\ndata: {}\n\n";
+  const turnId = newTurnId();
+  const said: EventBody = {
+    type: "item.completed",
+    v: 1,
+    turnId,
+    item: { type: "agentMessage", id: "item_1", text: words },
+  };
+  await world.heddle.journal.append({ stream: threadId, author: "user", events: [said], durability: "relaxed" });
+  const stream = await world.ask(`/api/threads/${threadId}/events?follow=false`);
+  expect(stream.text.match(/^id: \d+$/gm)).toEqual(["id: 1", "id: 2", "id: 3"]);
+  expect(stream.text.match(/^event: \w+$/gm)).toEqual(["event: caughtUp", "event: end"]);
+  for (const last of ["-1", "1e9", "99999999999999999999", "abc", "0x10", "1;DROP", "\u00ff"]) {
+    const { status } = await world.ask(`/api/threads/${threadId}/events?follow=false`, {
+      headers: { "last-event-id": last },
+    });
+    expect([last, status >= 400 && status < 500]).toEqual([last, true]);
+  }
+});
+
+test("S15: the turn and the question of one thread are not found under the name of another", async () => {
+  await using world = await openHttpWorld();
+  const [mine, other] = [await world.newThread(), await world.newThread()];
+  const [turnId, approvalId] = [newTurnId(), newApprovalId()];
+  const holder = { pid: process.pid, startTicks: "1", bootId: "b", pidNamespace: "p" };
+  const input = [{ type: "text" as const, text: "go" }];
+  const question = { kind: "command" as const, callId: "c", itemId: "i", command: "ls", cwd: world.home };
+  const events: EventBody[] = [
+    { type: "turn.admitted", v: 1, turnId, input, settings: SETTINGS, holder },
+    { type: "approval.requested", v: 1, turnId, approvalId, question },
+  ];
+  await world.heddle.journal.append({ stream: other, author: "user", events, durability: "relaxed" });
+  const under = (threadId: string) => ({
+    turn: () => world.ask(`/api/threads/${threadId}/turns/${turnId}`),
+    items: () => world.ask(`/api/threads/${threadId}/items?turnId=${turnId}`),
+    steer: () => post(`/api/threads/${threadId}/turns/${turnId}/steer`, { input: "more" }),
+    interrupt: () => post(`/api/threads/${threadId}/turns/${turnId}/interrupt`, {}),
+    answer: () => post(`/api/threads/${threadId}/approvals/${approvalId}`, { decision: "accept" }),
+  });
+  const post = (path: string, body: unknown) => world.ask(path, { method: "POST", body });
+  const before = await world.heddle.journal.position();
+  const wrong = under(mine);
+  for (const name of ["turn", "steer", "interrupt", "answer"] as const) {
+    expect([name, (await wrong[name]()).status]).toEqual([name, 404]);
+  }
+  expect((await wrong.items()).json).toMatchObject({ data: [] });
+  expect(await world.heddle.journal.position()).toBe(before);
+  expect((await under(other).turn()).status).toBe(200);
+  expect((await under(other).answer()).status).toBe(200);
+});
