@@ -2,13 +2,15 @@
  * What other doors and other processes send to a running turn: answers, steering, interrupts. All of it comes through the
  * journal, in order; the inbox is a reader with a cursor and holds nothing that is not stored.
  */
-import type { Decision, EventOf, StoredEvent } from "@heddle/protocol";
+import type { ApprovalAnswer, EventOf, StoredEvent } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import type { SteeringInput } from "./runner.ts";
 
 export interface TurnInbox extends AsyncDisposable {
   /** Waits for the answer to a question; rejects when the signal aborts or the journal cannot be read. */
-  decision(approvalId: string, signal: AbortSignal): Promise<Decision>;
+  resolution(approvalId: string, signal: AbortSignal): Promise<ApprovalAnswer>;
+  /** Waits for what a client says to the call of its tool, by the call's item. */
+  clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
   /** Steering that is stored and not yet taken, oldest first. */
   takeSteering(): Promise<readonly SteeringInput[]>;
   /** Reads to the end of the stream and answers its version: everything up to there has been looked at. */
@@ -29,8 +31,8 @@ export interface InboxOptions {
 
 export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
   const closing = new AbortController();
-  const decisions = new Map<string, Decision>();
-  const waiting = new Map<string, (decision: Decision) => void>();
+  const resolutions = createReplies<ApprovalAnswer>();
+  const clientAnswers = createReplies<EventOf<"tool.answered">>();
   const steering: SteeringInput[] = [];
   const injected: EventOf<"context.injected">[] = [];
   let seen = options.after;
@@ -43,10 +45,8 @@ export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
     if (!("turnId" in body) || body.turnId !== options.turnId) return;
     if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId });
     if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
-    if (body.type === "approval.resolved") {
-      decisions.set(body.approvalId, body.decision);
-      waiting.get(body.approvalId)?.(body.decision);
-    }
+    if (body.type === "approval.resolved") resolutions.put(body.approvalId, body);
+    if (body.type === "tool.answered") clientAnswers.put(body.itemId, body);
   }
 
   async function follow(): Promise<void> {
@@ -74,21 +74,8 @@ export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
   const following = follow();
 
   return {
-    async decision(approvalId, signal) {
-      signal.throwIfAborted();
-      const known = decisions.get(approvalId);
-      if (known !== undefined) return known;
-      const { promise, resolve, reject } = Promise.withResolvers<Decision>();
-      const onAbort = (): void => reject(signal.reason);
-      waiting.set(approvalId, resolve);
-      signal.addEventListener("abort", onAbort, { once: true });
-      try {
-        return await promise;
-      } finally {
-        signal.removeEventListener("abort", onAbort);
-        waiting.delete(approvalId);
-      }
-    },
+    resolution: (approvalId, signal) => resolutions.wait(approvalId, signal),
+    clientAnswer: (itemId, signal) => clientAnswers.wait(itemId, signal),
     async takeSteering() {
       await catchUp();
       return steering.splice(0);
@@ -107,3 +94,37 @@ export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
 }
 
 const PAGE = 500;
+
+/** Replies by the id of what they reply to; the first one stands. */
+interface Replies<Reply> {
+  put(id: string, reply: Reply): void;
+  /** Rejects when the signal aborts. */
+  wait(id: string, signal: AbortSignal): Promise<Reply>;
+}
+
+function createReplies<Reply>(): Replies<Reply> {
+  const known = new Map<string, Reply>();
+  const waiting = new Map<string, (reply: Reply) => void>();
+  return {
+    put(id, reply) {
+      if (known.has(id)) return;
+      known.set(id, reply);
+      waiting.get(id)?.(reply);
+    },
+    async wait(id, signal) {
+      signal.throwIfAborted();
+      const reply = known.get(id);
+      if (reply !== undefined) return reply;
+      const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+      const onAbort = (): void => reject(signal.reason);
+      waiting.set(id, resolve);
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        return await promise;
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+        waiting.delete(id);
+      }
+    },
+  };
+}

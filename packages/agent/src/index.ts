@@ -10,6 +10,7 @@ export type {
   TurnHandle,
 } from "./heddle.ts";
 export { lastSettings, readHistory, readPast, withoutReverted } from "./history.ts";
+export { answerClientCall, declareClientTools } from "./client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./goal.ts";
 export { searchThreads, type Found } from "./search.ts";
 export { injectEntries } from "./inject.ts";

@@ -3,7 +3,8 @@
  * happened to them is recorded. A server that fails is told and left out; only one that is required ends the turn.
  */
 import { HeddleError, newItemId, type Item, type McpServerConfig } from "@heddle/protocol";
-import { toolsFor, type McpReport, type Toolset } from "@heddle/tools";
+import { toolsFor, type ClientTools, type McpReport, type Toolset } from "@heddle/tools";
+import { clientToolsOf } from "./client-tools.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
 
 export interface TurnTools {
@@ -13,16 +14,23 @@ export interface TurnTools {
   refresh(): Promise<void>;
 }
 
-export function createTurnTools(
-  family: Toolset["family"],
-  {
-    turn,
-    io,
-    skillFolder,
-  }: { readonly turn: TurnRequest; readonly io: TurnIo; readonly skillFolder: string | undefined },
-): TurnTools {
+export interface TurnToolsOptions {
+  readonly turn: TurnRequest;
+  readonly io: TurnIo;
+  readonly skillFolder: string | undefined;
+  /** How long a client may take to carry out a tool of its own. */
+  readonly clientToolMs: number;
+}
+
+export function createTurnTools(family: Toolset["family"], options: TurnToolsOptions): TurnTools {
+  const { turn, io, skillFolder, clientToolMs } = options;
   const { envelope, mcp } = turn.place;
-  let toolset = toolsFor(family, envelope, { skillFolder });
+  const tools = clientToolsOf(turn.history);
+  const client: ClientTools | undefined =
+    turn.settings.hasClientTools === true && tools.length > 0
+      ? { tools, timeoutMs: clientToolMs, answer: (itemId, signal) => io.clientAnswer(itemId, signal) }
+      : undefined;
+  let toolset = toolsFor(family, envelope, { skillFolder, client });
   let isNewTurn = true;
 
   async function refresh(): Promise<void> {
@@ -33,7 +41,7 @@ export function createTurnTools(
     if (events.length > 0) await io.record(events, "system");
     const missing = isNewTurn ? reports.find((report) => report.kind === "failed" && report.isRequired) : undefined;
     if (missing?.kind === "failed") throw new HeddleError("mcp.failed", failedText(missing));
-    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, { mcp, skillFolder });
+    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, { mcp, skillFolder, client });
     isNewTurn = false;
   }
 

@@ -82,6 +82,8 @@ export const Item = z.discriminatedUnion("type", [
     tool: z.string(),
     arguments: z.unknown(),
     status: ItemStatus,
+    /** A client carries it out: under which of its names, and what it answered. */
+    client: z.object({ namespace: z.string().optional(), content: z.array(InputPart).optional() }).optional(),
     output: z.string().optional(),
     truncatedBytes: z.number().optional(),
     durationMs: z.number().optional(),

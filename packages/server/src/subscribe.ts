@@ -10,13 +10,14 @@
 import { readHistory, type Heddle } from "@heddle/agent";
 import { isHeddleError, type StoredEvent } from "@heddle/protocol";
 import {
-  decisionFrom,
   ThreadDialect,
   type CodexNotification,
   type CodexServerRequest,
   type CodexThreadStatus,
   type Outgoing,
 } from "@heddle/protocol/codex-app-server";
+import { callFor, questionFor } from "./follower-requests.ts";
+import { OpenRequests } from "./open-requests.ts";
 import type { Answered, RequestId } from "./peer.ts";
 
 /** Whoever is told of a thread; a connection is one. */
@@ -38,18 +39,11 @@ export interface FeedOptions {
   readonly log: (line: string) => void;
 }
 
-interface OpenQuestion {
-  readonly id: number;
-  readonly request: CodexServerRequest;
-  /** Clients that cannot answer it. */
-  readonly refusedBy: Set<Follower>;
-}
-
 export class ThreadFeed implements AsyncDisposable {
   readonly #options: FeedOptions;
   readonly #dialect: ThreadDialect;
   readonly #followers = new Set<Follower>();
-  readonly #questions = new Map<string, OpenQuestion>();
+  readonly #requests: OpenRequests;
   readonly #closing = new AbortController();
   #seen: number;
   #holds = 0;
@@ -61,7 +55,9 @@ export class ThreadFeed implements AsyncDisposable {
     const { threadId, contextWindow } = options;
     this.#options = options;
     this.#dialect = new ThreadDialect({ threadId, contextWindow });
-    for (const event of history) for (const out of this.#dialect.event(event)) this.#remember(out);
+    this.#requests = new OpenRequests({ ...options, followers: this.#followers });
+    // Of the past only what is still open matters.
+    for (const event of history) for (const out of this.#dialect.event(event)) this.#ask(out);
     this.#seen = history.at(-1)?.version ?? 0;
   }
 
@@ -105,13 +101,14 @@ export class ThreadFeed implements AsyncDisposable {
   add(follower: Follower): void {
     if (this.#followers.has(follower)) return;
     this.#followers.add(follower);
-    for (const [approvalId, question] of this.#questions) this.#put(follower, approvalId, question);
+    this.#requests.joined(follower);
   }
 
   /** True when it was following. */
   remove(follower: Follower): boolean {
-    for (const { id } of this.#questions.values()) follower.withdraw(id);
-    return this.#followers.delete(follower);
+    const wasFollowing = this.#followers.delete(follower);
+    this.#requests.left(follower);
+    return wasFollowing;
   }
 
   has(follower: Follower): boolean {
@@ -141,6 +138,7 @@ export class ThreadFeed implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
+    this.#requests[Symbol.dispose]();
     this.#released.resolve();
     await this.#following;
   }
@@ -179,52 +177,27 @@ export class ThreadFeed implements AsyncDisposable {
       case "delta":
         for (const follower of this.#followers) follower.notifyDelta(out.notification);
         return;
-      case "ask": {
-        const question = this.#remember(out);
-        if (question === undefined) return;
-        for (const follower of this.#followers) this.#put(follower, out.approvalId, question);
-        return;
-      }
-      case "resolved": {
-        const question = this.#questions.get(out.approvalId);
-        this.#questions.delete(out.approvalId);
-        if (question === undefined) return;
-        const params = { threadId: this.#options.threadId, requestId: question.id };
-        for (const follower of this.#followers) {
-          follower.withdraw(question.id);
-          follower.notify({ method: "serverRequest/resolved", params });
-        }
-      }
+      case "ask":
+      case "resolved":
+      case "call":
+      case "called":
+        this.#ask(out);
     }
   }
 
-  /** Of the past only what is still open matters. */
-  #remember(out: Outgoing): OpenQuestion | undefined {
-    if (out.kind === "resolved") this.#questions.delete(out.approvalId);
-    if (out.kind !== "ask") return undefined;
-    const question = { id: this.#options.nextRequestId(), request: out.request, refusedBy: new Set<Follower>() };
-    this.#questions.set(out.approvalId, question);
-    return question;
-  }
-
-  #put(follower: Follower, approvalId: string, question: OpenQuestion): void {
-    follower.ask(question.id, question.request, (answer) => this.#answered(follower, approvalId, answer));
-  }
-
-  #answered(follower: Follower, approvalId: string, answer: Answered): void {
-    const question = this.#questions.get(approvalId);
-    // `gone`: the question waits for whoever comes next.
-    if (question === undefined || answer.kind === "gone") return;
-    if (answer.kind === "error") {
-      question.refusedBy.add(follower);
-      if ([...this.#followers].some((other) => !question.refusedBy.has(other))) return;
+  #ask(out: Outgoing): void {
+    const { heddle, threadId } = this.#options;
+    switch (out.kind) {
+      case "ask":
+        return this.#requests.open(out.approvalId, questionFor(heddle, threadId, out));
+      case "call":
+        return this.#requests.open(out.itemId, callFor(heddle, threadId, out));
+      case "resolved":
+        return this.#requests.close(out.approvalId);
+      case "called":
+        return this.#requests.close(out.itemId);
+      case "notify":
+      case "delta":
     }
-    const { heddle, threadId, log } = this.#options;
-    const decision = answer.kind === "result" ? decisionFrom(answer.result) : "decline";
-    heddle.answer({ threadId, approvalId, decision }).catch((error: unknown) => {
-      // The first answer stands; the others learn of it by `serverRequest/resolved`.
-      if (isHeddleError(error) && error.code === "approval.already-resolved") return;
-      log(`an answer could not be stored: ${String(error)}`);
-    });
   }
 }

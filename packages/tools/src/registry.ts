@@ -2,15 +2,17 @@
  * The one list of tools. What a model is offered follows its family, because models do better with names and shapes they
  * were trained on; the envelope decides which of them exist. Names here are the only ones a call can use.
  *
- *   openai      exec_command write_stdin apply_patch update_plan view_image
+ *   openai      exec_command write_stdin apply_patch update_plan view_image          (all: request_permissions)
  *   anthropic   bash bash_input read edit write list glob grep update_plan view_image   (also: other)
  *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
  */
 import type { Effect, Envelope } from "@heddle/protocol";
-import { loadSkillTool, loadTool, loadTools } from "./builtin/load.ts";
+import { loadAskTool, loadSkillTool, loadTool, loadTools } from "./builtin/load.ts";
 import offers from "./builtin/offers.json" with { type: "json" };
+import { clientToolName, offeredClientName, type ClientTools } from "./client-tools.ts";
 import { matchesName } from "./mcp/names.ts";
 import { toolsOf, type McpServers } from "./mcp/named-tools.ts";
+import { withWishes } from "./shell-wish.ts";
 import type { Tool } from "./tool.ts";
 
 export type ToolFamily = "openai" | "anthropic" | "gemini" | "other";
@@ -61,11 +63,15 @@ const GENERAL = {
   grep: "grep",
   update_plan: "update_plan",
   view_image: "view_image",
+  request_permissions: "request_permissions",
 } as const;
 
 const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
   openai: new Map(
-    ["exec_command", "write_stdin", "apply_patch", "update_plan", "view_image"].map((name) => [name, name]),
+    ["exec_command", "write_stdin", "apply_patch", "update_plan", "view_image", "request_permissions"].map((name) => [
+      name,
+      name,
+    ]),
   ),
   anthropic: new Map(Object.entries(GENERAL)),
   other: new Map(Object.entries(GENERAL)),
@@ -81,9 +87,12 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
       search_file_content: "grep",
       update_plan: "update_plan",
       view_image: "view_image",
+      request_permissions: "request_permissions",
     }),
   ),
 };
+
+const ASK_USER = "request_user_input";
 
 /** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
 const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Entry>>();
@@ -99,9 +108,12 @@ export interface MoreTools {
   readonly mcp?: McpServers | undefined;
   /** Where skills lie that the agent cannot see. */
   readonly skillFolder?: string | undefined;
+  /** Tools that clients carry out. */
+  readonly client?: ClientTools | undefined;
 }
 
-export function toolsFor(family: ToolFamily, envelope: Envelope, { mcp, skillFolder }: MoreTools = {}): Toolset {
+export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools = {}): Toolset {
+  const { mcp, skillFolder, client } = more;
   const entries = new Map<string, Entry>();
   // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
   for (const [name, canonicalName] of NAMES[family]) {
@@ -115,12 +127,16 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, { mcp, skillFol
       "skill",
       builtIn("skill", "skill", () => loadSkillTool(skillFolder)),
     );
+  if (envelope.tools.includes(ASK_USER)) entries.set(ASK_USER, builtIn(ASK_USER, ASK_USER, loadAskTool));
+  for (const [name, entry] of client === undefined ? [] : fromClient(client)) {
+    if (!entries.has(name)) entries.set(name, entry);
+  }
   for (const { offeredAs, tool } of mcp === undefined ? [] : toolsOf(mcp)) {
     if (!entries.has(offeredAs)) entries.set(offeredAs, fromServer(offeredAs, tool));
   }
   const toolset: Toolset = {
     family,
-    offered: [...entries.values()].flatMap((entry) => (isWithin(entry, envelope) ? [entry.offer] : [])),
+    offered: [...entries.values()].flatMap((entry) => (isWithin(entry, envelope) ? [offerOf(entry, envelope)] : [])),
     resolve(name) {
       const entry = entries.get(name);
       return entry === undefined ? undefined : { name: entry.name, effects: entry.effects, shape: entry.shape };
@@ -128,6 +144,13 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, { mcp, skillFol
   };
   toolsets.set(toolset, entries);
   return toolset;
+}
+
+const SHELLS: ReadonlySet<string> = new Set(["exec_command", "bash"]);
+
+/** A command can leave its sandbox where it has one and somebody can be asked. */
+function offerOf({ name, offer }: Entry, { approval, sandbox }: Envelope): OfferedTool {
+  return SHELLS.has(name) && approval !== "never" && sandbox === "required" ? withWishes(offer) : offer;
 }
 
 function builtIn(name: string, canonicalName: string, load: Entry["load"]): Entry {
@@ -141,6 +164,16 @@ function fromServer(name: string, tool: Tool): Entry {
   const { description, shape, effects, parameters } = tool;
   const offer: OfferedTool = { name, description, shape, ...(parameters === undefined ? {} : { parameters }) };
   return { name: tool.name, effects, shape, offer, load: () => Promise.resolve(tool) };
+}
+
+function fromClient(client: ClientTools): readonly (readonly [string, Entry])[] {
+  return client.tools.map((definition) => {
+    const { description, parameters } = definition;
+    const name = offeredClientName(definition);
+    const load = async (): Promise<Tool> => (await import("./client-tool.ts")).clientTool(definition, client);
+    const offer: OfferedTool = { name, description, shape: "json", parameters };
+    return [name, { name: clientToolName(definition), effects: ["message"], shape: "json", offer, load }] as const;
+  });
 }
 
 /** Loads the built-in tools ahead of the first call, in time that nobody waits for. */

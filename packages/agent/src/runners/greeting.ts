@@ -24,6 +24,8 @@ export interface Greeter {
   readonly skills: SkillChoices | undefined;
   /** Of skills in Heddle's own home, when it has any. */
   readonly skillFolder: string | undefined;
+  /** How long a client may take to carry out a tool of its own. */
+  readonly clientToolMs: number;
   /** How the thread comes to this process; undefined when it has been here before. */
   readonly sessionSource: "startup" | "resume" | undefined;
 }

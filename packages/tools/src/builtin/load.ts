@@ -6,6 +6,7 @@ const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {
   write_stdin: async () => (await import("./write-stdin.ts")).writeStdin,
   apply_patch: async () => (await import("./apply-patch.ts")).applyPatch,
   update_plan: async () => (await import("./update-plan.ts")).updatePlan,
+  request_permissions: async () => (await import("./request-permissions.ts")).requestPermissions,
   view_image: async () => (await import("./view-image.ts")).viewImage,
   bash: async () => (await import("./bash.ts")).bash,
   read: async () => (await import("./read.ts")).read,
@@ -18,6 +19,11 @@ const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {
 
 export async function loadTool(name: string): Promise<Tool | undefined> {
   return Object.hasOwn(LOAD, name) ? LOAD[name]?.() : undefined;
+}
+
+/** Not one of those that every family has: it is offered where somebody can be asked. */
+export async function loadAskTool(): Promise<Tool> {
+  return (await import("./request-user-input.ts")).requestUserInput;
 }
 
 export async function loadSkillTool(folder: string): Promise<Tool> {

@@ -2,10 +2,10 @@
 import { toJSONSchema } from "zod/mini";
 import type { Offer } from "../registry.ts";
 import type { Tool } from "../tool.ts";
-import { loadSkillTool, loadTools } from "./load.ts";
+import { loadAskTool, loadSkillTool, loadTools } from "./load.ts";
 
 export async function makeOffers(): Promise<Record<string, Offer>> {
-  const tools = [...(await loadTools()), await loadSkillTool("/")];
+  const tools = [...(await loadTools()), await loadSkillTool("/"), await loadAskTool()];
   return Object.fromEntries(tools.map((tool) => [tool.name, makeOffer(tool)]));
 }
 

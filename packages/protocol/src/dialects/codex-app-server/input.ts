@@ -20,16 +20,19 @@ export type ReadInput =
 
 const DATA_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=\s]*)$/;
 
+/** undefined: the address does not hold a picture itself. */
+export function dataImage(url: string): InputPart | undefined {
+  const [, mediaType, base64] = DATA_URL.exec(url) ?? [];
+  if (mediaType === undefined || base64 === undefined) return undefined;
+  return { type: "image", mediaType, base64: base64.replaceAll(/\s/g, "") };
+}
+
 export function inputFrom(input: UserInput): ReadInput {
   switch (input.type) {
     case "text":
       return { type: "text", text: input.text };
     case "image": {
-      const [, mediaType, base64] = DATA_URL.exec(input.url ?? "") ?? [];
-      if (mediaType === undefined || base64 === undefined) {
-        return { type: "unsupported", what: "an image that is no data: address" };
-      }
-      return { type: "image", mediaType, base64: base64.replaceAll(/\s/g, "") };
+      return dataImage(input.url ?? "") ?? { type: "unsupported", what: "an image that is no data: address" };
     }
     case "localImage":
       return { type: "localImage", path: input.path };

@@ -2,6 +2,7 @@
 import type { FileChangeEntry, InputPart, Item, ItemOf, ItemStatus } from "../../items.ts";
 import { never } from "../../never.ts";
 import { joinShellWords } from "../shell-words.ts";
+import { clientCallFields, isClientCall } from "./client-tools.ts";
 import { shownDiff } from "./file-diffs.ts";
 import type { CodexThreadItem } from "./shapes.ts";
 
@@ -15,6 +16,9 @@ export function codexItem(item: Item, times: ItemTimes): CodexThreadItem | undef
   const fields = details(item);
   return fields === undefined ? undefined : { ...fields, ...times };
 }
+
+/** The user was asked; the original shows the question and nothing else. */
+const ASK_TOOL = "request_user_input";
 
 type Fields = Readonly<Record<string, unknown>> & { readonly type: string; readonly id: string };
 
@@ -41,6 +45,16 @@ function details(item: Item): Fields | undefined {
     case "fileChange":
       return { type: "fileChange", id, changes: item.changes.map(change), ...outcome(item.status), ...because(item) };
     case "toolCall":
+      if (item.tool === ASK_TOOL) return undefined;
+      if (isClientCall(item)) {
+        return {
+          type: "dynamicToolCall",
+          id,
+          ...clientCallFields(item),
+          ...toolOutcome(item.status),
+          ...because(item),
+        };
+      }
       return toolItem(item, { tool: item.tool, arguments: item.arguments, output: item.output });
     case "mcpToolCall":
       return mcpItem(item);

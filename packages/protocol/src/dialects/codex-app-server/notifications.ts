@@ -8,13 +8,21 @@ import type { Item, ItemDelta, ItemOf } from "../../items.ts";
 import type { Usage } from "../../model-output.ts";
 import { addUsage, NO_USAGE } from "../../usage.ts";
 import { approvalRequest, askedItem } from "./approvals.ts";
+import { clientCall, isClientCall } from "./client-tools.ts";
 import { createDeltas, type Deltas } from "./deltas.ts";
 import { retryError, turnError } from "./errors.ts";
 import { hookRun } from "./hooks.ts";
 import { gitDiff } from "./file-diffs.ts";
 import { codexItem } from "./items.ts";
 import { enteredReview, exitedReview } from "./reviews.ts";
-import type { CodexNotification, CodexThreadItem, CodexThreadStatus, CodexTurn, Outgoing } from "./shapes.ts";
+import type {
+  CodexNotification,
+  CodexThreadItem,
+  CodexThreadStatus,
+  CodexTurn,
+  Outgoing,
+  WaitingFlag,
+} from "./shapes.ts";
 import { endError, newTurn, seconds } from "./turns.ts";
 
 export interface ThreadDialectOptions {
@@ -65,7 +73,7 @@ export class ThreadDialect {
 
   get status(): CodexThreadStatus {
     if (this.#turn?.isAnnounced === true) {
-      return { type: "active", activeFlags: this.#turn.questions.size > 0 ? ["waitingOnApproval"] : [] };
+      return { type: "active", activeFlags: flagsOf([...this.#turn.questions.values()]) };
     }
     return { type: this.#hasFailed ? "systemError" : "idle" };
   }
@@ -207,17 +215,19 @@ export class ThreadDialect {
     if (shown === undefined) return [];
     const usage = item.type === "userMessage" ? this.#takeUsage(stored) : [];
     const params = { item: shown, threadId: this.#threadId, turnId: turn.id, startedAtMs: at };
-    return [...usage, told(stored, "item/started", params), ...this.#deltas.started(item)];
+    const call = clientCall(item, params);
+    return [...usage, told(stored, "item/started", params), ...this.#deltas.started(item), ...call];
   }
 
   #itemCompleted(item: Item, stored: StoredEvent): readonly Outgoing[] {
     const turn = this.#turn;
     if (turn === undefined) return [];
     const { at } = stored;
-    const begun = turn.items.has(item.id) ? [] : this.#itemStarted(item, stored);
+    const begun = turn.items.has(item.id) ? [] : [...this.#itemStarted(item, stored)];
     const startedAtMs = turn.items.get(item.id) ?? at;
     turn.items.delete(item.id);
     this.#deltas.completed(item.id);
+    if (isClientCall(item)) begun.push({ kind: "called", itemId: item.id });
     const shown = codexItem(item, { startedAtMs, completedAtMs: at });
     if (shown === undefined) return this.#toldOtherwise(item, stored, turn.id);
     if (shown.type === "agentMessage" && shown["isPartial"] !== true) turn.lastMessage = shown;
@@ -255,11 +265,12 @@ export class ThreadDialect {
     turn.questions.set(approvalId, question);
     const item = askedItem(question, turn.calls.get(question.callId));
     const place = { threadId: this.#threadId, turnId: turn.id, startedAtMs: stored.at };
-    const [status, begun] = [this.#statusChanged(stored), this.#itemStarted(item, stored)];
+    const status = this.#statusChanged(stored);
+    const begun = item === undefined ? [] : this.#itemStarted(item, stored);
     return [
       // The original shows a change or a tool before it says that it waits, and a command after.
       ...(question.kind === "command" ? [status, ...begun] : [...begun, status]),
-      { kind: "ask", approvalId, request: approvalRequest(question, place) },
+      { kind: "ask", approvalId, question, request: approvalRequest(question, place) },
     ];
   }
 
@@ -291,6 +302,14 @@ export class ThreadDialect {
       told(stored, "turn/completed", { threadId, turn: endedTurn(turn, body, stored.at) }),
     ];
   }
+}
+
+function flagsOf(questions: readonly ApprovalQuestion[]): readonly WaitingFlag[] {
+  const isUserInput = ({ kind }: ApprovalQuestion): boolean => kind === "userInput";
+  return [
+    ...(questions.some((question) => !isUserInput(question)) ? (["waitingOnApproval"] as const) : []),
+    ...(questions.some(isUserInput) ? (["waitingOnUserInput"] as const) : []),
+  ];
 }
 
 /** Everything that comes of one stored event carries its place in the thread. */

@@ -2,6 +2,7 @@
  * What `codex app-server` 0.166 puts on the wire, as far as Heddle says it. Fields that have no meaning here are present
  * and null, because clients read them; what Heddle adds stands beside them and is marked so.
  */
+import type { ApprovalQuestion } from "../../approvals.ts";
 
 export type RequestId = string | number;
 
@@ -21,14 +22,24 @@ export type Outgoing =
   | { readonly kind: "notify"; readonly to: "everyone" | "followers"; readonly notification: CodexNotification }
   /** May be left out when a reader is slow: the completed item has it all. */
   | { readonly kind: "delta"; readonly notification: CodexNotification }
-  | { readonly kind: "ask"; readonly approvalId: string; readonly request: CodexServerRequest }
-  | { readonly kind: "resolved"; readonly approvalId: string };
+  | {
+      readonly kind: "ask";
+      readonly approvalId: string;
+      readonly question: ApprovalQuestion;
+      readonly request: CodexServerRequest;
+    }
+  | { readonly kind: "resolved"; readonly approvalId: string }
+  /** A tool of the clients is to be carried out; it is over with `called`. */
+  | { readonly kind: "call"; readonly turnId: string; readonly itemId: string; readonly request: CodexServerRequest }
+  | { readonly kind: "called"; readonly itemId: string };
+
+export type WaitingFlag = "waitingOnApproval" | "waitingOnUserInput";
 
 export type CodexThreadStatus =
   | { readonly type: "notLoaded" }
   | { readonly type: "idle" }
   | { readonly type: "systemError" }
-  | { readonly type: "active"; readonly activeFlags: readonly "waitingOnApproval"[] };
+  | { readonly type: "active"; readonly activeFlags: readonly WaitingFlag[] };
 
 export type CodexErrorInfo =
   | "contextWindowExceeded"

@@ -1,0 +1,52 @@
+/**
+ * Tools that clients carry out. Declared in the thread, so that they are there for every turn and fork of it; a call is an
+ * item that has begun, and what a client says to it is an event, wherever the client is connected.
+ */
+import {
+  isHeddleError,
+  type ClientTool,
+  type EventBody,
+  type Failure,
+  type InputPart,
+  type StoredEvent,
+} from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+
+export async function declareClientTools(
+  journal: Journal,
+  threadId: string,
+  tools: readonly ClientTool[],
+): Promise<void> {
+  const events: EventBody[] = [{ type: "thread.tools-declared", v: 1, tools: [...tools] }];
+  await journal.append({ stream: threadId, author: "user", events });
+}
+
+/** The newest declaration counts. Pure. */
+export function clientToolsOf(history: readonly StoredEvent[]): readonly ClientTool[] {
+  const declared = history.findLast(({ body }) => body.type === "thread.tools-declared")?.body;
+  return declared?.type === "thread.tools-declared" ? declared.tools : [];
+}
+
+export interface ClientCallAnswer {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly itemId: string;
+  readonly content: readonly InputPart[];
+  readonly failure?: Failure;
+}
+
+/** The first answer stands; a later one changes nothing. */
+export async function answerClientCall(journal: Journal, given: ClientCallAnswer): Promise<void> {
+  const { threadId, turnId, itemId, content, failure } = given;
+  const failed = failure === undefined ? {} : { failure };
+  try {
+    await journal.append({
+      stream: threadId,
+      author: "user",
+      events: [{ type: "tool.answered", v: 1, turnId, itemId, content: [...content], ...failed }],
+      key: `tool.answered:${itemId}`,
+    });
+  } catch (error) {
+    if (!isHeddleError(error) || error.code !== "store.id-conflict") throw error;
+  }
+}

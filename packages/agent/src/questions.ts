@@ -1,0 +1,35 @@
+/**
+ * What an answer to a question may bring along. Questions of the agent and of MCP servers are approvals with a content:
+ * they are stored, answered and taken back like every other question.
+ */
+import { HeddleError, type ApprovalQuestion, type ApprovalAnswer } from "@heddle/protocol";
+
+const MAX_ANSWERS = 20;
+const MAX_ANSWER_CHARS = 10_000;
+
+/** Refuses what does not belong to the question, so that nothing is stored that nobody asked for. */
+export function checkAnswer(question: ApprovalQuestion, { decision, answers, content }: ApprovalAnswer): void {
+  if (answers !== undefined) checkWords(question, answers);
+  if (content !== undefined && question.kind !== "elicitation") {
+    throw new HeddleError("usage.invalid", "only the question of an MCP server is answered with content");
+  }
+  if (decision === "acceptForThread" && (question.kind === "userInput" || question.kind === "elicitation")) {
+    throw new HeddleError("usage.invalid", "such a question is answered once: accept, decline or cancel it");
+  }
+}
+
+function checkWords(question: ApprovalQuestion, answers: NonNullable<ApprovalAnswer["answers"]>): void {
+  if (question.kind !== "userInput") {
+    throw new HeddleError("usage.invalid", "this question has no answers but a decision");
+  }
+  const ids = question.questions.map(({ id }) => id);
+  for (const [id, given] of Object.entries(answers)) {
+    if (!ids.includes(id)) {
+      throw new HeddleError("usage.invalid", `there is no question ${id.slice(0, 100)}; there are: ${ids.join(", ")}`);
+    }
+    if (given.length > MAX_ANSWERS || given.some((words) => words.length > MAX_ANSWER_CHARS)) {
+      const most = `${MAX_ANSWERS} answers of ${MAX_ANSWER_CHARS} characters`;
+      throw new HeddleError("usage.invalid", `question ${id} takes at most ${most}`);
+    }
+  }
+}

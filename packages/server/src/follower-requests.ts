@@ -1,0 +1,43 @@
+/** What followers are asked: questions and calls of their tools, and how their answers come into the journal. */
+import { answerClientCall, type Heddle } from "@heddle/agent";
+import { isHeddleError, type ErrorCode } from "@heddle/protocol";
+import { answerFrom, clientAnswerFrom, type Outgoing } from "@heddle/protocol/codex-app-server";
+import type { FollowerRequest } from "./open-requests.ts";
+
+type OutgoingOf<Kind extends Outgoing["kind"]> = Extract<Outgoing, { kind: Kind }>;
+
+/** Waits for whoever comes; when everyone refuses to answer it, the answer is no. */
+export function questionFor(heddle: Heddle, threadId: string, out: OutgoingOf<"ask">): FollowerRequest {
+  const { approvalId, question, request } = out;
+  return {
+    request,
+    isToldWhenOver: true,
+    async answered(answer) {
+      const given = answer.kind === "result" ? answerFrom(answer.result, question) : { decision: "decline" as const };
+      try {
+        await heddle.answer({ threadId, approvalId, ...given });
+      } catch (error) {
+        // The first answer stands; the others learn of it by `serverRequest/resolved`.
+        if (!isHeddleError(error) || error.code !== "approval.already-resolved") throw error;
+      }
+    },
+  };
+}
+
+/** A call is over soon, one way or the other: the model waits for it. */
+export function callFor({ journal }: Heddle, threadId: string, out: OutgoingOf<"call">): FollowerRequest {
+  const { turnId, itemId, request } = out;
+  const failed = (code: ErrorCode, message: string): Promise<void> =>
+    answerClientCall(journal, { threadId, turnId, itemId, content: [], failure: { code, message } });
+  return {
+    request,
+    isToldWhenOver: false,
+    async answered(answer) {
+      if (answer.kind === "error") return failed("tool.failed", `the client refused the call: ${answer.message}`);
+      const { content, failure } = clientAnswerFrom(answer.result);
+      const failing = failure === undefined ? {} : { failure: { code: "tool.failed", message: failure } };
+      return answerClientCall(journal, { threadId, turnId, itemId, content, ...failing });
+    },
+    abandoned: () => failed("tool.failed", "no client is connected that could carry the tool out"),
+  };
+}
