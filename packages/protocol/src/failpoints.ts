@@ -1,5 +1,5 @@
 /**
- * Numbered places where a test can strike: HEDDLE_FAILPOINT=name@n=kill|throw|delay|enospc|eio, several separated by commas.
+ * Numbered places where a test can strike: HEDDLE_FAILPOINT=name@n=kill|throw|delay|stall|enospc|eio, several separated by commas.
  * `@n` means the nth time the place is reached (default 1). The list is the contract: a name that is not in it does not
  * compile, and a suite can enumerate it. Unset, a failpoint costs one comparison.
  */
@@ -45,7 +45,7 @@ export const FAILPOINTS = [
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 
-type Action = "kill" | "throw" | "delay" | "enospc" | "eio";
+type Action = "kill" | "throw" | "delay" | "stall" | "enospc" | "eio";
 
 interface Armed {
   readonly at: number;
@@ -54,6 +54,8 @@ interface Armed {
 }
 
 const DELAY_MS = 250;
+/** As long as a server must be able to stand still without losing anything. */
+const STALL_MS = 5_000;
 
 const armed = parse(process.env["HEDDLE_FAILPOINT"]);
 
@@ -70,10 +72,11 @@ function strike(name: Failpoint, action: Action): void {
     case "kill":
       process.kill(process.pid, "SIGKILL");
       // The signal is delivered before this returns in practice; never run on past a kill.
-      for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+      for (;;) block(1_000);
     case "delay":
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, DELAY_MS);
-      return;
+      return block(DELAY_MS);
+    case "stall":
+      return block(STALL_MS);
     case "enospc":
       throw Object.assign(new Error(`ENOSPC: no space left on device, failpoint ${name}`), {
         code: "ENOSPC",
@@ -86,15 +89,19 @@ function strike(name: Failpoint, action: Action): void {
   }
 }
 
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
 function parse(spec: string | undefined): Map<string, Armed> | undefined {
   if (spec === undefined || spec === "") return undefined;
   const points = new Map<string, Armed>();
   for (const part of spec.split(",")) {
-    const match = /^([a-z.-]+)(?:@(\d+))?=(kill|throw|delay|enospc|eio)$/.exec(part.trim());
+    const match = /^([a-z.-]+)(?:@(\d+))?=(kill|throw|delay|stall|enospc|eio)$/.exec(part.trim());
     const name = match?.[1];
     if (match === null || name === undefined || !(FAILPOINTS as readonly string[]).includes(name)) {
       throw new Error(
-        `HEDDLE_FAILPOINT: "${part}" is not name@n=kill|throw|delay|enospc|eio with a name from FAILPOINTS`,
+        `HEDDLE_FAILPOINT: "${part}" is not name@n=kill|throw|delay|stall|enospc|eio with a name from FAILPOINTS`,
       );
     }
     points.set(name, { at: Number(match[2] ?? 1), action: match[3] as Action, hits: 0 });

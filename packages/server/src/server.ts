@@ -18,6 +18,7 @@ import { Peer } from "./peer.ts";
 import { LOCAL_OWNER, type Principal } from "./principals.ts";
 import { RunningTurns } from "./running-turns.ts";
 import type { SettingsSource } from "./settings.ts";
+import { watchLoop } from "./watchdog.ts";
 
 export interface ServerOptions {
   /** Opened by the caller, attended: clients can be asked. The caller closes it after the server. */
@@ -45,6 +46,7 @@ export class AppServer implements AsyncDisposable {
   /** Turns of the chat dialect and of the queue. */
   readonly #turns: RunningTurns;
   readonly #queue: TurnQueue;
+  readonly #watchdog: Disposable;
   readonly #chat: ChatDoor;
   /** Connections that are gone and whose commands are not yet. */
   readonly #leaving = new Set<Promise<void>>();
@@ -64,6 +66,7 @@ export class AppServer implements AsyncDisposable {
       log: options.log,
     });
     const { heddle, log } = options;
+    this.#watchdog = watchLoop({ log });
     this.#turns = new RunningTurns(heddle);
     this.#queue = openTurnQueue({
       heddle: { journal: heddle.journal, startTurn: (start) => this.#turns.startTurn(start) },
@@ -141,6 +144,7 @@ export class AppServer implements AsyncDisposable {
     }
     await threads[Symbol.asyncDispose]();
     await this.#chat[Symbol.asyncDispose]();
+    this.#watchdog[Symbol.dispose]();
   }
 
   #endAll({ ends }: Connection): void {

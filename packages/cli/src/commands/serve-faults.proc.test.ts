@@ -122,6 +122,39 @@ test("F09 G9: a second server on one home is refused by name, exec beside it wor
   expect(claims).toHaveLength(2);
 });
 
+test("F33: a server that stands still for five seconds says so, and loses neither its store, its turn nor its followers", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({
+    respond: ({ answers }) => (answers === 0 ? { calls: [command("echo hi")] } : { text: "done" }),
+  });
+  await pointAt(world, model.url);
+  await using served = await startServe(world, { env: { HEDDLE_FAILPOINT: "turn.after-response=stall" } });
+  const threadId = await newThread(served);
+  const following = served.events(threadId, isTurnEnd);
+  await served.call("POST", `/api/threads/${threadId}/turns`, { input: "go" });
+  const isStill = async (): Promise<boolean> => {
+    const answer = await fetch(`${served.url}/healthz`, { signal: AbortSignal.timeout(300) }).catch(() => undefined);
+    return answer === undefined;
+  };
+  await expect.poll(isStill, { interval: 5, timeout: 10_000 }).toBe(true);
+  // Others look at it now: one that wants the store, and one that closes the turns of dead processes when it opens.
+  const [second, beside] = await Promise.all([
+    run(["serve"], { world, env: KEY }),
+    run(["exec", "hello"], { world, env: KEY }),
+  ]);
+  expect([second.code, second.stderr]).toEqual([8, expect.stringContaining("belongs to heddle serve (process ")]);
+  expect(beside.code).toBe(0);
+  const events = await following;
+  expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+  expect(events.filter(isTurnEnd).map(({ body }) => body["status"])).toEqual(["completed"]);
+  await served.running.sees("watchdog: the server stood still for ");
+  served.running.child.kill("SIGTERM");
+  const [, stood] =
+    /stood still for (\d+\.\d) s, \d+\.\d s of it at work/.exec((await served.running.ended).stderr) ?? [];
+  expect(Number(stood)).toBeGreaterThan(4.6);
+  expect(Number(stood)).toBeLessThan(8);
+});
+
 test("S08 S10: an address of other machines, and tokens that others can read, are refused before anything is served", async () => {
   await using world = await openWorld();
   const open = await run(["serve", "--listen", "http://0.0.0.0:0"], { world });
