@@ -1,7 +1,7 @@
 /** What every door gets: the calls of an open Heddle, and what it takes to open one. `open.ts` is the only maker. */
-import type { Journal, ThreadRow } from "@heddle/journal";
+import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
-import type { Decision, ErrorCode, HookConfig, InputPart, McpServerConfig, TurnSettings } from "@heddle/protocol";
+import type { ErrorCode, HookConfig, InputPart, McpServerConfig, ApprovalAnswer, TurnSettings } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { DeltaListener } from "./live.ts";
 import type { SkillChoices } from "./skills.ts";
@@ -29,8 +29,12 @@ export interface HeddleOptions {
   readonly mcpServers?: readonly McpServerConfig[];
   /** Titles of chats, beside their turns; absent: none. `model`: what makes them, the thread's own when absent. */
   readonly background?: { readonly model?: string | undefined } | undefined;
+  /** How long a client may take to carry out a tool of its own; absent: five minutes. */
+  readonly clientToolMs?: number | undefined;
   /** Begun by the door while the rest was loaded; used by the first turn it fits. It stays the door's. */
   readonly prepared?: PreparedSandbox | undefined;
+  /** Shared with whoever stores or renews credentials while this is open, so that their secrets are never stored here. */
+  readonly redactor?: Redactor | undefined;
 }
 
 export interface NewThread {
@@ -92,6 +96,12 @@ export interface InterruptReason {
   readonly message: string;
 }
 
+export interface GivenAnswer extends ApprovalAnswer {
+  readonly threadId: string;
+  readonly approvalId: string;
+  readonly reason?: string;
+}
+
 export interface Heddle extends AsyncDisposable {
   readonly journal: Journal;
   /** How many turns of dead processes were closed when this one opened. */
@@ -125,11 +135,7 @@ export interface Heddle extends AsyncDisposable {
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
   steer(turnId: string, input: readonly InputPart[]): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;
-  answer(given: {
-    readonly threadId: string;
-    readonly approvalId: string;
-    readonly decision: Decision;
-    readonly reason?: string;
-  }): Promise<void>;
+  /** Answers a question of any kind; the first answer stands. */
+  answer(given: GivenAnswer): Promise<void>;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
 }

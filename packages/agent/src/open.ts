@@ -5,12 +5,13 @@
 import { stat } from "node:fs/promises";
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import { BUILT_IN_PROVIDERS } from "@heddle/models";
-import { HeddleError, newThreadId, type Decision, type InputPart, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, newThreadId, type InputPart, type TurnSettings } from "@heddle/protocol";
 import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
 import { awaitTerminal } from "./await-terminal.ts";
 import type {
+  GivenAnswer,
   Heddle,
   HeddleOptions,
   InterruptReason,
@@ -20,6 +21,7 @@ import type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
+import { grantedPlace, requireWithinCeiling } from "./hop.ts";
 import { lastSettings, lineage, readPast } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { mcpSecrets } from "./mcp.ts";
@@ -48,7 +50,7 @@ import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 const MAX_SHELL_MS = 3_600_000;
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
-  const journal = await openJournal({ home: options.home, secrets: keysInUse(options) });
+  const journal = await openJournal({ home: options.home, secrets: keysInUse(options), redactor: options.redactor });
   try {
     const recoveredTurns = await recover(journal);
     await forgetEphemeral(journal, options.home);
@@ -190,7 +192,9 @@ class Engine implements Heddle {
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
     const { turnId, history } = admitted;
-    const done = this.#run({ threadId, turnId, workspace, settings, history, place });
+    const turn = { threadId, turnId, workspace, settings, history, place };
+    // What was granted for the thread is for turns that somebody watches.
+    const done = this.#run(this.#options.isUnattended ? turn : { ...turn, place: await grantedPlace(turn) });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
   }
 
@@ -268,7 +272,7 @@ class Engine implements Heddle {
     }
   }
 
-  async answer(given: { threadId: string; approvalId: string; decision: Decision; reason?: string }): Promise<void> {
+  async answer(given: GivenAnswer): Promise<void> {
     await answer(this.journal, await readStream(this.journal, given.threadId), given, "user");
   }
 
@@ -321,12 +325,24 @@ class Engine implements Heddle {
       approval: settings.approvalPolicy,
       masked: [this.#options.home, ...(this.#options.masked ?? [])],
       mcpServers: this.#options.mcpServers ?? [],
+      ...this.#somebody(settings),
     });
     const mayGoUnconfined = this.#options.scriptMayGoUnconfined === true && settings.provider === "scripted";
+    requireWithinCeiling({ settings, workspace }, envelope);
     const { allowedTools } = settings;
     const narrowed = allowedTools === undefined ? envelope : narrowEnvelope(envelope, allowedTools);
     const allowTools = allowedTools ?? [];
     return this.#places.enter({ threadId, workspace, envelope: narrowed, allowTools, mayGoUnconfined });
+  }
+
+  /** What there is for an agent because somebody watches it. */
+  #somebody({ approvalPolicy, mode, asksUser, hasClientTools }: TurnSettings): {
+    readonly mayAskUser: boolean;
+    readonly hasClientTools: boolean;
+  } {
+    const isWatched = !this.#options.isUnattended;
+    const mayAsk = approvalPolicy !== "never" && (mode === "plan" || asksUser === true);
+    return { mayAskUser: isWatched && mayAsk, hasClientTools: isWatched && hasClientTools === true };
   }
 
   async #workspaceOf(threadId: string): Promise<string> {

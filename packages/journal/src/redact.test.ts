@@ -267,3 +267,14 @@ test("an endless word in small pieces costs time in proportion to its length", (
   // Eight times the length; scanning all that is held for every piece would take a hundred times as long in all.
   expect(long).toBeLessThan(Math.max(short, 5) * 8 * 6);
 });
+
+test("a value learned later is a secret from then on, also where it was met before", () => {
+  const redactor = createRedactor(["first-known-value"]);
+  const stream = createStreamRedactor(redactor);
+  const body = { words: "plain-later-value and first-known-value" };
+  expect(redactor.body(body, JSON.stringify(body)).words).toBe("plain-later-value and [redacted:known-secret]");
+  redactor.learn(["plain-later-value", "short"]);
+  expect(redactor.body(body, JSON.stringify(body)).words).toBe("[redacted:known-secret] and [redacted:known-secret]");
+  expect(redactor.text("short")).toBe("short");
+  expect(stream.push("it is plain-later-value\n") + stream.end()).toBe("it is [redacted:known-secret]\n");
+});

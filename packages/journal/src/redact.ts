@@ -8,11 +8,15 @@
 
 /** A value shorter than this would be found in ordinary words. */
 const MIN_EXACT_LENGTH = 8;
+/** Logins are renewed for as long as a server runs; nobody repeats a token that ended so many renewals ago. */
+const MAX_EXACT_VALUES = 1000;
 
 export interface Redactor {
   text(text: string): string;
   /** A copy without secrets, or the value itself when there is none. `json` is its JSON text, looked at first. */
   body<T>(value: T, json: string): T;
+  /** From now on these exact values are secrets too: a key that was just stored, a token that was just renewed. */
+  learn(values: readonly string[]): void;
 }
 
 export function redactText(text: string): string {
@@ -21,11 +25,19 @@ export function redactText(text: string): string {
 
 /** `exactValues`: secrets known to this process, such as provider keys. */
 export function createRedactor(exactValues: readonly string[] = []): Redactor {
-  const exact = exactValues
-    .map((value) => value.trim())
-    .filter((value) => value.length >= MIN_EXACT_LENGTH)
-    .toSorted((a, b) => b.length - a.length);
-  const exactInJson = exact.map((value) => JSON.stringify(value).slice(1, -1));
+  let known: readonly string[] = [];
+  let exact: readonly string[] = [];
+  let exactInJson: readonly string[] = [];
+  const learn = (values: readonly string[]): void => {
+    const fresh = values
+      .map((value) => value.trim())
+      .filter((value) => value.length >= MIN_EXACT_LENGTH && !known.includes(value));
+    if (fresh.length === 0) return;
+    known = [...new Set([...known, ...fresh])].slice(-MAX_EXACT_VALUES);
+    exact = known.toSorted((a, b) => b.length - a.length);
+    exactInJson = exact.map((value) => JSON.stringify(value).slice(1, -1));
+  };
+  learn(exactValues);
 
   const withoutExact = (text: string): string =>
     exact.reduce(
@@ -35,6 +47,7 @@ export function createRedactor(exactValues: readonly string[] = []): Redactor {
   const withoutAny = (text: string): string => withoutPatterns(withoutExact(text));
 
   return {
+    learn,
     text: withoutAny,
     body(value, json) {
       if (!exactInJson.some((secret) => json.includes(secret)) && !SUSPECT.test(json)) return value;

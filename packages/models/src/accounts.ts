@@ -35,6 +35,8 @@ export interface AccountsOptions {
   readonly configs: readonly ProviderConfig[];
   /** Whose accounts; a server with several people opens one for each. */
   readonly owner?: string;
+  /** Hears every secret before it can be used, so that whoever keeps a record can leave it out. */
+  readonly onSecrets?: ((secrets: readonly string[]) => void) | undefined;
   /** For tests. */
   readonly ports?: readonly number[];
   readonly clock?: Clock;
@@ -83,10 +85,10 @@ export interface Accounts extends AsyncDisposable {
 }
 
 export function openAccounts(options: AccountsOptions): Accounts {
-  const { home, env, owner = LOCAL_OWNER } = options;
+  const { env, owner = LOCAL_OWNER } = options;
   const registry = createRegistry(options.configs);
   const issuer = openaiIssuer(env);
-  const store = storeFor(home, env);
+  const store = storeFor(options);
   const logins = createLogins({ store, issuer, ports: options.ports, clock: options.clock });
   const book: Book = { ...options, owner, registry, issuer, store };
   const keyOf = ({ provider, profile }: AccountName): CredentialKey => {
@@ -151,10 +153,14 @@ export function sourceOf({ id, key, credential }: ProviderConfig): CredentialSou
 
 const STORE_VARIABLE = "HEDDLE_CREDENTIALS";
 
-function storeFor(home: string, env: Environment): CredentialStore {
+export function storeFor({
+  home,
+  env,
+  onSecrets,
+}: Pick<AccountsOptions, "home" | "env" | "onSecrets">): CredentialStore {
   const chosen = env[STORE_VARIABLE] || "file";
-  if (chosen === "file") return openCredentialStore({ home });
-  if (chosen === "keyring") return openCredentialStore({ home, vault: keyringVault(home, env) });
+  if (chosen === "file") return openCredentialStore({ home, onSecrets });
+  if (chosen === "keyring") return openCredentialStore({ home, vault: keyringVault(home, env), onSecrets });
   throw new HeddleError("config.invalid", `${STORE_VARIABLE} must be file or keyring`);
 }
 

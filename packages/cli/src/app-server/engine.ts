@@ -1,6 +1,7 @@
 /** What every long-lived server begins with: its configuration, its engine, and how it waits for its end. */
 import { mkdir } from "node:fs/promises";
 import { openHeddle, type Heddle } from "@heddle/agent";
+import type { Redactor } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
 import { isHeddleError, visibleText } from "@heddle/protocol";
 import type { Host } from "@heddle/server";
@@ -54,11 +55,12 @@ export async function openEngine(
   home: string,
   config: ConfigFile,
   env: NodeJS.ProcessEnv,
-  { masked, skills }: Pick<Host, "masked" | "skills">,
+  { masked, skills, redactor }: Pick<Host, "masked" | "skills"> & { readonly redactor: Redactor },
 ): Promise<Heddle> {
   const heddle = await openHeddle({
     home,
-    providers: await providersOf(config, env),
+    providers: await providersOf(config, env, redactor),
+    redactor,
     env,
     isUnattended: false,
     masked: masked ?? [],
@@ -66,18 +68,23 @@ export async function openEngine(
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
     background: backgroundOf(config),
+    ...(config.client_tool_timeout_sec === undefined ? {} : { clientToolMs: config.client_tool_timeout_sec * 1000 }),
   });
   if (heddle.recoveredTurns > 0) log(`${heddle.recoveredTurns} turns of dead processes were closed`);
   return heddle;
 }
 
 /** A server without a key still lists and reads; the first turn says what is missing, unless a client has logged in by then. */
-async function providersOf(config: ConfigFile, env: NodeJS.ProcessEnv): Promise<readonly ProviderConfig[]> {
+async function providersOf(
+  config: ConfigFile,
+  env: NodeJS.ProcessEnv,
+  { learn }: Redactor,
+): Promise<readonly ProviderConfig[]> {
   const configs = providerConfigs(config, {}, env);
   try {
-    return withLazyLogins(await withLogin(configs, config.model_provider ?? "openai", env), env);
+    return withLazyLogins(await withLogin(configs, config.model_provider ?? "openai", env, learn), env, learn);
   } catch (error) {
-    if (isHeddleError(error) && error.code === "auth.missing") return withLazyLogins(configs, env);
+    if (isHeddleError(error) && error.code === "auth.missing") return withLazyLogins(configs, env, learn);
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import type { ConfigSource, Host, HostSkills } from "@heddle/server";
 import type { ParsedArgs } from "../args.ts";
 import { parseOverrides } from "../config/check-config.ts";
 import { hooksOf, mcpServersOf } from "../config/extensions.ts";
+import type { OnSecrets } from "../config/logins.ts";
 import { openOwnAccounts } from "../config/open-accounts.ts";
 import { loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -22,6 +23,7 @@ export interface OpenHostOptions {
   readonly sockets: readonly string[];
   /** The file says something else from now on. */
   readonly onConfigChange: (file: ConfigFile) => void;
+  readonly onSecrets: OnSecrets;
 }
 
 export async function openHost(options: OpenHostOptions): Promise<Host & AsyncDisposable> {
@@ -56,7 +58,7 @@ export async function openHost(options: OpenHostOptions): Promise<Host & AsyncDi
       const { config: file } = await loadConfig(env, loading);
       return mcpServersOf(effectiveConfig({ file, overrides }, loading.profile), env);
     },
-    accounts: () => (opened ??= openOwnAccounts(env)),
+    accounts: () => (opened ??= openOwnAccounts(env, options)),
     async [Symbol.asyncDispose]() {
       await (await opened?.catch(() => undefined))?.[Symbol.asyncDispose]();
     },

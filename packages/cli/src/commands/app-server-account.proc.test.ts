@@ -2,7 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { startTestIssuer } from "@heddle/models/auth/testing";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
-import { at, runTurn, serve, startThread, text, type Client } from "../../test/app-server-client.ts";
+import { at, KEY, pointAt, runTurn, serve, startThread, text, type Client } from "../../test/app-server-client.ts";
 import { openWorld } from "../../test/heddle-process.ts";
 
 async function refused(client: Client, method: string, params: unknown): Promise<string> {
@@ -92,4 +92,26 @@ test("account/login/start with a key makes turns of the same server possible", a
   expect(at(ended, "params.turn.status")).toBe("completed");
   expect(JSON.stringify(model.requests[0]?.headers)).toContain("Bearer sk-test-given-later");
   expect(JSON.stringify(client.heard)).not.toContain("sk-test-given-later");
+});
+
+test("a key given while the server runs is left out of everything it stores from then on", async () => {
+  await using world = await openWorld();
+  const key = "plainword-given-while-it-runs";
+  await using model = await startModelServer({ respond: () => ({ text: `you said ${key}` }) });
+  await mkdir(world.home, { mode: 0o700 });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  const thread = await startThread(client);
+  const before = await runTurn(client, thread, "hello");
+  expect(JSON.stringify(before.heard)).toContain(key);
+  const from = client.heard.length;
+  await client.call("account/login/start", { type: "apiKey", apiKey: key });
+  const { ended } = await runTurn(client, thread, `my key is ${key}`);
+  expect(at(ended, "params.turn.status")).toBe("completed");
+  const after = JSON.stringify(client.heard.slice(from));
+  expect(after).not.toContain(key);
+  expect(after).toContain("my key is [redacted:known-secret]");
+  expect(after).toContain("you said [redacted:known-secret]");
 });

@@ -8,11 +8,19 @@ import { heddleHome } from "./read-config.ts";
 
 type Configs = readonly ProviderConfig[];
 
+/** Hears every secret that is taken from the store, before it is used. */
+export type OnSecrets = ((secrets: readonly string[]) => void) | undefined;
+
 /** The entries with the login of one provider, where it needs one and the environment has none. */
-export async function withLogin(configs: Configs, providerId: string, env: NodeJS.ProcessEnv): Promise<Configs> {
+export async function withLogin(
+  configs: Configs,
+  providerId: string,
+  env: NodeJS.ProcessEnv,
+  onSecrets?: OnSecrets,
+): Promise<Configs> {
   if (!needsLogin(configs, providerId, env)) return configs;
   const { openAccounts } = await import("@heddle/models/accounts");
-  await using accounts = openAccounts({ home: heddleHome(env), env, configs });
+  await using accounts = openAccounts({ home: heddleHome(env), env, configs, onSecrets });
   const { key, keyFrom, credential } = await accounts.provide(providerId);
   if (key !== undefined) return withEntry(configs, { id: providerId, key, keyFrom });
   if (credential !== undefined) return withEntry(configs, { id: providerId, credential });
@@ -20,18 +28,26 @@ export async function withLogin(configs: Configs, providerId: string, env: NodeJ
 }
 
 /** The same for every provider, each when its first request needs it: which one that will be is not known yet. */
-export function withLazyLogins(configs: Configs, env: NodeJS.ProcessEnv): Configs {
+export function withLazyLogins(configs: Configs, env: NodeJS.ProcessEnv, onSecrets?: OnSecrets): Configs {
   const ids = [...new Set([...BUILT_IN_PROVIDERS, ...configs].map(({ id }) => id))];
   return ids
     .filter((id) => needsLogin(configs, id, env))
-    .reduce((entries, id) => withEntry(entries, { id, credential: lazySource(configs, id, env) }), configs);
+    .reduce(
+      (entries, id) => withEntry(entries, { id, credential: lazySource(configs, id, { env, onSecrets }) }),
+      configs,
+    );
 }
 
-function lazySource(configs: Configs, id: string, env: NodeJS.ProcessEnv): CredentialSource {
+function lazySource(
+  configs: Configs,
+  id: string,
+  { env, onSecrets }: { readonly env: NodeJS.ProcessEnv; readonly onSecrets: OnSecrets },
+): CredentialSource {
   let found: CredentialSource | undefined;
   const source = async (): Promise<CredentialSource> => {
     const { sourceOf } = await import("@heddle/models/accounts");
-    return (found ??= sourceOf((await withLogin(configs, id, env)).find((config) => config.id === id) ?? { id }));
+    const entries = await withLogin(configs, id, env, onSecrets);
+    return (found ??= sourceOf(entries.find((config) => config.id === id) ?? { id }));
   };
   return {
     source: "the stored login",

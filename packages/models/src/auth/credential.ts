@@ -102,6 +102,12 @@ export function documentText(entries: readonly Credential[]): string {
   return `${JSON.stringify(Document.parse(document), undefined, 2)}\n`;
 }
 
+/** What of an entry opens something. */
+export function secretsOf(entry: Credential): readonly string[] {
+  if (entry.type === "apiKey") return [entry.key];
+  return [entry.accessToken, entry.refreshToken, entry.idToken].filter((value) => value !== undefined);
+}
+
 export function sameKey(a: CredentialKey, b: CredentialKey): boolean {
   return a.owner === b.owner && a.provider === b.provider && a.profile === b.profile;
 }

@@ -11,6 +11,7 @@ import {
   keyText,
   parseDocument,
   sameKey,
+  secretsOf,
   type Credential,
   type CredentialKey,
 } from "./credential.ts";
@@ -51,12 +52,17 @@ export interface StoreOptions {
   readonly lockWaitMs?: number;
   /** In place of the file. The lock stays in the home. */
   readonly vault?: Vault;
+  /** Hears every secret that passes through here, stored or read, before anybody can use it. */
+  readonly onSecrets?: ((secrets: readonly string[]) => void) | undefined;
 }
 
-export function openCredentialStore({ home, vault = fileVault(home), lockWaitMs }: StoreOptions): CredentialStore {
+export function openCredentialStore(options: StoreOptions): CredentialStore {
+  const { home, vault = fileVault(home), lockWaitMs, onSecrets } = options;
   const entries = async (): Promise<readonly Credential[]> => {
     const text = await vault.read();
-    return text === undefined ? [] : parseDocument(text, vault.place);
+    const found = text === undefined ? [] : parseDocument(text, vault.place);
+    onSecrets?.(found.flatMap(secretsOf));
+    return found;
   };
   return {
     place: vault.place,
@@ -65,13 +71,13 @@ export function openCredentialStore({ home, vault = fileVault(home), lockWaitMs 
       const wanted = checkKey(key);
       return (await entries()).find((entry) => sameKey(entry, wanted));
     },
-    async change(key, decide, options = {}) {
+    async change(key, decide, { signal } = {}) {
       const wanted = checkKey(key);
       using folder = openPrivateFolder(home);
       folder.touch(LOCK);
       using _lock = await acquireLock(folder.at(LOCK), {
         waitMs: lockWaitMs ?? LOCK_WAIT_MS,
-        signal: options.signal,
+        signal,
         shown: path.join(home, LOCK),
       });
       const before = await entries();
@@ -81,6 +87,7 @@ export function openCredentialStore({ home, vault = fileVault(home), lockWaitMs 
       if (next !== undefined && !sameKey(next, wanted)) {
         throw new HeddleError("internal", `a credential of ${keyText(next)} was to be kept as ${keyText(wanted)}`);
       }
+      if (next !== undefined) onSecrets?.(secretsOf(next));
       const others = before.filter((entry) => entry !== current);
       await vault.write(documentText(next === undefined ? others : [...others, next]));
       return next;
