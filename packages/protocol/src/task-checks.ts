@@ -127,8 +127,7 @@ export const TaskCheck: z.ZodType<TaskCheck, TaskCheckInput> = z.discriminatedUn
   }),
 ]);
 
-/** What one check found. `error`: it could not be carried out, which is no pass. */
-export const CheckResult = z.object({
+const PartResult = z.object({
   /** Its name, or what it says in a few words. */
   name: z.string(),
   kind: z.string(),
@@ -146,6 +145,12 @@ export const CheckResult = z.object({
   /** Of `tests`. */
   tests: z.object({ passed: z.number(), failed: z.number(), skipped: z.number() }).optional(),
 });
+
+/** What one check found. `error`: it could not be carried out, which is no pass. */
+export const CheckResult = PartResult.extend({
+  /** Of `all`, `any` and `not`: every check below it that was run, in order. */
+  parts: z.array(PartResult).optional(),
+});
 export type CheckResult = z.infer<typeof CheckResult>;
 
 /** Something the agent did that checks must not be judged over: protected files it changed, fewer tests. */
@@ -159,14 +164,25 @@ export type CheckViolation = z.infer<typeof CheckViolation>;
 /** The workspace as it was when the task began: what `changed`, `unchanged`, `noFewer` and the protected files compare with. */
 export const TaskBaseline = z.object({
   takenAt: z.number(),
-  /** Relative path → sha256, of the files that checks and protections name. */
+  /** Where it was, without links. */
+  folder: z.string(),
+  /**
+   * Relative path → sha256, of the files that checks and protections name. A link has the hash of where it points.
+   * `package.json#scripts` is what its scripts say, apart from the rest of the file.
+   */
   files: z.record(z.string(), z.string()),
+  /** Those of them that the agent must leave as they are. */
+  protected: z.array(z.string()),
   /** More files matched than are kept; what the rest were cannot be told, and checks that need it are errors. */
   isTruncated: z.boolean(),
   git: z.object({ commit: z.string(), branch: z.string().optional() }).optional(),
   /** By name of the check. */
   tests: z.record(z.string(), z.object({ passed: z.number(), failed: z.number(), skipped: z.number() })),
+  /** How many checkboxes there were, by name of the check. */
+  boxes: z.record(z.string(), z.number()),
   /** Names of the checks that passed already. */
   passed: z.array(z.string()),
+  /** Of all files together. Only where every check passed already: then the work must at least have changed something. */
+  tree: z.string().optional(),
 });
 export type TaskBaseline = z.infer<typeof TaskBaseline>;

@@ -66,12 +66,19 @@ export const TaskSpec = z.strictObject({
   /** What a person would look at: told to the agent, decided by nobody. */
   acceptance: z.array(text).default([]),
   checks: z.array(TaskCheck).default([]),
-  /** Paths and globs, relative to the workspace, that the agent must leave as they are; files that checks run from are added. */
+  /** Globs, relative to the workspace, of what the agent must leave as it is; files that checks run from are added. `!glob` takes out. */
   protect: z.array(text).default([]),
-  /** Tests and check scripts count as protected, and no fewer tests than before is demanded. */
+  /** Tests, and what check commands run from, count as protected. */
   protectTests: z.boolean().default(true),
   /** Read-only judgement of another model on work whose checks passed. It can only add a rejection. */
-  secondOpinion: z.strictObject({ provider: text.optional(), model: text }).optional(),
+  secondOpinion: z
+    .strictObject({
+      provider: text.optional(),
+      model: text,
+      /** One that cannot be had counts as a rejection. */
+      required: z.boolean().default(false),
+    })
+    .optional(),
   runner: text.default("embedded"),
   provider: text.optional(),
   model: text.optional(),
