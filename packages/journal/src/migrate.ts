@@ -14,10 +14,20 @@ import { archived } from "./migrations/0004-archived.ts";
 import { settingsAndQueue } from "./migrations/0005-settings-and-queue.ts";
 import { gitInfo } from "./migrations/0006-git-info.ts";
 import { tasks } from "./migrations/0007-tasks.ts";
+import { sinks } from "./migrations/0008-sinks.ts";
 import { createProjections, rebuildAll } from "./projections/projections.ts";
 import { integer } from "./rows.ts";
 
-const MIGRATIONS: readonly string[] = [events, threads, movedAndEphemeral, archived, settingsAndQueue, gitInfo, tasks];
+const MIGRATIONS: readonly string[] = [
+  events,
+  threads,
+  movedAndEphemeral,
+  archived,
+  settingsAndQueue,
+  gitInfo,
+  tasks,
+  sinks,
+];
 const NEWEST = MIGRATIONS.length;
 
 /** "hedl": tells a Heddle store from any other SQLite file. */

@@ -1,7 +1,7 @@
 /** Questions about tasks and notifications, answered from projections. */
 import type { TaskRecord, TaskState } from "@heddle/protocol";
 import type { Connection } from "./driver.ts";
-import { toNotification } from "./projections/notifications.ts";
+import { toNotification, toState } from "./projections/notifications.ts";
 import { toTask } from "./projections/tasks.ts";
 import { integer, optionalInteger, text } from "./rows.ts";
 
@@ -19,8 +19,15 @@ export interface NotificationRow {
   /** How the last try went. */
   readonly message: string | undefined;
   readonly payload: Readonly<Record<string, unknown>>;
+  /** Last put into the queue: when it happened, or when somebody asked for it again. */
   readonly queuedAt: number;
   readonly updatedAt: number;
+}
+
+export interface NotificationCount {
+  readonly sink: string;
+  readonly state: NotificationRow["state"];
+  readonly count: number;
 }
 
 export interface TaskPageWish {
@@ -64,11 +71,18 @@ export interface NotificationQueries {
     readonly after?: string;
     readonly limit: number;
   }): Promise<readonly NotificationRow[]>;
-  /** In the order of what they tell of. */
-  due(sink: string, now: number, options: { readonly limit: number }): Promise<readonly NotificationRow[]>;
-  nextDue(): Promise<number | undefined>;
-  /** The last event that the sink was told of; 0: none yet. */
-  cursor(sink: string): Promise<number>;
+  /**
+   * What a sink may be sent next: `head`, the oldest that waits and was tried fewer than `tries` times, and `late`, of the
+   * others the one whose time comes first.
+   */
+  next(
+    sink: string,
+    tries: number,
+  ): Promise<{ readonly head: NotificationRow | undefined; readonly late: NotificationRow | undefined }>;
+  /** How many there are of each sink in each state. */
+  counts(): Promise<readonly NotificationCount[]>;
+  /** How far the sink has read; undefined: it is new. */
+  cursor(sink: string): Promise<number | undefined>;
 }
 
 type Read = <T>(work: (connection: Connection) => T) => Promise<T>;
@@ -149,7 +163,7 @@ export function notificationQueries(read: Read): NotificationQueries {
       );
       const conditions = asked.map(([column]) => `${column} = ?`);
       const values = asked.map(([, value]) => value);
-      // Ids sort by the time they were made.
+      // Ids sort by what they tell of.
       if (after !== undefined) {
         conditions.push("id < ?");
         values.push(after);
@@ -157,24 +171,22 @@ export function notificationQueries(read: Read): NotificationQueries {
       const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
       return rows(`SELECT * FROM notifications ${where} ORDER BY id DESC LIMIT ?`, ...values, limit);
     },
-    due: (sink, now, { limit }) =>
-      rows(
-        `SELECT * FROM notifications WHERE state = 'queued' AND sink = ? AND next_at <= ? ORDER BY subject_position LIMIT ?`,
-        sink,
-        now,
-        limit,
-      ),
-    nextDue: () =>
-      read((connection) => {
-        const row = connection.get("SELECT min(next_at) AS at FROM notifications WHERE state = 'queued'");
-        return row === undefined ? undefined : optionalInteger(row, "at");
-      }),
-    cursor: (sink) =>
+    next: async (sink, tries) => {
+      const waiting = "SELECT * FROM notifications WHERE sink = ? AND state = 'queued'";
+      const [head] = await rows(`${waiting} AND tries < ? ORDER BY subject_position, id LIMIT 1`, sink, tries);
+      const [late] = await rows(`${waiting} AND tries >= ? ORDER BY next_at LIMIT 1`, sink, tries);
+      return { head, late };
+    },
+    counts: () =>
       read((connection) =>
-        integer(
-          connection.get("SELECT coalesce(max(subject_position), 0) AS at FROM notifications WHERE sink = ?", sink),
-          "at",
-        ),
+        connection
+          .all("SELECT sink, state, count(*) AS count FROM notifications GROUP BY sink, state ORDER BY sink, state")
+          .map((row) => ({ sink: text(row, "sink"), state: toState(row), count: integer(row, "count") })),
       ),
+    cursor: (sink) =>
+      read((connection) => {
+        const row = connection.get("SELECT read_position FROM sinks WHERE name = ?", sink);
+        return row === undefined ? undefined : integer(row, "read_position");
+      }),
   };
 }

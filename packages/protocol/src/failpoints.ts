@@ -42,6 +42,11 @@ export const FAILPOINTS = [
   "credentials.after-rename",
   "model.before-connect",
   "model.after-headers",
+  "inbox.after-claim",
+  "inbox.after-add",
+  "notify.after-queue",
+  "notify.after-send",
+  "notify.before-settle",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

@@ -64,6 +64,8 @@ export const taskEvents = [
     message: z.string(),
     until: z.number().optional(),
   }),
+  /** What it waited for has come: it goes on, or stands in the queue again. */
+  z.object({ type: z.literal("task.woken"), v: v1 }),
   /** A worker has taken the task. Appended on the version it saw, so that of two workers one gets it. */
   z.object({ type: z.literal("task.taken"), v: v1, attempt, holder: Holder }),
   /** The attempt has its place and what it will be measured against. */
@@ -74,7 +76,8 @@ export const taskEvents = [
     threadId: z.string(),
     /** Where it works: the workspace, or a worktree of it. */
     folder: z.string(),
-    baseline: TaskBaseline,
+    /** Absent: as it was taken for an earlier attempt; the agent has worked there since. */
+    baseline: TaskBaseline.optional(),
   }),
   /**
    * What the agent is to be told, stored before it is told. `clientId` makes telling it again harmless: a crash between
@@ -119,8 +122,19 @@ export const taskEvents = [
     round,
     results: z.array(CheckResult),
     violations: z.array(CheckViolation),
-    /** A rejection by another model; it can only add one. */
-    opinion: z.object({ model: z.string(), accepts: z.boolean(), reason: z.string() }).optional(),
+    /** Of another model; it can only add a rejection. `failure`: it could not be had, and `accepts` is what the spec makes of that. */
+    opinion: z
+      .object({
+        model: z.string(),
+        accepts: z.boolean(),
+        reason: z.string(),
+        failure: Failure.optional(),
+        /** Where it was asked for. */
+        threadId: z.string().optional(),
+        usage: Usage.optional(),
+        costUsd: z.number().optional(),
+      })
+      .optional(),
     passed: z.boolean(),
   }),
   z.object({ type: z.literal("task.verified"), v: v1, attempt }),
@@ -180,8 +194,19 @@ export const taskEvents = [
     class: FailureClass,
     failure: Failure,
   }),
-  /** Another attempt, by rule or by a user. */
-  z.object({ type: z.literal("task.retried"), v: v1, notBefore: z.number().optional(), reason: z.string() }),
+  /** Another attempt, by rule (then with the attempt it follows) or by a user. */
+  z.object({
+    type: z.literal("task.retried"),
+    v: v1,
+    attempt: attempt.optional(),
+    /** What went wrong; absent: nothing did, the worker gave it back. */
+    class: FailureClass.optional(),
+    failure: Failure.optional(),
+    /** In a new thread. */
+    isFresh: z.literal(true).optional(),
+    notBefore: z.number().optional(),
+    reason: z.string(),
+  }),
   z.object({ type: z.literal("task.cancelled"), v: v1, reason: z.string(), replacedBy: z.string().optional() }),
   z.object({ type: z.literal("task.archived"), v: v1, isArchived: z.boolean() }),
   z.object({ type: z.literal("task.deleted"), v: v1 }),
@@ -194,7 +219,7 @@ export const taskEvents = [
     sink: z.string(),
     /** In the words of notifications: TASK_VERIFIED. */
     event: z.string(),
-    /** Of the event it tells of; the sink's cursor. */
+    /** Of the event it tells of; the sink has read up to there. */
     position: z.number(),
     payload: z.record(z.string(), z.json()),
   }),
@@ -209,4 +234,9 @@ export const taskEvents = [
     nextAt: z.number().optional(),
   }),
   z.object({ type: z.literal("notification.redelivered"), v: v1, notificationId: z.string() }),
+  /**
+   * The sink has read up to here and has nothing to tell of what lies between. Where a new sink begins, and the bound on
+   * what is read again after a restart.
+   */
+  z.object({ type: z.literal("notification.read"), v: v1, sink: z.string(), position: z.number() }),
 ] as const;

@@ -55,6 +55,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "path.violated": 1,
   "task.created": 1,
   "task.waited": 1,
+  "task.woken": 1,
   "task.taken": 1,
   "task.prepared": 1,
   "task.prompted": 1,
@@ -79,6 +80,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "notification.queued": 1,
   "notification.tried": 1,
   "notification.redelivered": 1,
+  "notification.read": 1,
 };
 
 /**

@@ -21,8 +21,7 @@ CREATE TABLE notifications (
   queued_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX notifications_by_sink ON notifications (sink, subject_position);
-CREATE INDEX notifications_due ON notifications (state, next_at);
+CREATE INDEX notifications_by_sink ON notifications (sink, state, subject_position, id);
 `;
 
 export function apply(connection: Connection, { at, body }: StoredEvent): void {
@@ -57,23 +56,25 @@ export function apply(connection: Connection, { at, body }: StoredEvent): void {
       return;
     case "notification.redelivered":
       connection.run(
-        "UPDATE notifications SET state = 'queued', tries = 0, next_at = ?, updated_at = ? WHERE id = ?",
+        "UPDATE notifications SET state = 'queued', tries = 0, next_at = ?, queued_at = ?, updated_at = ? WHERE id = ?",
+        at,
         at,
         at,
         body.notificationId,
       );
+      return;
+    case "notification.read":
   }
 }
 
 export function toNotification(row: Row): NotificationRow {
-  const state = text(row, "state");
   return {
     id: text(row, "id"),
     sink: text(row, "sink"),
     event: text(row, "event"),
     taskId: optionalText(row, "task_id"),
     position: integer(row, "subject_position"),
-    state: state === "delivered" || state === "dead" ? state : "queued",
+    state: toState(row),
     tries: integer(row, "tries"),
     nextAt: optionalInteger(row, "next_at"),
     message: optionalText(row, "message"),
@@ -81,4 +82,9 @@ export function toNotification(row: Row): NotificationRow {
     queuedAt: integer(row, "queued_at"),
     updatedAt: integer(row, "updated_at"),
   };
+}
+
+export function toState(row: Row): NotificationRow["state"] {
+  const state = text(row, "state");
+  return state === "delivered" || state === "dead" ? state : "queued";
 }
