@@ -3,9 +3,10 @@
  *
  *   pending ──taken──▶ running ──claimed──▶ claimed ──checked+verified──▶ verified
  *      ▲                │  ▲ │                 │ checked+rejected
- *      │ retried        │  │ └─waited(approval)▶ waiting ──┐   ▼
- *      │                │  └──prompted────────────────────┘ rejected ──prompted──▶ running
+ *      │ retried        │  │ └─waited─▶ waiting ─woken┐    ▼
+ *      │                │  └──────────────────────────┘ rejected ──prompted──▶ running
  *      │                ├─stalled──▶ stalled ──recovered──▶ running
+ *      ├────────────────┘ retried by rule
  *   failed, cancelled, claimed (the end of a task without checks)
  *
  *   pending ⇄ waiting (schedule, dependency, workspace, backoff) · any that has not ended ⇄ paused · ended → archived
@@ -17,11 +18,14 @@
 import { HeddleError } from "./errors.ts";
 import type { EventOf, StoredEvent } from "./events.ts";
 import type { TaskEventBody } from "./task-event-kinds.ts";
+import type { PromptReason, WaitCause } from "./task-events.ts";
 import { hasEnded, type TaskRecord, type TaskSpent, type TaskState } from "./task-record.ts";
 
 type TaskEvent = Pick<StoredEvent<TaskEventBody>, "stream" | "version" | "at" | "body">;
 
 const NO_SPENT: TaskSpent = { timeMs: 0, turns: 0, tokens: 0, costUsd: 0, isCostPartial: false, nudges: 0 };
+
+const AWAITS_TIME = { cause: "schedule", message: "waits for its time" } as const;
 
 /** An attempt is under way, and somebody holds it. */
 const UNDER_WAY: ReadonlySet<TaskState> = new Set(["running", "claimed", "rejected", "stalled", "waiting"]);
@@ -59,16 +63,18 @@ function created({ stream, version, at }: TaskEvent, body: EventOf<"task.created
   return {
     id: stream,
     state: isScheduled ? "waiting" : "pending",
-    ...(isScheduled ? { wait: { cause: "schedule", message: "waits for its time" } } : {}),
+    ...(isScheduled ? { wait: AWAITS_TIME } : {}),
     spec: body.spec,
     source: body.source,
     ...(body.parentId === undefined ? {} : { parentId: body.parentId }),
     ...(body.occurrence === undefined ? {} : { occurrence: body.occurrence }),
+    ...(body.spec.thread === undefined ? {} : { threadId: body.spec.thread }),
     nextAt: body.notBefore ?? at,
     createdAt: at,
     updatedAt: at,
     version,
     attempt: 0,
+    retries: 0,
     round: 0,
     stepsDone: [],
     spent: NO_SPENT,
@@ -81,6 +87,8 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
   switch (body.type) {
     case "task.waited":
       return waited(task, body);
+    case "task.woken":
+      return woken(task, body, at);
     case "task.taken":
       return taken(task, body);
     case "task.prepared":
@@ -124,8 +132,7 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
         failure: { ...body.failure, class: body.class },
       });
     case "task.retried":
-      demand(task, body, isRetriable(task));
-      return pending(task, body.notBefore ?? at);
+      return retried(task, body, at);
     case "task.cancelled":
       demand(task, body, !hasEnded(task));
       return released({
@@ -142,13 +149,13 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
   }
 }
 
+const DURING_ATTEMPT: ReadonlySet<WaitCause> = new Set(["approval", "provider", "workspace"]);
+const IN_QUEUE: ReadonlySet<WaitCause> = new Set(["schedule", "dependency", "workspace", "backoff"]);
+
 function waited(task: TaskRecord, body: EventOf<"task.waited">): TaskRecord {
-  const isDuringAttempt = body.cause === "approval" || body.cause === "provider";
-  demand(
-    task,
-    body,
-    isDuringAttempt ? task.holder !== undefined : task.state === "pending" || task.state === "waiting",
-  );
+  const isHeld = task.holder !== undefined;
+  const isMovable = isHeld || task.state === "pending" || task.state === "waiting";
+  demand(task, body, isMovable && (isHeld ? DURING_ATTEMPT : IN_QUEUE).has(body.cause));
   const { nextAt: _, ...rest } = task;
   return {
     ...rest,
@@ -158,30 +165,40 @@ function waited(task: TaskRecord, body: EventOf<"task.waited">): TaskRecord {
   };
 }
 
+function woken(task: TaskRecord, body: EventOf<"task.woken">, at: number): TaskRecord {
+  demand(task, body, task.state === "waiting");
+  const { wait: _, nextAt: __, ...rest } = task;
+  return task.holder === undefined ? { ...rest, state: "pending", nextAt: at } : { ...rest, state: "running" };
+}
+
 /** From the queue, or from a worker that is gone: the number goes up, so that what the old one says is refused. */
 function taken(task: TaskRecord, body: EventOf<"task.taken">): TaskRecord {
   const isQueued = task.state === "pending" || (task.state === "waiting" && task.holder === undefined);
   demand(task, body, isQueued || (UNDER_WAY.has(task.state) && task.holder !== undefined));
   if (body.attempt !== task.attempt + 1) throw stale(task, body.attempt);
   const { nextAt: _, wait: __, claim: ___, failure: ____, reason: _____, ...rest } = task;
-  return { ...rest, state: "running", attempt: body.attempt, round: isQueued ? 0 : task.round, holder: body.holder };
+  return { ...rest, state: "running", attempt: body.attempt, holder: body.holder };
 }
+
+/** Turns that the harness begins because the work is not what it should be; what a crash or a person brings about is not one. */
+const NUDGES: ReadonlySet<PromptReason> = new Set(["rejected", "continue", "stall"]);
 
 function prompted(task: TaskRecord, body: EventOf<"task.prompted">, at: number): TaskRecord {
   demand(task, body, task.holder !== undefined && task.openPrompt === undefined && body.round === task.round + 1);
-  const isNudge = body.why !== "first" && body.why !== "user" && body.why !== "resumed";
+  const { wait: _, ...rest } = task;
   return {
-    ...task,
+    ...rest,
     state: "running",
     round: body.round,
     openPrompt: { round: body.round, clientId: body.clientId, text: body.text, at },
-    spent: { ...task.spent, nudges: task.spent.nudges + (isNudge ? 1 : 0) },
+    spent: { ...task.spent, nudges: task.spent.nudges + (NUDGES.has(body.why) ? 1 : 0) },
   };
 }
 
+/** Counted also when nobody holds the task any more: the turn of a task that was paused or cancelled has cost something. */
 function turnEnded(task: TaskRecord, body: EventOf<"task.turn-ended">): TaskRecord {
   demand(task, body, task.openPrompt?.round === body.round);
-  const { openPrompt: _, wait: __, ...rest } = task;
+  const { openPrompt: _, ...rest } = task;
   const { usage, costUsd } = body;
   const spent: TaskSpent = {
     ...task.spent,
@@ -191,7 +208,9 @@ function turnEnded(task: TaskRecord, body: EventOf<"task.turn-ended">): TaskReco
     costUsd: task.spent.costUsd + (costUsd ?? 0),
     isCostPartial: task.spent.isCostPartial || costUsd === undefined,
   };
-  return { ...rest, state: "running", spent };
+  if (task.holder === undefined) return { ...rest, spent };
+  const { wait: __, ...held } = rest;
+  return { ...held, ...closedStall(task), state: "running", spent };
 }
 
 function claimed(task: TaskRecord, body: EventOf<"task.claimed">): TaskRecord {
@@ -205,23 +224,33 @@ function claimed(task: TaskRecord, body: EventOf<"task.claimed">): TaskRecord {
 
 function checked(task: TaskRecord, body: EventOf<"task.checked">, at: number): TaskRecord {
   demand(task, body, task.state === "claimed" && task.holder !== undefined);
-  const { attempt, passed, results, violations, opinion } = body;
+  const { attempt, round, passed, results, violations, opinion } = body;
   const timeMs = results.reduce((sum, { durationMs }) => sum + durationMs, 0);
+  const usage = opinion?.usage;
+  const spent: TaskSpent = {
+    ...task.spent,
+    timeMs: task.spent.timeMs + timeMs,
+    tokens: task.spent.tokens + (usage === undefined ? 0 : usage.inputTokens + usage.outputTokens),
+    costUsd: task.spent.costUsd + (opinion?.costUsd ?? 0),
+    isCostPartial: task.spent.isCostPartial || (usage !== undefined && opinion?.costUsd === undefined),
+  };
   return {
     ...task,
-    lastCheck: { attempt, at, passed, results, violations, ...(opinion === undefined ? {} : { opinion }) },
-    spent: { ...task.spent, timeMs: task.spent.timeMs + timeMs },
+    lastCheck: { attempt, round, at, passed, results, violations, ...(opinion === undefined ? {} : { opinion }) },
+    spent,
   };
 }
 
-/** The wall: a pass of this attempt's own checks, with nothing violated, and no other way. */
+/** The wall: a pass of this attempt's own checks, after its last prompt, with nothing violated, and no other way. */
 function verified(task: TaskRecord, body: EventOf<"task.verified">): TaskRecord {
   const check = task.lastCheck;
   const isProven =
     check !== undefined &&
     check.attempt === task.attempt &&
+    check.round === task.round &&
     check.passed &&
     check.violations.length === 0 &&
+    check.opinion?.accepts !== false &&
     check.results.length > 0 &&
     check.results.every(({ outcome }) => outcome === "passed");
   demand(task, body, task.state === "claimed" && task.holder !== undefined && isProven);
@@ -232,9 +261,30 @@ function resumed(task: TaskRecord, body: EventOf<"task.resumed">, at: number): T
   demand(task, body, task.state === "paused");
   const extraBudget = { ...task.extraBudget };
   for (const [name, more] of Object.entries(body.budget ?? {})) extraBudget[name] = (extraBudget[name] ?? 0) + more;
-  const isSchedule = task.spec.schedule !== undefined && task.parentId === undefined;
-  const back = pending({ ...task, extraBudget, warned: [] }, at);
-  return isSchedule ? { ...back, state: "waiting", wait: { cause: "schedule", message: "waits for its time" } } : back;
+  const back = heard(pending({ ...task, extraBudget, warned: [] }, at));
+  const { schedule } = task.spec;
+  if (schedule === undefined || task.parentId !== undefined) return back;
+  const time = schedule.at === undefined ? Number.NaN : Date.parse(schedule.at);
+  return { ...back, state: "waiting", wait: AWAITS_TIME, nextAt: time > at ? time : at };
+}
+
+function retried(task: TaskRecord, body: EventOf<"task.retried">, at: number): TaskRecord {
+  const { attempt, notBefore, isFresh } = body;
+  const isByRule = attempt !== undefined;
+  demand(task, body, isByRule ? task.holder !== undefined : isRetriable(task));
+  const { threadId, ...rest } = pending(task, notBefore ?? at);
+  // A thread that was given stays.
+  const isKept = threadId !== undefined && (isFresh !== true || task.spec.thread !== undefined);
+  const back = isKept ? { ...rest, threadId } : rest;
+  if (!isByRule) return heard(back);
+  const retries = task.retries + (body.class === undefined ? 0 : 1);
+  if (notBefore === undefined || notBefore <= at) return { ...back, retries };
+  return { ...back, retries, state: "waiting", wait: { cause: "backoff", message: body.reason } };
+}
+
+/** A person had a say: what is bounded while nobody looks begins anew. */
+function heard(task: TaskRecord): TaskRecord {
+  return { ...task, retries: 0, spent: { ...task.spent, nudges: 0 } };
 }
 
 function stall(task: TaskRecord, body: EventOf<"task.stalled" | "task.recovered" | "task.stall-acted">): TaskRecord {
@@ -277,10 +327,14 @@ function pending(task: TaskRecord, nextAt: number): TaskRecord {
   return { ...rest, state: "pending", nextAt };
 }
 
-/** Nobody holds it, and nothing of the attempt is open. */
+/** Nobody holds it. A prompt whose turn has not been counted stays. */
 function released(task: TaskRecord): TaskRecord {
-  const { holder: _, openPrompt: __, nextAt: ___, wait: ____, ...rest } = task;
-  return rest.stall === undefined ? rest : { ...rest, stall: { ...rest.stall, isOpen: false } };
+  const { holder: _, nextAt: __, wait: ___, ...rest } = task;
+  return { ...rest, ...closedStall(task) };
+}
+
+function closedStall({ stall: open }: TaskRecord): Pick<TaskRecord, "stall"> {
+  return open === undefined ? {} : { stall: { ...open, isOpen: false } };
 }
 
 function union(a: readonly number[], b: readonly number[]): readonly number[] {

@@ -28,7 +28,7 @@ export interface TaskSpent {
   readonly costUsd: number;
   /** A turn had no known price. */
   readonly isCostPartial: boolean;
-  /** Turns that the harness began by itself after the first of an attempt. */
+  /** Turns that the harness began by itself to have rejected or unfinished work mended, since a person last had a say. */
   readonly nudges: number;
 }
 
@@ -47,13 +47,15 @@ export interface TaskRecord {
   readonly version: number;
   /** 0: never taken. */
   readonly attempt: number;
-  /** Prompts of this attempt so far. */
+  /** Attempts that followed a failure by rule, since a person last had a say. */
+  readonly retries: number;
+  /** Prompts so far, of all attempts. */
   readonly round: number;
   /** Whoever runs it now. */
   readonly holder?: Holder;
   readonly threadId?: string;
   readonly folder?: string;
-  /** The prompt that has no ended turn yet. */
+  /** The prompt that has no ended turn yet; it outlives a pause, so that its turn is found and counted. */
   readonly openPrompt?: {
     readonly round: number;
     readonly clientId: string;
@@ -69,6 +71,7 @@ export interface TaskRecord {
   readonly claim?: { readonly by: EventOf<"task.claimed">["by"]; readonly summary: string; readonly attempt: number };
   readonly lastCheck?: {
     readonly attempt: number;
+    readonly round: number;
     readonly at: number;
     readonly passed: boolean;
     readonly results: readonly CheckResult[];
