@@ -8,13 +8,14 @@ import {
   newApprovalId,
   type ApprovalQuestion,
   type Author,
-  type Decision,
+  type ApprovalAnswer,
   type StoredEvent,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { approvalKey } from "@heddle/tools";
 import type { TurnInbox } from "./inbox.ts";
+import { checkAnswer } from "./questions.ts";
 
 export interface AskOptions {
   readonly threadId: string;
@@ -29,7 +30,7 @@ export async function ask(
   inbox: TurnInbox,
   question: ApprovalQuestion,
   options: AskOptions,
-): Promise<Decision> {
+): Promise<ApprovalAnswer> {
   const { threadId, turnId, signal } = options;
   const approvalId = newApprovalId();
   await journal.append({
@@ -46,9 +47,9 @@ export async function ask(
     );
   }
   try {
-    const decision = await inbox.decision(approvalId, signal);
+    const resolution = await inbox.resolution(approvalId, signal);
     failpoint("approval.after-resolve");
-    return decision;
+    return resolution;
   } catch (error) {
     if (!signal.aborted) throw error;
     await resolve(
@@ -62,11 +63,10 @@ export async function ask(
 
 const UNATTENDED = "nobody is there to ask: this run is unattended";
 
-export interface Answer {
+export interface Answer extends ApprovalAnswer {
   readonly threadId: string;
   readonly turnId: string;
   readonly approvalId: string;
-  readonly decision: Decision;
   readonly reason?: string;
 }
 
@@ -81,20 +81,25 @@ export async function answer(
   if (asked?.body.type !== "approval.requested") {
     throw new HeddleError("approval.not-found", `no question ${given.approvalId} in thread ${given.threadId}`);
   }
+  checkAnswer(asked.body.question, given);
   const isFirst = await resolve(journal, { ...given, turnId: asked.body.turnId }, author);
   if (!isFirst) throw new HeddleError("approval.already-resolved", `question ${given.approvalId} is already answered`);
 }
 
 /** True when this answer is the one that stands. */
 async function resolve(journal: Journal, given: Answer, author: Author): Promise<boolean> {
-  const { threadId, turnId, approvalId, decision, reason } = given;
+  const { threadId, turnId, approvalId, decision, reason, answers, content, granted } = given;
+  const more = {
+    ...(reason === undefined ? {} : { reason }),
+    ...(answers === undefined ? {} : { answers }),
+    ...(content === undefined ? {} : { content }),
+    ...(granted === undefined ? {} : { granted }),
+  };
   try {
     const appended = await journal.append({
       stream: threadId,
       author,
-      events: [
-        { type: "approval.resolved", v: 1, turnId, approvalId, decision, ...(reason === undefined ? {} : { reason }) },
-      ],
+      events: [{ type: "approval.resolved", v: 1, turnId, approvalId, decision, ...more }],
       key: `approval.resolved:${approvalId}`,
     });
     return !appended.isRepeat;

@@ -14,6 +14,7 @@ import {
   type Sandbox,
   type SandboxPolicy,
   type ThreadState,
+  type Walls,
 } from "@heddle/tools";
 import { programFolders } from "./program-folders.ts";
 import type { TurnPlace } from "./runner.ts";
@@ -51,8 +52,14 @@ export interface Places extends AsyncDisposable {
   leave(threadId: string): Promise<readonly ProtectedPathViolation[]>;
 }
 
+/** A place, and what was opened beside it. */
+interface OpenPlace extends TurnPlace {
+  /** By their envelopes. */
+  readonly wider: Map<string, Promise<Walls>>;
+}
+
 export function createPlaces(options: PlacesOptions): Places {
-  const open = new Map<string, TurnPlace>();
+  const open = new Map<string, OpenPlace>();
 
   async function leave(threadId: string): Promise<readonly ProtectedPathViolation[]> {
     const place = open.get(threadId);
@@ -60,7 +67,11 @@ export function createPlaces(options: PlacesOptions): Places {
     if (place === undefined) return [];
     const byServers = (await place.mcp?.close()) ?? [];
     await place.state[Symbol.asyncDispose]();
-    return [...byServers, ...(await place.sandbox.close())];
+    const beside = await Promise.allSettled(place.wider.values());
+    const opened = beside.flatMap((end) => (end.status === "fulfilled" ? [end.value.sandbox] : []));
+    const violations = [...byServers];
+    for (const sandbox of [...opened, place.sandbox]) violations.push(...(await sandbox.close()));
+    return violations;
   }
 
   return {
@@ -86,7 +97,19 @@ export function createPlaces(options: PlacesOptions): Places {
       };
       const openLike = (network: "none" | "all"): Promise<Sandbox> =>
         openFor({ ...envelope, network }, workspace, { ...options, threadId, mayGoUnconfined });
-      const place: TurnPlace = { envelope, sandbox, state, ...(await openServers()) };
+      const wider: OpenPlace["wider"] = new Map();
+      const widen = (to: Envelope): Promise<Walls> => {
+        const name = canonical(to);
+        const known = wider.get(name);
+        if (known !== undefined) return known;
+        const opening = openFor(to, workspace, { ...options, threadId, mayGoUnconfined: false });
+        const walls = opening.then((opened) => ({ envelope: to, sandbox: opened }));
+        wider.set(name, walls);
+        // What could not be opened now may be later.
+        walls.catch(() => wider.delete(name));
+        return walls;
+      };
+      const place: OpenPlace = { envelope, sandbox, state, widen, wider, ...(await openServers()) };
       open.set(threadId, place);
       return place;
     },

@@ -8,10 +8,13 @@ const MAX_ANSWERS = 20;
 const MAX_ANSWER_CHARS = 10_000;
 
 /** Refuses what does not belong to the question, so that nothing is stored that nobody asked for. */
-export function checkAnswer(question: ApprovalQuestion, { decision, answers, content }: ApprovalAnswer): void {
+export function checkAnswer(question: ApprovalQuestion, { decision, answers, content, granted }: ApprovalAnswer): void {
   if (answers !== undefined) checkWords(question, answers);
   if (content !== undefined && question.kind !== "elicitation") {
     throw new HeddleError("usage.invalid", "only the question of an MCP server is answered with content");
+  }
+  if (granted !== undefined && question.kind !== "permissions") {
+    throw new HeddleError("usage.invalid", "only a question for permissions is answered with some of them");
   }
   if (decision === "acceptForThread" && (question.kind === "userInput" || question.kind === "elicitation")) {
     throw new HeddleError("usage.invalid", "such a question is answered once: accept, decline or cancel it");

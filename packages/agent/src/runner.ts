@@ -3,9 +3,9 @@
  * It writes no state itself: it records through `io`, and the turn decides the terminal event.
  */
 import type {
+  ApprovalAnswer,
   ApprovalQuestion,
   Author,
-  Decision,
   Envelope,
   EventBody,
   EventOf,
@@ -16,7 +16,7 @@ import type {
   TurnSettings,
   Usage,
 } from "@heddle/protocol";
-import type { McpServers, OngoingItem, Sandbox, ThreadState } from "@heddle/tools";
+import type { McpServers, OngoingItem, Sandbox, ThreadState, Walls } from "@heddle/tools";
 
 export interface TurnRequest {
   readonly threadId: string;
@@ -36,6 +36,8 @@ export interface TurnPlace {
   readonly state: ThreadState;
   /** Absent: none is configured. */
   readonly mcp?: McpServers;
+  /** Walls of another envelope around the same workspace; they last as long as the place. */
+  widen(envelope: Envelope): Promise<Walls>;
 }
 
 /** What a runner may record; admission, start and end belong to the turn, questions to `ask`. */
@@ -50,6 +52,7 @@ export type RunnerEvent = Exclude<
       | "thread.settings-changed"
       | "thread.metadata-changed"
       | "thread.goal-changed"
+      | "thread.tools-declared"
       | "thread.reverted"
       | "context.injected"
       | "turn.queued"
@@ -61,6 +64,8 @@ export type RunnerEvent = Exclude<
       | "turn.completed"
       | "turn.steered"
       | "turn.interrupt-requested"
+      | "turn.resumed"
+      | "tool.answered"
       | "approval.requested"
       | "approval.resolved";
   }
@@ -79,7 +84,9 @@ export interface TurnIo {
    * when it ended within the turn; never rejects, because a record that fails reaches the next one.
    */
   follow(itemId: string, ongoing: OngoingItem): Promise<readonly RunnerEvent[]>;
-  ask(question: ApprovalQuestion): Promise<Decision>;
+  ask(question: ApprovalQuestion): Promise<ApprovalAnswer>;
+  /** What a client says to the call of its tool; whoever waits gives up by the signal. */
+  clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
   /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */
   takeSteering(): Promise<readonly SteeringInput[]>;
   /** What was put into the conversation since the last call, oldest first; it is stored already. */

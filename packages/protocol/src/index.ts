@@ -78,6 +78,7 @@ export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
 export { McpApproval, McpHttpServer, McpServerConfig, McpStdioServer, type McpServerInput } from "./mcp.ts";
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
 export { shownAnswer } from "./review-output.ts";
+export { didYouMean, nearest } from "./suggest.ts";
 export { visibleLine, visibleText } from "./visible-text.ts";
 export {
   codexExecDialect,

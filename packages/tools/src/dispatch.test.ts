@@ -200,7 +200,7 @@ test("a link that leads out of the workspace is not written through", async () =
   expect(existsSync(join(place.root, "outside", "made.txt"))).toBe(false);
 });
 
-test("a call that wants to leave the sandbox is denied, not asked", async () => {
+test("where no hop is possible a call that wants to leave the sandbox is denied, not asked", async () => {
   await using place = await openPlace({ wall: "none", approval: "on-request", answer: () => "accept" });
   const outcome = await place.call("exec_command", { cmd: "touch made.txt", sandbox_permissions: "require_escalated" });
   expect(outcome).toMatchObject({

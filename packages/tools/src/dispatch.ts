@@ -2,45 +2,35 @@
  * The wall: the only caller of a tool. Every call passes the same checks in the same order, and every way out is an outcome
  * with an item, refusals too. A tool that throws fails its call, not the turn.
  *
- *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → policy → guard
- *   → ask → onStarted (intent durable) → run with a deadline → sweep → outcome
+ *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → wish within the
+ *   thread's ceiling → policy → guard → ask → hop (durable) → onStarted (intent durable) → run with a deadline → sweep → outcome
  */
 import {
   HeddleError,
   toHeddleError,
+  type ApprovalAnswer,
   type ApprovalQuestion,
-  type Decision,
-  type Envelope,
   type Failure,
   type InputPart,
   type Item,
   type ItemDelta,
 } from "@heddle/protocol";
-import { absolutePath } from "./call-path.ts";
 import { decodeInput, parseArguments, type ToolCall } from "./decode.ts";
+import type { Walls } from "./hop-wish.ts";
+import { CANCELLED, isReadOnly, judge, type Admitted, type Behind, type JudgeContext, type Refusal } from "./judge.ts";
 import { refusedItem, settledItem, unreadItem } from "./outcome-items.ts";
-import { checkPath } from "./paths.ts";
-import { approvalKey, decide } from "./policy.ts";
 import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
-import type { ProtectedPathViolation, Sandbox } from "./sandbox/sandbox.ts";
+import type { ProtectedPathViolation } from "./sandbox/sandbox.ts";
 import type { CallPlace, OngoingItem, ThreadState, Tool, ToolResult } from "./tool.ts";
 
-export interface DispatchContext {
+export interface DispatchContext extends JudgeContext {
   readonly toolset: Toolset;
-  readonly envelope: Envelope;
-  readonly sandbox: Sandbox;
   readonly state: ThreadState;
   /** Absolute. */
   readonly cwd: string;
-  readonly signal: AbortSignal;
-  /** Keys of acts accepted for the whole thread; the asker adds to it. See `approvalKey`. */
-  readonly remembered: ReadonlySet<string>;
   newItemId(): string;
   /** Must make both durable before it resolves: the effect begins right after. Its failure ends the call unrun. */
   onStarted(item: Item, intent: ToolIntent): Promise<void>;
-  ask(question: ApprovalQuestion): Promise<Decision>;
-  /** Somebody else's say, once policy has nothing against the call and before anybody is asked; a reason refuses it. */
-  guard?(tool: string, input: unknown): Promise<string | undefined>;
   onViolation(violation: ProtectedPathViolation): Promise<void>;
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
 }
@@ -77,8 +67,8 @@ export async function dispatch(call: ToolCall, context: DispatchContext): Promis
   if (context.signal.aborted) return unread(call, place, "cancelled", CANCELLED);
   const admitted = await admit(call, place, context);
   if ("outcome" in admitted) return admitted.outcome;
-  const refusal = await judge(admitted, place, context);
-  if (refusal !== undefined) return refusal;
+  const verdict = await judge(admitted, place, context);
+  if (verdict.kind !== "run") return refused(admitted, place, verdict);
   const { tool, args, input } = admitted;
   await context.onStarted(tool.describe(args, place), {
     callId: place.callId,
@@ -87,14 +77,8 @@ export async function dispatch(call: ToolCall, context: DispatchContext): Promis
     arguments: input,
     isReadOnly: isReadOnly(tool, args),
   });
-  const outcome = await carryOut(admitted, place, context);
-  return sweepAfter(tool, outcome, context);
-}
-
-interface Admitted {
-  readonly tool: Tool;
-  readonly args: unknown;
-  readonly input: unknown;
+  const outcome = await carryOut(admitted, place, { context, behind: verdict });
+  return sweepAfter(tool, outcome, { context, walls: verdict.walls });
 }
 
 /** The tool and its arguments, or the reason why there is no such call here. */
@@ -115,7 +99,7 @@ async function admit(
     const failure = notHere(tool, context);
     return "message" in read
       ? { outcome: unread(call, place, "denied", failure) }
-      : { outcome: refused(read, place, "denied", failure) };
+      : { outcome: refused(read, place, { kind: "denied", failure }) };
   }
   if ("message" in read) return { outcome: invalid(call, place, read.message) };
   const other = tool.redirect?.(read.args);
@@ -127,7 +111,7 @@ async function admit(
 
   function within(admitted: Admitted): Admitted | { readonly outcome: DispatchOutcome } {
     if (isWithin(admitted.tool, context.envelope)) return admitted;
-    return { outcome: refused(admitted, place, "denied", notHere(admitted.tool, context)) };
+    return { outcome: refused(admitted, place, { kind: "denied", failure: notHere(admitted.tool, context) }) };
   }
 }
 
@@ -139,83 +123,22 @@ function readCall(call: ToolCall, tool: Tool): Admitted | { readonly message: st
   return parsed.kind === "bad" ? parsed : { tool, args: parsed.value, input: decoded.value };
 }
 
-/** Paths, policy and the question; undefined when the call may run. */
-async function judge(
+async function carryOut(
   admitted: Admitted,
   place: CallPlace,
-  context: DispatchContext,
-): Promise<DispatchOutcome | undefined> {
-  const { tool, args } = admitted;
-  const { envelope } = context;
-  const writePaths: string[] = [];
-  try {
-    for (const { path, access } of tool.paths(args, place)) {
-      const absolute = absolutePath(path, place.cwd);
-      checkPath(absolute, access, envelope);
-      if (access === "write") writePaths.push(absolute);
-    }
-  } catch (error) {
-    const { code, message } = toHeddleError(error);
-    return refused(admitted, place, "denied", { code, message });
-  }
-  const question = tool.question(args, place);
-  const decision = decide(
-    {
-      tool: tool.name,
-      effects: tool.effects,
-      isReadOnly: isReadOnly(tool, args),
-      wantsOutside: tool.wantsOutside?.(args) ?? false,
-      needsPerson: tool.approval === "prompt",
-      writePaths,
-      cwd: place.cwd,
-      approvalKey: approvalKey(question),
-    },
-    envelope,
-    context.remembered,
-  );
-  if (decision.kind === "deny") return refused(admitted, place, "denied", decision);
-  const objection = await context.guard?.(tool.name, admitted.input);
-  if (objection !== undefined) return refused(admitted, place, "denied", { code: "policy.denied", message: objection });
-  if (decision.kind === "run") return undefined;
-  return askFirst(admitted, place, { question: { ...question, reason: decision.reason }, context });
-}
-
-async function askFirst(
-  admitted: Admitted,
-  place: CallPlace,
-  asking: { readonly question: ApprovalQuestion; readonly context: DispatchContext },
-): Promise<DispatchOutcome | undefined> {
-  const { question, context } = asking;
-  let decision: Decision;
-  try {
-    decision = await context.ask(question);
-  } catch (error) {
-    if (!context.signal.aborted) throw error;
-    return refused(admitted, place, "cancelled", CANCELLED);
-  }
-  switch (decision) {
-    case "accept":
-    case "acceptForThread":
-      return undefined;
-    case "decline":
-      return refused(admitted, place, "denied", { code: "policy.denied", message: "the user declined this call" });
-    case "cancel":
-      return refused(admitted, place, "cancelled", {
-        code: "turn.interrupted",
-        message: "the user declined this call and stopped the turn",
-      });
-  }
-}
-
-async function carryOut(admitted: Admitted, place: CallPlace, context: DispatchContext): Promise<DispatchOutcome> {
+  { context, behind }: { readonly context: DispatchContext; readonly behind: Behind },
+): Promise<DispatchOutcome> {
   const { tool, args } = admitted;
   const deadline = AbortSignal.timeout(tool.deadlineMs(args));
   const signal = AbortSignal.any([context.signal, deadline]);
-  const { envelope, sandbox, state } = context;
+  const { walls, ...answered } = behind;
+  const { envelope, sandbox } = walls;
   const stream = (delta: string): void => context.stream({ itemId: place.itemId, channel: "output", delta });
   try {
     signal.throwIfAborted();
-    const running = tool.run(args, { ...place, signal, envelope, sandbox, state, stream });
+    const ask = (question: ApprovalQuestion): Promise<ApprovalAnswer> => context.ask(question);
+    const given = { ...place, signal, envelope, sandbox, state: context.state, stream, ask };
+    const running = tool.run(args, { ...given, ...answered });
     return settled(tool, await settleAfterAbort(running, signal));
   } catch (error) {
     const failure = context.signal.aborted
@@ -258,11 +181,18 @@ async function settleAfterAbort<T>(running: Promise<T>, signal: AbortSignal): Pr
 }
 
 /** Protected paths that appeared during a call are moved away and told, whatever the call's own result was. */
-async function sweepAfter(tool: Tool, outcome: DispatchOutcome, context: DispatchContext): Promise<DispatchOutcome> {
+async function sweepAfter(
+  tool: Tool,
+  outcome: DispatchOutcome,
+  { context, walls }: { readonly context: DispatchContext; readonly walls: Walls },
+): Promise<DispatchOutcome> {
   if (!tool.effects.some((effect) => effect === "write" || effect === "exec")) return outcome;
   let violations: readonly ProtectedPathViolation[];
   try {
-    violations = await context.sandbox.sweep();
+    // What the user let out may do what it likes, unless something inside could have done it at the same time.
+    const isLetOut = walls.envelope.sandbox === "off" && context.envelope.sandbox !== "off";
+    if (isLetOut && context.state.processes.running.length === 0) await context.sandbox.accept();
+    violations = await (isLetOut ? context : walls).sandbox.sweep();
   } catch (error) {
     const failure = {
       code: "sandbox.failed",
@@ -276,12 +206,6 @@ async function sweepAfter(tool: Tool, outcome: DispatchOutcome, context: Dispatc
   const paths = violations.map(({ path }) => path).join(", ");
   const note = `Heddle protects these paths and has undone what was made there: ${paths}`;
   return { ...outcome, output: [...outcome.output, ...text(note)] };
-}
-
-const CANCELLED: Failure = { code: "tool.cancelled", message: "the call was stopped with the turn" };
-
-function isReadOnly(tool: Tool, args: unknown): boolean {
-  return tool.effects.every((effect) => effect === "read") || tool.isReadOnly(args);
 }
 
 function notHere(tool: Tool, { envelope }: DispatchContext): Failure {
@@ -298,14 +222,9 @@ function unread(call: ToolCall, place: CallPlace, kind: DispatchOutcome["kind"],
   return { kind, tool: call.name.slice(0, 100), item, isStarted: false, output: text(failure.message), failure };
 }
 
-function refused(
-  { tool, args }: Admitted,
-  place: CallPlace,
-  kind: "denied" | "cancelled",
-  { code, message }: Failure,
-): DispatchOutcome {
-  const item = refusedItem(tool.describe(args, place), { kind, message });
-  return { kind, tool: tool.name, item, isStarted: false, output: text(message), failure: { code, message } };
+function refused({ tool, args }: Admitted, place: CallPlace, { kind, failure }: Refusal): DispatchOutcome {
+  const item = refusedItem(tool.describe(args, place), { kind, message: failure.message });
+  return { kind, tool: tool.name, item, isStarted: false, output: text(failure.message), failure };
 }
 
 function failureOf(error: unknown): Failure {

@@ -6,9 +6,11 @@ import {
   type ApprovalPolicy,
   type Effect,
   type Envelope,
+  type HopWish,
   type McpServerConfig,
   type SandboxMode,
 } from "@heddle/protocol";
+import { isInside } from "./call-path.ts";
 import { asCanonical, matchesName, serverPattern } from "./mcp/names.ts";
 
 export interface EnvelopeOptions {
@@ -22,6 +24,10 @@ export interface EnvelopeOptions {
   readonly masked: readonly string[];
   /** Servers whose tools exist here. */
   readonly mcpServers?: readonly McpServerConfig[];
+  /** The agent may ask, and somebody can be asked. */
+  readonly mayAskUser?: boolean;
+  /** Whoever follows the turn carries out tools of its own. */
+  readonly hasClientTools?: boolean;
 }
 
 const READING = [
@@ -37,9 +43,11 @@ const READING = [
   "skill",
 ];
 const WRITING = ["apply_patch", "edit", "write"];
+/** Exists where there is something to ask for and somebody to ask. */
+const ASKING = ["request_permissions"];
 
 export function envelopeFor(options: EnvelopeOptions): Envelope {
-  const envelope = envelopeOf(options);
+  const envelope = withPeople(envelopeOf(options), options);
   const servers = options.mcpServers ?? [];
   if (servers.length === 0) return envelope;
   // A server at an address, or with a network of its own, reaches out whatever commands may.
@@ -48,6 +56,17 @@ export function envelopeFor(options: EnvelopeOptions): Envelope {
     ...envelope,
     tools: [...envelope.tools, ...servers.map(({ name }) => serverPattern(name))],
     effects: reachesOut ? [...new Set<Effect>([...envelope.effects, "net"])] : envelope.effects,
+  };
+}
+
+/** What exists because somebody is there. */
+function withPeople(envelope: Envelope, { mayAskUser = false, hasClientTools = false }: EnvelopeOptions): Envelope {
+  const asking = mayAskUser ? ["request_user_input"] : [];
+  const clients = hasClientTools ? ["client.*"] : [];
+  return {
+    ...envelope,
+    tools: [...envelope.tools, ...asking, ...clients],
+    effects: hasClientTools ? [...envelope.effects, "message"] : envelope.effects,
   };
 }
 
@@ -61,11 +80,12 @@ function envelopeOf(options: EnvelopeOptions): Envelope {
   const { mode, workspace, writableRoots, networkAccess, approval } = options;
   const masked = [...options.masked];
   const network = networkAccess ? "all" : "none";
+  const asking = approval === "never" ? [] : ASKING;
   switch (mode) {
     case "read-only":
       return {
         id: "explore",
-        tools: [...READING],
+        tools: [...READING, ...asking],
         effects: networkAccess ? ["read", "exec", "net"] : ["read", "exec"],
         writeRoots: [],
         masked,
@@ -76,7 +96,7 @@ function envelopeOf(options: EnvelopeOptions): Envelope {
     case "workspace-write":
       return {
         id: "edit",
-        tools: [...READING, ...WRITING],
+        tools: [...READING, ...WRITING, ...asking],
         effects: networkAccess ? ["read", "write", "exec", "net"] : ["read", "write", "exec"],
         writeRoots: [...new Set([workspace, ...writableRoots])],
         masked,
@@ -98,6 +118,31 @@ function envelopeOf(options: EnvelopeOptions): Envelope {
     default:
       return never(mode);
   }
+}
+
+/** Where a wish leads. The tools stay as they are: rights are added, not abilities. */
+export function widenEnvelope(envelope: Envelope, wish: HopWish): Envelope {
+  const everything: readonly Effect[] = ["read", "write", "exec", "net"];
+  const withEffects = (more: readonly Effect[]): Effect[] => [...new Set([...envelope.effects, ...more])];
+  if (wish.kind === "outside") {
+    const effects = withEffects(everything);
+    return { ...envelope, id: "full", effects, writeRoots: ["/"], network: "all", sandbox: "off" };
+  }
+  const { write, network } = wish.permissions;
+  return {
+    ...envelope,
+    effects: withEffects([...(write.length === 0 ? [] : ["write" as const]), ...(network ? ["net" as const] : [])]),
+    writeRoots: [...new Set([...envelope.writeRoots, ...write])],
+    network: network ? "all" : envelope.network,
+  };
+}
+
+/** What of an envelope is above a ceiling, in words; undefined: nothing. */
+export function aboveCeiling(envelope: Envelope, ceiling: Envelope): string | undefined {
+  if (envelope.sandbox === "off" && ceiling.sandbox !== "off") return "running outside the sandbox";
+  if (envelope.network === "all" && ceiling.network !== "all") return "the network";
+  const far = envelope.writeRoots.find((path) => !ceiling.writeRoots.some((root) => isInside(path, root)));
+  return far === undefined ? undefined : `writing to ${far}`;
 }
 
 export function envelopeHash(envelope: Envelope): string {

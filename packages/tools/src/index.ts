@@ -1,7 +1,9 @@
 export { dispatch, type DispatchOutcome } from "./dispatch.ts";
 export { toolsFor, warmTools, type Toolset } from "./registry.ts";
+export type { ClientTools } from "./client-tools.ts";
 export type { McpReport, McpServers } from "./mcp/named-tools.ts";
-export { envelopeFor, envelopeHash, narrowEnvelope } from "./envelopes.ts";
+export { aboveCeiling, envelopeFor, envelopeHash, narrowEnvelope, widenEnvelope } from "./envelopes.ts";
+export type { Hop, Hops, Walls } from "./hop-wish.ts";
 export { approvalKey } from "./policy.ts";
 export { openThreadState } from "./thread-state.ts";
 export type { OngoingItem, ThreadState } from "./tool.ts";

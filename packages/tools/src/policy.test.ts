@@ -7,7 +7,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 const envelope = (mode: SandboxMode, approval: ApprovalPolicy) =>
   envelopeFor({ mode, workspace: "/w", writableRoots: [], networkAccess: false, approval, masked: [] });
 
-const base = { wantsOutside: false, writePaths: [], cwd: "/w", approvalKey: "key" };
+const base = { writePaths: [], cwd: "/w", approvalKey: "key" };
 const CALLS = {
   reading: { ...base, tool: "read", effects: ["read"], isReadOnly: true },
   listing: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: true },
@@ -21,8 +21,8 @@ const CALLS = {
     writePaths: ["/w/a", "/etc/x"],
   },
   plan: { ...base, tool: "update_plan", effects: [], isReadOnly: true },
-  leaving: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: false, wantsOutside: true },
-  leavingToRead: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: true, wantsOutside: true },
+  leaving: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: false, hop: {} },
+  leavingToRead: { ...base, tool: "exec_command", effects: ["read", "exec"], isReadOnly: true, hop: {} },
 } satisfies Record<string, CallFacts>;
 type CallName = keyof typeof CALLS;
 
@@ -55,8 +55,8 @@ const TABLE: Row[] = [
       patch: run,
       farPatch: run,
       plan: run,
-      leaving: deny,
-      leavingToRead: deny,
+      leaving: ask,
+      leavingToRead: ask,
     },
   ],
   [
@@ -69,8 +69,8 @@ const TABLE: Row[] = [
       patch: ask,
       farPatch: ask,
       plan: run,
-      leaving: deny,
-      leavingToRead: deny,
+      leaving: ask,
+      leavingToRead: ask,
     },
   ],
   [
@@ -97,8 +97,8 @@ const TABLE: Row[] = [
       patch: ask,
       farPatch: ask,
       plan: run,
-      leaving: deny,
-      leavingToRead: deny,
+      leaving: ask,
+      leavingToRead: ask,
     },
   ],
   [
@@ -160,10 +160,11 @@ test("never asks nobody, whatever the call", () => {
   }
 });
 
-test("an act accepted for the thread is not asked again, and opens no wall", () => {
+test("an act accepted for the thread is not asked again, inside its wall or outside", () => {
   const remembered = new Set(["key"]);
   expect(decide(CALLS.command, envelope("workspace-write", "untrusted"), remembered)).toEqual({ kind: "run" });
-  expect(decide(CALLS.leaving, envelope("workspace-write", "untrusted"), remembered).kind).toBe("deny");
+  expect(decide(CALLS.leaving, envelope("workspace-write", "untrusted"), remembered)).toEqual({ kind: "run" });
+  expect(decide(CALLS.leaving, envelope("workspace-write", "never"), remembered).kind).toBe("deny");
 });
 
 test("an acceptance covers the same command in the same folder and nothing that begins alike", () => {
@@ -182,6 +183,7 @@ test("an acceptance covers the same command in the same folder and nothing that 
     question("npm test "),
     question("npm  test"),
     question("npm test", "/x"),
+    { ...question("npm test"), wish: { kind: "outside" } } as const,
   ]) {
     expect(approvalKey(other)).not.toBe(key);
   }

@@ -1,6 +1,6 @@
 /**
  * Decides what happens to a call that the envelope permits: run, ask, or deny. Pure. An answer to a question lets a call run
- * inside the envelope; it never widens it, so a call that wants out of a required sandbox is refused before any question.
+ * inside the envelope. A call that wants more than its envelope gives is a hop: somebody has to be asked, whoever it is.
  *
  *   never       run inside the wall, or deny; nobody is asked
  *   on-request  inside the wall: run. Without a wall: ask before anything that is not known to be harmless
@@ -15,7 +15,10 @@ export interface CallFacts {
   readonly effects: readonly Effect[];
   /** The call changes nothing, by its effects or because its command is known. */
   readonly isReadOnly: boolean;
-  readonly wantsOutside: boolean;
+  /** The call wants more than the envelope gives; the reason is the model's own. */
+  readonly hop?: { readonly reason?: string | undefined } | undefined;
+  /** The call is itself a question to the user. */
+  readonly isQuestion?: boolean;
   /** The configuration wants a person to see each call of this tool that changes something. */
   readonly needsPerson?: boolean;
   /** Absolute. */
@@ -33,14 +36,9 @@ export type PolicyDecision =
 const RUN: PolicyDecision = { kind: "run" };
 
 export function decide(facts: CallFacts, envelope: Envelope, remembered: ReadonlySet<string>): PolicyDecision {
-  if (facts.wantsOutside && envelope.sandbox === "required") {
-    return {
-      kind: "deny",
-      code: "policy.denied",
-      message:
-        "this thread keeps every command inside the sandbox; run it inside, or tell the user which sandbox mode it needs",
-    };
-  }
+  if (facts.isQuestion === true) return decideQuestion(envelope);
+  if (facts.hop !== undefined && envelope.sandbox === "required")
+    return decideHop(facts, facts.hop.reason, { envelope, remembered });
   const isForPerson = facts.needsPerson === true && !isHarmless(facts);
   const reason = isForPerson ? "the configuration wants it approved" : reasonToAsk(facts, envelope);
   if (reason === undefined || remembered.has(facts.approvalKey)) return RUN;
@@ -54,8 +52,31 @@ export function decide(facts: CallFacts, envelope: Envelope, remembered: Readonl
   return { kind: "ask", reason };
 }
 
+function decideQuestion({ approval }: Envelope): PolicyDecision {
+  if (approval !== "never") return { kind: "ask", reason: "the agent wants to know" };
+  const message = "nobody can be asked in this thread; decide yourself and tell the user what you assumed";
+  return { kind: "deny", code: "policy.denied", message };
+}
+
+function decideHop(
+  { approvalKey: key }: CallFacts,
+  reason: string | undefined,
+  { envelope, remembered }: { readonly envelope: Envelope; readonly remembered: ReadonlySet<string> },
+): PolicyDecision {
+  if (envelope.approval === "never") {
+    return {
+      kind: "deny",
+      code: "policy.denied",
+      message:
+        "this thread keeps every call inside its sandbox and asks nobody; do it inside, or tell the user which sandbox mode it needs",
+    };
+  }
+  return remembered.has(key) ? RUN : { kind: "ask", reason: reason ?? "it wants more than its sandbox allows" };
+}
+
+/** A message goes to the client that brought the tool: whoever would be asked is told by it. */
 function isHarmless(facts: CallFacts): boolean {
-  return facts.isReadOnly || facts.effects.every((effect) => effect === "read");
+  return facts.isReadOnly || facts.effects.every((effect) => effect === "read" || effect === "message");
 }
 
 function reasonToAsk(facts: CallFacts, envelope: Envelope): string | undefined {
@@ -77,6 +98,16 @@ function reasonToAsk(facts: CallFacts, envelope: Envelope): string | undefined {
 
 /** What "accept for this thread" covers: exactly the same act in the same place, never a prefix of a text. */
 export function approvalKey(question: ApprovalQuestion): string {
-  const { callId: _callId, itemId: _itemId, reason: _reason, ...act } = question;
+  // What a tool is for is covered by the hash of its definition.
+  const {
+    callId: _callId,
+    itemId: _itemId,
+    reason: _reason,
+    description: _words,
+    ...act
+  } = {
+    description: undefined,
+    ...question,
+  };
   return createHash("sha256").update(canonical(act)).digest("hex");
 }

@@ -2,7 +2,17 @@
  * What a tool is. One tool per file in `builtin/`; only `dispatch` may call `run`, and the package's index exports no tool,
  * so that a body cannot be reached in any other way.
  */
-import type { ApprovalQuestion, Effect, Envelope, Failure, InputPart, Item } from "@heddle/protocol";
+import type {
+  ApprovalAnswer,
+  ApprovalQuestion,
+  Effect,
+  Envelope,
+  Failure,
+  HopScope,
+  HopWish,
+  InputPart,
+  Item,
+} from "@heddle/protocol";
 import type { $ZodType } from "zod/v4/core";
 import type { ProcessTable } from "./process-table.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
@@ -35,11 +45,20 @@ export interface Tool<A = unknown> {
   describe(args: A, place: CallPlace): Item;
   /** The question for a person, when policy says to ask. */
   question(args: A, place: CallPlace): ApprovalQuestion;
-  /** The call asks to run outside the sandbox. */
-  wantsOutside?(args: A): boolean;
+  /** The call is a question to the user: it runs with the answer, and not without one. */
+  readonly isQuestion?: true;
+  /** What the call asks for beyond its envelope, and the model's words for why. Paths as the model wrote them. */
+  wish?(args: A): WishedHop | undefined;
   /** The call is really another tool's; it is then judged and run as that one. */
   redirect?(args: A): { readonly tool: string; readonly input: unknown } | undefined;
   run(args: A, context: ToolContext): Promise<ToolResult>;
+}
+
+export interface WishedHop {
+  readonly wish: HopWish;
+  readonly reason?: string | undefined;
+  /** `call`: for this one. `answer`: the answer says for how long, and the calls that follow have it too. */
+  readonly scope: "call" | "answer";
 }
 
 /** Where a call happens; enough to describe it without running it. */
@@ -55,6 +74,12 @@ export interface ToolContext extends CallPlace {
   readonly envelope: Envelope;
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
+  /** What its wish came to; absent: it had none, or has it already. */
+  readonly granted?: { readonly wish: HopWish; readonly scope: HopScope };
+  /** What was answered to the question that came before the call; absent: nobody was asked. */
+  readonly answer?: ApprovalAnswer;
+  /** Puts a question that comes up while the call runs. */
+  ask(question: ApprovalQuestion): Promise<ApprovalAnswer>;
   /** Live output of the running item; never stored as such. */
   stream(delta: string): void;
 }

@@ -27,7 +27,7 @@ const outcome = await dispatch(
     remembered: new Set(),
     newItemId: () => "i",
     onStarted: async () => undefined,
-    ask: async () => "decline",
+    ask: async () => ({ decision: "decline" }),
     onViolation: async () => undefined,
     stream: () => undefined,
   },

@@ -6,12 +6,13 @@
  *                                      └▶ settled with processId (the command goes on, the model has its answer),
  *                                         item followed: completed when the command ends, at the latest with the turn
  */
-import { HeddleError, newItemId, type Decision, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
+import { HeddleError, newItemId, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { approvalKey, dispatch, fitText, type DispatchOutcome, type Toolset } from "@heddle/tools";
 import { wordsOf } from "../compacted-context.ts";
 import { hookTool } from "../hook-tools.ts";
 import type { TurnHooks } from "../hooks.ts";
+import type { TurnHops } from "../hop.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "../runner.ts";
 import { hookNotes } from "./told.ts";
 
@@ -25,12 +26,13 @@ export interface CallsContext {
   /** Keys of acts accepted for the whole thread; grows as answers come in. */
   readonly remembered: Set<string>;
   readonly hooks: TurnHooks;
+  readonly hops: TurnHops;
 }
 
 /** Every call and its result is recorded. Stops before the next call once the turn is aborted. */
 export async function runCalls(calls: readonly ModelToolCall[], context: CallsContext): Promise<void> {
   // A wall that could not be finished ends the turn; it must not become a result the model explains away.
-  await context.turn.place.sandbox.ready;
+  await context.hops.walls.sandbox.ready;
   for (const group of inGroups(calls, context.toolset)) {
     if (context.io.signal.aborted) break;
     const ends = await Promise.allSettled(group.map((call) => runCall(call, context)));
@@ -57,12 +59,14 @@ function inGroups(calls: readonly ModelToolCall[], toolset: Toolset): ModelToolC
 }
 
 async function runCall(call: ModelToolCall, context: CallsContext): Promise<void> {
-  const { turn, io, toolset, remembered, hooks } = context;
+  const { turn, io, toolset, remembered, hooks, hops } = context;
   const { turnId } = turn;
   const notes: RunnerEvent[] = [];
   let intended: unknown;
   const outcome = await dispatch(call, {
     ...turn.place,
+    ...hops.walls,
+    hops,
     toolset,
     cwd: turn.workspace,
     signal: io.signal,
@@ -84,10 +88,10 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
       ]);
       failpoint("turn.after-intent");
     },
-    async ask(question): Promise<Decision> {
-      const decision = await io.ask(question);
-      if (decision === "acceptForThread") remembered.add(approvalKey(question));
-      return decision;
+    async ask(question) {
+      const answer = await io.ask(question);
+      if (answer.decision === "acceptForThread") remembered.add(approvalKey(question));
+      return answer;
     },
     async onViolation(violation) {
       await io.record([{ type: "path.violated", v: 1, turnId, callId: call.callId, ...violation }], "system");

@@ -26,7 +26,8 @@ import { createContext, toolCalls, type Context } from "../context.ts";
 import { textTokens } from "../context-size.ts";
 import { toFailure } from "../failure.ts";
 import { checkHooks, turnHooks, type TurnHooks } from "../hooks.ts";
-import { INSTRUCTIONS } from "../instructions.ts";
+import { createHops } from "../hop.ts";
+import { INSTRUCTIONS, PLAN_INSTRUCTIONS } from "../instructions.ts";
 import { checkLimits } from "../limits.ts";
 import { createTurnTools, type TurnTools } from "../mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../output-schema.ts";
@@ -42,6 +43,8 @@ import { runUserShell } from "./user-shell.ts";
 
 /** A model that has not finished after so many requests is going in circles, unless the caller has a limit of its own. */
 const MAX_REQUESTS = 200;
+/** A client that is there and silent for so long will not answer any more. */
+const CLIENT_TOOL_MS = 300_000;
 /** How often Stop hooks can send a model back to work in one turn. */
 const MAX_STOPS_REFUSED = 3;
 /** A person who ends a run waits for its end. */
@@ -54,6 +57,7 @@ export interface EmbeddedOptions {
   readonly isUnattended: boolean;
   readonly hooks?: readonly HookConfig[];
   readonly skills?: SkillChoices | undefined;
+  readonly clientToolMs?: number | undefined;
 }
 
 export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
@@ -83,6 +87,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
         userHome: options.env["HOME"],
         skills: options.skills,
         skillFolder: ownSkillFolder(options.home),
+        clientToolMs: options.clientToolMs ?? CLIENT_TOOL_MS,
         sessionSource: sessions.has(turn.threadId) ? undefined : sourceOf(turn),
       };
       sessions.add(turn.threadId);
@@ -138,6 +143,7 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
   const { turnId, settings } = turn;
   const tools = createTurnTools(modelInfo(provider, settings.model).family, greeter);
   const remembered = rememberedApprovals(turn.history);
+  const hops = createHops(turn, io);
   const schema = outputSchemaOf(settings);
   const asker = createAsker(provider, greeter, { context, tools });
   const mustGoOn = createStopQuestion(greeter);
@@ -161,7 +167,7 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
     const calls = toolCalls(output);
     hasActed ||= output.some(({ kind }) => kind !== "reasoning");
     if (calls.length > 0 && !isMending) {
-      await runCalls(calls, { turn, io, toolset: tools.toolset, remembered, hooks });
+      await runCalls(calls, { turn, io, toolset: tools.toolset, remembered, hooks, hops });
       io.signal.throwIfAborted();
       return false;
     }
@@ -233,7 +239,7 @@ function createAsker(
   function overheadTokens(): number {
     const { toolset } = tools;
     if (weighed?.toolset !== toolset) {
-      weighed = { toolset, tokens: textTokens(INSTRUCTIONS) + textTokens(JSON.stringify(toolset.offered)) };
+      weighed = { toolset, tokens: textTokens(instructionsFor(settings)) + textTokens(JSON.stringify(toolset.offered)) };
     }
     return weighed.tokens;
   }
@@ -309,11 +315,15 @@ function askToMend(turnId: string, violations: readonly string[]): RunnerEvent[]
   ];
 }
 
+function instructionsFor({ mode }: TurnSettings): string {
+  return mode === "plan" ? `${INSTRUCTIONS}\n\n${PLAN_INSTRUCTIONS}` : INSTRUCTIONS;
+}
+
 function modelRequest(turn: TurnRequest, toolset: Toolset, context: Context): ModelRequest {
   const { model, effort, outputSchema } = turn.settings;
   return {
     model,
-    instructions: INSTRUCTIONS,
+    instructions: instructionsFor(turn.settings),
     input: context.input,
     tools: toolset.offered,
     cacheKey: turn.threadId,

@@ -44,8 +44,28 @@ async function resolve({ file, overrides, profile, env }: SourceOptions, wishes:
   const keepsWall = wishes.sandboxMode === undefined && inherited !== undefined;
   return {
     ...settings,
+    ...ceilingOf(effectiveConfig({ file, overrides: parseOverrides(overrides).config }, profile)),
     ...(keepsWall ? { networkAccess: inherited.networkAccess, writableRoots: inherited.writableRoots } : {}),
+    ...peopleOf(config, wishes),
     approvalPolicy: wishes.approvalPolicy ?? inherited?.approvalPolicy ?? policyOf(config),
+  };
+}
+
+/** The owner's word alone: what a client sends along cannot raise it. */
+function ceilingOf({ sandbox_ceiling: ceiling }: ConfigFile): Pick<TurnSettings, "ceiling"> {
+  return ceiling === undefined ? {} : { ceiling };
+}
+
+/** What there is because somebody watches the turns. */
+function peopleOf(
+  { ask_user: asksUser }: ConfigFile,
+  { mode, inherited }: Wishes,
+): Pick<TurnSettings, "mode" | "asksUser" | "hasClientTools"> {
+  const isPlanned = (mode ?? inherited?.mode) === "plan";
+  return {
+    ...(isPlanned ? { mode: "plan" } : {}),
+    ...(asksUser === true ? { asksUser } : {}),
+    ...(inherited?.hasClientTools === true ? { hasClientTools: true } : {}),
   };
 }
 

@@ -94,6 +94,12 @@ const Choices = {
 
 export const ConfigFile = z.strictObject({
   ...Choices,
+  /** The widest a thread may ever be, whoever asks for more or allows it. */
+  sandbox_ceiling: SandboxMode.optional(),
+  /** Servers: the agent may ask the user outside planning too. */
+  ask_user: z.boolean().optional(),
+  /** Servers: how long a client may take to carry out a tool of its own. */
+  client_tool_timeout_sec: z.number().positive().max(86_400).optional(),
   openai_base_url: z.url({ protocol: /^https?$/ }).optional(),
   /** The profile in force when the command line names none. */
   profile: text.optional(),

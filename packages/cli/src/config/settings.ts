@@ -81,6 +81,7 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
     // `exec` has nobody to ask.
     approvalPolicy: "never",
     ...contextSettings(config),
+    ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),
     ...(choices.outputSchema === undefined ? {} : { outputSchema: choices.outputSchema }),
   };
   return { settings, providers, provider, notes: unnamed === undefined ? [] : [unnamed.note] };

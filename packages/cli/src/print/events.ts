@@ -87,6 +87,8 @@ function words(body: EventBody): readonly string[] {
       return [
         `${body.tool} ${body.outcome}${body.failure === undefined ? "" : ` ${body.failure.code}: ${body.failure.message}`}`,
       ];
+    case "tool.answered":
+      return [`${body.itemId}${body.failure === undefined ? "" : ` ${body.failure.code}: ${body.failure.message}`}`];
     case "approval.requested":
       return [`${body.approvalId} ${JSON.stringify(body.question)}`];
     case "approval.resolved":
@@ -94,7 +96,9 @@ function words(body: EventBody): readonly string[] {
     case "turn.resumed":
       return [`process ${body.holder.pid}`];
     case "hop.taken":
-      return [`${body.scope} ${body.callId}: ${body.to.id} (${body.sandboxLevel}), writes ${body.to.writeRoots.join(", ")}`];
+      return [
+        `${body.scope} ${body.callId}: ${body.to.id} (${body.sandboxLevel}), writes ${body.to.writeRoots.join(", ")}`,
+      ];
     case "hop.refused":
       return [`${body.callId} ${body.failure.code}: ${body.failure.message}`];
     case "path.violated":
@@ -122,6 +126,8 @@ function threadWords(body: ThreadEvent): readonly string[] {
       return [JSON.stringify(body.gitInfo)];
     case "thread.goal-changed":
       return body.goal === null ? ["cleared"] : [`${body.goal.status}: ${body.goal.objective}`];
+    case "thread.tools-declared":
+      return [body.tools.map(({ name }) => visibleLine(name)).join(", ")];
     case "thread.reverted":
       return [`the past ends before turn ${body.beforeTurnId}`];
     case "thread.deleted":

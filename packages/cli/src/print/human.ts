@@ -157,6 +157,8 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "thread.settings-changed":
     case "thread.metadata-changed":
     case "thread.goal-changed":
+    case "thread.tools-declared":
+    case "tool.answered":
     case "thread.reverted":
     case "context.injected":
     case "turn.queued":
@@ -293,6 +295,10 @@ function questionText({ question }: EventOf<"approval.requested">): string {
       return `change ${question.paths.map(visibleLine).join(", ")}`;
     case "tool":
       return `call ${visibleLine(question.tool)}`;
+    case "userInput":
+      return question.questions.map((one) => visibleLine(one.question)).join(" ");
+    case "elicitation":
+      return `${visibleLine(question.server)}: ${visibleLine(question.message)}`;
     case "permissions":
       return `more rights: ${rightsText(question.permissions)}`;
     default:

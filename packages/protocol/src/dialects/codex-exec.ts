@@ -68,6 +68,8 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "thread.settings-changed":
       case "thread.metadata-changed":
       case "thread.goal-changed":
+      case "thread.tools-declared":
+      case "tool.answered":
       case "thread.reverted":
       case "context.injected":
       case "turn.queued":

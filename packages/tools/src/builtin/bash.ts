@@ -3,6 +3,7 @@ import { absolutePath } from "../call-path.ts";
 import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
 import { awaitCommand, startShell, workdirOf } from "../shell-call.ts";
+import { shellWish } from "../shell-wish.ts";
 import type { Tool } from "../tool.ts";
 import { CommandText, execCommand } from "./exec-command.ts";
 import { z } from "./schema.ts";
@@ -30,7 +31,7 @@ export const bash: Tool<Input> = {
   isReadOnly: (args) => isKnownReadOnly(args.command),
   deadlineMs: (args) => timeoutMs(args) + 30_000,
   paths: (args) => workdirOf(args.workdir),
-  wantsOutside: (args) => args["dangerouslyDisableSandbox"] === true,
+  wish: shellWish,
   describe: (args, place) => commandItem(args.command, args.workdir, place),
   question: (args, place) => ({
     kind: "command",

@@ -5,6 +5,7 @@ import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
 import { typedPatch } from "../patch/heredoc.ts";
 import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../shell-call.ts";
+import { shellWish } from "../shell-wish.ts";
 import type { CallPlace, Tool } from "../tool.ts";
 import { z } from "./schema.ts";
 
@@ -46,8 +47,7 @@ export const execCommand: Tool<Input> = {
   isReadOnly: (args) => args.login !== true && isKnownReadOnly(args.cmd),
   deadlineMs: (args) => yieldMs(args) + 30_000,
   paths: (args) => workdirOf(args.workdir),
-  wantsOutside: (args) =>
-    args["sandbox_permissions"] === "require_escalated" || args["with_escalated_permissions"] === true,
+  wish: shellWish,
   describe: shellItem,
   question: (args, place) => ({
     kind: "command",

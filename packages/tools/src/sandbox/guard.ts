@@ -73,6 +73,14 @@ export class Guard {
     if (this.#options.writeRoots.some((root) => isBelow(target, root))) protectedPaths.push(target);
   }
 
+  /** As at the start, except that nothing more is mounted: it is watched. */
+  async accept(): Promise<void> {
+    for (const special of [...(await this.#index.walk()), ...this.#changedWatches()]) {
+      if (isUnnameable(special.name)) this.#unnameable.add(special.path);
+      this.#watch(special);
+    }
+  }
+
   async sweep(): Promise<ProtectedPathViolation[]> {
     const violations: ProtectedPathViolation[] = [];
     for (const special of [...(await this.#index.walk()), ...this.#changedWatches()]) {

@@ -175,6 +175,12 @@ class ConfinedSandbox implements Sandbox {
     return await this.#parts.holder.enter(argv, options);
   }
 
+  async accept(): Promise<void> {
+    const result = this.#lastSweep.then(() => this.#parts.guard.accept());
+    this.#lastSweep = result.catch(() => undefined);
+    await result;
+  }
+
   async sweep(): Promise<readonly ProtectedPathViolation[]> {
     const result = this.#lastSweep.then(() => this.#parts.guard.sweep());
     this.#lastSweep = result.catch(() => undefined);
@@ -212,6 +218,7 @@ export function openUnconfined(policy: SandboxPolicy): Sandbox {
       if (file === undefined) throw new HeddleError("tool.invalid-arguments", "the command is empty");
       return { file, args, env, cwd, pidDepth: 0, endsWithTree: false };
     },
+    accept: async () => undefined,
     sweep: async () => [],
     close: async () => [],
     [Symbol.asyncDispose]: async () => undefined,

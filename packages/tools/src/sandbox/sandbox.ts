@@ -48,6 +48,8 @@ export interface Sandbox extends AsyncDisposable {
     argv: readonly string[],
     options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
   ): Promise<SandboxedCommand>;
+  /** What is there now is the owner's, like what was there when it was opened: the owner let a call out that made it. */
+  accept(): Promise<void>;
   /** Looks for protected paths created since the last sweep and moves them out of the way. */
   sweep(): Promise<readonly ProtectedPathViolation[]>;
   /** Ends everything inside, then sweeps once more with nobody left to race. Disposing does the same, silently. */

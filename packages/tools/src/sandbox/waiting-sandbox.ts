@@ -27,6 +27,11 @@ export class WaitingSandbox implements Sandbox {
     return await (await this.#sandbox()).enter(argv, options);
   }
 
+  async accept(): Promise<void> {
+    // What is there when it opens is the owner's anyway.
+    if (this.#opened !== undefined) await (await this.#opened).accept();
+  }
+
   async sweep(): Promise<readonly ProtectedPathViolation[]> {
     // Nobody was inside, so there is nothing to look for.
     return this.#opened === undefined ? [] : await (await this.#opened).sweep();

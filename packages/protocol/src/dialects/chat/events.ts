@@ -1,6 +1,6 @@
 /** What subscribers are told: the shapes. How stored events come to them is in `log.ts`. */
 import { z } from "zod";
-import { HopWish, Permissions } from "../../approvals.ts";
+import { HopWish, Permissions, UserQuestion } from "../../approvals.ts";
 import { ChatItem } from "./items.ts";
 import { ChatSettings } from "./settings.ts";
 
@@ -63,6 +63,12 @@ export const CHAT_EVENTS = {
     changes: z.array(z.object({ path: z.string() })).optional(),
     tool: z.string().optional(),
     input: z.unknown().optional(),
+    tool_description: z.string().optional(),
+    /** Of the agent to the user; answered with `answers`. */
+    questions: z.array(UserQuestion).optional(),
+    /** Of an MCP server, named by `tool`; answered with `content`. */
+    message: z.string().optional(),
+    content_schema: z.unknown().optional(),
     /** What the command wants beyond its sandbox: none at all, or more rights in it. */
     wish: HopWish.optional(),
     /** More rights for the calls that follow. */

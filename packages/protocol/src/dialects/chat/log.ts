@@ -300,7 +300,15 @@ function subject(question: ApprovalQuestion): Readonly<Record<string, unknown>> 
     case "fileChange":
       return { changes: question.paths.map((path) => ({ path })) };
     case "tool":
-      return { tool: question.tool, input: question.arguments ?? {} };
+      return {
+        tool: question.tool,
+        input: question.arguments ?? {},
+        ...(question.description === undefined ? {} : { tool_description: question.description }),
+      };
+    case "userInput":
+      return { questions: question.questions };
+    case "elicitation":
+      return { tool: question.server, message: question.message, content_schema: question.schema };
     case "permissions":
       return { cwd: question.cwd, permissions: question.permissions };
   }

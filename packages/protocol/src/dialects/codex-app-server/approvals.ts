@@ -5,6 +5,7 @@ import type { Item } from "../../items.ts";
 import { commandActions, shownCommand } from "./items.ts";
 import { patchChanges } from "./patch.ts";
 import { codexPermissions, grantFrom } from "./permissions.ts";
+import { elicitationRequest, elicitedFrom, userAnswerFrom, userInputRequest } from "./questions.ts";
 import type { CodexServerRequest } from "./shapes.ts";
 
 interface Place {
@@ -42,6 +43,10 @@ export function approvalRequest(question: ApprovalQuestion, place: Place): Codex
       };
     case "tool":
       return toolRequest(question, place);
+    case "userInput":
+      return userInputRequest(question, place);
+    case "elicitation":
+      return elicitationRequest(question, place);
     case "permissions":
       return {
         method: "item/permissions/requestApproval",
@@ -75,6 +80,7 @@ function toolRequest(question: Extract<ApprovalQuestion, { kind: "tool" }>, plac
         codex_approval_kind: "mcp_tool_call",
         persist: ["session"],
         tool_name: tool,
+        ...(question.description === undefined ? {} : { tool_description: question.description }),
         tool_params: question.arguments ?? {},
         tool_params_display: shownParams(question.arguments),
         ...(question.reason === undefined ? {} : { reason: question.reason }),
@@ -102,8 +108,11 @@ const Answer = z.union([
 ]);
 
 /** What a client answers to a question of any kind. */
-export function answerFrom(result: unknown): ApprovalAnswer {
-  return grantFrom(result) ?? { decision: decisionFrom(result) };
+export function answerFrom(result: unknown, question: ApprovalQuestion): ApprovalAnswer {
+  if (question.kind === "userInput") return userAnswerFrom(result, question);
+  if (question.kind === "elicitation") return elicitedFrom(result);
+  if (question.kind === "permissions") return grantFrom(result);
+  return { decision: decisionFrom(result) };
 }
 
 /** An answer that nobody can read is a no. A rule for similar commands holds here for this one, in this thread. */
@@ -125,9 +134,9 @@ function decisionFrom(result: unknown): Decision {
 
 /**
  * Clients show what they ask about as an item that has begun. Heddle stores the item when it begins, which is after the
- * answer; so the question tells what it will be.
+ * answer; so the question tells what it will be. undefined: nothing is shown, or it has begun already.
  */
-export function askedItem(question: ApprovalQuestion, callText: string | undefined): Item {
+export function askedItem(question: ApprovalQuestion, callText: string | undefined): Item | undefined {
   const { itemId: id, callId } = question;
   switch (question.kind) {
     case "command": {
@@ -149,6 +158,9 @@ export function askedItem(question: ApprovalQuestion, callText: string | undefin
         ? { type: "toolCall", tool: question.tool, ...call }
         : { type: "mcpToolCall", server, tool, ...call };
     }
+    case "userInput":
+    case "elicitation":
+      return undefined;
     case "permissions": {
       const { permissions } = question;
       return {

@@ -207,7 +207,8 @@ test.each([
   [{ action: "decline" }, "decline"],
   [{ action: "cancel" }, "decline"],
 ])("the answer %j means %s", (answer, decision) => {
-  expect(answerFrom(answer)).toEqual({ decision });
+  const question = { kind: "command", callId: "c1", itemId: "i1", command: "ls", cwd: "/w" } as const;
+  expect(answerFrom(answer, question)).toEqual({ decision });
 });
 
 test("words for sandbox and approval, both ways", () => {

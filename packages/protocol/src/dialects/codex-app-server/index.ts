@@ -3,6 +3,7 @@
  * events, items, settings and questions.
  */
 export { answerFrom } from "./approvals.ts";
+export { clientAnswerFrom, clientToolsFrom } from "./client-tools.ts";
 export { invalidParams, unknownVariant } from "./errors.ts";
 export { inputFrom, type UserInput } from "./input.ts";
 export { CODEX_METHODS, type CodexMethod } from "./methods.ts";
@@ -15,7 +16,14 @@ export { settingsUpdated } from "./thread-settings.ts";
 export * from "./params-command.ts";
 export * from "./params-fs.ts";
 export * from "./params-host.ts";
-export { approvalPolicyFrom, sandboxFrom, sandboxPolicy, threadSettings, type SandboxWish } from "./settings.ts";
+export {
+  approvalPolicyFrom,
+  collaborationMode,
+  sandboxFrom,
+  sandboxPolicy,
+  threadSettings,
+  type SandboxWish,
+} from "./settings.ts";
 export {
   CODEX_VERSION,
   type CodexNotification,

@@ -277,5 +277,11 @@ export const WIRE_QUESTIONS: Readonly<Record<string, z.ZodType>> = {
     permissions: z.unknown(),
   }),
   "item/fileChange/requestApproval": z.looseObject({ ...question, reason: maybe }),
+  "item/tool/requestUserInput": z.looseObject({
+    ...question,
+    questions: z.array(z.unknown()),
+    isBlocking: z.boolean(),
+  }),
+  "item/tool/call": z.looseObject({ ...at, callId: text, tool: text, namespace: maybe, arguments: z.unknown() }),
   "mcpServer/elicitation/request": z.looseObject({ threadId: text, turnId: maybe, serverName: text, message: text }),
 };

@@ -1,0 +1,360 @@
+/** Hops through the door of `heddle app-server`: commands that leave their sandbox, and rights that are added to it. */
+import { existsSync } from "node:fs";
+import { mkdir, writeFile, readFile } from "node:fs/promises";
+import path from "node:path";
+import { openJournal } from "@heddle/journal";
+import { startModelServer, type ModelServer } from "@heddle/models/testing";
+import type { EventOf, EventType, StoredEvent } from "@heddle/protocol";
+import { expect, test } from "vitest";
+import {
+  at,
+  isEndOf,
+  KEY,
+  pointAt,
+  runTurn,
+  serve,
+  startThread,
+  startTurn,
+  type Client,
+  type Wire,
+} from "../../test/app-server-client.ts";
+import { openWorld, run, type World } from "../../test/heddle-process.ts";
+
+const ON_REQUEST = { approvalPolicy: "on-request", sandbox: "workspace-write" };
+const COMMAND = "item/commandExecution/requestApproval";
+const PERMISSIONS = "item/permissions/requestApproval";
+
+function escalated(cmd: string) {
+  const args = { cmd, sandbox_permissions: "require_escalated", justification: "Need to write outside" };
+  return { tool: "exec_command", args };
+}
+
+function plain(cmd: string) {
+  return { tool: "exec_command", args: { cmd } };
+}
+
+function wanting(write: readonly string[], network = false) {
+  const permissions = { file_system: { write }, ...(network ? { network: { enabled: true } } : {}) };
+  return { tool: "request_permissions", args: { reason: "Need it", permissions } };
+}
+
+async function eventsOf<T extends EventType>(
+  world: World,
+  threadId: string,
+  type: T,
+): Promise<readonly StoredEvent<EventOf<T>>[]> {
+  await using journal = await openJournal({ home: world.home });
+  const events = await journal.read({ stream: threadId, after: 0 });
+  return events.filter((event): event is StoredEvent<EventOf<T>> => event.body.type === type);
+}
+
+/** Starts a turn, gives this answer to its question, and waits for its end. */
+async function answeredTurn(client: Client, threadId: string, given: { method: string; result: unknown }) {
+  const from = client.heard.length;
+  const turnId = await startTurn(client, threadId, "go");
+  const question = await client.note(given.method, from);
+  client.send({ id: question.id, result: given.result });
+  const ended = await client.hears((wire) => isEndOf(wire, turnId), from);
+  return { turnId, question, ended, heard: client.heard.slice(from) };
+}
+
+function commandsIn(heard: readonly Wire[]): readonly unknown[] {
+  return heard
+    .filter(({ method, params }) => method === "item/completed" && at(params, "item.type") === "commandExecution")
+    .map((wire) => at(wire, "params.item"));
+}
+
+/** What the model was told last. */
+function toldTo(model: ModelServer): string {
+  return JSON.stringify(model.requests.at(-1)?.body);
+}
+
+test("hop: an escalated command is asked about with its reason, runs outside once, and is a hop by the user", async () => {
+  await using world = await openWorld();
+  const outside = path.join(world.root, "out.txt");
+  const later = path.join(world.root, "later.txt");
+  await using model = await startModelServer({
+    script: [{ calls: [escalated(`echo x >> ${outside}`)] }, { calls: [plain(`echo x > ${later}`)] }, { text: "ok" }],
+  });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  const threadId = await startThread(served.client, ON_REQUEST);
+  const { question, ended, heard } = await answeredTurn(served.client, threadId, {
+    method: COMMAND,
+    result: { decision: "accept" },
+  });
+  expect(question.params).toMatchObject({ reason: "Need to write outside", cwd: world.workspace });
+  expect(at(ended, "params.turn.status")).toBe("completed");
+  expect(commandsIn(heard)[0]).toMatchObject({ status: "completed", exitCode: 0 });
+  expect(await readFile(outside, "utf8")).toBe("x\n");
+  // The next command is inside again.
+  expect(existsSync(later)).toBe(false);
+  const [started] = await eventsOf(world, threadId, "turn.started");
+  const hops = await eventsOf(world, threadId, "hop.taken");
+  expect(hops).toMatchObject([
+    {
+      author: "user",
+      body: {
+        scope: "call",
+        from: started?.body.envelopeHash,
+        sandboxLevel: "none",
+        to: { id: "full", sandbox: "off" },
+      },
+    },
+  ]);
+  const [intended] = await eventsOf(world, threadId, "tool.intended");
+  expect(hops[0]?.body.callId).toBe(intended?.body.callId);
+  // The hop is durable before the intent, and the intent before the effect.
+  expect(hops[0]?.version).toBeLessThan(intended?.version ?? 0);
+});
+
+test("hop: a protected path that an accepted command made outside stays; one made inside does not", async () => {
+  await using world = await openWorld();
+  const hook = path.join(world.workspace, ".git", "hooks", "pre-commit");
+  await mkdir(path.dirname(hook), { recursive: true });
+  const make = `printf '#!/bin/sh\n' > ${hook}`;
+  await using model = await startModelServer({
+    script: [{ calls: [plain("true")] }, { calls: [escalated(make)] }, { calls: [plain("true")] }, { text: "ok" }],
+  });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  const threadId = await startThread(served.client, ON_REQUEST);
+  await answeredTurn(served.client, threadId, { method: COMMAND, result: { decision: "accept" } });
+  expect(existsSync(hook)).toBe(true);
+  expect(await eventsOf(world, threadId, "path.violated")).toEqual([]);
+});
+
+test("hop: a declined escalation runs nothing, and the model is told", async () => {
+  await using world = await openWorld();
+  const outside = path.join(world.root, "out.txt");
+  await using model = await startModelServer({
+    script: [{ calls: [escalated(`touch ${outside}`)] }, { text: "ok" }],
+  });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  const threadId = await startThread(served.client, ON_REQUEST);
+  const { ended, heard } = await answeredTurn(served.client, threadId, {
+    method: COMMAND,
+    result: { decision: "decline" },
+  });
+  expect(at(ended, "params.turn.status")).toBe("completed");
+  expect(commandsIn(heard)).toMatchObject([{ status: "declined" }]);
+  expect(toldTo(model)).toContain("the user declined this call");
+  expect(existsSync(outside)).toBe(false);
+  expect(await eventsOf(world, threadId, "hop.taken")).toEqual([]);
+});
+
+test("hop: accepted for the session it is not asked again, by the next server neither, and each use is on record", async () => {
+  await using world = await openWorld();
+  const outside = path.join(world.root, "out.txt");
+  const script = [{ calls: [escalated(`echo x >> ${outside}`)] }, { text: "ok" }];
+  let next = 0;
+  await using model = await startModelServer({ respond: () => script[next++ % 2] ?? { text: "" } });
+  await pointAt(world, model.url);
+  let threadId: string;
+  {
+    await using served = serve([], { world, env: KEY });
+    await served.client.initialize();
+    threadId = await startThread(served.client, ON_REQUEST);
+    await answeredTurn(served.client, threadId, { method: COMMAND, result: { decision: "acceptForSession" } });
+  }
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  await served.client.call("thread/resume", { threadId, excludeTurns: true });
+  const { kinds } = await runTurn(served.client, threadId, "again");
+  expect(kinds).not.toContain(COMMAND);
+  expect(await readFile(outside, "utf8")).toBe("x\nx\n");
+  const authors = (await eventsOf(world, threadId, "hop.taken")).map(({ author }) => author);
+  expect(authors).toEqual(["user", "policy:remembered"]);
+});
+
+test("hop: where nobody may be asked the wish is refused as an item, on record, and told to the model", async () => {
+  await using world = await openWorld();
+  const outside = path.join(world.root, "out.txt");
+  const answers = [{ calls: [escalated(`touch ${outside}`)] }, { text: "ok" }];
+  await using model = await startModelServer({ script: answers });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  const threadId = await startThread(served.client, { ...ON_REQUEST, approvalPolicy: "never" });
+  const { kinds, heard } = await runTurn(served.client, threadId, "go");
+  expect(kinds).not.toContain(COMMAND);
+  expect(commandsIn(heard)).toMatchObject([{ status: "declined" }]);
+  expect(toldTo(model)).toContain("asks nobody");
+  expect(existsSync(outside)).toBe(false);
+  expect(await eventsOf(world, threadId, "hop.refused")).toMatchObject([
+    { author: "system", body: { wish: { kind: "outside" }, failure: { code: "policy.denied" } } },
+  ]);
+});
+
+test("hop: in exec an escalated command is refused as an item, and the model is told", async () => {
+  await using world = await openWorld();
+  const outside = path.join(world.root, "out.txt");
+  await using model = await startModelServer({
+    script: [{ calls: [escalated(`touch ${outside}`)] }, { text: "ok" }],
+  });
+  await pointAt(world, model.url);
+  const { code, stdout } = await run(["exec", "--json", "-s", "workspace-write", "go"], { world, env: KEY });
+  expect(code).toBe(0);
+  const lines = stdout
+    .trim()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line));
+  const items = lines.map((line) => at(line, "item")).filter((item) => at(item, "type") === "command_execution");
+  expect(items.at(-1)).toMatchObject({ status: "declined" });
+  expect(toldTo(model)).toContain("asks nobody");
+  expect(existsSync(outside)).toBe(false);
+});
+
+test("hop: above the ceiling nobody is asked: the call is refused by code, and so is a turn", async () => {
+  await using world = await openWorld();
+  const outside = path.join(world.root, "out.txt");
+  await using model = await startModelServer({
+    script: [{ calls: [escalated(`touch ${outside}`)] }, { calls: [wanting([world.root])] }, { text: "ok" }],
+  });
+  await pointAt(world, model.url);
+  const config = path.join(world.home, "config.toml");
+  await writeFile(config, `sandbox_ceiling = "workspace-write"\n${await readFile(config, "utf8")}`);
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  // What a client sends along does not raise it.
+  const threadId = await startThread(client, { ...ON_REQUEST, config: { sandbox_ceiling: "danger-full-access" } });
+  const { kinds, ended } = await runTurn(client, threadId, "go");
+  expect(at(ended, "params.turn.status")).toBe("completed");
+  expect(kinds).not.toContain(COMMAND);
+  expect(kinds).not.toContain(PERMISSIONS);
+  expect(existsSync(outside)).toBe(false);
+  const refused = await eventsOf(world, threadId, "hop.refused");
+  expect(refused.map(({ body }) => body.failure.code)).toEqual(["ceiling.exceeded", "ceiling.exceeded"]);
+  const wide = await client.ask("turn/start", {
+    threadId,
+    input: [{ type: "text", text: "wide" }],
+    sandboxPolicy: { type: "dangerFullAccess" },
+  });
+  expect(wide.error?.message).toContain("above the ceiling");
+});
+
+test("hop: with additional permissions one command gets its folder, still inside a sandbox", async () => {
+  await using world = await openWorld();
+  const extra = path.join(world.root, "extra");
+  await mkdir(extra);
+  const args = {
+    cmd: `touch ${extra}/one.txt ${world.root}/other.txt`,
+    sandbox_permissions: "with_additional_permissions",
+    justification: "Need the folder",
+    additional_permissions: { file_system: { write: [extra] } },
+  };
+  await using model = await startModelServer({
+    script: [{ calls: [{ tool: "exec_command", args }] }, { calls: [plain(`touch ${extra}/two.txt`)] }, { text: "ok" }],
+  });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  const threadId = await startThread(served.client, ON_REQUEST);
+  const { question } = await answeredTurn(served.client, threadId, {
+    method: COMMAND,
+    result: { decision: "accept" },
+  });
+  expect(at(question, "params.additionalPermissions")).toEqual({
+    network: null,
+    fileSystem: { read: null, write: [extra], entries: [{ path: { type: "path", path: extra }, access: "write" }] },
+  });
+  expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
+  expect(existsSync(path.join(world.root, "other.txt"))).toBe(false);
+  expect(existsSync(path.join(extra, "two.txt"))).toBe(false);
+  const [hop] = await eventsOf(world, threadId, "hop.taken");
+  expect(hop?.body).toMatchObject({ scope: "call", to: { id: "edit", sandbox: "required" } });
+  expect(hop?.body.sandboxLevel).not.toBe("none");
+});
+
+test("permissions: granted for the turn they hold until it ends, and the model is told what it got", async () => {
+  await using world = await openWorld();
+  const extra = path.join(world.root, "extra");
+  await mkdir(extra);
+  const script = [
+    { calls: [wanting([extra], true)] },
+    { calls: [plain(`touch ${extra}/one.txt`)] },
+    { text: "ok" },
+    { calls: [plain(`touch ${extra}/two.txt`)] },
+    { text: "ok" },
+  ];
+  await using model = await startModelServer({ script });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  const threadId = await startThread(client, ON_REQUEST);
+  // The network was asked for too, and is not given.
+  const { question } = await answeredTurn(client, threadId, {
+    method: PERMISSIONS,
+    result: { permissions: { fileSystem: { write: [extra], read: null } }, scope: "turn" },
+  });
+  expect(question.params).toMatchObject({
+    threadId,
+    cwd: world.workspace,
+    reason: "Need it",
+    permissions: { network: { enabled: true }, fileSystem: { write: [extra] } },
+  });
+  expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
+  expect(JSON.stringify(model.requests[1]?.body)).toContain('\\"scope\\":\\"turn\\"');
+  await runTurn(client, threadId, "again");
+  expect(existsSync(path.join(extra, "two.txt"))).toBe(false);
+  expect(await eventsOf(world, threadId, "hop.taken")).toMatchObject([
+    { author: "user", body: { scope: "turn", to: { network: "none", writeRoots: [world.workspace, extra] } } },
+  ]);
+});
+
+test("permissions: granted for the session they hold in later turns, after a restart too; refused they give nothing", async () => {
+  await using world = await openWorld();
+  const extra = path.join(world.root, "extra");
+  const other = path.join(world.root, "other");
+  for (const folder of [extra, other]) await mkdir(folder);
+  const script = [
+    { calls: [wanting([extra])] },
+    { text: "ok" },
+    { calls: [plain(`touch ${extra}/one.txt`)] },
+    { text: "ok" },
+    { calls: [wanting([other])] },
+    { calls: [plain(`touch ${other}/two.txt`)] },
+    { text: "ok" },
+  ];
+  await using model = await startModelServer({ script });
+  await pointAt(world, model.url);
+  let threadId: string;
+  {
+    await using served = serve([], { world, env: KEY });
+    await served.client.initialize();
+    threadId = await startThread(served.client, ON_REQUEST);
+    const result = { permissions: { fileSystem: { write: [extra], read: null } }, scope: "session" };
+    await answeredTurn(served.client, threadId, { method: PERMISSIONS, result });
+  }
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  await client.call("thread/resume", { threadId, excludeTurns: true });
+  await runTurn(client, threadId, "use it");
+  expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
+  // The envelope the turn began in says so.
+  const started = await eventsOf(world, threadId, "turn.started");
+  expect(started.map(({ body }) => body.envelope.writeRoots)).toEqual([[world.workspace], [world.workspace, extra]]);
+  await answeredTurn(client, threadId, { method: PERMISSIONS, result: { permissions: {}, scope: "turn" } });
+  expect(existsSync(path.join(other, "two.txt"))).toBe(false);
+});
+
+test("permissions: what is asked for is shown as what would be opened, whatever link leads there", async () => {
+  await using world = await openWorld();
+  const extra = path.join(world.root, "extra");
+  await mkdir(extra);
+  const script = [{ calls: [plain(`ln -s ${extra} link`)] }, { calls: [wanting(["link"])] }, { text: "ok" }];
+  await using model = await startModelServer({ script });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  const threadId = await startThread(served.client, ON_REQUEST);
+  const { question } = await answeredTurn(served.client, threadId, { method: PERMISSIONS, result: {} });
+  expect(at(question, "params.permissions.fileSystem.write")).toEqual([extra]);
+});

@@ -1,0 +1,58 @@
+/** `request_permissions`: asks the user for more rights in the sandbox, for the turn or for the thread. The answer is a hop. */
+import { callItem, callResult } from "../call-item.ts";
+import { permissionsFrom } from "../shell-wish.ts";
+import type { Tool } from "../tool.ts";
+import { z } from "./schema.ts";
+
+const Paths = z.optional(z.array(z.string()).check(z.maxLength(20)));
+const Input = z.object({
+  reason: z.optional(z.string().check(z.maxLength(2000), z.describe("Shown to the user"))),
+  permissions: z.object({
+    network: z.optional(z.object({ enabled: z.boolean() })),
+    file_system: z.optional(z.object({ read: Paths, write: Paths })),
+  }),
+});
+type Input = z.infer<typeof Input>;
+
+const NAME = "request_permissions";
+
+export const requestPermissions: Tool<Input> = {
+  name: NAME,
+  description:
+    "Asks the user for more rights in the sandbox: folders to write, or the network. The commands that follow have what is granted.",
+  shape: "json",
+  input: Input,
+  // Those of the commands it is for; so it is not called beside others.
+  effects: ["read", "exec"],
+  isReadOnly: () => true,
+  deadlineMs: () => 5000,
+  paths: () => [],
+  wish: (args) => ({
+    wish: { kind: "wider", permissions: permissionsFrom(args.permissions) },
+    reason: args.reason,
+    scope: "answer",
+  }),
+  describe: (args, place) => callItem(NAME, args, place),
+  question: (args, { callId, itemId, cwd }) => ({
+    kind: "permissions",
+    callId,
+    itemId,
+    cwd,
+    permissions: permissionsFrom(args.permissions),
+  }),
+  async run(args, { granted, ...place }) {
+    const item = callItem(NAME, args, place);
+    if (granted === undefined) return callResult(item, "These rights are there already.");
+    const { scope, wish } = granted;
+    const { read, write, network } =
+      wish.kind === "wider" ? wish.permissions : { read: [], write: ["/"], network: true };
+    const answer = {
+      permissions: {
+        ...(network ? { network: { enabled: true } } : {}),
+        ...(read.length + write.length === 0 ? {} : { file_system: { read, write } }),
+      },
+      scope: scope === "thread" ? "session" : "turn",
+    };
+    return callResult(item, JSON.stringify(answer));
+  },
+};
