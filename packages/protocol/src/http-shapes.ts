@@ -1,6 +1,6 @@
 /** The shapes of answers and bodies of the HTTP door, for the server and for clients. Unknown fields of a request are refused, so that a misspelt one is not passed over. */
 import { z } from "zod";
-import { ApprovalQuestion, Decision } from "./approvals.ts";
+import { ApprovalQuestion, Decision, UserAnswers } from "./approvals.ts";
 import { ApprovalPolicy, SandboxLevel, SandboxMode } from "./envelope.ts";
 import { Failure } from "./event-parts.ts";
 import { EventBody, TurnLimits, TurnSettings } from "./events.ts";
@@ -161,7 +161,11 @@ export const StartTurnBody = z.strictObject({
   limits: TurnLimits.optional(),
 });
 export const SteerBody = z.strictObject({ input: Input });
-export const AnswerBody = z.strictObject({ decision: Decision });
+export const AnswerBody = z.strictObject({
+  decision: Decision,
+  answers: UserAnswers.optional().meta({ description: "To questions of the agent, by their ids" }),
+  content: z.unknown().optional().meta({ description: "To the question of an MCP server" }),
+});
 export const EmptyBody = z.strictObject({});
 
 export const Accepted = z.object({ ok: z.literal(true) });

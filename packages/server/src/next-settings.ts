@@ -5,6 +5,7 @@
 import { readPast } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { ApprovalPolicy, SandboxMode, type TurnSettings } from "@heddle/protocol";
+import { CollaborationMode, modeOf } from "@heddle/protocol/chat";
 import { z } from "zod";
 
 type Changes = Readonly<Record<string, unknown>>;
@@ -14,16 +15,20 @@ export interface NextSettings {
   readonly settings: TurnSettings | undefined;
   /** Changed since the last turn. */
   readonly changes: Changes;
+  /** Clients have brought tools along. */
+  readonly hasClientTools: boolean;
 }
 
 export async function nextSettings(journal: Journal, threadId: string): Promise<NextSettings> {
   let settings: TurnSettings | undefined;
   let changes: Changes = {};
+  let hasClientTools = false;
   for (const { body } of await readPast(journal, threadId)) {
     if (body.type === "turn.admitted") [settings, changes] = [body.settings, {}];
+    if (body.type === "thread.tools-declared") hasClientTools = true;
     if (body.type === "thread.settings-changed") changes = { ...changes, ...body.changes };
   }
-  return { settings: settings === undefined ? undefined : withChanges(settings, changes), changes };
+  return { settings: settings === undefined ? undefined : withChanges(settings, changes), changes, hasClientTools };
 }
 
 const Known = {
@@ -33,6 +38,7 @@ const Known = {
   sandbox: SandboxMode,
   network_access: z.boolean(),
   writable_roots: z.array(z.string()),
+  collaboration_mode: CollaborationMode,
 } as const;
 
 /** Words of another door that mean nothing here are passed over. */
@@ -50,7 +56,13 @@ export function withChanges(settings: TurnSettings, changes: Changes): TurnSetti
     sandboxMode: wish("sandbox") ?? settings.sandboxMode,
     networkAccess: wish("network_access") ?? settings.networkAccess,
     writableRoots: wish("writable_roots") ?? settings.writableRoots,
+    ...modeWished(wish("collaboration_mode")),
   };
+}
+
+function modeWished(wished: CollaborationMode | undefined): Pick<TurnSettings, "mode"> {
+  if (wished === undefined) return {};
+  return { mode: modeOf(wished) === "plan" ? "plan" : undefined };
 }
 
 /** The difference in the words of the journal. */
@@ -62,6 +74,7 @@ export function changesBetween(before: TurnSettings, after: TurnSettings): Chang
     sandbox: settings.sandboxMode,
     network_access: settings.networkAccess,
     writable_roots: settings.writableRoots,
+    collaboration_mode: { mode: settings.mode ?? "default" },
   });
   const old = new Map(Object.entries(words(before)));
   const isOther = ([key, value]: readonly [string, unknown]): boolean =>

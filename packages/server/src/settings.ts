@@ -9,6 +9,8 @@ export interface Wishes {
   readonly effort?: string | undefined;
   readonly sandboxMode?: SandboxMode | undefined;
   readonly approvalPolicy?: ApprovalPolicy | undefined;
+  /** `plan`: find out and propose, and ask the user where that helps. */
+  readonly mode?: "plan" | undefined;
   /** Keys of the configuration, dotted or nested, as a client sends them. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
   /** What the thread ran with before; taken on where nothing else is wished. */

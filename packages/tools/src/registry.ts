@@ -7,7 +7,7 @@
  *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
  */
 import type { Effect, Envelope } from "@heddle/protocol";
-import { loadAskTool, loadSkillTool, loadTool, loadTools } from "./builtin/load.ts";
+import { loadAskTool, loadClientTool, loadSkillTool, loadTool, loadTools } from "./builtin/load.ts";
 import offers from "./builtin/offers.json" with { type: "json" };
 import { clientToolName, offeredClientName, type ClientTools } from "./client-tools.ts";
 import { matchesName } from "./mcp/names.ts";
@@ -94,6 +94,11 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
 
 const ASK_USER = "request_user_input";
 
+/** Some family knows a tool of Heddle's own by this name; no other tool can have it. */
+export function isBuiltInName(name: string): boolean {
+  return name === ASK_USER || Object.values(NAMES).some((names) => names.has(name));
+}
+
 /** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
 const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Entry>>();
 
@@ -170,7 +175,7 @@ function fromClient(client: ClientTools): readonly (readonly [string, Entry])[] 
   return client.tools.map((definition) => {
     const { description, parameters } = definition;
     const name = offeredClientName(definition);
-    const load = async (): Promise<Tool> => (await import("./client-tool.ts")).clientTool(definition, client);
+    const load = (): Promise<Tool> => loadClientTool(definition, client);
     const offer: OfferedTool = { name, description, shape: "json", parameters };
     return [name, { name: clientToolName(definition), effects: ["message"], shape: "json", offer, load }] as const;
   });

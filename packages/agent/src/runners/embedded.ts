@@ -239,7 +239,10 @@ function createAsker(
   function overheadTokens(): number {
     const { toolset } = tools;
     if (weighed?.toolset !== toolset) {
-      weighed = { toolset, tokens: textTokens(instructionsFor(settings)) + textTokens(JSON.stringify(toolset.offered)) };
+      weighed = {
+        toolset,
+        tokens: textTokens(instructionsFor(settings)) + textTokens(JSON.stringify(toolset.offered)),
+      };
     }
     return weighed.tokens;
   }

@@ -45,6 +45,12 @@ const McpServerTable = z.strictObject({
   cwd: text.optional(),
   url: z.url({ protocol: /^https?$/ }).optional(),
   bearer_token_env_var: text.optional(),
+  /** Of a login at this server: heddle mcp login. */
+  scopes: z.array(text).optional(),
+  oauth_resource: z.url({ protocol: /^https?$/ }).optional(),
+  oauth: z
+    .strictObject({ client_id: text.optional(), callback_port: z.int().min(1).max(65_535).optional() })
+    .optional(),
   http_headers: strings.optional(),
   env_http_headers: strings.optional(),
   startup_timeout_sec: z.number().positive().optional(),

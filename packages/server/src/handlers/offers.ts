@@ -11,7 +11,8 @@ export async function listFeatures(wish: z.infer<typeof PageParams>): Promise<Re
 }
 
 export async function listCollaborationModes(): Promise<Reply> {
-  return { result: { data: [{ name: "Default", mode: "default", model: null, reasoning_effort: null }] } };
+  const mode = (name: string) => ({ name, mode: name.toLowerCase(), model: null, reasoning_effort: null });
+  return { result: { data: [mode("Plan"), mode("Default")] } };
 }
 
 /** Of the provider's own tools none is used: Heddle's tools run behind Heddle's wall. */

@@ -1,12 +1,14 @@
 /** Threads that a client begins, takes up, forks or leaves. */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { readGoal } from "@heddle/agent";
+import { declareClientTools, readGoal } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, type ClientTool, type TurnSettings } from "@heddle/protocol";
 import {
   appServerOrigin,
+  clientToolsFrom,
   codexGoal,
+  collaborationMode,
   approvalPolicyFrom,
   codexTurn,
   itemsOf,
@@ -21,6 +23,7 @@ import {
   type ThreadResumeParams,
   type ThreadStartParams,
 } from "@heddle/protocol/codex-app-server";
+import { isBuiltInName } from "@heddle/tools";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../call.ts";
 import type { Connection } from "../connection.ts";
@@ -36,12 +39,24 @@ import { turnsOf } from "./read.ts";
 
 export async function startThread(params: ThreadStartParams, { server, connection }: Call): Promise<Reply> {
   const workspace = await folderOf(params.cwd, server);
-  const settings = await server.settings.resolve({ ...wishesOf(params), workspace });
+  const tools = toolsOf(params);
+  const resolved = await server.settings.resolve({ ...wishesOf(params), workspace });
+  const settings: TurnSettings = tools.length > 0 ? { ...resolved, hasClientTools: true } : resolved;
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
   const threadId = await server.heddle.createThread({ workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) });
+  if (tools.length > 0) await declareClientTools(server.heddle.journal, threadId, tools);
   const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
-  return began(loaded, { server, connection }, { unused: unheeded(params), isSandboxGiven: isGiven(params.sandbox) });
+  const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
+  const unused = [...unheeded(params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
+  return began(loaded, { server, connection }, { unused, isSandboxGiven: isGiven(params.sandbox) });
+}
+
+/** Tools that this client carries out itself. */
+function toolsOf({ dynamicTools }: ThreadStartParams): readonly ClientTool[] {
+  const read = clientToolsFrom(dynamicTools ?? []);
+  if ("problem" in read) throw refuse(read.problem);
+  return read.tools;
 }
 
 export async function forkThread(params: ThreadForkParams, { server, connection }: Call): Promise<Reply> {
@@ -120,7 +135,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
       result: {
         thread,
         ...threadSettings(settings, workspace),
-        collaborationMode: { mode: "default", settings: modeSettings(settings) },
+        collaborationMode: collaborationMode(settings),
         initialTurnsPage: null,
         ...backwardsFrom(past),
         seq: feed.seen,
@@ -160,10 +175,6 @@ function goalNotice(threadId: string, goal: GoalFacts | undefined): CodexNotific
   return { method: "thread/goal/updated", params: { threadId, turnId: null, goal: codexGoal(threadId, goal) } };
 }
 
-function modeSettings({ model, effort }: TurnSettings): Readonly<Record<string, string | null>> {
-  return { model, reasoning_effort: effort ?? null, developer_instructions: null };
-}
-
 /** Whoever comes to a thread with its past is told what it has used so far. */
 function tellUsage(feed: ThreadFeed, connection: Connection): void {
   if (feed.usage !== undefined) connection.notify(feed.usage);
@@ -200,7 +211,9 @@ async function settingsFor(
   const inherited = known ?? next?.settings;
   const resolved = await server.settings.resolve({ ...wishesOf(params), workspace, inherited });
   // Without a turn there was nothing that the changes could be made to.
-  return next === undefined || inherited !== undefined ? resolved : withChanges(resolved, next.changes);
+  if (next === undefined || inherited !== undefined) return resolved;
+  const changed = withChanges(resolved, next.changes);
+  return next.hasClientTools ? { ...changed, hasClientTools: true } : changed;
 }
 
 function wishesOf(params: ThreadStartParams | ThreadResumeParams | ThreadForkParams): Wishes {

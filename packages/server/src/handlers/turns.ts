@@ -128,10 +128,15 @@ async function openTurn({ heddle }: ServerContext, threadId: string): Promise<st
   return turns.findLast(({ status }) => status === "open")?.id;
 }
 
-type SettingsWish = Pick<TurnStartParams, "model" | "effort" | "approvalPolicy" | "sandboxPolicy">;
+type SettingsWish = Pick<
+  TurnStartParams,
+  "model" | "effort" | "approvalPolicy" | "sandboxPolicy" | "collaborationMode"
+>;
 
-export function settingsWith(settings: TurnSettings, params: SettingsWish): TurnSettings {
-  const { model, effort, approvalPolicy, sandboxPolicy } = params;
+export function settingsWith(before: TurnSettings, params: SettingsWish): TurnSettings {
+  const { approvalPolicy, sandboxPolicy, collaborationMode } = params;
+  const { model = params.model, reasoning_effort: effort = params.effort } = collaborationMode?.settings ?? {};
+  const settings = collaborationMode?.mode === "default" ? { ...before, mode: undefined } : before;
   const sandbox = sandboxPolicy === undefined || sandboxPolicy === null ? undefined : sandboxFrom(sandboxPolicy);
   if (sandboxPolicy?.type === "externalSandbox") {
     throw new HeddleError("usage.invalid", "a sandbox that somebody else holds is not supported");
@@ -140,6 +145,7 @@ export function settingsWith(settings: TurnSettings, params: SettingsWish): Turn
     ...settings,
     ...(typeof model === "string" ? { model } : {}),
     ...(typeof effort === "string" ? { effort } : {}),
+    ...(collaborationMode?.mode === "plan" ? { mode: "plan" as const } : {}),
     ...(approvalPolicy === undefined || approvalPolicy === null
       ? {}
       : { approvalPolicy: approvalPolicyFrom(approvalPolicy) }),

@@ -190,9 +190,9 @@ export const TURN_ROUTES: readonly Route[] = [
     params: ApprovalParams,
     body: AnswerBody,
     answer: Accepted,
-    async handle({ params: { threadId, approvalId }, body: { decision } }, { context: { heddle } }) {
+    async handle({ params: { threadId, approvalId }, body }, { context: { heddle } }) {
       await requireThread(heddle.journal, threadId);
-      await heddle.answer({ threadId, approvalId, decision });
+      await heddle.answer({ threadId, approvalId, ...body });
       return DONE;
     },
   }),

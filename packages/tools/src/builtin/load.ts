@@ -1,4 +1,6 @@
 /** The built-in tools by their canonical names. Each is loaded when its first call comes, or in idle time before it. */
+import type { ClientTool } from "@heddle/protocol";
+import type { ClientTools } from "../client-tools.ts";
 import type { Tool } from "../tool.ts";
 
 const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {
@@ -24,6 +26,10 @@ export async function loadTool(name: string): Promise<Tool | undefined> {
 /** Not one of those that every family has: it is offered where somebody can be asked. */
 export async function loadAskTool(): Promise<Tool> {
   return (await import("./request-user-input.ts")).requestUserInput;
+}
+
+export async function loadClientTool(definition: ClientTool, client: ClientTools): Promise<Tool> {
+  return (await import("./client-tool.ts")).clientTool(definition, client);
 }
 
 export async function loadSkillTool(folder: string): Promise<Tool> {

@@ -1,5 +1,6 @@
 /** What clients send, method by method. Keys may come in camelCase too (`readParams`). */
 import { z } from "zod";
+import { UserAnswers } from "../../approvals.ts";
 import { UserInput } from "../codex-app-server/input.ts";
 import { ChatApprovalPolicy, ChatEffort, ChatSettings, ChatSettingsChange, CollaborationMode } from "./settings.ts";
 
@@ -51,6 +52,8 @@ export const ApprovalParams = z
     chat_id: id.optional(),
     decision: ChatDecision,
     note: z.string().max(2000).optional(),
+    answers: UserAnswers.optional().meta({ description: "To questions of the agent, by their ids" }),
+    content: z.record(z.string(), z.unknown()).optional().meta({ description: "To the question of an MCP server" }),
   })
   .refine((given) => given.request_id !== undefined || given.codex_request_id !== undefined, {
     message: "is missing",

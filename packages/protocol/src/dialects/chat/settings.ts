@@ -42,19 +42,22 @@ export interface ChatWishes {
   readonly effort: string | undefined;
   readonly approvalPolicy: ApprovalPolicy | undefined;
   readonly sandboxMode: SandboxMode | undefined;
+  readonly mode: "plan" | undefined;
 }
 
 /** What the engine is asked for; later settings go before earlier ones. */
 export function chatWishes(...layers: readonly ChatSettings[]): ChatWishes {
   const settings: ChatSettings = Object.assign({}, ...layers.map(withoutNothing));
   const { provider, model } = splitModel(settings.model);
+  const mode = modeOf(settings.collaboration_mode) === "plan" ? "plan" : undefined;
   return {
     provider,
     model,
     effort: settings.effort === "auto" ? undefined : settings.effort,
     approvalPolicy: approvalPolicy(settings.approval_policy),
     // Whoever plans changes nothing, whatever else is wished.
-    sandboxMode: modeOf(settings.collaboration_mode) === "plan" ? "read-only" : settings.sandbox,
+    sandboxMode: mode === "plan" ? "read-only" : settings.sandbox,
+    mode,
   };
 }
 

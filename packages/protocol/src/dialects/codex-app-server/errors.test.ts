@@ -13,7 +13,7 @@ test("a kind nobody knows is answered with those that are known", () => {
     z.object({ type: z.literal("image") }),
   ]);
   expect(said(z.object({ input: z.array(Kinds) }), { input: [{ type: "smell" }] })).toBe(
-    "unknown variant `smell`, expected one of `text`, `image`",
+    "unknown variant `smell`, expected `text` or `image`",
   );
   expect(said(z.object({ limit: z.int() }), { limit: "ten" })).toBe('invalid type: string "ten", expected u32');
 });

@@ -48,7 +48,9 @@ export function retryError(retry: EventOf<"model.retried">): CodexTurnError {
 }
 
 export function unknownVariant(word: string, expected: Iterable<string>): string {
-  return `unknown variant \`${word}\`, expected one of ${[...expected].map((name) => `\`${name}\``).join(", ")}`;
+  const names = [...expected].map((name) => `\`${name}\``);
+  const which = names.length === 2 ? names.join(" or ") : `one of ${names.join(", ")}`;
+  return `unknown variant \`${word}\`, expected ${which}`;
 }
 
 type Issue = z.core.$ZodIssue;

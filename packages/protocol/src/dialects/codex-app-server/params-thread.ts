@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { GoalStatus } from "../../thread-facts.ts";
 import { UserInput } from "./input.ts";
-import { ApprovalPolicyParam, SandboxPolicyParam } from "./settings.ts";
+import { ApprovalPolicyParam, CollaborationModeParam, SandboxPolicyParam } from "./settings.ts";
 
 const text = z.string().nullish();
 const count = z.int().nonnegative().nullish();
@@ -42,6 +42,7 @@ export const ThreadSettingsUpdateParams = z.object({
   sandboxPolicy: SandboxPolicyParam.nullish(),
   model: text,
   effort: text,
+  collaborationMode: CollaborationModeParam.nullish(),
 });
 export type ThreadSettingsUpdateParams = z.infer<typeof ThreadSettingsUpdateParams>;
 

@@ -3,8 +3,9 @@
  * has another type is refused in the original's words.
  */
 import { z } from "zod";
+import { DynamicToolParam } from "./client-tools.ts";
 import { UserInput } from "./input.ts";
-import { ApprovalPolicyParam, SandboxModeParam, SandboxPolicyParam } from "./settings.ts";
+import { ApprovalPolicyParam, CollaborationModeParam, SandboxModeParam, SandboxPolicyParam } from "./settings.ts";
 
 const text = z.string().nullish();
 const count = z.int().nonnegative().nullish();
@@ -31,14 +32,13 @@ const choices = {
   config: z.record(z.string(), z.unknown()).nullish(),
   baseInstructions: z.unknown().optional(),
   developerInstructions: z.unknown().optional(),
-  dynamicTools: z.unknown().optional(),
   permissions: z.unknown().optional(),
 };
 
 /** What a client sets there and nobody heeds here; it is told so. */
 export function unheeded(params: ThreadStartParams | ThreadResumeParams | ThreadForkParams): readonly string[] {
-  const { baseInstructions, developerInstructions, dynamicTools, permissions, config } = params;
-  const fields = Object.entries({ baseInstructions, developerInstructions, dynamicTools, permissions });
+  const { baseInstructions, developerInstructions, permissions, config } = params;
+  const fields = Object.entries({ baseInstructions, developerInstructions, permissions });
   const keys = Object.keys(config ?? {}).filter((key) => isUnheededKey(key));
   return [
     ...fields.filter(([, value]) => value !== undefined && value !== null).map(([name]) => name),
@@ -51,7 +51,11 @@ export function isUnheededKey(key: string): boolean {
   return /^(mcp_servers|model_providers)\b/.test(key);
 }
 
-export const ThreadStartParams = z.object({ ...choices, ephemeral: z.boolean().nullish() });
+export const ThreadStartParams = z.object({
+  ...choices,
+  dynamicTools: z.array(DynamicToolParam).nullish(),
+  ephemeral: z.boolean().nullish(),
+});
 export type ThreadStartParams = z.infer<typeof ThreadStartParams>;
 
 export const ThreadResumeParams = z.object({ ...choices, threadId, excludeTurns: z.boolean().nullish() });
@@ -111,6 +115,7 @@ export const TurnStartParams = z.object({
   model: text,
   effort: text,
   outputSchema: z.unknown().optional(),
+  collaborationMode: CollaborationModeParam.nullish(),
 });
 export type TurnStartParams = z.infer<typeof TurnStartParams>;
 

@@ -25,6 +25,22 @@ export const SandboxPolicyParam = z.discriminatedUnion("type", [
 ]);
 export type SandboxPolicyParam = z.infer<typeof SandboxPolicyParam>;
 
+/** How user and agent work together; its settings go before those beside it. */
+export const CollaborationModeParam = z.object({
+  mode: z.enum(["plan", "default"]),
+  settings: z.object({
+    model: z.string(),
+    reasoning_effort: z.string().nullish(),
+    developer_instructions: z.string().nullish(),
+  }),
+});
+
+/** The mode of a thread as the original tells it. */
+export function collaborationMode({ mode, model, effort }: TurnSettings): Readonly<Record<string, unknown>> {
+  const settings = { model, reasoning_effort: effort ?? null, developer_instructions: null };
+  return { mode: mode ?? "default", settings };
+}
+
 export function approvalPolicyFrom(param: ApprovalPolicyParam): ApprovalPolicy {
   return typeof param === "string" && param !== "granular" ? param : "on-request";
 }

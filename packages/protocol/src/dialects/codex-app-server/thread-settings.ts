@@ -1,6 +1,6 @@
 /** What the next turns of a thread run with, as the original tells it when that changes. */
 import type { TurnSettings } from "../../events.ts";
-import { sandboxPolicy, threadSettings } from "./settings.ts";
+import { collaborationMode, sandboxPolicy, threadSettings } from "./settings.ts";
 import type { CodexNotification } from "./shapes.ts";
 
 export function settingsUpdated(threadId: string, settings: TurnSettings, workspace: string): CodexNotification {
@@ -22,10 +22,7 @@ export function settingsUpdated(threadId: string, settings: TurnSettings, worksp
         serviceTier: null,
         effort,
         summary: null,
-        collaborationMode: {
-          mode: "default",
-          settings: { model, reasoning_effort: effort, developer_instructions: null },
-        },
+        collaborationMode: collaborationMode(settings),
         multiAgentMode,
         personality: null,
       },

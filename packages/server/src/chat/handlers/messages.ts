@@ -143,8 +143,16 @@ export const respond: ChatHandler<"chat.approval.respond"> = async (params, { se
   const approvalId = String(params.request_id ?? params.codex_request_id);
   const threadId = await threadOf(server, approvalId, params.chat_id);
   try {
-    const note = params.note === undefined ? {} : { reason: params.note };
-    await server.heddle.answer({ threadId, approvalId, decision: decisionOf(params.decision), ...note });
+    const { note, answers, content } = params;
+    const said = note === undefined ? {} : { reason: note };
+    await server.heddle.answer({
+      threadId,
+      approvalId,
+      decision: decisionOf(params.decision),
+      answers,
+      content,
+      ...said,
+    });
     return { result: { ok: true } };
   } catch (error) {
     if (isHeddleError(error) && error.code === "approval.already-resolved")

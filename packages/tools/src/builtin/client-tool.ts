@@ -1,0 +1,52 @@
+/** One tool that a client carries out: the call is an item that has begun, and the client says how it went. */
+import type { ClientTool, Failure, InputPart, ItemOf } from "@heddle/protocol";
+import { z } from "./schema.ts";
+import { callItem, callQuestion } from "../call-item.ts";
+import { clientToolName, type ClientTools } from "../client-tools.ts";
+import { fitText } from "../fit-text.ts";
+import type { CallPlace, Tool, ToolResult } from "../tool.ts";
+
+const Arguments = z.record(z.string(), z.unknown());
+/** A client may send megabytes; the model has to read them. */
+const MAX_TOLD_BYTES = 64 * 1024;
+
+export function clientTool(definition: ClientTool, { timeoutMs, answer }: ClientTools): Tool {
+  const { name, namespace, description, parameters } = definition;
+  const client = namespace === undefined ? {} : { namespace };
+  const describe = (args: unknown, place: CallPlace): ItemOf<"toolCall"> => ({
+    ...callItem(name, args, place),
+    client,
+  });
+  return {
+    name: clientToolName(definition),
+    description,
+    shape: "json",
+    input: Arguments,
+    parameters,
+    // What the client does with it is the client's affair; from here a message goes out.
+    effects: ["message"],
+    isReadOnly: () => false,
+    deadlineMs: () => timeoutMs,
+    paths: () => [],
+    describe,
+    question: (args, place) => callQuestion(clientToolName(definition), args, place),
+    async run(args, context) {
+      const startedAt = performance.now();
+      const { content, failure } = await answer(context.itemId, context.signal);
+      const durationMs = Math.round(performance.now() - startedAt);
+      const item = { ...describe(args, context), client: { ...client, content: [...content] }, durationMs };
+      return resultOf(item, content, failure);
+    },
+  };
+}
+
+function resultOf(item: ItemOf<"toolCall">, content: readonly InputPart[], failure: Failure | undefined): ToolResult {
+  const nothing: InputPart = { type: "text", text: failure?.message ?? "(no output)" };
+  const output = content.length === 0 ? [nothing] : content.map(fitted);
+  if (failure === undefined) return { isError: false, output, item: { ...item, status: "completed" } };
+  return { isError: true, output, item: { ...item, status: "failed", error: failure.message }, failure };
+}
+
+function fitted(part: InputPart): InputPart {
+  return part.type === "text" ? { type: "text", text: fitText(part.text, MAX_TOLD_BYTES) } : part;
+}
