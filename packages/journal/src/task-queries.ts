@@ -1,5 +1,5 @@
 /** Questions about tasks and notifications, answered from projections. */
-import type { TaskRecord, TaskState } from "@heddle/protocol";
+import type { TaskRecord, TaskState, WaitCause } from "@heddle/protocol";
 import type { Connection } from "./driver.ts";
 import { toNotification, toState } from "./projections/notifications.ts";
 import { toTask } from "./projections/tasks.ts";
@@ -50,12 +50,18 @@ export interface TaskQueries {
   page(wish: TaskPageWish): Promise<readonly TaskRecord[]>;
   /** How many there are in each state. */
   counts(): Promise<Readonly<Partial<Record<TaskState, number>>>>;
-  /** Nobody holds them and their time has come: highest priority first, then oldest. */
+  /** Nobody holds them, their time has come and their folder is free: highest priority first, then oldest. */
   due(now: number, options: { readonly limit: number }): Promise<readonly TaskRecord[]>;
   /** When the next one comes due; undefined: none will by itself. */
   nextDue(): Promise<number | undefined>;
   /** Those that a worker holds, or says it does. */
   held(): Promise<readonly TaskRecord[]>;
+  /** Those of them that work in this folder. */
+  heldIn(folder: string): Promise<readonly TaskRecord[]>;
+  /** Nobody holds them, and they wait for this. */
+  waitingFor(cause: WaitCause): Promise<readonly TaskRecord[]>;
+  /** They wait for a task that they know by one of these names. */
+  dependents(names: readonly string[]): Promise<readonly TaskRecord[]>;
   ofThread(threadId: string): Promise<readonly TaskRecord[]>;
   /** The position of the newest event of the task. */
   lastPosition(taskId: string): Promise<number | undefined>;
@@ -114,6 +120,8 @@ export function taskQueries(read: Read): TaskQueries {
     due: (now, { limit }) =>
       tasks(
         `SELECT record FROM tasks WHERE next_at IS NOT NULL AND is_held = 0 AND next_at <= ?
+           AND NOT EXISTS (SELECT 1 FROM tasks AS busy WHERE busy.is_held = 1 AND busy.workspace = tasks.workspace
+             AND (busy.is_exclusive = 1 OR tasks.is_exclusive = 1))
          ORDER BY priority DESC, created_position LIMIT ?`,
         now,
         limit,
@@ -124,6 +132,16 @@ export function taskQueries(read: Read): TaskQueries {
         return row === undefined ? undefined : optionalInteger(row, "at");
       }),
     held: () => tasks("SELECT record FROM tasks WHERE is_held = 1"),
+    heldIn: (folder) => tasks("SELECT record FROM tasks WHERE is_held = 1 AND workspace = ?", folder),
+    waitingFor: (cause) =>
+      tasks("SELECT record FROM tasks WHERE wait_cause = ? AND is_held = 0 ORDER BY created_position", cause),
+    dependents: (names) =>
+      tasks(
+        `SELECT record FROM tasks WHERE wait_cause = 'dependency' AND is_held = 0 AND EXISTS (SELECT 1
+           FROM json_each(record, '$.spec.dependsOn') WHERE value IN (${names.map(() => "?").join(", ")}))
+         ORDER BY created_position`,
+        ...names,
+      ),
     ofThread: (threadId) => tasks("SELECT record FROM tasks WHERE thread_id = ? ORDER BY created_position", threadId),
     lastPosition: (taskId) =>
       read((connection) => {

@@ -18,6 +18,8 @@ CREATE TABLE tasks (
   parent_id TEXT,
   priority INTEGER NOT NULL,
   next_at INTEGER,
+  wait_cause TEXT,
+  is_exclusive INTEGER NOT NULL,
   is_held INTEGER NOT NULL,
   created_position INTEGER NOT NULL,
   updated_position INTEGER NOT NULL,
@@ -25,7 +27,10 @@ CREATE TABLE tasks (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tasks_by_creation ON tasks (created_position);
 CREATE INDEX tasks_by_state ON tasks (state, created_position);
-CREATE INDEX tasks_due ON tasks (next_at, priority DESC, created_position) WHERE next_at IS NOT NULL AND is_held = 0;
+CREATE INDEX tasks_queue ON tasks (priority DESC, created_position, next_at, is_exclusive, workspace)
+  WHERE next_at IS NOT NULL AND is_held = 0;
+CREATE INDEX tasks_next ON tasks (next_at) WHERE next_at IS NOT NULL AND is_held = 0;
+CREATE INDEX tasks_waiting ON tasks (wait_cause, created_position) WHERE wait_cause IS NOT NULL;
 CREATE INDEX tasks_held ON tasks (is_held, workspace) WHERE is_held = 1;
 CREATE INDEX tasks_by_name ON tasks (name, created_position);
 CREATE INDEX tasks_by_thread ON tasks (thread_id) WHERE thread_id IS NOT NULL;
@@ -43,24 +48,32 @@ export function apply(connection: Connection, event: StoredEvent): void {
   const task = moved(row === undefined ? undefined : toTask(row), { stream, version, at, body });
   if (task === undefined) return;
   connection.run(
-    `INSERT INTO tasks (id, name, state, workspace, thread_id, parent_id, priority, next_at, is_held,
-       created_position, updated_position, record)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET state = excluded.state, thread_id = excluded.thread_id, next_at = excluded.next_at,
+    `INSERT INTO tasks (id, name, state, workspace, thread_id, parent_id, priority, next_at, wait_cause, is_exclusive,
+       is_held, created_position, updated_position, record)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET state = excluded.state, workspace = excluded.workspace,
+       thread_id = excluded.thread_id, next_at = excluded.next_at, wait_cause = excluded.wait_cause,
        is_held = excluded.is_held, updated_position = excluded.updated_position, record = excluded.record`,
     stream,
     task.spec.name,
     task.state,
-    task.folder ?? task.spec.workspace,
+    placeOf(task),
     task.threadId ?? null,
     task.parentId ?? null,
     task.spec.priority,
     task.nextAt ?? null,
+    task.wait?.cause ?? null,
+    task.spec.exclusive ? 1 : 0,
     task.holder === undefined ? 0 : 1,
     position,
     position,
     JSON.stringify(task),
   );
+}
+
+/** The folder it works in, or will; a worktree that is not made yet is nobody else's. */
+function placeOf({ id, folder, spec }: TaskRecord): string {
+  return folder ?? (spec.worktree === undefined ? spec.workspace : id);
 }
 
 function moved(task: TaskRecord | undefined, event: Parameters<typeof nextTask>[1]): TaskRecord | undefined {
