@@ -111,8 +111,12 @@ function follow(line: Line, steps: readonly unknown[], hear: (text: string) => v
     else if (text.startsWith('{"id"')) next();
     else hear(text);
   });
-  line.opened.then(next, ready.reject);
-  return { ready: ready.promise, [Symbol.dispose]: () => line.close() };
+  const begun = async (): Promise<void> => {
+    await line.opened;
+    next();
+    await ready.promise;
+  };
+  return { ready: begun(), [Symbol.dispose]: () => line.close() };
 }
 
 /** What comes in pieces, whole. */

@@ -123,12 +123,21 @@ export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, {
     return { result: { ok: true, turn_id: wanted, status: "interrupted" } };
   }
   const turn = await journal.threads.turn(wanted);
-  if (turn?.threadId !== row.id) throw new HeddleError("turn.not-found", `no turn ${wanted} in chat ${row.id}`);
+  if (turn?.threadId !== row.id) {
+    if (await wasTakenOut(server, row, wanted)) return { result: { ok: true, turn_id: wanted, status: "interrupted" } };
+    throw new HeddleError("turn.not-found", `no turn ${wanted} in chat ${row.id}`);
+  }
   if (turn.status !== "open") return { result: { ok: true, turn_id: wanted, status: turn.status } };
   await interrupt(server, wanted);
   const end = await awaitTerminal(journal, row.id, wanted, turn.admittedVersion, AbortSignal.timeout(END_MS));
   return { result: { ok: true, turn_id: wanted, status: end.body.status } };
 };
+
+/** It waited, and its end was told before it began. */
+async function wasTakenOut({ hub }: ChatContext, { id }: ThreadRow, turnId: string): Promise<boolean> {
+  const { events } = await hub.past(id);
+  return events.some(({ topic, params }) => topic === "chat.turn.completed" && params.turnId === turnId);
+}
 
 async function interrupt({ heddle }: ChatContext, turnId: string): Promise<void> {
   try {
