@@ -52,7 +52,7 @@ function memoryOf(pid: number | undefined): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
-test("fault: kill -9 while a question waits: it is cancelled as an event, once, and the thread goes on", async () => {
+test("F29: kill -9 while a question waits: it is cancelled as an event, once, and the thread goes on", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ calls: [command("touch made.txt")] }, { text: "ok" }] });
   await pointAt(world, model.url);
@@ -79,7 +79,7 @@ test("fault: kill -9 while a question waits: it is cancelled as an event, once, 
   expect(at(ended, "params.turn.status")).toBe("completed");
 });
 
-test("fault: kill -9 after an accept for the session: the next server does not ask again", async () => {
+test("F29: kill -9 after an accept for the session: the next server does not ask again", async () => {
   await using world = await openWorld();
   const script = [{ calls: [command("touch made.txt")] }, { text: "ok" }];
   let next = 0;
@@ -105,7 +105,7 @@ test("fault: kill -9 after an accept for the session: the next server does not a
   expect(kinds).not.toContain("item/commandExecution/requestApproval");
 });
 
-test("fault: the server is killed during a turn: one terminal event, no command run again, queued input still runs", async () => {
+test("F01 G3 G5: the server is killed during a turn: one terminal event, no command run again, queued input still runs", async () => {
   await using world = await openWorld();
   const script = [{ calls: [command("echo x >> count.txt; echo ready; sleep 60")] }, { text: "ok" }];
   let next = 0;
@@ -138,7 +138,7 @@ test("fault: the server is killed during a turn: one terminal event, no command 
   expect(readFileSync(path.join(world.workspace, "count.txt"), "utf8")).toBe("x\n");
 });
 
-test("fault: a client vanishes during a turn that streams: the turn ends, and nothing of the client stays", async () => {
+test("F16: a client vanishes during a turn that streams: the turn ends, and nothing of the client stays", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ text: "y".repeat(400_000) }], deltaChars: 1_000 });
   await pointAt(world, model.url);
@@ -169,7 +169,7 @@ function endsOf(socket: string): number {
     .filter((line) => line.endsWith(socket)).length;
 }
 
-test("fault: SIGTERM with twenty running turns: each has its end and the server is gone within ten seconds", async () => {
+test("F32: SIGTERM with twenty running turns: each has its end and the server is gone within ten seconds", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ respond: () => ({ calls: [command("echo ready; sleep 60")] }) });
   await pointAt(world, model.url);
@@ -198,7 +198,7 @@ test("fault: SIGTERM with twenty running turns: each has its end and the server 
   for (const threadId of threadIds) expectClosed(await eventsOf(world, threadId));
 }, 120_000);
 
-test("fault: ten thousand connects, whole, half and broken: the server keeps its size and still answers", async () => {
+test("F15: ten thousand connects, whole, half and broken: the server keeps its size and still answers", async () => {
   await using world = await openWorld();
   await using server = await serveOnSocket(world);
   const { pid } = server.running.child;
@@ -233,7 +233,7 @@ test("fault: ten thousand connects, whole, half and broken: the server keeps its
   expect(await last.client.call("thread/loaded/list")).toMatchObject({ data: [] });
 }, 120_000);
 
-test("fault: fifty readers stop while a turn streams: it ends in time, a reader hears all, memory keeps its bounds", async () => {
+test("F14: fifty readers stop while a turn streams: it ends in time, a reader hears all, memory keeps its bounds", async () => {
   await using world = await openWorld();
   const words = "z".repeat(3_000_000);
   await using model = await startModelServer({ script: [{ text: "one" }, { text: words }], deltaChars: 8_192 });

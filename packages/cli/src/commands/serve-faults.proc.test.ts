@@ -92,6 +92,35 @@ test("F32: SIGTERM ends running turns, tells followers and exits with 0, within 
   expect(await stat(path.join(world.home, "serve.sock")).catch(() => "gone")).toBe("gone");
 });
 
+test("F32 G3: a second SIGTERM ends it at once, and the turn has its one end after the next start", async () => {
+  await using world = await openWorld();
+  const stubborn = command("trap '' TERM INT; echo begun; while :; do sleep 1; done");
+  await using model = await startModelServer({ script: [{ calls: [stubborn] }] });
+  await pointAt(world, model.url);
+  const served = await startServe(world);
+  const threadId = await newThread(served);
+  await served.call("POST", `/api/threads/${threadId}/turns`, { input: "go" });
+  await served.events(threadId, ({ body }) => body.type === "tool.intended");
+  const asked = performance.now();
+  served.running.child.kill("SIGTERM");
+  const isStopping = async (): Promise<boolean> => {
+    const status = await served.call("GET", "/healthz").then(
+      (answer) => answer.status,
+      () => 0,
+    );
+    // Two signals within a moment are one keypress.
+    return status !== 200 && performance.now() - asked > 200;
+  };
+  await expect.poll(isStopping, { interval: 20 }).toBe(true);
+  const again = performance.now();
+  served.running.child.kill("SIGTERM");
+  expect((await served.running.ended).code).toBe(143);
+  expect(performance.now() - again).toBeLessThan(1_000);
+  await using next = await startServe(world);
+  const events = await next.events(threadId, isTurnEnd);
+  expect(events.filter(isTurnEnd)).toMatchObject([{ body: { status: "interrupted" } }]);
+});
+
 test("F09 G9: a second server on one home is refused by name, exec beside it works, and a stopped owner stays the owner", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ text: "beside" }] });
