@@ -91,6 +91,9 @@ export interface TurnHandle {
   readonly done: Promise<TerminalEvent>;
 }
 
+/** The turn a command of the user is part of. */
+export type ShellHandle = Pick<TurnHandle, "turnId" | "done">;
+
 export interface InterruptReason {
   readonly code: Extract<ErrorCode, "turn.interrupted" | "turn.timeout">;
   readonly message: string;
@@ -126,8 +129,8 @@ export interface Heddle extends AsyncDisposable {
   startTurn(start: StartTurn): Promise<TurnHandle>;
   /** Makes the context of a thread smaller, as a turn without input; with the settings of its last turn unless told otherwise. */
   compact(threadId: string, settings?: TurnSettings): Promise<TurnHandle>;
-  /** Runs a command of the user as a turn of its own; the model hears of it with the next request. */
-  runShell(shell: RunShell): Promise<TurnHandle>;
+  /** Runs a command of the user, as a turn of its own or beside the one that runs here; the model hears of it next. */
+  runShell(shell: RunShell): Promise<ShellHandle>;
   /** Commands of the thread that are still running here. */
   terminals(threadId: string): Promise<readonly Terminal[]>;
   /** Ends one of them, or all; answers how many. */

@@ -2,7 +2,7 @@
  * What other doors and other processes send to a running turn: answers, steering, interrupts. All of it comes through the
  * journal, in order; the inbox is a reader with a cursor and holds nothing that is not stored.
  */
-import type { ApprovalAnswer, EventOf, StoredEvent } from "@heddle/protocol";
+import type { ApprovalAnswer, EventBody, EventOf, StoredEvent } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import type { SteeringInput } from "./runner.ts";
 
@@ -17,13 +17,22 @@ export interface TurnInbox extends AsyncDisposable {
   seenVersion(): Promise<number>;
   hasSteering(): boolean;
   /** What was put into the conversation since the last look, oldest first. */
-  takeInjected(): readonly EventOf<"context.injected">[];
+  takeInjected(): readonly Injected[];
+}
+
+/** Put into the conversation by a client, or what came of a command of the user beside the turn. */
+export type Injected = EventOf<"context.injected"> | EventOf<"context.added">;
+
+function isCommandOfUser(body: EventBody): body is EventOf<"context.added"> {
+  return body.type === "context.added" && body.source === "shell";
 }
 
 export interface InboxOptions {
   readonly threadId: string;
   readonly turnId: string;
   readonly after: number;
+  /** Of the turn and stored before that, but heard by nobody yet. */
+  readonly unheard?: readonly EventBody[] | undefined;
   onInterrupt(event: EventOf<"turn.interrupt-requested">): void;
   /** The journal can no longer be followed; the turn must not go on deaf. */
   onFailure(error: unknown): void;
@@ -34,15 +43,18 @@ export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
   const resolutions = createReplies<ApprovalAnswer>();
   const clientAnswers = createReplies<EventOf<"tool.answered">>();
   const steering: SteeringInput[] = [];
-  const injected: EventOf<"context.injected">[] = [];
+  const injected: Injected[] = [];
   let seen = options.after;
 
   function look({ body, version }: StoredEvent): void {
     // The tail and a direct read may both meet an event; the version says which came first.
     if (version <= seen) return;
     seen = version;
-    if (body.type === "context.injected") injected.push(body);
-    if (!("turnId" in body) || body.turnId !== options.turnId) return;
+    if (body.type === "context.injected" || isCommandOfUser(body)) injected.push(body);
+    if ("turnId" in body && body.turnId === options.turnId) hear(body);
+  }
+
+  function hear(body: EventBody): void {
     if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId });
     if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
     if (body.type === "approval.resolved") resolutions.put(body.approvalId, body);
@@ -71,6 +83,7 @@ export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
     }
   }
 
+  for (const body of options.unheard ?? []) hear(body);
   const following = follow();
 
   return {

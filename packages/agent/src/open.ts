@@ -10,6 +10,7 @@ import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
 import { awaitTerminal } from "./await-terminal.ts";
+import { besideTurns, type Beside } from "./beside.ts";
 import type {
   GivenAnswer,
   Heddle,
@@ -17,6 +18,7 @@ import type {
   InterruptReason,
   NewThread,
   RunShell,
+  ShellHandle,
   StartTurn,
   Terminal,
   TurnHandle,
@@ -90,6 +92,7 @@ class Engine implements Heddle {
   readonly #live = createLive();
   readonly #places: Places;
   readonly #runner: Runner;
+  readonly #beside: Beside;
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
   readonly #background: AsyncDisposable | undefined;
@@ -112,7 +115,8 @@ class Engine implements Heddle {
       mayWait: !options.isUnattended,
       prepared: options.prepared,
     });
-    this.#runner = createEmbeddedRunner(options);
+    this.#beside = besideTurns(createEmbeddedRunner(options));
+    this.#runner = this.#beside.runner;
   }
 
   async createThread(thread: NewThread): Promise<string> {
@@ -207,10 +211,14 @@ class Engine implements Heddle {
     });
   }
 
-  async runShell({ threadId, command, settings, timeoutMs = MAX_SHELL_MS }: RunShell): Promise<TurnHandle> {
+  async runShell({ threadId, command, settings, timeoutMs: wanted = MAX_SHELL_MS }: RunShell): Promise<ShellHandle> {
+    const timeoutMs = Math.min(wanted, MAX_SHELL_MS);
     return this.#starts.run(threadId, async () => {
+      const beside = this.#beside.run(threadId, { command, timeoutMs });
+      const running = beside === undefined ? undefined : this.#running.get(beside);
+      if (beside !== undefined && running !== undefined) return { turnId: beside, done: running.done };
       const workspace = await this.#workspaceOf(threadId);
-      const shell = { task: "shell", subject: command, timeoutMs: Math.min(timeoutMs, MAX_SHELL_MS) } as const;
+      const shell = { task: "shell", subject: command, timeoutMs } as const;
       return this.#start(threadId, workspace, { thread: threadId, input: [], settings, ...shell });
     });
   }

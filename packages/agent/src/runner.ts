@@ -17,6 +17,7 @@ import type {
   Usage,
 } from "@heddle/protocol";
 import type { McpServers, OngoingItem, Sandbox, ThreadState, Walls } from "@heddle/tools";
+import type { CarriedOver } from "./parked.ts";
 
 export interface TurnRequest {
   readonly threadId: string;
@@ -27,6 +28,8 @@ export interface TurnRequest {
   /** The thread's past, that of its ancestors included, up to and including this turn's admission. */
   readonly history: readonly StoredEvent[];
   readonly place: TurnPlace;
+  /** Of a turn that another process began. */
+  readonly carried?: CarriedOver | undefined;
 }
 
 /** The walls around a turn, and what lives inside them. */
@@ -90,7 +93,7 @@ export interface TurnIo {
   /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */
   takeSteering(): Promise<readonly SteeringInput[]>;
   /** What was put into the conversation since the last call, oldest first; it is stored already. */
-  takeInjected(): readonly EventOf<"context.injected">[];
+  takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
   /** The version of the thread's last event; everything up to there has been looked at. */
   seenVersion(): Promise<number>;
 }

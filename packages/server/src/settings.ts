@@ -11,6 +11,8 @@ export interface Wishes {
   readonly approvalPolicy?: ApprovalPolicy | undefined;
   /** `plan`: find out and propose, and ask the user where that helps. */
   readonly mode?: "plan" | undefined;
+  /** Nobody minds a provider without a key until a turn needs it. */
+  readonly mayLackKey?: boolean | undefined;
   /** Keys of the configuration, dotted or nested, as a client sends them. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
   /** What the thread ran with before; taken on where nothing else is wished. */

@@ -1,5 +1,5 @@
 /**
- * A command of the user, as a turn of its own: it runs in the thread's sandbox with the environment of the agent's commands,
+ * A command of the user, as a turn of its own or beside one that runs: it runs in the thread's sandbox with the environment of the agent's commands,
  * is recorded like them, and the model is told of it with the next request. Nobody is asked: it is the user who wants it.
  */
 import { existsSync } from "node:fs";
@@ -14,19 +14,29 @@ const TOOL = "shell";
 /** What the model is told of the output. */
 const MAX_TOLD_BYTES = 16 * 1024;
 
+export interface UserCommand {
+  readonly command: string;
+  readonly timeoutMs?: number | undefined;
+}
+
 export async function runUserShell(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome> {
+  const { subject: command = "", timeoutMs } = admissionOf(turn);
   try {
-    await run(turn, io);
+    await runUserCommand(turn, io, { command, timeoutMs });
     return { kind: "completed", spent: NOTHING_SPENT };
   } catch (error) {
     return { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }
 }
 
-async function run(turn: TurnRequest, io: TurnIo): Promise<void> {
+/** Throws when the command did not come to its own end; that is recorded as well. */
+export async function runUserCommand(
+  turn: TurnRequest,
+  io: TurnIo,
+  { command, timeoutMs }: UserCommand,
+): Promise<void> {
   const { turnId, workspace } = turn;
   const { sandbox, state } = turn.place;
-  const { subject: command = "", timeoutMs } = admissionOf(turn);
   const [callId, itemId] = [newCallId(), newItemId()];
   const started: ItemOf<"commandExecution"> = {
     type: "commandExecution",

@@ -37,6 +37,7 @@ async function resolve({ file, overrides, profile, env }: SourceOptions, wishes:
     profile,
     inherited: taken,
     addedRoots: [],
+    mayLackKey: wishes.mayLackKey,
     sandboxMode: wishes.sandboxMode ?? inherited?.sandboxMode,
     isTrustedFolder: wishes.workspace !== undefined && (await standingOf(wishes.workspace, config.projects)).isTrusted,
   };

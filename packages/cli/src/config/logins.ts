@@ -2,7 +2,13 @@
  * Keys and logins that are not in the environment: Heddle's own store, then the key Codex was logged in with. A run that finds
  * its key in the environment loads nothing of the store; that is why everything it needs is imported where it is used.
  */
-import { BUILT_IN_PROVIDERS, keyVariable, type CredentialSource, type ProviderConfig } from "@heddle/models";
+import {
+  BUILT_IN_PROVIDERS,
+  keyVariable,
+  resolveProvider,
+  type CredentialSource,
+  type ProviderConfig,
+} from "@heddle/models";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { heddleHome } from "./read-config.ts";
 
@@ -47,6 +53,8 @@ function lazySource(
   const source = async (): Promise<CredentialSource> => {
     const { sourceOf } = await import("@heddle/models/accounts");
     const entries = await withLogin(configs, id, env, onSecrets);
+    // Says what is missing: a variable, or a login.
+    resolveProvider(entries, id, env);
     return (found ??= sourceOf(entries.find((config) => config.id === id) ?? { id }));
   };
   return {

@@ -5,13 +5,15 @@
 import { BUILT_IN_PROVIDERS, modelInfo, resolveProvider, type Provider, type ProviderConfig } from "@heddle/models";
 import { HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { didYouMean } from "../suggest.ts";
-import { chooseUnnamed, selectedModel, withLogin } from "./logins.ts";
+import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
 import type { ConfigFile, McpServerTable, ProviderTable } from "./schema.ts";
 
 export interface Choices {
   readonly model?: string | undefined;
   readonly profile?: string | undefined;
   readonly sandboxMode?: SandboxMode | undefined;
+  /** A key that is missing is found out by the first request. */
+  readonly mayLackKey?: boolean | undefined;
   /** The owner has marked this folder as trusted: unless something says otherwise, the agent may write in it. */
   readonly isTrustedFolder?: boolean;
   /** A model on this machine, and who serves it when that is said. */
@@ -61,7 +63,8 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
   const selected = isOpen && named !== undefined ? await selectedModel(configs, named) : undefined;
   const unnamed = isOpen && named === undefined ? await chooseUnnamed(configs, env) : undefined;
   const providerId = inherited?.provider ?? selected?.provider ?? unnamed?.provider ?? chooseProvider(config, choices);
-  const providers = await withLogin(configs, providerId, env);
+  const providers =
+    choices.mayLackKey === true ? withLazyLogins(configs, env) : await withLogin(configs, providerId, env);
   const provider = resolveProvider(providers, providerId, env);
   const model = chooseModel(provider, selected?.model ?? choices.model ?? inherited?.model ?? named);
   // A script with a mistake in it is found now, not at the first request.

@@ -1,4 +1,4 @@
-/** A command of the user, run in the thread's sandbox as a turn of its own. */
+/** A command of the user, run in the thread's sandbox: beside the turn that runs, or as a turn of its own. */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { ThreadShellCommandParams } from "@heddle/protocol/codex-app-server";
 import type { z } from "zod";
@@ -21,7 +21,8 @@ export async function shellCommand(params: z.infer<typeof ThreadShellCommandPara
       return {};
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
-      const message = "a command of the user waits for no turn: end or interrupt the one that runs, then send it again";
+      const message =
+        "the turn that runs belongs to another process: end or interrupt it there, then send the command again";
       throw new HeddleError("turn.active", message, { cause: error });
     }
   });

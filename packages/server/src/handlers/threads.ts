@@ -224,6 +224,8 @@ function wishesOf(params: ThreadStartParams | ThreadResumeParams | ThreadForkPar
     sandboxMode: params.sandbox ?? undefined,
     approvalPolicy: policy === undefined ? undefined : approvalPolicyFrom(policy),
     config: params.config ?? undefined,
+    // As the original: the thread is made, and its first turn says what is missing.
+    mayLackKey: true,
   };
 }
 
