@@ -1,0 +1,205 @@
+/**
+ * From what people like to write to the words of a task spec. The rules are mechanical, so that the schema of specs is the
+ * only list of keys: `snake_case` for `camelCase`, `timeout: 5m` for `timeoutMs`, one text where a list of texts is meant,
+ * and the short forms of SHORT. The long forms are understood as well: a stored spec can be read again.
+ */
+import {
+  LeafCheck,
+  TaskCheck,
+  TaskRetries,
+  TaskSchedule,
+  TaskSpec,
+  TaskStep,
+  TaskWorktree,
+} from "@heddle/protocol/tasks";
+import { z } from "zod";
+import { parseDuration } from "./durations.ts";
+import { isTable, type Places, type Table } from "./places.ts";
+
+/** Where a value stands: in which container, under which key. */
+interface Spot {
+  readonly places: Places;
+  readonly container: object;
+  readonly key: string | number;
+}
+
+/** The task's table in the words of TaskSpec; what it does not know is left as it is, for the schema to refuse. */
+export function specInput(places: Places, table: Table): Table {
+  return tableIn(places, TaskSpec.shape, table);
+}
+
+/** The keys of a table of the spec, as authors write them. */
+export function authorKeys(shape: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.keys(shape).map(authorKey);
+}
+
+export function authorKey(key: string): string {
+  return snakeCase(isDuration(key) ? key.slice(0, -2) : key);
+}
+
+export function isDuration(key: string): boolean {
+  return key.endsWith("Ms");
+}
+
+export function snakeCase(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** What is inside optional, default and the like. */
+export function unwrapped(schema: unknown): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return unwrapped(schema.unwrap());
+  return schema;
+}
+
+function tableIn(places: Places, shape: Readonly<Record<string, unknown>>, table: Table): Table {
+  const entries: (readonly [string, unknown, string])[] = [];
+  const taken = new Map<string, string>();
+  for (const [word, value] of Object.entries(table)) {
+    const name = nameIn(shape, word);
+    const before = name === undefined ? undefined : taken.get(name);
+    if (name === undefined) entries.push([word, value, word]);
+    else if (before !== undefined) places.problem(table, word, `"${word}" says the same as "${before}"; keep one`);
+    else {
+      taken.set(name, word);
+      const spot = { places, container: table, key: word };
+      const isWritten = isDuration(name) && word === authorKey(name);
+      entries.push([name, isWritten ? durationAt(spot, value) : valueIn(shape[name], value, spot), word]);
+    }
+  }
+  return places.table(table, entries);
+}
+
+function nameIn(shape: Readonly<Record<string, unknown>>, word: string): string | undefined {
+  return Object.keys(shape).find((key) => word === key || word === snakeCase(key) || word === authorKey(key));
+}
+
+function durationAt({ places, container, key }: Spot, value: unknown): unknown {
+  const ms = typeof value === "string" ? parseDuration(value) : undefined;
+  if (ms !== undefined && ms > 0) return ms;
+  const example = typeof value === "number" ? `"${value}s", "${value}m"` : `"90s", "5m", "1h", "1d"`;
+  places.problem(container, key, `${places.word(container, key)} is a length of time with its unit: ${example}`);
+  return 1;
+}
+
+function valueIn(schema: unknown, value: unknown, spot: Spot): unknown {
+  const inner = unwrapped(schema);
+  if (inner === TaskCheck) return checkAt(spot, value);
+  const long = shortForm(inner, value, spot);
+  if (inner instanceof z.ZodObject && isTable(long)) return tableIn(spot.places, inner.shape, long);
+  if (inner instanceof z.ZodArray) {
+    const list =
+      typeof long === "string" && takesText(inner.element)
+        ? spot.places.around([long], spot.container, spot.key)
+        : long;
+    if (!Array.isArray(list)) return long;
+    const entries: readonly unknown[] = list;
+    return spot.places.list(
+      list,
+      entries.map((entry, key) => valueIn(inner.element, entry, { ...spot, container: list, key })),
+    );
+  }
+  return long;
+}
+
+function takesText(element: unknown): boolean {
+  return element === TaskCheck || element === TaskStep || unwrapped(element) instanceof z.ZodString;
+}
+
+/** What a single word or number stands for where a table is meant. */
+const SHORT: ReadonlyMap<unknown, (value: unknown) => Table | undefined> = new Map([
+  [TaskStep, (value: unknown) => (typeof value === "string" ? { title: value } : undefined)],
+  [TaskSchedule, scheduleOf],
+  [TaskRetries, (value: unknown) => (typeof value === "number" ? { max: value } : undefined)],
+  [TaskWorktree, (value: unknown) => (value === true ? {} : undefined)],
+  [
+    unwrapped(TaskSpec.shape.secondOpinion),
+    (value: unknown) => (typeof value === "string" ? { model: value } : undefined),
+  ],
+]);
+
+function shortForm(schema: unknown, value: unknown, { places, container, key }: Spot): unknown {
+  // `worktree: false` is the way to say "in place" over a default.
+  if (schema === TaskWorktree && value === false) return undefined;
+  const long = SHORT.get(schema)?.(value);
+  return long === undefined ? value : places.around(long, container, key);
+}
+
+/** `1h`: every hour; a date and time: once; anything else is cron. */
+function scheduleOf(value: unknown): Table | undefined {
+  if (typeof value !== "string") return undefined;
+  if (parseDuration(value) !== undefined) return { every: value };
+  return /^\d{4}-\d\d-\d\d/.test(value) ? { at: value } : { cron: value };
+}
+
+const COMBINED = ["all", "any", "not"] as const;
+const SHAPES = new Map<string, Readonly<Record<string, unknown>>>();
+for (const { shape } of LeafCheck.options) SHAPES.set(shape.kind.value, shape);
+for (const kind of COMBINED) SHAPES.set(kind, { kind: true, name: true, of: true });
+export const CHECK_KINDS = [...SHAPES.keys()];
+
+export function checkShape(kind: string): Readonly<Record<string, unknown>> {
+  return SHAPES.get(kind) ?? {};
+}
+
+/** The one thing a kind is about: `file-exists: README.md`. */
+export const MAIN_FIELD: Readonly<Record<string, string>> = {
+  "file-exists": "path",
+  "file-absent": "path",
+  "glob-count": "glob",
+  changed: "paths",
+  unchanged: "paths",
+  command: "run",
+  tests: "run",
+  checkboxes: "paths",
+  http: "url",
+  all: "of",
+  any: "of",
+  not: "of",
+};
+
+function checkAt(spot: Spot, value: unknown): unknown {
+  const { places, container, key } = spot;
+  if (typeof value === "string") return places.around({ kind: "command", run: value }, container, key);
+  if (!isTable(value)) return value;
+  const long = "kind" in value ? value : longCheck(places, value);
+  const kind = typeof long["kind"] === "string" ? kindOf(long["kind"]) : "";
+  const shape = SHAPES.get(kind);
+  if (shape === undefined) return long;
+  const made = tableIn(places, shape, long);
+  made["kind"] = kind;
+  if ("of" in made) made["of"] = checksAt(places, long, made["of"]);
+  return made;
+}
+
+function checksAt(places: Places, container: object, value: unknown): unknown {
+  if (!Array.isArray(value)) return checkAt({ places, container, key: "of" }, value);
+  const list: readonly unknown[] = value;
+  return places.list(
+    list,
+    list.map((entry, key) => checkAt({ places, container: list, key }, entry)),
+  );
+}
+
+/** `command: npm test` and the like: the key says the kind. Other keys must fit it, which tells `contains` from `contains`. */
+function longCheck(places: Places, table: Table): Table {
+  const words = Object.keys(table);
+  const candidates = words.filter((word) => SHAPES.has(kindOf(word)));
+  const fits = (word: string): boolean =>
+    words.every((other) => other === word || nameIn(checkShape(kindOf(word)), other) !== undefined);
+  const word = candidates.find(fits) ?? candidates[0];
+  if (word === undefined) return table;
+  const kind = kindOf(word);
+  const value = table[word];
+  const main = MAIN_FIELD[kind];
+  const others = words.filter((other) => other !== word).map((other) => [other, table[other], other] as const);
+  const isWhole = isTable(value) && !COMBINED.some((combined) => combined === kind);
+  if (!isWhole && main !== undefined)
+    return places.table(table, [["kind", kind, word], [main, value, word], ...others]);
+  if (!isTable(value)) return places.table(table, [["kind", kind, word], ...others]);
+  return places.joined(places.table(table, [["kind", kind, word], ...others]), value);
+}
+
+function kindOf(word: string): string {
+  return word.replaceAll("_", "-");
+}

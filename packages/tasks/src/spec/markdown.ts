@@ -1,0 +1,163 @@
+/**
+ * A task as a page: front matter for the keys, the page for the words.
+ *
+ *   # Title                     the name, when it is the first line and the front matter has none
+ *   any text                    the goal
+ *   ## Goal                     the goal, for those who like the heading
+ *   ## Steps                    a list; what is listed under an entry is its acceptance
+ *   ## Acceptance               a list
+ *   ## Checks                   the YAML that would stand under `checks:`, as it is or in a code block
+ *
+ * Nothing else on the page means anything: other headings, and lines that look like keys, belong to the goal as they are.
+ */
+import { isTable, type Places, type Table } from "./places.ts";
+import { readFrontMatter } from "./front-matter.ts";
+import { yamlDocuments } from "./yaml-values.ts";
+
+type Heading = "goal" | "steps" | "acceptance" | "checks";
+
+/** Lines `from` up to `to`, with the offset of each. */
+interface Line {
+  readonly text: string;
+  readonly at: number;
+}
+
+interface Section {
+  readonly name: Heading;
+  readonly at: number;
+  readonly lines: Line[];
+}
+
+export function markdownTask(places: Places, text: string): readonly unknown[] {
+  const { front, body, isUnclosed } = readFrontMatter(text);
+  if (isUnclosed) {
+    places.problemAt(0, "", "the front matter has no end; close it with a line of ---");
+    return [];
+  }
+  const documents = front === undefined ? [] : yamlDocuments(places, front);
+  const [table = {}, second] = documents;
+  if (!isTable(table) || second !== undefined) {
+    places.problemAt(front?.base ?? 0, "", "front matter is one table: lines of key: value");
+    return [];
+  }
+  const { title, sections } = readPage(linesOf(body.text, body.base));
+  const said = sectionValues(places, sections);
+  if (title !== undefined && table["name"] === undefined) said.push(["name", title.text, title.at]);
+  return [joined(places, table, said)];
+}
+
+type Said = readonly [key: string, value: unknown, at: number];
+
+/** What the front matter says and what the page says, as one table; nothing is said twice. */
+function joined(places: Places, table: Table, said: readonly Said[]): Table {
+  const keys = new Map<string | number, { readonly at: number; readonly word: string }>();
+  for (const [key, , at] of said) {
+    if (table[key] === undefined) keys.set(key, { at, word: key });
+    else places.problemAt(at, key, `"${key}" is in the front matter already; say it in one place`);
+  }
+  return places.extended(table, Object.fromEntries(said.map(([key, value]) => [key, value])), keys);
+}
+
+function sectionValues(places: Places, sections: readonly Section[]): Said[] {
+  const said: Said[] = [];
+  const goals = sections
+    .filter(({ name }) => name === "goal")
+    .map((section) => ({ ...section, text: textOf(section) }));
+  const goal = goals.filter(({ text }) => text !== "");
+  if (goal[0] !== undefined) said.push(["goal", goal.map(({ text }) => text).join("\n\n"), goal[0].at]);
+  for (const name of ["steps", "acceptance", "checks"] as const) {
+    const [section, again] = sections.filter((one) => one.name === name);
+    if (again !== undefined) places.problemAt(again.at, name, `there is a second "## ${name}"; make one of both`);
+    if (section === undefined) continue;
+    said.push([name, name === "checks" ? checksOf(places, section) : listOf(places, section), section.at]);
+  }
+  return said;
+}
+
+function readPage(lines: readonly Line[]): {
+  readonly title: Line | undefined;
+  readonly sections: readonly Section[];
+} {
+  const first = lines.findIndex(({ text }) => text.trim() !== "");
+  const heading = /^# +(.*?)\s*#*\s*$/.exec(lines[first]?.text ?? "")?.[1];
+  const title = heading === undefined || heading === "" ? undefined : { text: heading, at: lines[first]?.at ?? 0 };
+  const begin = title === undefined ? 0 : first + 1;
+  let section: Section = { name: "goal", at: lines[Math.max(first, 0)]?.at ?? 0, lines: [] };
+  const sections = [section];
+  let fence: string | undefined;
+  for (const line of lines.slice(begin)) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line.text)?.[1];
+    if (fence === undefined) fence = mark;
+    else if (mark?.startsWith(fence) === true) fence = undefined;
+    const name = fence === undefined && mark === undefined ? sectionName(line.text) : undefined;
+    // A heading that is none of ours, after a list of ours, goes on with the goal: nothing on the page is lost.
+    const isOther = name === undefined && fence === undefined && section.name !== "goal" && /^##? /.test(line.text);
+    if (name === undefined && !isOther) {
+      section.lines.push(line);
+      continue;
+    }
+    section = { name: name ?? "goal", at: line.at, lines: isOther ? [line] : [] };
+    sections.push(section);
+  }
+  return { title, sections };
+}
+
+function sectionName(line: string): Heading | undefined {
+  const word = /^## +(goal|steps|acceptance|checks)\s*:?\s*#*\s*$/i.exec(line)?.[1]?.toLowerCase();
+  return word === "goal" || word === "steps" || word === "acceptance" || word === "checks" ? word : undefined;
+}
+
+/** As it was written, without blank lines around it. */
+function textOf({ lines }: Section): string {
+  return lines
+    .map(({ text }) => text)
+    .join("\n")
+    .replace(/^(?:[ \t]*\n)+/, "")
+    .trimEnd();
+}
+
+const BULLET = /^(\s*)(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)$/;
+
+/** Entries with what is listed under them; a line without a bullet goes on with the entry above. */
+function listOf(places: Places, { name, lines, at }: Section): unknown[] {
+  const entries: { readonly title: string[]; readonly acceptance: string[][]; readonly at: number; indent: number }[] =
+    [];
+  for (const line of lines) {
+    if (line.text.trim() === "") continue;
+    const [, indent = "", words = ""] = BULLET.exec(line.text) ?? [];
+    const last = entries.at(-1);
+    if (words === "") {
+      if (last === undefined) places.problemAt(line.at, name, `"## ${name}" is a list; begin its lines with "- "`);
+      else (last.acceptance.at(-1) ?? last.title).push(line.text.trim());
+    } else if (last !== undefined && indent.length > last.indent) last.acceptance.push([words]);
+    else entries.push({ title: [words], acceptance: [], at: line.at, indent: indent.length });
+  }
+  const list = entries.map(({ title, acceptance }) => {
+    const under = acceptance.map((words) => words.join(" "));
+    return under.length === 0 ? title.join(" ") : { title: title.join(" "), acceptance: under };
+  });
+  places.set(list, at, new Map(entries.map((entry, index) => [index, { at: entry.at, word: `[${index}]` }])));
+  return list;
+}
+
+/** A list of checks, bare or in one code block. */
+function checksOf(places: Places, { lines, at }: Section): unknown {
+  const isFence = ({ text }: Line): boolean => /^ {0,3}(?:`{3,}|~{3,})/.test(text);
+  const open = lines.findIndex(isFence);
+  const close = lines.findLastIndex(isFence);
+  const taken = open >= 0 && close > open ? lines.slice(open + 1, close) : lines;
+  const [value = []] = yamlDocuments(places, {
+    text: taken.map(({ text }) => text).join("\n"),
+    base: taken[0]?.at ?? at,
+  });
+  return value;
+}
+
+function linesOf(text: string, base: number): readonly Line[] {
+  let at = base;
+  return text.split("\n").map((line) => {
+    const here = { text: line.replace(/\r$/, ""), at };
+    at += line.length + 1;
+    return here;
+  });
+}

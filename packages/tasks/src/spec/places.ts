@@ -1,0 +1,176 @@
+/**
+ * Where in a file each part of a value was written. A value that is made from another keeps the places of what it was made
+ * from, so that a mistake found at the end is told with the line and the word its author used.
+ */
+import { HeddleError } from "@heddle/protocol";
+
+export type Table = Record<string, unknown>;
+
+export interface Problem {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  /** As it was written, with the keys above it: `checks[0].kind`. */
+  readonly key: string;
+  /** What is wrong and what to write instead. */
+  readonly message: string;
+}
+
+/** Everything that is wrong with what was read, at once. */
+export class SpecError extends HeddleError {
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    const [first] = problems;
+    const message = problems.map(problemLine).join("\n") || "there is no task";
+    const { file = "", line = 0, column = 0, key = "" } = first ?? {};
+    super("task.invalid", message, { details: { file, line, column, key, problems: problems.length } });
+    this.problems = problems;
+  }
+}
+
+export function problemLine({ file, line, column, message }: Problem): string {
+  return `${file}:${line}:${column}: ${message}`;
+}
+
+interface Spot {
+  readonly at: number;
+  /** The key as it was written. */
+  readonly word: string;
+}
+
+interface Container {
+  readonly at: number;
+  readonly keys: ReadonlyMap<string | number, Spot>;
+}
+
+/** More than anybody reads; the rest is found when these are mended. */
+const MAX_PROBLEMS = 50;
+
+export class Places {
+  readonly file: string;
+  readonly problems: Problem[] = [];
+  readonly warnings: string[] = [];
+  readonly #text: string;
+  readonly #of = new WeakMap<object, Container>();
+
+  constructor(file: string, text: string) {
+    this.file = file;
+    this.#text = text;
+  }
+
+  set(container: object, at: number, keys: ReadonlyMap<string | number, Spot>): void {
+    this.#of.set(container, { at, keys });
+  }
+
+  /** A table made from another one: each new key with the old key it came from. */
+  table(from: object, entries: readonly (readonly [key: string, value: unknown, from: string | number])[]): Table {
+    const made: Table = {};
+    const known = this.#of.get(from);
+    const keys = new Map<string | number, Spot>();
+    for (const [key, value, old] of entries) {
+      made[key] = value;
+      const spot = known?.keys.get(old);
+      if (spot !== undefined) keys.set(key, spot);
+    }
+    this.#of.set(made, { at: known?.at ?? 0, keys });
+    return made;
+  }
+
+  /** A table with more keys, each with a place of its own. Keys that were there already stay as they are. */
+  extended(from: Table, more: Table, spots: ReadonlyMap<string | number, Spot>): Table {
+    const known = this.#of.get(from);
+    const made = { ...more, ...from };
+    this.#of.set(made, { at: known?.at ?? 0, keys: new Map([...spots, ...(known?.keys ?? [])]) });
+    return made;
+  }
+
+  /** Two tables as one; where both have a key, the first has it. */
+  joined(first: Table, second: Table): Table {
+    return this.extended(first, second, this.#of.get(second)?.keys ?? new Map());
+  }
+
+  /** A list made from another one, entry by entry. */
+  list(from: readonly unknown[], values: readonly unknown[]): unknown[] {
+    const made = [...values];
+    const known = this.#of.get(from);
+    if (known !== undefined) this.#of.set(made, known);
+    return made;
+  }
+
+  /** A container around something that stands at one place. */
+  around<T extends object>(made: T, from: object, key: string | number): T {
+    const spot = this.#of.get(from)?.keys.get(key);
+    const at = spot?.at ?? this.#of.get(from)?.at ?? 0;
+    this.#of.set(made, { at, keys: new Map(Object.keys(made).map((name) => [keyOf(made, name), { at, word: name }])) });
+    return made;
+  }
+
+  problem(container: object, key: string | number | undefined, message: string): void {
+    this.problemAt(this.#offset(container, key), key === undefined ? "" : this.word(container, key), message);
+  }
+
+  problemAt(offset: number, key: string, message: string): void {
+    if (this.problems.length < MAX_PROBLEMS)
+      this.problems.push({ file: this.file, ...this.#line(offset), key, message });
+  }
+
+  warn(container: object, key: string | number | undefined, message: string): void {
+    const { line, column } = this.#line(this.#offset(container, key));
+    this.warnings.push(problemLine({ file: this.file, line, column, key: "", message }));
+  }
+
+  /** What is wrong at the end of a path through a value; a part without a place of its own is told at the one above. */
+  problemIn(root: object, path: readonly PropertyKey[], message: string): void {
+    const { at, key } = this.#walk(root, path);
+    this.problemAt(at, key, message);
+  }
+
+  warnIn(root: object, path: readonly PropertyKey[], message: string): void {
+    const { line, column } = this.#line(this.#walk(root, path).at);
+    this.warnings.push(problemLine({ file: this.file, line, column, key: "", message }));
+  }
+
+  word(container: object, key: string | number): string {
+    return this.#of.get(container)?.keys.get(key)?.word ?? String(key);
+  }
+
+  /** The names by which the author knows the path. */
+  written(root: object, path: readonly PropertyKey[]): string {
+    return this.#walk(root, path).key;
+  }
+
+  #offset(container: object, key: string | number | undefined): number {
+    const known = this.#of.get(container);
+    return (key === undefined ? undefined : known?.keys.get(key)?.at) ?? known?.at ?? 0;
+  }
+
+  #walk(root: object, path: readonly PropertyKey[]): { readonly at: number; readonly key: string } {
+    let at = this.#of.get(root)?.at ?? 0;
+    let key = "";
+    let here: unknown = root;
+    for (const part of path) {
+      if (typeof here !== "object" || here === null || typeof part === "symbol") break;
+      const spot = this.#of.get(here)?.keys.get(part);
+      if (spot !== undefined) at = spot.at;
+      const word = typeof part === "number" ? `[${part}]` : (spot?.word ?? part);
+      key += key === "" || typeof part === "number" ? word : `.${word}`;
+      here = Object.hasOwn(here, part) ? Reflect.get(here, part) : undefined;
+    }
+    return { at, key };
+  }
+
+  #line(offset: number): { readonly line: number; readonly column: number } {
+    const before = this.#text.slice(0, offset);
+    return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
+  }
+}
+
+function keyOf(container: object, name: string): string | number {
+  return Array.isArray(container) ? Number(name) : name;
+}
+
+export function isTable(value: unknown): value is Table {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,156 @@
+/**
+ * Work orders from text. One YAML document is one task; several documents, or a list under `tasks:`, are several; a
+ * Markdown page is one. Whatever is wrong is told at once, each mistake with its file, line, column and what to write.
+ */
+import { homedir } from "node:os";
+import path from "node:path";
+import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
+import { specInput } from "./author-form.ts";
+import { explainIssues } from "./explain.ts";
+import { markdownTask } from "./markdown.ts";
+import { withoutOpenLoom } from "./openloom.ts";
+import { isTable, Places, SpecError, type Table } from "./places.ts";
+import { applyRules } from "./rules.ts";
+import { yamlDocuments } from "./yaml-values.ts";
+
+export interface SpecText {
+  /** How it is called in what is told about it; its ending tells YAML from Markdown. */
+  readonly file: string;
+  readonly text: string | Uint8Array;
+  /** Absent: by the ending of the file, and by the look of the text where it has none. */
+  readonly format?: "yaml" | "markdown";
+  /** What relative paths are relative to. */
+  readonly folder: string;
+}
+
+export interface SpecOptions {
+  /** For what a task does not say itself. */
+  readonly defaults?: Partial<TaskSpecInput>;
+  /** Of `schedule.every`. */
+  readonly minEveryMs?: number;
+}
+
+export interface ReadSpecs {
+  readonly specs: readonly TaskSpec[];
+  /** Of lines that have no effect, and of tasks that nothing can verify. */
+  readonly warnings: readonly string[];
+}
+
+/** A goal of many pages; nothing that people write is longer. */
+export const MAX_SPEC_BYTES = 1024 * 1024;
+export const MIN_EVERY_MS = 60_000;
+const MAX_TASKS = 1000;
+
+/** Throws SpecError (`task.invalid`) with everything that is wrong. */
+export function readSpec(source: SpecText, options: SpecOptions = {}): ReadSpecs {
+  const text = plainText(source);
+  const places = new Places(source.file, text);
+  const tables = tablesOf(places, text, source);
+  if (tables.length === 0 && places.problems.length === 0) places.problemAt(0, "", "there is no task in it");
+  const specs = tables.flatMap((table, index) => {
+    const spec = specOf(places, table, { ...source, ...options, index, count: tables.length });
+    return spec === undefined ? [] : [spec];
+  });
+  if (places.problems.length > 0)
+    throw new SpecError(places.problems.toSorted((a, b) => a.line - b.line || a.column - b.column));
+  return { specs, warnings: places.warnings };
+}
+
+function plainText({ file, text }: SpecText): string {
+  const refuse = (message: string): SpecError => new SpecError([{ file, line: 1, column: 1, key: "", message }]);
+  const bytes = typeof text === "string" ? Buffer.byteLength(text) : text.byteLength;
+  if (bytes > MAX_SPEC_BYTES) throw refuse(`it is over ${MAX_SPEC_BYTES / 1024 / 1024} MiB; a task is a page or two`);
+  let plain: string;
+  try {
+    plain = typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(text);
+  } catch {
+    throw refuse("it is not UTF-8 text; save it as UTF-8");
+  }
+  if (plain.includes("\0")) throw refuse("it has a NUL byte in it; it is no text");
+  return plain;
+}
+
+function tablesOf(places: Places, text: string, source: SpecText): readonly Table[] {
+  if ((source.format ?? formatOf(source.file, text)) === "markdown")
+    return onlyTables(places, markdownTask(places, text));
+  const bom = text.startsWith("\uFEFF") ? 1 : 0;
+  const documents = onlyTables(places, yamlDocuments(places, { text: text.slice(bom), base: bom }));
+  return documents.flatMap((table) => ("tasks" in table ? listedTasks(places, table) : [table]));
+}
+
+/** A page begins with a heading or with front matter that is followed by words; all else is YAML. */
+function formatOf(file: string, text: string): "yaml" | "markdown" {
+  const ending = path.extname(file).toLowerCase();
+  if (ending === ".md" || ending === ".markdown") return "markdown";
+  if (ending === ".yaml" || ending === ".yml" || ending === ".json") return "yaml";
+  const isPage =
+    /^\uFEFF?---[ \t]*\r?\n[^]*?^---[ \t]*\r?\n(?!\s*["\w-]+\s*:)/m.test(text) ||
+    /^\uFEFF?\s*##? +\S.*\n(?!\s*["\w-]+\s*:)/.test(text);
+  return isPage ? "markdown" : "yaml";
+}
+
+function onlyTables(places: Places, values: readonly unknown[]): readonly Table[] {
+  return values.filter((value): value is Table => {
+    if (isTable(value)) return true;
+    if (value !== undefined)
+      places.problemAt(0, "", "a task is a table: lines of key: value, such as goal: what is to be done");
+    return false;
+  });
+}
+
+function listedTasks(places: Places, table: Table): readonly Table[] {
+  const { tasks, ...rest } = table;
+  for (const key of Object.keys(rest))
+    places.problem(table, key, `"${key}" stands beside tasks; write it into each task`);
+  if (!Array.isArray(tasks)) {
+    places.problem(table, "tasks", "tasks is a list: lines that begin with - name: …");
+    return [];
+  }
+  if (tasks.length > MAX_TASKS) {
+    places.problem(table, "tasks", `these are ${tasks.length} tasks; write at most ${MAX_TASKS} into one file`);
+    return [];
+  }
+  const list: readonly unknown[] = tasks;
+  return list.flatMap((entry, index) => {
+    if (isTable(entry)) return [entry];
+    places.problem(list, index, "a task is a table: lines of key: value");
+    return [];
+  });
+}
+
+interface Reading extends SpecText, SpecOptions {
+  readonly index: number;
+  readonly count: number;
+}
+
+function specOf(places: Places, table: Table, reading: Reading): TaskSpec | undefined {
+  const before = places.problems.length;
+  const input = withDefaults(places, specInput(places, withoutOpenLoom(places, table)), reading);
+  const result = TaskSpec.safeParse(input);
+  if (!result.success) {
+    explainIssues(places, input, result.error.issues);
+    return undefined;
+  }
+  if (places.problems.length > before) return undefined;
+  const spec = result.data;
+  applyRules(places, input, spec, { minEveryMs: reading.minEveryMs ?? MIN_EVERY_MS });
+  return spec.abort && spec.thread === undefined ? { ...spec, abort: false } : spec;
+}
+
+/** The name of the file, the folder it is relative to, and what the caller takes for granted. */
+function withDefaults(places: Places, input: Table, reading: Reading): Table {
+  const { defaults = {}, file, folder, count } = reading;
+  const base = path.basename(file, path.extname(file));
+  const name = count === 1 && /^[\w. -]+$/.test(base) ? { name: base } : {};
+  const filled = places.joined(input, { ...name, ...defaults });
+  const { workspace } = filled;
+  if (typeof workspace === "string" && workspace !== "") filled["workspace"] = absolute(workspace, folder);
+  if (isTable(filled["budget"]) && defaults.budget !== undefined && filled["budget"] !== defaults.budget)
+    filled["budget"] = places.joined(filled["budget"], { ...defaults.budget });
+  return filled;
+}
+
+function absolute(workspace: string, folder: string): string {
+  const home = /^~(?:\/|$)/.test(workspace) ? path.join(homedir(), workspace.slice(1)) : workspace;
+  return path.resolve(folder, home);
+}

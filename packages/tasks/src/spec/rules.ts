@@ -1,0 +1,127 @@
+/** What no schema can say of a spec: keys that belong together, patterns and times that mean something, paths that stay inside. */
+import { statSync } from "node:fs";
+import path from "node:path";
+import { Cron } from "croner";
+import type { TaskCheck, TaskSchedule, TaskSpec } from "@heddle/protocol/tasks";
+import { formatDuration } from "./durations.ts";
+import type { Places, Table } from "./places.ts";
+
+export interface RuleOptions {
+  /** Nothing is begun more often than this. */
+  readonly minEveryMs: number;
+}
+
+type Tell = (at: readonly PropertyKey[], message: string) => void;
+
+export function applyRules(places: Places, input: Table, spec: TaskSpec, options: RuleOptions): void {
+  const tell: Tell = (at, message) => places.problemIn(input, at, message);
+  if (!isFolder(spec.workspace))
+    tell(["workspace"], `there is no folder ${spec.workspace}; make it, or name another workspace`);
+  if (spec.schedule !== undefined)
+    scheduleRules(spec.schedule, options, (at, message) => tell(["schedule", ...at], message));
+  spec.checks.forEach((check, index) => checkRules(check, ["checks", index], tell));
+  sameNames(spec.checks, tell);
+  spec.protect.forEach((glob, index) => staysInside(glob, ["protect", index], tell));
+  if (spec.dependsOn.includes(spec.name))
+    tell(["dependsOn"], `"${spec.name}" cannot wait for itself; take it out of depends_on`);
+  if (spec.abort && spec.thread === undefined)
+    places.warnIn(input, ["abort"], "abort stops what runs on a thread; without thread it has no effect");
+  if (spec.checks.length === 0)
+    places.warnIn(
+      input,
+      ["name"],
+      `"${spec.name}" has no checks: somebody can claim it is done, nothing can verify it`,
+    );
+}
+
+function isFolder(folder: string): boolean {
+  return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function scheduleRules(schedule: TaskSchedule, { minEveryMs }: RuleOptions, tell: Tell): void {
+  const { cron, everyMs, at, timeZone } = schedule;
+  const said = [cron, everyMs, at].filter((value) => value !== undefined);
+  if (said.length !== 1) return tell([], "a schedule has exactly one of cron, every and at");
+  if (!isTimeZone(timeZone))
+    return tell(["timeZone"], `there is no time zone "${timeZone}"; write Europe/Berlin for example`);
+  if (everyMs !== undefined && everyMs < minEveryMs)
+    tell(
+      ["everyMs"],
+      `every must be at least ${formatDuration(minEveryMs)}; [tasks] min_interval in config.toml changes that`,
+    );
+  if (at !== undefined && !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(at))
+    tell(["at"], 'at is a date with a time: "2026-12-24T18:00:00Z"');
+  else if (at !== undefined && Number.isNaN(Date.parse(at))) tell(["at"], `there is no such time: ${at}`);
+  if (cron !== undefined) cronRule(cron, timeZone, tell);
+}
+
+function cronRule(cron: string, timezone: string, tell: Tell): void {
+  try {
+    const next = new Cron(cron, { paused: true, timezone }).nextRun();
+    if (next === null) tell(["cron"], `"${cron}" never comes; write minute hour day month weekday: "0 9 * * 1-5"`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    tell(["cron"], `"${cron}" is no cron time (${why}); write minute hour day month weekday: "0 9 * * 1-5"`);
+  }
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+function checkRules(check: TaskCheck, at: readonly PropertyKey[], tell: Tell): void {
+  const here: Tell = (more, message) => tell([...at, ...more], message);
+  if (check.kind === "all" || check.kind === "any")
+    check.of.forEach((one, index) => checkRules(one, [...at, "of", index], tell));
+  else if (check.kind === "not") checkRules(check.of, [...at, "of"], tell);
+  if ("path" in check) staysInside(check.path, ["path"], here);
+  if ("cwd" in check) staysInside(check.cwd, ["cwd"], here);
+  if ("report" in check && check.report !== undefined) staysInside(check.report, ["report"], here);
+  if ("paths" in check) check.paths?.forEach((glob, index) => staysInside(glob, ["paths", index], here));
+  if ("only" in check) check.only?.forEach((glob, index) => staysInside(glob, ["only", index], here));
+  if (check.kind === "glob-count") {
+    staysInside(check.glob, ["glob"], here);
+    if (check.max !== undefined && check.max < check.min)
+      here(["max"], `max is below min (${check.min}); nothing could pass`);
+  }
+  if (check.kind === "matches") isPattern(check.regex, check.flags, ["regex"], here);
+  else if ("matches" in check && check.matches !== undefined) isPattern(check.matches, "m", ["matches"], here);
+  if (check.kind === "json" || check.kind === "yaml") {
+    const said = [check.equals, check.matches, check.exists].filter((value) => value !== undefined);
+    if (said.length !== 1) here([], `a ${check.kind} check has exactly one of equals, matches and exists`);
+  }
+  if (
+    check.kind === "git" &&
+    [check.clean, check.commit, check.branch, check.only].every((value) => value === undefined)
+  )
+    here([], "a git check demands something: clean, commit, branch or only");
+  if (check.kind === "checkboxes" && (check.paths === undefined) === (check.change === undefined))
+    here([], "a checkboxes check has either paths or change");
+}
+
+/** Two checks of one name could not be told apart in what was found. */
+function sameNames(checks: readonly TaskCheck[], tell: Tell): void {
+  const seen = new Set<string>();
+  checks.forEach(({ name }, index) => {
+    if (name !== undefined && seen.has(name))
+      tell(["checks", index, "name"], `another check is called "${name}" already`);
+    if (name !== undefined) seen.add(name);
+  });
+}
+
+function staysInside(given: string, at: readonly PropertyKey[], tell: Tell): void {
+  const isOut = path.isAbsolute(given) || path.normalize(given).split(path.sep).includes("..");
+  if (isOut) tell(at, `"${given}" leads out of the workspace; write a path relative to it`);
+}
+
+function isPattern(source: string, flags: string, at: readonly PropertyKey[], tell: Tell): void {
+  try {
+    new RegExp(source, flags);
+  } catch (error) {
+    tell(at, `this is no regular expression: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

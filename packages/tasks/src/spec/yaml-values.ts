@@ -1,0 +1,111 @@
+/**
+ * YAML as plain values that remember their places. What a work order never needs and a hostile file does is refused:
+ * anchors, aliases, tags, deep nesting. Keys are counted here, because the parser's own way takes the square of their number.
+ */
+import { isAlias, isMap, isScalar, isSeq, parseAllDocuments, type ParsedNode, type YAMLError } from "yaml";
+import type { Places, Table } from "./places.ts";
+
+const MAX_DEPTH = 24;
+const MAX_DOCUMENTS = 1000;
+const PLAIN_TAGS: ReadonlySet<string> = new Set(["str", "int", "float", "bool", "null", "map", "seq"]);
+
+export interface YamlText {
+  readonly text: string;
+  /** Where in the file it begins. */
+  readonly base: number;
+}
+
+/** One value for each document that says something; what is wrong is noted. */
+export function yamlDocuments(places: Places, { text, base }: YamlText): readonly unknown[] {
+  const parsed = parseAllDocuments(text, { uniqueKeys: false, prettyErrors: false, merge: false, version: "1.2" });
+  const documents = Array.isArray(parsed) ? parsed : [];
+  if (documents.length > MAX_DOCUMENTS) {
+    places.problemAt(base, "", `there are ${documents.length} documents; write at most ${MAX_DOCUMENTS} into one file`);
+    return [];
+  }
+  const values: unknown[] = [];
+  for (const { errors, contents } of documents) {
+    for (const error of errors) places.problemAt(base + error.pos[0], "", yamlProblem(error));
+    if (errors.length > 0 || contents === null || isEmpty(contents)) continue;
+    values.push(valueOf(contents, { places, base }));
+  }
+  return values;
+}
+
+function yamlProblem({ code, message }: YAMLError): string {
+  const known: Readonly<Record<string, string>> = {
+    TAB_AS_INDENT: "lines are indented with spaces, not with tabs",
+    BAD_INDENT: "this line is not indented like the ones it belongs to",
+    MULTILINE_IMPLICIT_KEY: "a key and its colon stand on one line; put the text in quotes, or begin it with |",
+    BLOCK_AS_IMPLICIT_KEY: 'a ": " in the middle of text begins a table; put the text in quotes',
+    RESOURCE_EXHAUSTION: "lists and tables are nested too deep",
+  };
+  return known[code] ?? `this is not YAML: ${message}`;
+}
+
+interface Walk {
+  readonly places: Places;
+  readonly base: number;
+  readonly depth?: number;
+}
+
+function isEmpty(node: ParsedNode): boolean {
+  return isScalar(node) && node.value === null && (node.source ?? "") === "";
+}
+
+function valueOf(node: ParsedNode | null, walk: Walk): unknown {
+  if (node === null) return null;
+  const { places, base, depth = 0 } = walk;
+  const at = base + node.range[0];
+  if (isAlias(node)) return refuse(places, at, "aliases (*name) are not read; write the value out");
+  if (node.anchor !== undefined)
+    return refuse(places, at, "anchors (&name) are not read; write the value out each time");
+  if (node.tag !== undefined && !PLAIN_TAGS.has(node.tag.replace("tag:yaml.org,2002:", "")))
+    return refuse(places, at, `the tag ${node.tag} is not read; leave it out`);
+  if (depth > MAX_DEPTH) return refuse(places, at, `this is nested more than ${MAX_DEPTH} deep`);
+  const inner = { ...walk, depth: depth + 1 };
+  if (isSeq<ParsedNode>(node)) {
+    const keys = new Map(node.items.map((item, index) => [index, { at: base + item.range[0], word: `[${index}]` }]));
+    const list = node.items.map((item) => valueOf(item, inner));
+    places.set(list, at, keys);
+    return list;
+  }
+  if (isMap<ParsedNode, ParsedNode | null>(node)) return tableOf(node.items, at, inner);
+  return isScalar(node) ? node.value : null;
+}
+
+function tableOf(
+  pairs: readonly { readonly key: ParsedNode; readonly value: ParsedNode | null }[],
+  at: number,
+  walk: Walk,
+): Table {
+  const { places, base } = walk;
+  const table: Table = {};
+  const keys = new Map<string, { readonly at: number; readonly word: string }>();
+  for (const { key, value } of pairs) {
+    const keyAt = base + key.range[0];
+    const word = isScalar(key) && key.anchor === undefined ? wordOf(key.value) : undefined;
+    if (word === undefined) {
+      places.problemAt(keyAt, "", "a key is one plain word");
+      continue;
+    }
+    if (keys.has(word)) places.problemAt(keyAt, word, `"${word}" is there twice; keep one of them`);
+    else if (word === "__proto__") places.problemAt(keyAt, word, `unknown key "${word}"`);
+    else {
+      table[word] = valueOf(value, walk);
+      keys.set(word, { at: keyAt, word });
+    }
+  }
+  places.set(table, at, keys);
+  return table;
+}
+
+function wordOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
+}
+
+function refuse(places: Places, at: number, message: string): undefined {
+  places.problemAt(at, "", message);
+  return undefined;
+}
