@@ -1,0 +1,212 @@
+/**
+ * Delivers what is queued for one sink, one at a time, for as long as it takes.
+ *
+ * - In order. What fails holds its place for the first tries; then the others pass it by, so that one that can never
+ *   arrive does not hold up the rest for ever.
+ * - After failures in a row the whole sink waits, longer each time up to ten minutes: a receiver that is down is asked
+ *   once in a while, not once for everything that waits for it.
+ * - At least once. A crash after the send and before that is stored sends it again, with the same id.
+ */
+import type { Journal, NotificationRow } from "@heddle/journal";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { sinkStream, type SendResult, type Sink } from "./sink.ts";
+
+/** Tries in which a notification keeps those behind it waiting. */
+const ORDERED_TRIES = 3;
+const FIRST_WAIT_MS = 1_000;
+const WAIT_FACTOR = 4;
+const MAX_WAIT_MS = 600_000;
+/** What could not be delivered for a day is put aside, at its next failure. */
+const PATIENCE_MS = 86_400_000;
+/** A receiver that names a year does not get one. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+/** What a sink says of a failure, at most. */
+const MAX_MESSAGE_CHARS = 500;
+/** A send that is under way when everything ends may finish, for so long. */
+const LAST_SEND_MS = 2_000;
+/** The longest a timer of Node can be; nothing waits so long. */
+const MAX_TIMER_MS = 2_147_483_647;
+
+export interface DeliveryOptions {
+  readonly journal: Journal;
+  readonly sink: Sink;
+  readonly now: () => number;
+  readonly firstWaitMs?: number | undefined;
+  readonly log: (line: string) => void;
+}
+
+export interface Delivery extends AsyncDisposable {
+  /** Something was queued, or asked for again: then what failed before counts no more. */
+  wake(kind: "queued" | "redelivered"): void;
+}
+
+export function openDelivery(options: DeliveryOptions): Delivery {
+  const ending = new AbortController();
+  const cutting = new AbortController();
+  const state: Pause = { failures: 0, until: 0, waitMs: (failures) => waitMs(failures, options.firstWaitMs) };
+  const bell = createBell(ending.signal);
+  const ended = keepGoing(options, state, { signal: ending.signal, sending: cutting.signal, bell });
+  return {
+    wake(kind) {
+      if (kind === "redelivered") Object.assign(state, { failures: 0, until: 0 });
+      bell.ring();
+    },
+    async [Symbol.asyncDispose]() {
+      ending.abort();
+      // Cut off now, it would arrive and be sent again all the same.
+      const cut = setTimeout(() => cutting.abort(), LAST_SEND_MS);
+      await ended;
+      clearTimeout(cut);
+    },
+  };
+}
+
+/** Of the whole sink: failures in a row, and how long it is left alone after them. */
+interface Pause {
+  failures: number;
+  until: number;
+  readonly waitMs: (failures: number) => number;
+}
+
+interface Running {
+  /** No further try. */
+  readonly signal: AbortSignal;
+  /** Not even the end of this one. */
+  readonly sending: AbortSignal;
+  readonly bell: Bell;
+}
+
+/** A store that cannot be written now can be later; until then what was sent is sent again. */
+async function keepGoing(options: DeliveryOptions, pause: Pause, running: Running): Promise<void> {
+  while (!running.signal.aborted) {
+    try {
+      await run(options, pause, running);
+    } catch (error) {
+      if (running.signal.aborted) return;
+      options.log(
+        `notifications to ${options.sink.name} wait: ${error instanceof Error ? error.message : String(error)}`,
+      );
+      pause.failures += 1;
+      const ms = pause.waitMs(pause.failures);
+      pause.until = options.now() + ms;
+      await running.bell.after(running.bell.rung(), ms);
+    }
+  }
+}
+
+async function run({ journal, sink, now, log }: DeliveryOptions, pause: Pause, running: Running): Promise<void> {
+  const { signal, bell } = running;
+  while (!signal.aborted) {
+    const rung = bell.rung();
+    const { head, late } = await journal.notifications.next(sink.name, ORDERED_TRIES);
+    // After a failure another one tells whether the receiver is down or that one cannot arrive; else the older goes first.
+    const due = dueOf(pause.failures > 0 ? [head, late] : [late, head], now());
+    if (due.row === undefined || pause.until > now()) {
+      // The clock may jump while it waits: it never waits for more than the longest pause at a time.
+      const until = Math.max(pause.until, due.at ?? 0);
+      await bell.after(rung, until === 0 ? undefined : Math.min(until - now(), MAX_WAIT_MS));
+      continue;
+    }
+    const sent = await attempt(sink, due.row, running.sending);
+    const { pauseMs, ...result } = settled(sent, due.row, { sink, now: now(), waitMs: pause.waitMs });
+    if (running.sending.aborted && result.outcome !== "delivered") return;
+    failpoint("notify.before-settle");
+    await journal.append({
+      stream: sinkStream(sink.name),
+      author: "system",
+      durability: "relaxed",
+      events: [{ type: "notification.tried", v: 1, notificationId: due.row.id, ...result }],
+    });
+    if (result.outcome === "dead") log(`notification ${due.row.id} to ${sink.name} is dead: ${result.message}`);
+    if (result.outcome === "retry") {
+      pause.failures += 1;
+      pause.until = now() + Math.max(pause.waitMs(pause.failures), pauseMs);
+    } else Object.assign(pause, { failures: 0, until: 0 });
+  }
+}
+
+/** The first whose time has come, and the time of the next one. A head that is not due keeps those behind it waiting. */
+function dueOf(
+  rows: readonly (NotificationRow | undefined)[],
+  now: number,
+): { readonly row: NotificationRow | undefined; readonly at: number | undefined } {
+  const waiting = rows.filter((row) => row !== undefined);
+  const row = waiting.find(({ nextAt }) => (nextAt ?? 0) <= now);
+  const times = waiting.map(({ nextAt }) => nextAt ?? 0);
+  return { row, at: times.length === 0 ? undefined : Math.min(...times) };
+}
+
+async function attempt(sink: Sink, row: NotificationRow, signal: AbortSignal): Promise<SendResult> {
+  try {
+    const result = await sink.send({ id: row.id, event: row.event, payload: row.payload }, { signal });
+    failpoint("notify.after-send");
+    return result;
+  } catch (error) {
+    return { kind: "retry", message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+interface Settled {
+  readonly outcome: "delivered" | "retry" | "dead";
+  readonly message: string;
+  readonly status?: number;
+  readonly nextAt?: number;
+}
+
+/** How a try counts: what can be tried again becomes dead when its tries or its day are used up. */
+function settled(
+  result: SendResult,
+  row: NotificationRow,
+  { sink, now, waitMs: wait }: { readonly sink: Sink; readonly now: number } & Pick<Pause, "waitMs">,
+): Settled & { readonly pauseMs: number } {
+  const said = {
+    message: result.message.slice(0, MAX_MESSAGE_CHARS),
+    ...(result.status === undefined ? {} : { status: result.status }),
+  };
+  if (result.kind !== "retry") return { outcome: result.kind, ...said, pauseMs: 0 };
+  const tries = row.tries + 1;
+  if (tries >= (sink.maxTries ?? Infinity)) {
+    return { outcome: "dead", ...said, message: `${said.message}; given up after ${tries} tries`, pauseMs: 0 };
+  }
+  if (now - row.queuedAt > PATIENCE_MS) {
+    return { outcome: "dead", ...said, message: `${said.message}; given up after a day`, pauseMs: 0 };
+  }
+  const pauseMs = Math.min(result.afterMs ?? 0, MAX_RETRY_AFTER_MS);
+  return { outcome: "retry", ...said, nextAt: now + Math.max(wait(tries), pauseMs), pauseMs };
+}
+
+/** 1, 4, 16, 64, 256 seconds, then ten minutes. */
+export function waitMs(failures: number, firstMs: number = FIRST_WAIT_MS): number {
+  return Math.min(MAX_WAIT_MS, firstMs * WAIT_FACTOR ** Math.min(failures - 1, 8));
+}
+
+interface Bell {
+  ring(): void;
+  /** Taken before looking, handed to `after`: a ring in between is not missed. */
+  rung(): number;
+  after(rung: number, ms: number | undefined): Promise<void>;
+}
+
+function createBell(signal: AbortSignal): Bell {
+  let count = 0;
+  let answer = (): void => undefined;
+  signal.addEventListener("abort", () => answer(), { once: true });
+  return {
+    ring() {
+      count += 1;
+      answer();
+    },
+    rung: () => count,
+    after: (rung, ms) =>
+      new Promise((resolve) => {
+        if (signal.aborted || rung !== count) return resolve();
+        const timer =
+          ms === undefined ? undefined : setTimeout(() => answer(), Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+        answer = () => {
+          clearTimeout(timer);
+          answer = () => undefined;
+          resolve();
+        };
+      }),
+  };
+}

@@ -1,0 +1,51 @@
+/** The names of notifications, and which of them a sink wants. Names of OpenLoom keep its meaning; the others are new. */
+import { HeddleError } from "@heddle/protocol";
+
+export const NOTIFICATION_NAMES = [
+  "TASK_CREATED",
+  "TASK_STARTED",
+  "TASK_UPDATED",
+  "TASK_COMPLETED",
+  "TASK_FAILED",
+  "LOG_LINE",
+  "SESSION_STALE_BUSY",
+  "TASK_CLAIMED",
+  "TASK_VERIFIED",
+  "VERIFY_FAILED",
+  "TASK_STALLED",
+  "PERMISSION_WAITING",
+  "BUDGET_WARNING",
+  "BUDGET_PAUSED",
+] as const;
+export type NotificationName = (typeof NOTIFICATION_NAMES)[number];
+
+/** What a person has to do something about, or was waiting for. */
+export const FOR_PEOPLE: readonly NotificationName[] = [
+  "TASK_COMPLETED",
+  "TASK_FAILED",
+  "TASK_STALLED",
+  "PERMISSION_WAITING",
+  "BUDGET_PAUSED",
+];
+
+/** Names or `*`, in a list or in one text with commas, spaces or line ends between them. */
+export function readNames(given: string | readonly string[]): ReadonlySet<NotificationName> {
+  const words = splitWords(given);
+  if (words.includes("*")) return new Set(NOTIFICATION_NAMES);
+  return new Set(words.map(toName));
+}
+
+/** Commas, spaces and line ends separate, so that no separator is the wrong one. */
+export function splitWords(given: string | readonly string[]): readonly string[] {
+  const texts = typeof given === "string" ? [given] : given;
+  return texts.flatMap((text) => text.split(/[\s,]+/)).filter((word) => word !== "");
+}
+
+function toName(word: string): NotificationName {
+  const name = NOTIFICATION_NAMES.find((known) => known === word.toUpperCase());
+  if (name !== undefined) return name;
+  throw new HeddleError(
+    "config.invalid",
+    `"${word}" is no notification; write * for all of them, or some of ${NOTIFICATION_NAMES.join(", ")}`,
+  );
+}

@@ -1,0 +1,178 @@
+/**
+ * Tells sinks what happens to tasks. One reader of the journal queues, in the sink's own stream, what each sink wants to
+ * know; a delivery per sink works its queue off. Both are behind what they read: nothing that runs waits for either.
+ *
+ * - Once: the key of what is queued is sink, position and name, so reading an event again queues nothing again.
+ * - A sink reads on from where it was, also over events that do not concern it. A new one begins now.
+ * - One process at a time does this for a home; others wait until it is gone.
+ */
+import path from "node:path";
+import { claimStore } from "@heddle/agent";
+import type { Journal } from "@heddle/journal";
+import { isHeddleError, isTaskEvent, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { recentActivity } from "./activity.ts";
+import { openDelivery, type Delivery } from "./delivery.ts";
+import { payloadOf } from "./payload.ts";
+import { storeRead } from "./read-mark.ts";
+import { sinkStream, type Sink } from "./sink.ts";
+import { foldTasks, type TaskFold } from "./task-fold.ts";
+import { tell } from "./tell.ts";
+import { notificationId } from "./notification-id.ts";
+
+export interface NotifierOptions {
+  readonly journal: Journal;
+  readonly sinks: readonly Sink[];
+  /** Where it is said that somebody notifies already. */
+  readonly home: string;
+  /** How much of what the agent said last goes with a notification. */
+  readonly recentMessages?: number;
+  readonly now?: () => number;
+  /** After the first failure; each further one waits four times as long, up to ten minutes. */
+  readonly firstWaitMs?: number;
+  readonly log: (line: string) => void;
+}
+
+const DEFAULT_RECENT_MESSAGES = 3;
+/** Events that no sink wanted to hear of, before it is stored that they were read. What a restart reads again at most. */
+const READ_AGAIN_EVENTS = 1_000;
+/** How often one looks whether the process that notifies is gone, or the store can be read again. */
+const LOOK_AGAIN_MS = 5_000;
+
+export function openNotifier(options: NotifierOptions): AsyncDisposable {
+  const ending = new AbortController();
+  for (const sink of options.sinks) options.journal.redactor.learn(sink.secrets);
+  const ended = options.sinks.length === 0 ? Promise.resolve() : keepGoing(options, ending.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      ending.abort();
+      await ended;
+    },
+  };
+}
+
+async function keepGoing(options: NotifierOptions, signal: AbortSignal): Promise<void> {
+  let said = "";
+  while (!signal.aborted) {
+    try {
+      await using _claim = await claimStore(path.join(options.home, "notify"), "notifications of another Heddle");
+      await notify(options, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      const line = error instanceof Error ? error.message : String(error);
+      // Another one at work is no failure, and nothing is said twice in a row.
+      if (line !== said && !(isHeddleError(error) && error.code === "store.owned"))
+        options.log(`notifications: ${line}`);
+      said = line;
+      await pause(LOOK_AGAIN_MS, signal);
+    }
+  }
+}
+
+async function notify(options: NotifierOptions, signal: AbortSignal): Promise<void> {
+  const { journal, sinks, log, now = Date.now } = options;
+  await using deliveries = new AsyncDisposableStack();
+  const readers: Reader[] = [];
+  for (const sink of sinks) {
+    const read = await beginning(journal, sink.name);
+    const delivery = deliveries.use(openDelivery({ journal, sink, now, log, firstWaitMs: options.firstWaitMs }));
+    readers.push({ sink, delivery, read, stored: read });
+  }
+  const fold = foldTasks(journal);
+  try {
+    for await (const event of journal.tail({ after: Math.min(...readers.map(({ read }) => read)), signal })) {
+      wakeRedelivered(readers, event);
+      if (isTaskEvent(event.body)) await tellAll(options, readers, { ...event, body: event.body }, fold);
+      for (const reader of readers) {
+        reader.read = Math.max(reader.read, event.position);
+        if (reader.read - reader.stored >= READ_AGAIN_EVENTS) await storeReadOf(journal, reader);
+      }
+    }
+  } finally {
+    // The next start reads on from here; without it, only more is read again.
+    for (const reader of readers) await storeReadOf(journal, reader).catch(() => undefined);
+  }
+}
+
+interface Reader {
+  readonly sink: Sink;
+  readonly delivery: Delivery;
+  /** Everything up to here is queued, or nothing to queue. */
+  read: number;
+  /** That this much was read is in the journal. */
+  stored: number;
+}
+
+/** A new sink begins now: nobody wants to be told at once of everything that ever was. */
+async function beginning(journal: Journal, sink: string): Promise<number> {
+  const cursor = await journal.notifications.cursor(sink);
+  if (cursor !== undefined) return cursor;
+  const position = await journal.position();
+  await storeRead(journal, sink, position);
+  return position;
+}
+
+async function storeReadOf(journal: Journal, reader: Reader): Promise<void> {
+  if (reader.read <= reader.stored) return;
+  await storeRead(journal, reader.sink.name, reader.read);
+  reader.stored = reader.read;
+}
+
+function wakeRedelivered(readers: readonly Reader[], { stream, body }: StoredEvent): void {
+  if (body.type !== "notification.redelivered") return;
+  readers.find(({ sink }) => sinkStream(sink.name) === stream)?.delivery.wake("redelivered");
+}
+
+async function tellAll(
+  { journal, recentMessages = DEFAULT_RECENT_MESSAGES }: NotifierOptions,
+  readers: readonly Reader[],
+  event: StoredEvent<TaskEventBody>,
+  fold: TaskFold,
+): Promise<void> {
+  const task = await fold(event);
+  if (task === undefined) return;
+  const route = task.spec.notify;
+  const listening = readers.filter(
+    ({ sink, read }) => read < event.position && (route === undefined || route.includes(sink.name)),
+  );
+  const told = tell(event.body, task).filter(({ name }) => listening.some(({ sink }) => sink.events.has(name)));
+  if (told.length === 0) return;
+  const threadId = task.threadId ?? task.spec.thread;
+  const activity = threadId === undefined ? [] : await recentActivity(journal, threadId, recentMessages);
+  for (const { sink, delivery } of listening) {
+    const wanted = told.filter(({ name }) => sink.events.has(name));
+    if (wanted.length === 0) continue;
+    const queued = wanted.map((one) => ({
+      type: "notification.queued" as const,
+      v: 1 as const,
+      notificationId: notificationId({ sink: sink.name, event: one.name, position: event.position }),
+      sink: sink.name,
+      event: one.name,
+      position: event.position,
+      payload: payloadOf(one, event, task, activity),
+    }));
+    await queueOnce(journal, sink.name, event.position, queued);
+    failpoint("notify.after-queue");
+    delivery.wake("queued");
+  }
+}
+
+type Queued = Parameters<Journal["append"]>[0]["events"];
+
+/** Nothing is lost with relaxed durability: what is not there after a loss of power was not read either. */
+async function queueOnce(journal: Journal, sink: string, position: number, events: Queued): Promise<void> {
+  try {
+    const key = `notify:${sink}:${position}`;
+    await journal.append({ stream: sinkStream(sink), author: "system", durability: "relaxed", events, key });
+  } catch (error) {
+    // It was queued before, when the agent had said less.
+    if (!isHeddleError(error) || error.code !== "store.id-conflict") throw error;
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

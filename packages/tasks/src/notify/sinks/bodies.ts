@@ -1,0 +1,117 @@
+/** How a notification looks to people, and to the programs people read: Slack, Discord, ntfy, Telegram. Pure. */
+import type { Outgoing } from "../sink.ts";
+
+export interface Body {
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface Words {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+const SIGNS: Readonly<Record<string, string>> = {
+  TASK_COMPLETED: "done",
+  TASK_VERIFIED: "verified",
+  TASK_CLAIMED: "claims to be done",
+  TASK_FAILED: "failed",
+  VERIFY_FAILED: "checks failed",
+  TASK_STALLED: "is stuck",
+  SESSION_STALE_BUSY: "is stuck",
+  PERMISSION_WAITING: "waits for an answer",
+  BUDGET_WARNING: "is near its budget",
+  BUDGET_PAUSED: "has used up its budget",
+  TASK_CREATED: "is queued",
+  TASK_STARTED: "has started",
+  TASK_UPDATED: "goes on",
+  LOG_LINE: "says",
+  NOTIFY_TEST: "a test",
+};
+
+const MAX_TITLE_CHARS = 200;
+const MAX_SUMMARY_CHARS = 1_000;
+/** Discord refuses more, Telegram twice as much. */
+const MAX_TEXT_CHARS = 1_900;
+
+export function wordsOf({ event, payload }: Outgoing): Words {
+  const data = tableOf(payload["data"]);
+  const name = textOf(payload["task_name"]) || textOf(payload["task_id"]);
+  // Only said is not proven, and a person must see that at a glance.
+  const isUnproven = event === "TASK_COMPLETED" && data["verified"] === false;
+  const sign = isUnproven ? "says it is done (not checked)" : (SIGNS[event] ?? event);
+  const summary = textOf(data["error"]) || textOf(data["summary"]) || budgetWords(data);
+  return {
+    title: cut(oneLine(`${name}: ${sign}`), MAX_TITLE_CHARS),
+    lines: [cut(summary, MAX_SUMMARY_CHARS), textOf(payload["task_id"])].filter((line) => line !== ""),
+  };
+}
+
+export function jsonBody({ payload }: Outgoing): Body {
+  return { text: JSON.stringify(payload), headers: { "content-type": "application/json" } };
+}
+
+export function slackBody(notification: Outgoing): Body {
+  const { title, lines } = wordsOf(notification);
+  const escape = (text: string): string =>
+    text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return asJson({ text: [`*${escape(title)}*`, ...lines.map(escape)].join("\n") });
+}
+
+/** `allowed_mentions`: whatever an agent says, nobody is called by it. */
+export function discordBody(notification: Outgoing): Body {
+  const { title, lines } = wordsOf(notification);
+  const content = cut([`**${title}**`, ...lines].join("\n"), MAX_TEXT_CHARS);
+  return asJson({ content, allowed_mentions: { parse: [] } });
+}
+
+export function ntfyBody(notification: Outgoing): Body {
+  const { title, lines } = wordsOf(notification);
+  const isUrgent = /FAILED|STALLED|STALE|WAITING|PAUSED/.test(notification.event);
+  return {
+    text: lines.join("\n") || title,
+    headers: {
+      "content-type": "text/plain; charset=utf-8",
+      title: headerText(title),
+      priority: isUrgent ? "high" : "default",
+      tags: isUrgent ? "warning" : "white_check_mark",
+    },
+  };
+}
+
+/** Plain text: nothing an agent says is markup. */
+export function telegramBody(notification: Outgoing, chatId: string): Body {
+  const { title, lines } = wordsOf(notification);
+  const text = cut([title, ...lines].join("\n"), MAX_TEXT_CHARS);
+  return asJson({ chat_id: chatId, text, disable_web_page_preview: true });
+}
+
+function asJson(value: object): Body {
+  return { text: JSON.stringify(value), headers: { "content-type": "application/json" } };
+}
+
+/** Headers are ASCII; anything else is written the way mail does it, which ntfy reads. */
+function headerText(text: string): string {
+  return /^[\u0020-\u007e]*$/.test(text) ? text : `=?UTF-8?B?${Buffer.from(text).toString("base64")}?=`;
+}
+
+function budgetWords(data: Readonly<Record<string, unknown>>): string {
+  const { what, spent, limit } = data;
+  return typeof what === "string" ? `${what}: ${String(spent)} of ${String(limit)}` : "";
+}
+
+function tableOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}
+
+function cut(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max - 1)}…`;
+}

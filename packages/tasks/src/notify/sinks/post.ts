@@ -1,0 +1,124 @@
+/**
+ * One HTTP request to a receiver that is not trusted: a new connection to an address that was looked at when it is made,
+ * no proxy, no redirect, a deadline for all of it, and nothing kept of the answer but its status.
+ */
+import { lookup } from "node:dns";
+import { request as requestHttp, type IncomingMessage } from "node:http";
+import { request as requestHttps } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import type { SendResult } from "../sink.ts";
+import { namesThisMachine, refusalOf } from "./addresses.ts";
+
+export interface Post {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly timeoutMs: number;
+  readonly allowsPrivate: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What stands in an answer does not matter; so much of it is read that the connection ends in peace. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+export async function post(wish: Post): Promise<SendResult> {
+  const { url } = wish;
+  const rule = { allowsPrivate: wish.allowsPrivate, allowsLoopback: namesThisMachine(url.hostname) };
+  const literal = url.hostname.replace(/^\[|\]$/g, "");
+  // Addresses that are written out are not looked up, so they are looked at here.
+  const refusal = isIP(literal) === 0 ? undefined : refusalOf(literal, rule);
+  if (refusal !== undefined) return { kind: "dead", message: refusal };
+  try {
+    return judge(
+      await exchange(
+        wish,
+        checkedLookup((address) => refusalOf(address, rule)),
+      ),
+    );
+  } catch (error) {
+    if (error instanceof RefusedAddress) return { kind: "dead", message: error.message };
+    // Never the address itself: what is after the host may be the key to it.
+    return { kind: "retry", message: `${url.host}: ${wordOf(error)}` };
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+}
+
+function exchange(wish: Post, lookupChecked: LookupFunction): Promise<Answer> {
+  const { url, body, timeoutMs } = wish;
+  const signal = AbortSignal.any([wish.signal, AbortSignal.timeout(timeoutMs)]);
+  const send = url.protocol === "https:" ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const request = send(url, {
+      method: "POST",
+      headers: { ...wish.headers, "content-length": String(Buffer.byteLength(body)) },
+      // A connection of its own: what the environment says of proxies is for others, and an old connection is not looked at again.
+      agent: false,
+      lookup: lookupChecked,
+      signal,
+    });
+    request.once("error", (error) => reject(wish.signal.aborted || !signal.aborted ? error : new Error("timed out")));
+    request.once("response", (response) => {
+      const answer = { status: response.statusCode ?? 0, retryAfter: response.headers["retry-after"] };
+      drain(response, () => resolve(answer));
+    });
+    request.end(body);
+  });
+}
+
+/** The status is the answer; a body that does not end changes nothing about it. */
+function drain(response: IncomingMessage, done: () => void): void {
+  let bytes = 0;
+  response.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) response.destroy();
+  });
+  response.on("error", () => undefined);
+  response.once("close", done);
+}
+
+class RefusedAddress extends Error {}
+
+/** Looked at where it is used: between a look before and the connection a name can come to mean another address. */
+export function checkedLookup(refusal: (address: string) => string | undefined): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, "");
+      const refused = addresses.map(({ address }) => refusal(address)).find((why) => why !== undefined);
+      const [first] = addresses;
+      if (refused !== undefined) return callback(new RefusedAddress(`${hostname}: ${refused}`), "");
+      if (first === undefined) return callback(new Error(`${hostname} has no address`), "");
+      if (options.all === true) return callback(null, addresses);
+      return callback(null, first.address, first.family);
+    });
+  };
+}
+
+function judge({ status, retryAfter }: Answer): SendResult {
+  if (status >= 200 && status < 300) return { kind: "delivered", status, message: `answered ${status}` };
+  if (status >= 300 && status < 400) {
+    return { kind: "dead", status, message: `answered ${status}: redirects are not followed; write the final address` };
+  }
+  const message = `answered ${status}`;
+  if (status === 429 || status === 408 || status === 425 || status >= 500) {
+    const afterMs = waitOf(retryAfter);
+    return { kind: "retry", status, message, ...(afterMs === undefined ? {} : { afterMs }) };
+  }
+  return { kind: "dead", status, message };
+}
+
+/** Seconds, or a date. */
+function waitOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+}
+
+function wordOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error && typeof error.code === "string" ? error.code : error.message;
+}

@@ -1,0 +1,89 @@
+/** Notifications as HTTP requests: the whole payload as JSON, or a body in the words of a chat program. */
+import type { NotificationName } from "../names.ts";
+import { hmac, sign, SIGNATURE_HEADER } from "../signature.ts";
+import type { Outgoing, Sink } from "../sink.ts";
+import { discordBody, jsonBody, ntfyBody, slackBody, telegramBody, type Body } from "./bodies.ts";
+import { post } from "./post.ts";
+
+export type WebhookKind = "webhook" | "slack" | "discord" | "ntfy" | "telegram";
+
+export interface WebhookOptions {
+  readonly name: string;
+  readonly kind: WebhookKind;
+  readonly url: URL;
+  readonly events: ReadonlySet<NotificationName>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Bodies are signed with it. */
+  readonly secret?: string;
+  /** OpenLoom's signature too, for receivers that know no other. It has no time in it. */
+  readonly signsLikeOpenLoom?: boolean;
+  /** Of `telegram`. */
+  readonly chatId?: string;
+  readonly timeoutMs?: number;
+  readonly maxTries?: number;
+  /** Receivers in private networks are meant. */
+  readonly allowsPrivate?: boolean;
+  readonly now?: () => number;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+export function webhookSink(options: WebhookOptions): Sink {
+  const { name, kind, url, events, secret, headers = {}, now = Date.now } = options;
+  // What is behind the host is the key to it at Slack and its like.
+  const hidden = [...(url.pathname.length > 8 ? [url.pathname.slice(1)] : []), url.search.slice(1), url.password];
+  return {
+    name,
+    kind,
+    target: `${url.protocol}//${url.host}${url.pathname.length > 1 || url.search !== "" ? "/…" : ""}`,
+    events,
+    secrets: [secret ?? "", ...Object.values(headers), ...hidden].filter((value) => value !== ""),
+    ...(options.maxTries === undefined ? {} : { maxTries: options.maxTries }),
+    send(notification, { signal }) {
+      const body = bodyOf(options, notification);
+      return post({
+        url,
+        body: body.text,
+        headers: {
+          ...body.headers,
+          "user-agent": "heddle",
+          "x-heddle-event": notification.event,
+          "x-heddle-delivery": notification.id,
+          "x-openloom-event": notification.event,
+          ...(secret === undefined ? {} : signatures(options, secret, body.text, now())),
+          ...headers,
+        },
+        timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        allowsPrivate: options.allowsPrivate ?? false,
+        signal,
+      });
+    },
+  };
+}
+
+function bodyOf({ kind, chatId = "" }: WebhookOptions, notification: Outgoing): Body {
+  switch (kind) {
+    case "webhook":
+      return jsonBody(notification);
+    case "slack":
+      return slackBody(notification);
+    case "discord":
+      return discordBody(notification);
+    case "ntfy":
+      return ntfyBody(notification);
+    case "telegram":
+      return telegramBody(notification, chatId);
+  }
+}
+
+function signatures(
+  { signsLikeOpenLoom }: WebhookOptions,
+  secret: string,
+  body: string,
+  now: number,
+): Readonly<Record<string, string>> {
+  return {
+    [SIGNATURE_HEADER]: sign(body, secret, now),
+    ...(signsLikeOpenLoom === true ? { "x-openloom-signature-256": `sha256=${hmac(secret, body)}` } : {}),
+  };
+}

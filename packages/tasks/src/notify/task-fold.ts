@@ -1,0 +1,55 @@
+/** Tasks as they were at each event a reader comes to, however far the projection is ahead of it. */
+import type { Journal } from "@heddle/journal";
+import {
+  isHeddleError,
+  isTaskEvent,
+  nextTask,
+  type StoredEvent,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
+
+/** More tasks than this are not under way at once for long; one that was dropped is read again. */
+const MAX_KEPT = 512;
+
+export type TaskFold = (event: StoredEvent<TaskEventBody>) => Promise<TaskRecord | undefined>;
+
+export function foldTasks(journal: Journal): TaskFold {
+  const kept = new Map<string, TaskRecord>();
+  return async (event) => {
+    const before = kept.get(event.stream);
+    const after =
+      before === undefined || before.version !== event.version - 1
+        ? await readUpTo(journal, event)
+        : step(before, event);
+    kept.delete(event.stream);
+    if (after !== undefined && event.body.type !== "task.deleted") kept.set(event.stream, after);
+    const oldest = kept.size > MAX_KEPT ? kept.keys().next().value : undefined;
+    if (oldest !== undefined) kept.delete(oldest);
+    return after;
+  };
+}
+
+async function readUpTo(journal: Journal, { stream, version }: StoredEvent): Promise<TaskRecord | undefined> {
+  let task: TaskRecord | undefined;
+  for (let after = 0; after < version;) {
+    const events = await journal.read({ stream, after });
+    if (events.length === 0) return task;
+    for (const event of events) {
+      if (event.version > version) return task;
+      if (isTaskEvent(event.body)) task = step(task, { ...event, body: event.body });
+      after = event.version;
+    }
+  }
+  return task;
+}
+
+/** What the machine refuses was never a move; the version goes on all the same. */
+function step(task: TaskRecord | undefined, event: StoredEvent<TaskEventBody>): TaskRecord | undefined {
+  try {
+    return nextTask(task, event);
+  } catch (error) {
+    if (!isHeddleError(error)) throw error;
+    return task && { ...task, version: event.version };
+  }
+}

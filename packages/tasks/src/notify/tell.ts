@@ -1,0 +1,138 @@
+/** What a stored event of a task is called in notifications, and what is said with it. Pure. One event may have several names. */
+import type { EventOf, TaskEventBody, TaskRecord } from "@heddle/protocol";
+import type { NotificationName } from "./names.ts";
+
+export interface Told {
+  readonly name: NotificationName;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** A check may print a lot; whoever wants all of it finds it in the record. */
+const MAX_EXCERPT_CHARS = 2_000;
+
+/** `task`: as it is after the event. */
+export function tell(body: TaskEventBody, task: TaskRecord): readonly Told[] {
+  const own = ownNames(body, task);
+  // A state that changed is an update too, except where it has just come into being.
+  return body.type === "task.created" ? own : [...own, { name: "TASK_UPDATED", data: updated(body, task) }];
+}
+
+function ownNames(body: TaskEventBody, task: TaskRecord): readonly Told[] {
+  switch (body.type) {
+    case "task.created":
+      return [{ name: "TASK_CREATED", data: { spec: body.spec, workspace: body.spec.workspace, source: body.source } }];
+    case "task.prepared":
+      return [started(body)];
+    case "task.waited":
+      return body.cause === "approval" ? [{ name: "PERMISSION_WAITING", data: { summary: body.message } }] : [];
+    case "task.turn-ended":
+      return body.failure === undefined
+        ? []
+        : [{ name: "LOG_LINE", data: { error: body.failure.message, summary: `turn ${body.status}` } }];
+    case "task.claimed":
+      return claimed(body, task);
+    case "task.checked":
+      return body.passed ? [] : [{ name: "VERIFY_FAILED", data: failedChecks(body) }];
+    case "task.verified":
+      return [{ name: "TASK_VERIFIED", data: ending(task) }, completed(task)];
+    case "task.failed":
+      return [
+        {
+          name: "TASK_FAILED",
+          data: { error: body.failure.message, code: body.failure.code, class: body.class, summary: "the task failed" },
+        },
+      ];
+    case "task.paused":
+      return body.cause === "budget"
+        ? [{ name: "BUDGET_PAUSED", data: { summary: body.message, spent: task.spent } }]
+        : [];
+    case "task.budget-warned":
+      return [{ name: "BUDGET_WARNING", data: { what: body.what, spent: body.spent, limit: body.limit } }];
+    case "task.stalled":
+      return stalled(body, task);
+    case "task.stall-acted":
+      return [{ name: "LOG_LINE", data: { summary: `${body.action}: ${body.message}` } }];
+    case "task.retried":
+      return [{ name: "LOG_LINE", data: { summary: body.reason } }];
+    case "task.merged":
+      return [{ name: "LOG_LINE", data: { summary: `merged as ${body.how}: ${body.ref}` } }];
+    default:
+      return [];
+  }
+}
+
+function started({ threadId, attempt, folder }: EventOf<"task.prepared">): Told {
+  return {
+    name: "TASK_STARTED",
+    data: { session_id: threadId, thread_id: threadId, attempt, folder, summary: `attempt ${attempt} begins` },
+  };
+}
+
+/** The end only where nobody can say more: a task without checks, or a user's own word. */
+function claimed(body: EventOf<"task.claimed">, task: TaskRecord): readonly Told[] {
+  const told: Told = { name: "TASK_CLAIMED", data: { by: body.by, summary: body.summary } };
+  return task.holder === undefined ? [told, completed(task)] : [told];
+}
+
+/** Done, and whether that was proven: nothing that only was said looks like more. */
+function completed(task: TaskRecord): Told {
+  return { name: "TASK_COMPLETED", data: { ...ending(task), progress: progressOf(task) } };
+}
+
+function ending(task: TaskRecord): Readonly<Record<string, unknown>> {
+  const isVerified = task.state === "verified";
+  const summary = task.claim?.summary ?? "";
+  return { verified: isVerified, summary: isVerified ? summary : `said to be done, not checked: ${summary}` };
+}
+
+function failedChecks({ results, violations, opinion }: EventOf<"task.checked">): Readonly<Record<string, unknown>> {
+  const failing = results.filter(({ outcome }) => outcome !== "passed");
+  return {
+    summary: [...failing.map(({ name }) => name), ...violations.map(({ kind }) => kind)].join(", "),
+    failing: failing.map(({ name, outcome, message, output }) => ({
+      name,
+      outcome,
+      message,
+      ...(output === undefined ? {} : { output: output.slice(-MAX_EXCERPT_CHARS) }),
+    })),
+    violations,
+    ...(opinion === undefined ? {} : { opinion }),
+  };
+}
+
+function stalled(body: EventOf<"task.stalled">, task: TaskRecord): readonly Told[] {
+  const stuckForSeconds = Math.round(body.quietMs / 1000);
+  const data = { summary: body.message, stuck_for_seconds: stuckForSeconds, culprits: body.culprits };
+  return [
+    { name: "TASK_STALLED", data: { ...data, episode: body.episode } },
+    {
+      name: "SESSION_STALE_BUSY",
+      data: {
+        ...data,
+        session_id: task.threadId ?? "",
+        title: task.spec.name,
+        directory: task.folder ?? task.spec.workspace,
+        // OpenLoom counts looks; here silence is measured, and one spell of it is one alert.
+        consecutive_busy_checks: 1,
+        threshold_checks: 1,
+      },
+    },
+  ];
+}
+
+function updated(body: TaskEventBody, task: TaskRecord): Readonly<Record<string, unknown>> {
+  return {
+    change: body.type,
+    current_step: task.stepsDone.at(-1) ?? 0,
+    progress: progressOf(task),
+    summary: task.reason ?? task.wait?.message ?? task.claim?.summary ?? "",
+    ...(body.type === "task.deleted" ? { deleted: true } : {}),
+  };
+}
+
+/** Of the steps, and 1 only for what was verified: nothing shows green before. */
+function progressOf({ state, stepsDone, spec }: TaskRecord): number {
+  if (state === "verified") return 1;
+  if (spec.steps.length === 0) return 0;
+  return Math.min(0.99, stepsDone.length / spec.steps.length);
+}
