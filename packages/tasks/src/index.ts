@@ -5,3 +5,4 @@ export { openLoomSettings, type OpenLoomSettings } from "./spec/openloom.ts";
 export { problemLine, SpecError, type Problem } from "./spec/places.ts";
 export { readSpecFiles, type FoundSpec, type FoundSpecs } from "./spec/read-files.ts";
 export { readSpec, type ReadSpecs, type SpecOptions, type SpecText } from "./spec/read-spec.ts";
+export { taskSchema } from "./spec/json-schema.ts";

@@ -11,14 +11,16 @@ const SCHEMAS: Readonly<Record<string, (version: string) => object | Promise<obj
   result: runResultSchema,
   chat: async () => (await import("@heddle/protocol/chat")).chatSchema(),
   "app-server": async () => (await import("@heddle/server/describe")).bundle({ isExperimental: true }),
+  task: async () => (await import("@heddle/tasks")).taskSchema(),
   http: async (version) => (await import("@heddle/server/http")).openApi(version),
 };
 
 export const schemaCommand: Command = {
-  usage: "schema exec\nschema result\nschema chat\nschema app-server\nschema http",
+  usage: "schema exec\nschema result\nschema chat\nschema app-server\nschema http\nschema task",
   about:
     "Prints a JSON Schema (2020-12): exec is one line of heddle exec --json, result is what --result-json writes, chat is every\n" +
-    "method and event of the chat.* API, app-server those of heddle app-server. http is the OpenAPI 3.1 description of heddle serve.",
+    "method and event of the chat.* API, app-server those of heddle app-server. http is the OpenAPI 3.1 description of heddle serve.\n" +
+    "task is a file with work orders, for editors: schemas/task.schema.json.",
   subcommands: Object.keys(SCHEMAS),
   options: [],
   examples: [
@@ -26,6 +28,7 @@ export const schemaCommand: Command = {
     "heddle schema result > result.schema.json",
     "heddle schema chat > chat.schema.json",
     "heddle schema http > openapi.json",
+    "heddle schema task > task.schema.json",
   ],
   run,
 };
@@ -34,7 +37,7 @@ async function run(args: ParsedArgs, { version }: CommandContext): Promise<numbe
   const [name, ...more] = args.positionals;
   const schema = name === undefined || !Object.hasOwn(SCHEMAS, name) ? undefined : SCHEMAS[name];
   if (schema === undefined || more.length > 0)
-    throw usage("write heddle schema exec, result, chat, app-server or http");
+    throw usage("write heddle schema exec, result, chat, app-server, http or task");
   await openOutput(process.stdout).write(`${JSON.stringify(await schema(version), null, 2)}\n`);
   return EXIT.ok;
 }

@@ -301,7 +301,7 @@ test("a task without checks is told to be one that nothing can verify", () => {
   ]);
 });
 
-describe("hostile input is refused, and soon", () => {
+describe("hostile input is refused, and soon", { timeout: 30_000 }, () => {
   test.each<[string, string | Uint8Array, RegExp]>([
     ["over a megabyte", "a".repeat(1024 * 1024 + 1), /over 1 MiB/],
     ["not UTF-8", Uint8Array.from([0x6e, 0xff, 0xfe]), /not UTF-8/],
