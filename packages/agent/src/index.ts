@@ -28,6 +28,8 @@ export {
   type ThreadSelector,
 } from "./threads.ts";
 export { awaitTerminal } from "./await-terminal.ts";
+export { stateOf, thisHolder } from "./holder.ts";
+export { recover } from "./recover.ts";
 export { createSerial, type Serial } from "./serial.ts";
 export { foldersFromRoot } from "./surroundings.ts";
 export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./queue.ts";

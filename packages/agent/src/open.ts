@@ -334,6 +334,7 @@ class Engine implements Heddle {
       masked: [this.#options.home, ...(this.#options.masked ?? [])],
       mcpServers: this.#options.mcpServers ?? [],
       ...this.#somebody(settings),
+      isForTask: settings.isForTask === true,
     });
     const mayGoUnconfined = this.#options.scriptMayGoUnconfined === true && settings.provider === "scripted";
     requireWithinCeiling({ settings, workspace }, envelope);

@@ -47,6 +47,8 @@ export const TurnSettings = z.object({
   mode: z.literal("plan").optional(),
   /** The agent may ask the user outside planning too. */
   asksUser: z.literal(true).optional(),
+  /** The turn works on a task: the agent can report on it. */
+  isForTask: z.literal(true).optional(),
   /** Whoever follows the turn carries out the tools that were declared in the thread. */
   hasClientTools: z.literal(true).optional(),
   /** The widest this thread may ever be, set by the owner; absent: nothing is above it. */

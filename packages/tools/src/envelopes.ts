@@ -28,6 +28,8 @@ export interface EnvelopeOptions {
   readonly mayAskUser?: boolean;
   /** Whoever follows the turn carries out tools of its own. */
   readonly hasClientTools?: boolean;
+  /** A task is worked on, and the agent can report on it. */
+  readonly isForTask?: boolean;
 }
 
 const READING = [
@@ -59,9 +61,10 @@ export function envelopeFor(options: EnvelopeOptions): Envelope {
   };
 }
 
-/** What exists because somebody is there. */
-function withPeople(envelope: Envelope, { mayAskUser = false, hasClientTools = false }: EnvelopeOptions): Envelope {
-  const asking = mayAskUser ? ["request_user_input"] : [];
+/** What exists because somebody is there to ask, to carry it out or to be told. */
+function withPeople(envelope: Envelope, options: EnvelopeOptions): Envelope {
+  const { mayAskUser = false, hasClientTools = false, isForTask = false } = options;
+  const asking = [...(mayAskUser ? ["request_user_input"] : []), ...(isForTask ? ["task_report"] : [])];
   const clients = hasClientTools ? ["client.*"] : [];
   return {
     ...envelope,

@@ -7,7 +7,7 @@
  *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
  */
 import type { Effect, Envelope } from "@heddle/protocol";
-import { loadAskTool, loadClientTool, loadSkillTool, loadTool, loadTools } from "./builtin/load.ts";
+import { loadAskTool, loadReportTool, loadClientTool, loadSkillTool, loadTool, loadTools } from "./builtin/load.ts";
 import offers from "./builtin/offers.json" with { type: "json" };
 import { clientToolName, offeredClientName, type ClientTools } from "./client-tools.ts";
 import { matchesName } from "./mcp/names.ts";
@@ -93,10 +93,11 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
 };
 
 const ASK_USER = "request_user_input";
+const REPORT = "task_report";
 
 /** Some family knows a tool of Heddle's own by this name; no other tool can have it. */
 export function isBuiltInName(name: string): boolean {
-  return name === ASK_USER || Object.values(NAMES).some((names) => names.has(name));
+  return name === ASK_USER || name === REPORT || Object.values(NAMES).some((names) => names.has(name));
 }
 
 /** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
@@ -133,6 +134,7 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools
       builtIn("skill", "skill", () => loadSkillTool(skillFolder)),
     );
   if (envelope.tools.includes(ASK_USER)) entries.set(ASK_USER, builtIn(ASK_USER, ASK_USER, loadAskTool));
+  if (envelope.tools.includes(REPORT)) entries.set(REPORT, builtIn(REPORT, REPORT, loadReportTool));
   for (const [name, entry] of client === undefined ? [] : fromClient(client)) {
     if (!entries.has(name)) entries.set(name, entry);
   }

@@ -28,6 +28,11 @@ export async function loadAskTool(): Promise<Tool> {
   return (await import("./request-user-input.ts")).requestUserInput;
 }
 
+/** Offered in turns of tasks alone. */
+export async function loadReportTool(): Promise<Tool> {
+  return (await import("./task-report.ts")).taskReport;
+}
+
 export async function loadClientTool(definition: ClientTool, client: ClientTools): Promise<Tool> {
   return (await import("./client-tool.ts")).clientTool(definition, client);
 }
