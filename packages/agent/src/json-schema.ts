@@ -14,7 +14,14 @@ type Keywords = Readonly<Record<string, unknown>>;
 
 export interface JsonSchema {
   /** Where and what, one line each; empty when the value is as it should be. */
-  violations(value: unknown): readonly string[];
+  violations(value: unknown, options?: Judging): readonly string[];
+}
+
+export interface Judging {
+  /** What the value is called where it is wrong as a whole. */
+  readonly name?: string;
+  /** Instead of the engine's own matching, for whoever does not trust the patterns. */
+  readonly matches?: (pattern: RegExp, text: string) => boolean;
 }
 
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -38,12 +45,16 @@ const UNSUPPORTED = "$dynamicRef $recursiveRef unevaluatedProperties unevaluated
 export function parseJsonSchema(schema: unknown): JsonSchema {
   checkSchema(schema, { root: schema, at: "#", depth: 0 });
   return {
-    violations(value) {
+    violations(value, { name = "the answer", matches = matchHere } = {}) {
       const found: string[] = [];
-      validate(value, schema, { root: schema, at: "", depth: 0, found });
+      validate(value, schema, { root: schema, at: "", depth: 0, found, name, matches });
       return found;
     },
   };
+}
+
+function matchHere(pattern: RegExp, text: string): boolean {
+  return pattern.test(text);
 }
 
 interface SchemaPlace {
@@ -105,6 +116,8 @@ interface Check {
   readonly at: string;
   readonly depth: number;
   readonly found: string[];
+  readonly name: string;
+  matches(pattern: RegExp, text: string): boolean;
 }
 
 function validate(value: unknown, schema: unknown, check: Check): void {
@@ -134,7 +147,8 @@ function validateText(value: string, schema: Keywords, check: Check): void {
   const length = Array.from(value).length;
   if (typeof minLength === "number" && length < minLength) tell(check, `it must have at least ${minLength} characters`);
   if (typeof maxLength === "number" && length > maxLength) tell(check, `it must have at most ${maxLength} characters`);
-  if (typeof pattern === "string" && !patternOf(pattern, "#").test(value)) tell(check, `it must match ${pattern}`);
+  if (typeof pattern === "string" && !check.matches(patternOf(pattern, "#"), value))
+    tell(check, `it must match ${pattern}`);
 }
 
 function validateNumber(value: number, schema: Keywords, check: Check): void {
@@ -192,7 +206,7 @@ function validateObject(value: Keywords, schema: Keywords, check: Check): void {
   for (const name of names) {
     const place = below(check, name);
     if (propertyNames !== undefined && !fits(name, propertyNames, check)) tell(place, "this name is not allowed");
-    const parts = patterns.filter(([pattern]) => pattern.test(name)).map(([, part]) => part);
+    const parts = patterns.filter(([pattern]) => check.matches(pattern, name)).map(([, part]) => part);
     if (properties.has(name)) parts.push(properties.get(name));
     for (const part of parts) validate(value[name], part, place);
     if (parts.length > 0 || additionalProperties === undefined) continue;
@@ -242,8 +256,8 @@ function below(check: Check, key: string | number): Check {
   return { ...deeper(check), at: `${check.at}/${key}` };
 }
 
-function tell({ found, at }: Check, message: string): void {
-  if (found.length < MAX_VIOLATIONS) found.push(`${at === "" ? "the answer" : at}: ${message}`);
+function tell({ found, at, name }: Check, message: string): void {
+  if (found.length < MAX_VIOLATIONS) found.push(`${at === "" ? name : at}: ${message}`);
 }
 
 /** By pointer within the schema; undefined when there is nothing. */
@@ -278,7 +292,7 @@ function patternOf(source: string, at: string): RegExp {
     } catch (cause) {
       throw new HeddleError(
         "usage.invalid",
-        `the output schema is not usable at ${at}: ${JSON.stringify(source)} is no regular expression`,
+        `the schema is not usable at ${at}: ${JSON.stringify(source)} is no regular expression`,
         { cause },
       );
     }
@@ -286,7 +300,7 @@ function patternOf(source: string, at: string): RegExp {
 }
 
 function refuse(at: string, reason: string): HeddleError {
-  return new HeddleError("usage.invalid", `the output schema is not usable at ${at}: ${reason}`, { details: { at } });
+  return new HeddleError("usage.invalid", `the schema is not usable at ${at}: ${reason}`, { details: { at } });
 }
 
 function same(a: unknown, b: unknown): boolean {

@@ -166,13 +166,12 @@ export const TaskBaseline = z.object({
   takenAt: z.number(),
   /** Where it was, without links. */
   folder: z.string(),
-  /**
-   * Relative path → sha256, of the files that checks and protections name. A link has the hash of where it points.
-   * `package.json#scripts` is what its scripts say, apart from the rest of the file.
-   */
+  /** Relative path → sha256, of the files that checks and protections name. A link has the hash of where it points, "" is not there. */
   files: z.record(z.string(), z.string()),
   /** Those of them that the agent must leave as they are. */
   protected: z.array(z.string()),
+  /** package.json → sha256 of what its scripts say, apart from the rest of the file; of those that check commands run. */
+  scripts: z.record(z.string(), z.string()),
   /** More files matched than are kept; what the rest were cannot be told, and checks that need it are errors. */
   isTruncated: z.boolean(),
   git: z.object({ commit: z.string(), branch: z.string().optional() }).optional(),

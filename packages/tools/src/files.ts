@@ -1,5 +1,14 @@
 /** Files for doors that act for a person: the same race-free walk that tools use. Not loaded by a run. */
-export { listInside, readFileInside, writeFileInside, type PathRules } from "./paths.ts";
+export {
+  listInside,
+  readFileInside,
+  statInside,
+  writeFileInside,
+  type DirectoryEntry,
+  type EntryStat,
+  type PathRules,
+} from "./paths.ts";
+export { globMatcher, type GlobMatcher } from "./search/glob-match.ts";
 export {
   copyFileInside,
   copyTreeInside,
