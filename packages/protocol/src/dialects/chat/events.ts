@@ -1,6 +1,6 @@
 /** What subscribers are told: the shapes. How stored events come to them is in `log.ts`. */
 import { z } from "zod";
-import { HopWish, Permissions, UserQuestion } from "../../approvals.ts";
+import { HopWish, Permissions, UserAnswers, UserQuestion } from "../../approvals.ts";
 import { ChatItem } from "./items.ts";
 import { ChatSettings } from "./settings.ts";
 
@@ -83,6 +83,8 @@ export const CHAT_EVENTS = {
     by: z.string(),
     auto: z.literal(true).optional(),
     reason: z.string().optional(),
+    answers: UserAnswers.optional(),
+    content: z.unknown().optional(),
   }),
   "chat.thread.updated": z.object({
     ...Base,

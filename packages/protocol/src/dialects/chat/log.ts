@@ -314,7 +314,10 @@ function subject(question: ApprovalQuestion): Readonly<Record<string, unknown>> 
   }
 }
 
-function answered({ turnId, approvalId, decision, reason }: EventOf<"approval.resolved">, author: string): Told {
+function answered(
+  { turnId, approvalId, decision, reason, answers, content }: EventOf<"approval.resolved">,
+  author: string,
+): Told {
   const params = {
     turnId,
     request_id: approvalId,
@@ -323,6 +326,8 @@ function answered({ turnId, approvalId, decision, reason }: EventOf<"approval.re
     by: author,
     ...(author === "user" ? {} : { auto: true as const }),
     ...(reason === undefined ? {} : { reason }),
+    ...(answers === undefined ? {} : { answers }),
+    ...(content === undefined ? {} : { content }),
   };
   return { topic: "chat.approval.resolved", params };
 }
