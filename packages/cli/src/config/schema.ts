@@ -98,6 +98,20 @@ const Choices = {
     .optional(),
 };
 
+/** Work orders, for every door that takes them or carries them out. */
+const TasksTable = z.strictObject({
+  /** How many are carried out at a time. */
+  concurrency: z.int().min(1).max(64).optional(),
+  /** Only folders inside these may be worked in; absent: any folder. */
+  workspace_roots: z.array(absolute).optional(),
+  /** No schedule begins a task more often. */
+  min_interval: z
+    .string()
+    .regex(/^[1-9]\d*(?:s|m|h|d)$/, 'must be a length of time with its unit, such as "1m"')
+    .optional(),
+});
+export type TasksTable = z.infer<typeof TasksTable>;
+
 export const ConfigFile = z.strictObject({
   ...Choices,
   /** The widest a thread may ever be, whoever asks for more or allows it. */
@@ -118,6 +132,7 @@ export const ConfigFile = z.strictObject({
   disabled_skills: z.array(text).optional(),
   /** Requests beside the turns of a server (titles of chats): `off`, a model, or `provider:model`; the chat's own unless said. */
   background: z.strictObject({ model: text.optional() }).optional(),
+  tasks: TasksTable.optional(),
   /** By absolute folder. In a trusted one the sandbox lets the agent write unless something says otherwise. */
   projects: z.record(text, ProjectTable).optional(),
   profiles: z.record(text, z.strictObject(Choices)).optional(),

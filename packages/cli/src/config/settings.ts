@@ -138,6 +138,7 @@ export function effectiveConfig(layers: Layers, named: string | undefined): Conf
     model_providers: mergeTables<ProviderTable>(file.model_providers, overrides.model_providers),
     mcp_servers: mergeTables<McpServerTable>(file.mcp_servers, overrides.mcp_servers),
     projects: mergeTables(file.projects, overrides.projects),
+    tasks: { ...file.tasks, ...overrides.tasks },
   };
 }
 
