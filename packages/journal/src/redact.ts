@@ -3,7 +3,8 @@
  * process was given. Each leaves a mark that names its kind. Applying it twice changes nothing more.
  *
  * What only a provider understands (`opaque` of model output, image bytes) keeps every byte, because one changed
- * character makes it worthless; there only exact values are removed.
+ * character makes it worthless; there only exact values are removed. The words and calls that are repeated in there are
+ * as open as beside it.
  */
 
 /** A value shorter than this would be found in ordinary words. */
@@ -52,7 +53,7 @@ export function createRedactor(exactValues: readonly string[] = []): Redactor {
     body(value, json) {
       if (!exactInJson.some((secret) => json.includes(secret)) && !SUSPECT.test(json)) return value;
       // Same shape in, same shape out: only the characters inside strings change.
-      return mapStrings(value, withoutAny, withoutExact) as typeof value;
+      return mapStrings(value, { open: withoutAny, sealed: withoutExact }) as typeof value;
     },
   };
 }
@@ -115,25 +116,39 @@ function mark(_match: string, ...groups: unknown[]): string {
   return "[redacted]";
 }
 
-type Rewrite = (text: string) => string;
+interface Rewrites {
+  readonly open: (text: string) => string;
+  readonly sealed: (text: string) => string;
+}
 
-function mapStrings(value: unknown, rewrite: Rewrite, rewriteOpaque: Rewrite): unknown {
+/**
+ * `plain`: what is opaque is told by its shape. `arguments`: a model wrote it and may imitate any shape, so nothing in there
+ * is taken for opaque. `repeated`: opaque, with words and calls in it. `sealed`: opaque through and through.
+ */
+type Place = "plain" | "arguments" | "repeated" | "sealed";
+
+/** Under these names providers keep what a model said or called. */
+const REPEATED: ReadonlySet<string> = new Set(["text", "input", "args", "refusal"]);
+
+function mapStrings(value: unknown, rewrites: Rewrites, place: Place = "plain"): unknown {
+  const rewrite = place === "plain" || place === "arguments" ? rewrites.open : rewrites.sealed;
   if (typeof value === "string") return rewrite(value);
-  if (Array.isArray(value)) return value.map((entry) => mapStrings(entry, rewrite, rewriteOpaque));
+  if (Array.isArray(value)) return value.map((entry) => mapStrings(entry, rewrites, place));
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([key, entry]): [string, unknown] => [
     rewrite(key),
-    // What a model wrote as arguments may imitate any shape, so nothing in there is taken for opaque.
-    key === "arguments"
-      ? mapStrings(entry, rewrite, rewrite)
-      : mapStrings(entry, isOpaque(value, key) ? rewriteOpaque : rewrite, rewriteOpaque),
+    mapStrings(entry, rewrites, placeOf(value, key, place)),
   ]);
   return Object.fromEntries(entries);
 }
 
-function isOpaque(parent: object, key: string): boolean {
-  if (key === "opaque") return "kind" in parent;
-  return key === "base64" && "type" in parent && parent.type === "image" && "mediaType" in parent;
+function placeOf(parent: object, key: string, place: Place): Place {
+  if (place === "arguments" || key === "arguments") return "arguments";
+  if (place === "repeated" && REPEATED.has(key)) return "arguments";
+  if (place !== "plain") return place;
+  if (key === "opaque" && "kind" in parent) return parent.kind === "reasoning" ? "sealed" : "repeated";
+  const isImage = key === "base64" && "type" in parent && parent.type === "image" && "mediaType" in parent;
+  return isImage ? "sealed" : "plain";
 }
 
 const patterns = createRedactor();
