@@ -1,7 +1,8 @@
-/** W9: what a client says it can do adds to what it hears, and never takes from the stream of threads, turns and items. */
+/** W1, W9: nothing is answered before the handshake. What a client says it can do adds to what it hears, and never takes from the stream of threads, turns and items. */
 import { expect, test } from "vitest";
 import { text, type ChatClient } from "../test/chat-client.ts";
 import { openChatWorld, type ChatWorld } from "../test/chat-world.ts";
+import { SUPPORTED } from "./methods.ts";
 
 const CAPABILITIES: Readonly<Record<string, unknown>> = {
   absent: undefined,
@@ -76,4 +77,32 @@ test("W9: a client without capabilities gets the same threads, turns and items a
     const expected = plain.filter((_, at) => !isMuted || methods[at] !== "item/agentMessage/delta");
     expect([name, told(client)]).toEqual([name, expected]);
   }
+});
+
+test("W1: before initialize no method does anything, with whatever params", async () => {
+  await using world = await openChatWorld();
+  const { chatId } = await world.chat();
+  const before = await world.heddle.journal.position();
+  const client = await world.client();
+  const params = {
+    threadId: chatId,
+    turnId: "t",
+    input: [],
+    name: "n",
+    path: world.workspace,
+    command: ["true"],
+    cwds: [],
+  };
+  const answers = new Map<string, string>();
+  for (const method of SUPPORTED.keys()) {
+    if (method === "initialize") continue;
+    const { error } = await client.ask(method, params);
+    answers.set(method, `${error?.code} ${error?.message}`);
+  }
+  // What cannot be read is refused first, as in the original.
+  const others = [...answers].filter(([, said]) => !/^-32600 (Not initialized$|Invalid request: )/.test(said));
+  expect(others).toEqual([]);
+  expect([...answers.values()].filter((said) => said === "-32600 Not initialized").length).toBeGreaterThan(30);
+  expect(await world.heddle.journal.position()).toBe(before);
+  expect(client.heard.filter(({ method }) => method !== undefined)).toEqual([]);
 });

@@ -1,4 +1,6 @@
 /** C2, C3, C7–C9, C11, C14: what a chat does, over a real socket. */
+import { readdir } from "node:fs/promises";
+import path from "node:path";
 import { expect, test } from "vitest";
 import { at, list, text } from "../../test/chat-client.ts";
 import { openChatWorld } from "../../test/chat-world.ts";
@@ -183,10 +185,12 @@ test("inject adds to the running turn; without one it begins a turn", async () =
   expect(mine.map(({ params }) => at(params, "item.content.0.text"))).toEqual(["x", "and y"]);
 });
 
-test("C11 archived chats are hidden and come back; deleting takes everything", async () => {
-  await using world = await openChatWorld({ script: [{ text: "one" }] });
+test("C11 archived chats are hidden and come back; deleting takes everything, the files of long outputs too", async () => {
+  await using world = await openChatWorld({ script: [{ calls: [sh("seq 1 100000")] }, { text: "one" }] });
   const { client, chatId } = await world.chat();
+  const files = (): Promise<string[]> => readdir(path.join(world.root, "home", "outputs", chatId)).catch(() => []);
   await client.end(text(await client.call("chat.message.send", { chat_id: chatId, message: "x" }), "turn_id"));
+  expect(await files()).toHaveLength(1);
   await client.call("chat.thread.archive", { chat_id: chatId });
   expect(list(await client.call("chat.list"), "chats")).toEqual([]);
   expect(at(await client.call("chat.list", { status: "archived" }), "chats.0.chat_id")).toBe(chatId);
@@ -201,6 +205,7 @@ test("C11 archived chats are hidden and come back; deleting takes everything", a
   expect(await client.ask("chat.thread.read", { chat_id: chatId })).toMatchObject({ error: { code: -32002 } });
   const rows = await world.heddle.journal.threads.turns(chatId);
   expect(rows).toEqual([]);
+  expect(await files()).toEqual([]);
   await expect(world.heddle.journal.read({ stream: chatId, after: 0 })).rejects.toMatchObject({ code: "store.purged" });
 });
 

@@ -7,7 +7,7 @@ import { tsFiles } from "./ts-files.ts";
 const PUBLISHED = new URL("../../../../schemas/codex-app-server.schemas.json", import.meta.url);
 const ALL = { isExperimental: true };
 
-test("the published description is what the server serves (heddle schema app-server)", () => {
+test("W10: the published description is what the server serves (heddle schema app-server)", () => {
   expect(JSON.parse(readFileSync(PUBLISHED, "utf8"))).toEqual(bundle(ALL));
 });
 

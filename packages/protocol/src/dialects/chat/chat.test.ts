@@ -351,13 +351,13 @@ test("wishes: a message goes before its chat, a plan changes nothing, a model ma
   });
 });
 
-test("until it has a title a chat is called by its first 42 letters", () => {
+test("B1 until it has a title a chat is called by its first 42 letters", () => {
   expect(placeholderTitle("x".repeat(50))).toBe("x".repeat(42));
   expect(placeholderTitle(undefined)).toBeNull();
   expect(placeholderTitle("short")).toBe("short");
 });
 
-test("the published schema is the one the methods come from (heddle schema chat > schemas/chat.schema.json)", () => {
+test("W10: the published schema is the one the methods come from (heddle schema chat > schemas/chat.schema.json)", () => {
   const published: unknown = JSON.parse(
     readFileSync(new URL("../../../../../schemas/chat.schema.json", import.meta.url), "utf8"),
   );
