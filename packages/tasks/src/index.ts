@@ -1,4 +1,5 @@
 export type { NewTask, Tasks } from "./tasks.ts";
+export { openTasks, type TasksOptions } from "./open-tasks.ts";
 export { parseDuration } from "./spec/durations.ts";
 export { readFrontMatter, type FrontMatter } from "./spec/front-matter.ts";
 export { openLoomSettings, type OpenLoomSettings } from "./spec/openloom.ts";

@@ -1,0 +1,76 @@
+/**
+ * What a task may take: time, turns, tokens, money, of all its attempts together. Time counts while turns and checks run,
+ * so a pause, a question and a place in the queue cost nothing.
+ */
+import { budgetOf, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import type { EventOf, TurnLimits } from "@heddle/protocol";
+
+type What = EventOf<"task.budget-warned">["what"];
+
+interface Line {
+  readonly what: What;
+  readonly spent: number;
+  readonly limit: number;
+}
+
+/** From here on a person is told that it will not last. */
+const WARNING_SHARE = 0.8;
+
+/** What is used up; undefined: nothing is. */
+export function usedUp(task: TaskRecord): Line | undefined {
+  return linesOf(task).find(({ spent, limit }) => spent >= limit);
+}
+
+/** Warnings that are due and were not given yet. */
+export function warnings(task: TaskRecord): TaskEventBody[] {
+  return linesOf(task)
+    .filter(({ what, spent, limit }) => spent >= WARNING_SHARE * limit && !task.warned.includes(what))
+    .map((line) => ({ type: "task.budget-warned", v: 1, ...line }));
+}
+
+export function describe({ what, spent, limit }: Line): string {
+  switch (what) {
+    case "time":
+      return `its time is used up: ${seconds(spent)} of ${seconds(limit)}`;
+    case "cost":
+      return `its money is used up: $${spent.toFixed(4)} of $${limit}`;
+    case "turns":
+    case "tokens":
+      return `its ${what} are used up: ${spent} of ${limit}`;
+  }
+}
+
+/** How to name more of it when the task is resumed. */
+export function wordOf({ what }: Line): string {
+  return { time: "timeMs", turns: "turns", tokens: "tokens", cost: "costUsd" }[what];
+}
+
+export const BUDGET_WORDS: ReadonlySet<string> = new Set(["timeMs", "turns", "tokens", "costUsd"]);
+
+/** What one turn may take of what is left, so that it ends in time and not after it. */
+export function limitsOf(task: TaskRecord): TurnLimits {
+  const { tokens, costUsd } = budgetOf(task);
+  return {
+    maxTokens: Math.max(1, tokens - task.spent.tokens),
+    ...(costUsd === undefined ? {} : { maxCostUsd: Math.max(0.000_001, costUsd - task.spent.costUsd) }),
+  };
+}
+
+export function timeLeftMs(task: TaskRecord): number {
+  return Math.max(0, budgetOf(task).timeMs - task.spent.timeMs);
+}
+
+function linesOf(task: TaskRecord): readonly Line[] {
+  const { timeMs, turns, tokens, costUsd } = budgetOf(task);
+  const { spent } = task;
+  return [
+    { what: "time", spent: spent.timeMs, limit: timeMs },
+    { what: "turns", spent: spent.turns, limit: turns },
+    { what: "tokens", spent: spent.tokens, limit: tokens },
+    ...(costUsd === undefined ? [] : [{ what: "cost" as const, spent: spent.costUsd, limit: costUsd }]),
+  ];
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(0)} s`;
+}

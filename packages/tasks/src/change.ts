@@ -1,0 +1,58 @@
+/**
+ * The one way a task changes: read it, ask the machine, append on the version that was read. Of two that want to change it
+ * at once one gets it; a user's wish is judged again on what stands then, a worker's says that the task is not its own.
+ */
+import {
+  afterEvents,
+  HeddleError,
+  isHeddleError,
+  type Author,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+
+/** A task has a handful of writers; so many losses in a row are a fault. */
+const MAX_TRIES = 50;
+
+export interface Change {
+  readonly author: Author;
+  /** Asked again whenever somebody else was first. Nothing: nothing is to be done. */
+  readonly decide: (task: TaskRecord) => readonly TaskEventBody[] | Promise<readonly TaskEventBody[]>;
+}
+
+/** The task after the change. Throws what the machine says to it. */
+export async function changeTask(journal: Journal, taskId: string, { author, decide }: Change): Promise<TaskRecord> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const task = await existing(journal, taskId);
+    const events = await decide(task);
+    if (events.length === 0) return task;
+    const next = await appendTo(journal, task, { author, events });
+    if (next !== undefined) return next;
+  }
+  throw new HeddleError("store.busy", `task ${taskId} is changed without pause; try again`);
+}
+
+export async function existing(journal: Journal, taskId: string): Promise<TaskRecord> {
+  const task = await journal.tasks.get(taskId);
+  if (task === undefined) throw new HeddleError("task.not-found", `there is no task ${taskId}`);
+  return task;
+}
+
+/** undefined: it has changed since it was read, and nothing was written. */
+export async function appendTo(
+  journal: Journal,
+  task: TaskRecord,
+  { author, events }: { readonly author: Author; readonly events: readonly TaskEventBody[] },
+): Promise<TaskRecord | undefined> {
+  // The machine first: what it refuses is never stored.
+  afterEvents(task, task.id, events, task.updatedAt);
+  try {
+    const appended = await journal.append({ stream: task.id, author, events, expectedVersion: task.version });
+    const at = appended.events.at(-1)?.at ?? task.updatedAt;
+    return afterEvents(task, task.id, events, at);
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "store.version-conflict") return undefined;
+    throw error;
+  }
+}

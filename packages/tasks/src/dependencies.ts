@@ -1,0 +1,78 @@
+/**
+ * Which tasks a task waits for. Only work that was verified counts, or, where nobody can check, claimed work; what was
+ * cancelled or has failed never does. A dependency is an id or a name; of several tasks with one name the newest counts.
+ */
+import { HeddleError, type TaskRecord } from "@heddle/protocol";
+import type { TaskSpec } from "@heddle/protocol/tasks";
+import type { Journal } from "@heddle/journal";
+
+export type Standing =
+  | { readonly kind: "free" }
+  /** `isStuck`: it will not come by itself. */
+  | { readonly kind: "waits"; readonly message: string; readonly isStuck: boolean };
+
+export async function standingOf(journal: Journal, task: TaskRecord): Promise<Standing> {
+  const messages: string[] = [];
+  let isStuck = false;
+  for (const wanted of task.spec.dependsOn) {
+    const other = await find(journal, wanted);
+    if (other !== undefined && isDone(other)) continue;
+    isStuck ||= other === undefined || isGivenUp(other);
+    messages.push(describe(wanted, other));
+  }
+  return messages.length === 0 ? { kind: "free" } : { kind: "waits", message: messages.join("; "), isStuck };
+}
+
+/** Names that others may know this task by. */
+export function namesOf({ id, spec }: TaskRecord): readonly string[] {
+  return [id, spec.name];
+}
+
+/** `task.invalid` when the new task would, over others, wait for itself. */
+export async function refuseCycle(journal: Journal, spec: TaskSpec): Promise<void> {
+  const seen = new Set<string>();
+  const look = async (names: readonly string[], path: readonly string[]): Promise<void> => {
+    for (const name of names) {
+      if (name === spec.name) {
+        const circle = [spec.name, ...path, name].join(" → ");
+        throw new HeddleError("task.invalid", `depends_on goes in a circle: ${circle}; take one of them out`);
+      }
+      if (seen.has(name)) continue;
+      seen.add(name);
+      const other = await find(journal, name);
+      // By its id it may be an older task of the same name, whose work is another.
+      if (other !== undefined && !isDone(other)) await look(other.spec.dependsOn, [...path, name]);
+    }
+  };
+  await look(spec.dependsOn, []);
+}
+
+async function find(journal: Journal, wanted: string): Promise<TaskRecord | undefined> {
+  return (await journal.tasks.get(wanted)) ?? (await journal.tasks.named(wanted, { limit: 1 }))[0];
+}
+
+function isDone(task: TaskRecord): boolean {
+  const state = task.state === "archived" ? task.stateBefore : task.state;
+  if (state === "verified") return true;
+  const isClaimed = state === "claimed" && task.holder === undefined;
+  return isClaimed && (task.spec.checks.length === 0 || task.claim?.by === "user");
+}
+
+function isGivenUp({ state }: TaskRecord): boolean {
+  return state === "failed" || state === "cancelled" || state === "archived" || state === "paused";
+}
+
+function describe(wanted: string, other: TaskRecord | undefined): string {
+  if (other === undefined) return `waits for ${wanted}, which does not exist`;
+  const state = other.state === "archived" ? (other.stateBefore ?? "archived") : other.state;
+  switch (state) {
+    case "failed":
+      return `waits for ${wanted}, which failed; retry that one, or cancel this one`;
+    case "cancelled":
+      return `waits for ${wanted}, which was cancelled; retry that one, or cancel this one`;
+    case "paused":
+      return `waits for ${wanted}, which is paused; resume that one`;
+    default:
+      return `waits for ${wanted}, which is ${state}`;
+  }
+}

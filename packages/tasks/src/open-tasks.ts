@@ -1,0 +1,200 @@
+/** The calls about tasks. They read and append; nothing is carried out here, but for the hooks before a task is archived. */
+import { createHash } from "node:crypto";
+import {
+  canonical,
+  hasEnded,
+  HeddleError,
+  isHeddleError,
+  isTaskEvent,
+  newTaskId,
+  type StoredEvent,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
+import type { TaskSpec } from "@heddle/protocol/tasks";
+import { findThread } from "@heddle/agent";
+import type { Journal, TaskPageWish } from "@heddle/journal";
+import { BUDGET_WORDS, describe, usedUp, wordOf } from "./budget.ts";
+import { changeTask, existing } from "./change.ts";
+import { refuseCycle } from "./dependencies.ts";
+import { checkSchedule, nextTime } from "./schedule.ts";
+import type { NewTask, Tasks } from "./tasks.ts";
+
+export interface TasksOptions {
+  readonly journal: Journal;
+  readonly now?: () => number;
+  /** Runs the hooks of a task that is about to be archived; throws `task.hook-failed` when one of them fails. */
+  readonly beforeArchive?: (task: TaskRecord) => Promise<void>;
+}
+
+export function openTasks(options: TasksOptions): Tasks {
+  const { journal, now = Date.now } = options;
+  const change = (taskId: string, decide: (task: TaskRecord) => readonly TaskEventBody[]): Promise<TaskRecord> =>
+    changeTask(journal, taskId, { author: "user", decide });
+  return {
+    add: (task) => add(journal, task, now()),
+    find: (selector) => find(journal, selector),
+    page: (wish: TaskPageWish) => journal.tasks.page(wish),
+    log: (taskId, range) => log(journal, taskId, range),
+    pause: (taskId, reason = "paused by its user") =>
+      change(taskId, () => [{ type: "task.paused", v: 1, cause: "user", message: reason }]),
+    resume: (taskId, budget) => change(taskId, (task) => [resumed(task, budget)]),
+    cancel: (taskId, reason = "cancelled by its user") =>
+      change(taskId, () => [{ type: "task.cancelled", v: 1, reason }]),
+    retry: (taskId, reason = "retried by its user") => change(taskId, () => [{ type: "task.retried", v: 1, reason }]),
+    complete: (taskId, note = "") =>
+      change(taskId, ({ attempt }) => [
+        { type: "task.claimed", v: 1, attempt: Math.max(attempt, 1), by: "user", summary: note },
+      ]),
+    async archive(taskId, isArchived = true) {
+      const task = await existing(journal, taskId);
+      if (isArchived && hasEnded(task) && task.state !== "archived") await options.beforeArchive?.(task);
+      return change(taskId, () => [{ type: "task.archived", v: 1, isArchived }]);
+    },
+    async remove(taskId) {
+      await change(taskId, () => [{ type: "task.deleted", v: 1 }]);
+    },
+  };
+}
+
+/** What a door adds, or a schedule. */
+export interface AddedTask extends NewTask {
+  readonly parentId?: string;
+  readonly occurrence?: number;
+}
+
+/** Durable when it resolves. The id is made from the key, so that of two that add the same one is first. */
+export async function add(journal: Journal, task: AddedTask, now: number): Promise<TaskRecord> {
+  const { source, key, parentId, occurrence } = task;
+  const spec = await withThread(journal, task.spec);
+  if (spec.schedule !== undefined) checkSchedule(spec.schedule);
+  const id = key === undefined ? newTaskId() : idOf(key);
+  const standing = key === undefined ? undefined : await standingTask(journal, id, spec);
+  if (standing !== undefined) return standing;
+  if (parentId === undefined) await refuseCycle(journal, spec);
+  const replaces = await replacedBy(journal, spec);
+  const notBefore = task.notBefore ?? firstTime(spec, now);
+  const created: TaskEventBody = {
+    type: "task.created",
+    v: 1,
+    spec,
+    source,
+    ...(parentId === undefined ? {} : { parentId }),
+    ...(occurrence === undefined ? {} : { occurrence }),
+    ...(notBefore === undefined ? {} : { notBefore }),
+    ...(replaces.length === 0 ? {} : { replaces }),
+  };
+  try {
+    await journal.append({ stream: id, author: "user", events: [created], expectedVersion: 0 });
+  } catch (error) {
+    const first =
+      isHeddleError(error) && error.code === "store.version-conflict"
+        ? await standingTask(journal, id, spec)
+        : undefined;
+    if (first === undefined) throw error;
+    return first;
+  }
+  for (const old of replaces) await replace(journal, old, id);
+  return existing(journal, id);
+}
+
+/** Takes over from an earlier task of the same thread; one that has ended meanwhile stays as it is. */
+export async function replace(journal: Journal, taskId: string, by: string): Promise<void> {
+  await changeTask(journal, taskId, {
+    author: "system",
+    decide: (task) =>
+      hasEnded(task) ? [] : [{ type: "task.cancelled", v: 1, reason: `${by} took over its thread`, replacedBy: by }],
+  });
+}
+
+/** Earlier tasks of the thread that this one stops; absent without `abort`: then it waits for its turn. */
+async function replacedBy(journal: Journal, { thread, abort }: TaskSpec): Promise<string[]> {
+  if (thread === undefined || !abort) return [];
+  const earlier = await journal.tasks.ofThread(thread);
+  return earlier.filter((task) => !hasEnded(task)).map(({ id }) => id);
+}
+
+/** A thread by its whole id. One that does not exist is told by the attempt, where the task can say so. */
+async function withThread(journal: Journal, spec: TaskSpec): Promise<TaskSpec> {
+  if (spec.thread === undefined) return spec;
+  try {
+    const { id } = await findThread(journal, spec.thread);
+    return { ...spec, thread: id };
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "thread.not-found") return spec;
+    throw error;
+  }
+}
+
+function firstTime({ schedule }: TaskSpec, now: number): number | undefined {
+  if (schedule?.at !== undefined) return Date.parse(schedule.at);
+  return schedule === undefined ? undefined : nextTime(schedule, now, now);
+}
+
+/** `store.id-conflict`: the key was used for something else, or for a task that was deleted. */
+async function standingTask(journal: Journal, id: string, spec: TaskSpec): Promise<TaskRecord | undefined> {
+  const [first] = await journal.read({ stream: id, after: 0, limit: 1 });
+  if (first?.body.type !== "task.created") return undefined;
+  const standing = await journal.tasks.get(id);
+  if (standing === undefined) throw new HeddleError("store.id-conflict", `the task of this key, ${id}, was deleted`);
+  if (canonical(standing.spec) === canonical(spec)) return standing;
+  throw new HeddleError("store.id-conflict", `the key of ${id} was used before with another spec`, {
+    details: { taskId: id },
+  });
+}
+
+/** In the shape of the other ids; it tells no time. */
+function idOf(key: string): string {
+  const hash = createHash("sha256").update(key).digest("hex");
+  return `task_${[hash.slice(0, 8), hash.slice(8, 12), hash.slice(12, 16), hash.slice(16, 20), hash.slice(20, 32)].join("-")}`;
+}
+
+/** Shorter beginnings are a slip of the hand. */
+const MIN_PREFIX = 4;
+const MAX_CANDIDATES = 10;
+
+async function find(journal: Journal, selector: string): Promise<TaskRecord> {
+  const wanted = selector.startsWith("task_") ? selector : `task_${selector}`;
+  const exact = await journal.tasks.get(wanted);
+  if (exact !== undefined) return exact;
+  const isPrefix = wanted.length >= "task_".length + MIN_PREFIX;
+  const begun = isPrefix ? await journal.tasks.beginningWith(wanted, { limit: MAX_CANDIDATES }) : [];
+  const found = begun.length > 0 ? begun : await journal.tasks.named(selector, { limit: MAX_CANDIDATES });
+  const [only, ...others] = found;
+  if (only === undefined) throw new HeddleError("task.not-found", `there is no task ${JSON.stringify(selector)}`);
+  if (others.length === 0) return only;
+  const lines = found.map(({ id, spec, state }) => `${id} (${spec.name}, ${state})`);
+  throw new HeddleError("task.ambiguous", `${JSON.stringify(selector)} may be any of:\n${lines.join("\n")}`, {
+    details: { candidates: found.map(({ id }) => id).join(" ") },
+  });
+}
+
+async function log(
+  journal: Journal,
+  taskId: string,
+  range: { readonly after?: number; readonly limit?: number } = {},
+): Promise<readonly StoredEvent<TaskEventBody>[]> {
+  const { after = 0, limit } = range;
+  const events = await journal.read({ stream: taskId, after, ...(limit === undefined ? {} : { limit }) });
+  return events.filter((event): event is StoredEvent<TaskEventBody> => isTaskEvent(event.body));
+}
+
+/** Refused while what ran out has not been added to: it would be paused again at once. */
+function resumed(task: TaskRecord, budget: Readonly<Record<string, number>> | undefined): TaskEventBody {
+  for (const [word, more] of Object.entries(budget ?? {})) {
+    if (!BUDGET_WORDS.has(word) || !(more > 0)) {
+      const words = [...BUDGET_WORDS].join(", ");
+      throw new HeddleError("task.invalid", `${word} = ${more} is no budget; more can be given of ${words}`);
+    }
+  }
+  const extraBudget = { ...task.extraBudget };
+  for (const [word, more] of Object.entries(budget ?? {})) extraBudget[word] = (extraBudget[word] ?? 0) + more;
+  const reached = task.state === "paused" ? usedUp({ ...task, extraBudget }) : undefined;
+  if (reached !== undefined) {
+    const message = `${task.id} cannot go on: ${describe(reached)}; resume it with more ${wordOf(reached)}`;
+    throw new HeddleError("limit.reached", message, {
+      details: { limit: reached.what, allowed: reached.limit, used: reached.spent },
+    });
+  }
+  return { type: "task.resumed", v: 1, ...(budget === undefined ? {} : { budget: { ...budget } }) };
+}

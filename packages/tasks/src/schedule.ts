@@ -1,0 +1,88 @@
+/**
+ * The times of a schedule. Pure: what time it is comes in. A time that was missed is a time too; what becomes of it is the
+ * schedule's `catchUp`.
+ */
+import { Cron } from "croner";
+import { HeddleError } from "@heddle/protocol";
+import type { TaskSchedule } from "@heddle/protocol/tasks";
+
+/** A timer, or a machine that was busy, is no reason to call a time missed. */
+const ON_TIME_MS = 60_000;
+/** A clock that jumps, or a long sleep, must not bring a flood: of more than this the newest are kept. */
+const MAX_CAUGHT_UP = 100;
+const FIRST_LOOK_MS = 3_600_000;
+
+/** Times come again and again; `at` alone is one time. */
+export function recurs(schedule: TaskSchedule | undefined): boolean {
+  return schedule !== undefined && (schedule.cron !== undefined || schedule.everyMs !== undefined);
+}
+
+/** The first time after this one; undefined: there is none. `anchor`: what an interval counts from. */
+export function nextTime(schedule: TaskSchedule, after: number, anchor: number): number | undefined {
+  const { cron, everyMs, at } = schedule;
+  if (cron !== undefined) return cronOf(cron, schedule.timeZone).nextRun(new Date(after))?.getTime();
+  if (everyMs !== undefined) return anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs;
+  const time = at === undefined ? Number.NaN : Date.parse(at);
+  return time > after ? time : undefined;
+}
+
+export interface DueTimes {
+  /** To be carried out, oldest first. */
+  readonly times: readonly number[];
+  /** The rule left some out. */
+  readonly hasSkipped: boolean;
+  readonly next: number | undefined;
+}
+
+interface Span {
+  readonly from: number;
+  readonly now: number;
+  readonly anchor: number;
+}
+
+/** Which times from `from` on are to be carried out now. */
+export function dueTimes(schedule: TaskSchedule, span: Span): DueTimes {
+  const { now, anchor } = span;
+  const next = nextTime(schedule, now, anchor);
+  const { times, isCut } = newestTimes(schedule, span);
+  const last = times.at(-1);
+  if (last === undefined || schedule.catchUp === "all") return { times, hasSkipped: isCut, next };
+  const isKept = schedule.catchUp === "once" || now - last <= ON_TIME_MS;
+  return { times: isKept ? [last] : [], hasSkipped: isCut || times.length > 1 || !isKept, next };
+}
+
+/** Looks further and further back, so that a sleep of a year over a schedule of a minute costs no more than one of a day. */
+function newestTimes(schedule: TaskSchedule, { from, now, anchor }: Span): { times: number[]; isCut: boolean } {
+  for (let span = FIRST_LOOK_MS; ; span *= 2) {
+    const start = Math.max(from, now - span);
+    const times: number[] = [];
+    for (let time = nextTime(schedule, start - 1, anchor); time !== undefined && time <= now;) {
+      times.push(time);
+      time = nextTime(schedule, time, anchor);
+    }
+    const isCut = times.length > MAX_CAUGHT_UP;
+    if (isCut || start <= from) return { times: times.slice(-MAX_CAUGHT_UP), isCut };
+  }
+}
+
+/** `task.invalid` when the words are no times. */
+export function checkSchedule(schedule: TaskSchedule): void {
+  const { cron, everyMs, at, timeZone } = schedule;
+  if ([cron, everyMs, at].filter((given) => given !== undefined).length !== 1) {
+    throw new HeddleError("task.invalid", "schedule: give exactly one of cron, every and at");
+  }
+  if (at !== undefined && Number.isNaN(Date.parse(at))) {
+    throw new HeddleError("task.invalid", `schedule: at: ${at} is no time; write it as 2026-11-15T09:00:00Z`);
+  }
+  if (cron === undefined) return;
+  try {
+    cronOf(cron, timeZone).nextRun(new Date(0));
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new HeddleError("task.invalid", `schedule: cron ${JSON.stringify(cron)} in ${timeZone}: ${why}`, { cause });
+  }
+}
+
+function cronOf(pattern: string, timezone: string): Cron {
+  return new Cron(pattern, { timezone, paused: true });
+}
