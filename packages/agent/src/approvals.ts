@@ -15,6 +15,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { approvalKey } from "@heddle/tools";
 import type { TurnInbox } from "./inbox.ts";
+import { isParking, type CarriedOver } from "./parked.ts";
 import { checkAnswer } from "./questions.ts";
 
 export interface AskOptions {
@@ -23,6 +24,8 @@ export interface AskOptions {
   readonly signal: AbortSignal;
   /** Nobody watches (exec): policy answers at once, through the same two events. */
   readonly isUnattended: boolean;
+  /** The question was put before, by a process that is gone; it is not put again. */
+  readonly storedAs: string | undefined;
 }
 
 export async function ask(
@@ -32,13 +35,7 @@ export async function ask(
   options: AskOptions,
 ): Promise<ApprovalAnswer> {
   const { threadId, turnId, signal } = options;
-  const approvalId = newApprovalId();
-  await journal.append({
-    stream: threadId,
-    author: "system",
-    events: [{ type: "approval.requested", v: 1, turnId, approvalId, question }],
-  });
-  failpoint("approval.after-request");
+  const approvalId = options.storedAs ?? (await put(journal, question, options));
   if (options.isUnattended) {
     await resolve(
       journal,
@@ -51,14 +48,29 @@ export async function ask(
     failpoint("approval.after-resolve");
     return resolution;
   } catch (error) {
-    if (!signal.aborted) throw error;
-    await resolve(
-      journal,
-      { threadId, turnId, approvalId, decision: "cancel", reason: "the turn was interrupted" },
-      "system",
-    );
+    // A question whose process only goes away waits for the next one.
+    if (!signal.aborted || isParking(signal.reason)) throw error;
+    await takeBack(journal, { threadId, turnId, approvalId, reason: "the turn was interrupted" });
     throw error;
   }
+}
+
+async function put(journal: Journal, question: ApprovalQuestion, options: AskOptions): Promise<string> {
+  const { threadId, turnId, isUnattended } = options;
+  const approvalId = newApprovalId();
+  const asked = { turnId, approvalId, question, ...(isUnattended ? { isUnattended } : {}) };
+  await journal.append({
+    stream: threadId,
+    author: "system",
+    events: [{ type: "approval.requested", v: 1, ...asked }],
+  });
+  failpoint("approval.after-request");
+  return approvalId;
+}
+
+/** Cancels a question that nobody waits for any more; one that is answered stays so. */
+export async function takeBack(journal: Journal, question: Omit<Answer, "decision">): Promise<void> {
+  await resolve(journal, { ...question, decision: "cancel" }, "system");
 }
 
 const UNATTENDED = "nobody is there to ask: this run is unattended";
@@ -70,13 +82,13 @@ export interface Answer extends ApprovalAnswer {
   readonly reason?: string;
 }
 
-/** Answers a question put by any process. The first answer stands. */
+/** Answers a question put by any process; the first answer stands. Resolves to the turn that asked. */
 export async function answer(
   journal: Journal,
   history: readonly StoredEvent[],
   given: Omit<Answer, "turnId">,
   author: Author,
-): Promise<void> {
+): Promise<string> {
   const asked = history.find(({ body }) => body.type === "approval.requested" && body.approvalId === given.approvalId);
   if (asked?.body.type !== "approval.requested") {
     throw new HeddleError("approval.not-found", `no question ${given.approvalId} in thread ${given.threadId}`);
@@ -84,6 +96,7 @@ export async function answer(
   checkAnswer(asked.body.question, given);
   const isFirst = await resolve(journal, { ...given, turnId: asked.body.turnId }, author);
   if (!isFirst) throw new HeddleError("approval.already-resolved", `question ${given.approvalId} is already answered`);
+  return asked.body.turnId;
 }
 
 /** True when this answer is the one that stands. */
@@ -109,16 +122,25 @@ async function resolve(journal: Journal, given: Answer, author: Author): Promise
   }
 }
 
-/** Acts a person has accepted for the whole thread; read from the journal, so they survive a restart. */
-export function rememberedApprovals(history: readonly StoredEvent[]): Set<string> {
+/**
+ * Acts a person has accepted for the whole thread; read from the journal, so they survive a restart. An answer that a call
+ * of this turn still has to meet is that call's.
+ */
+export function rememberedApprovals(history: readonly StoredEvent[], carried: CarriedOver | undefined): Set<string> {
   const asked = new Map<string, ApprovalQuestion>();
   const accepted = new Set<string>();
+  const met = new Set([...(carried?.questions.values() ?? [])].map(({ approvalId }) => approvalId));
   for (const { body } of history) {
-    if (body.type === "approval.requested") asked.set(body.approvalId, body.question);
+    if (body.type === "approval.requested" && !met.has(body.approvalId)) asked.set(body.approvalId, body.question);
     if (body.type === "approval.resolved" && body.decision === "acceptForThread") {
       const question = asked.get(body.approvalId);
-      if (question !== undefined) accepted.add(approvalKey(question));
+      if (question !== undefined && isActOfOne(question)) accepted.add(approvalKey(question));
     }
   }
   return accepted;
+}
+
+/** What is granted for the calls that follow is in force by its hop, and maybe not all that was asked for. */
+export function isActOfOne({ kind }: ApprovalQuestion): boolean {
+  return kind !== "permissions";
 }

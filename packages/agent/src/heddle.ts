@@ -1,6 +1,7 @@
 /** What every door gets: the calls of an open Heddle, and what it takes to open one. `open.ts` is the only maker. */
 import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
+import type { McpAccounts } from "@heddle/models/accounts";
 import type { ErrorCode, HookConfig, InputPart, McpServerConfig, ApprovalAnswer, TurnSettings } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { DeltaListener } from "./live.ts";
@@ -138,7 +139,14 @@ export interface Heddle extends AsyncDisposable {
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
   steer(turnId: string, input: readonly InputPart[]): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;
+  /**
+   * For a server that stops: a turn it runs is interrupted, or `left` as it is when it only waits for an answer, so that the
+   * next server goes on with it; `done` of its handle rejects with `turn.parked` then. `elsewhere`: it is not run here.
+   */
+  letGo(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere">;
   /** Answers a question of any kind; the first answer stands. */
   answer(given: GivenAnswer): Promise<void>;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
+  /** Logins at MCP servers; closed with this. */
+  mcpLogins(): Promise<McpAccounts>;
 }

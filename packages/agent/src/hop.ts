@@ -52,13 +52,14 @@ export function requireWithinCeiling(turn: Pick<TurnRequest, "settings" | "works
   if (turn.settings.ceiling !== undefined) requireBelow(envelope, ceilingOf({ ...turn, place: { envelope } }));
 }
 
-/** The place with what was granted for the thread; nothing of it is above the ceiling of today. */
+/** The place with what was granted for the thread, or for this turn before; nothing of it is above the ceiling of today. */
 export async function grantedPlace(turn: TurnRequest): Promise<TurnPlace> {
   const { history, place } = turn;
   const ceiling = ceilingOf(turn);
   let to = place.envelope;
   for (const { body } of history) {
-    if (body.type !== "hop.taken" || body.scope !== "thread" || body.permissions === undefined) continue;
+    if (body.type !== "hop.taken" || body.permissions === undefined) continue;
+    if (body.scope !== "thread" && (body.scope !== "turn" || body.turnId !== turn.turnId)) continue;
     // Whoever gives the thread another sandbox mode wants that one.
     if (body.to.id !== place.envelope.id) continue;
     const wider = widenEnvelope(to, asWish(body.permissions));

@@ -2,13 +2,14 @@
  * The only assembly: opens the journal, closes what a crash left open, and hands out the calls every door makes.
  * A turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
-import { stat } from "node:fs/promises";
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import { BUILT_IN_PROVIDERS } from "@heddle/models";
+import type { McpAccounts } from "@heddle/models/accounts";
 import { HeddleError, newThreadId, type InputPart, type TurnSettings } from "@heddle/protocol";
 import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
+import { createParkedTurns, type ParkedTurns, type PlaceToEnter } from "./carry-on.ts";
 import { awaitTerminal } from "./await-terminal.ts";
 import { besideTurns, type Beside } from "./beside.ts";
 import type {
@@ -24,11 +25,13 @@ import type {
   TurnHandle,
 } from "./heddle.ts";
 import { grantedPlace, requireWithinCeiling } from "./hop.ts";
-import { lastSettings, lineage, readPast } from "./history.ts";
+import { lastSettings, readPast } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
+import { lazyMcpLogins, type LazyMcpLogins } from "./mcp-logins.ts";
 import { mcpSecrets } from "./mcp.ts";
 import { createPlaces, type Places } from "./places.ts";
-import { forgetEphemeral, recover } from "./recover.ts";
+import { parking } from "./parked.ts";
+import { closeParked, forgetEphemeral, recover, type Recovered } from "./recover.ts";
 import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import { createSerial } from "./serial.ts";
@@ -46,6 +49,7 @@ import {
   type NameThread,
   type ThreadSelector,
 } from "./threads.ts";
+import { requireFolder, workspaceOf } from "./workspace.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
 /** What a command of the user may take at most. */
@@ -54,9 +58,9 @@ const MAX_SHELL_MS = 3_600_000;
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const journal = await openJournal({ home: options.home, secrets: keysInUse(options), redactor: options.redactor });
   try {
-    const recoveredTurns = await recover(journal);
+    const { closed: recoveredTurns, parked } = await recover(journal);
     await forgetEphemeral(journal, options.home);
-    return new Engine(options, journal, { recoveredTurns, background: await openBeside(options, journal) });
+    return new Engine(options, journal, { recoveredTurns, parked, background: await openBeside(options, journal) });
   } catch (error) {
     await journal[Symbol.asyncDispose]();
     throw error;
@@ -95,28 +99,44 @@ class Engine implements Heddle {
   readonly #beside: Beside;
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
+  readonly #parked: ParkedTurns;
   readonly #background: AsyncDisposable | undefined;
+  readonly #mcpLogins: LazyMcpLogins;
 
   constructor(
     options: HeddleOptions,
     journal: Journal,
-    begun: { readonly recoveredTurns: number; readonly background: AsyncDisposable | undefined },
+    begun: Pick<Recovered, "parked"> & {
+      readonly recoveredTurns: number;
+      readonly background: AsyncDisposable | undefined;
+    },
   ) {
     this.journal = journal;
     this.recoveredTurns = begun.recoveredTurns;
     this.#background = begun.background;
     this.#options = options;
+    this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
     this.#places = createPlaces({
       home: options.home,
       env: options.env,
       backend: options.sandboxBackend ?? "auto",
       redactor: journal.redactor,
       mcpServers: options.mcpServers ?? [],
+      mcpLogins: this.#mcpLogins,
       mayWait: !options.isUnattended,
       prepared: options.prepared,
     });
     this.#beside = besideTurns(createEmbeddedRunner(options));
     this.#runner = this.#beside.runner;
+    this.#parked = createParkedTurns({
+      journal,
+      isUnattended: options.isUnattended,
+      starts: this.#starts,
+      check: (settings) => this.#runner.check(settings),
+      enter: (place) => this.#enter(place),
+      run: (turn) => void this.#run(turn).catch(() => undefined),
+    });
+    this.#parked.resume(begun.parked);
   }
 
   async createThread(thread: NewThread): Promise<string> {
@@ -136,7 +156,8 @@ class Engine implements Heddle {
     if (typeof thread !== "string") return this.#startNew(thread, start);
     // One at a time in a thread: entering its place for one turn must not end the place of another.
     return this.#starts.run(thread, async () => {
-      const current = await this.#workspaceOf(thread);
+      if (this.#options.isUnattended) await this.#parked.end(thread);
+      const current = await workspaceOf(this.journal, thread);
       const { workspace = current } = start;
       // What a place is made from may be the same in both folders; its walls are not.
       if (workspace !== current) await this.#places.leave(thread);
@@ -146,7 +167,7 @@ class Engine implements Heddle {
 
   async #startNew(thread: Exclude<StartTurn["thread"], string>, start: StartTurn): Promise<TurnHandle> {
     if (!("fork" in thread)) return this.#start(newThreadId(), thread.workspace, start, thread);
-    await this.#workspaceOf(thread.fork.threadId);
+    await workspaceOf(this.journal, thread.fork.threadId);
     const created = await planFork(this.journal, thread.fork);
     return this.#start(newThreadId(), created.workspace, start, created);
   }
@@ -185,7 +206,7 @@ class Engine implements Heddle {
     // A command of the user asks no model.
     const asksModel = task !== "shell";
     if (asksModel) await this.#runner.check(settings);
-    const entering = this.#enter(threadId, workspace, settings);
+    const entering = this.#enter({ threadId, workspace, settings });
     const [place] = await Promise.all([entering, asksModel ? this.#runner.warm?.(settings) : undefined]);
     let admitted: Admitted;
     try {
@@ -204,7 +225,7 @@ class Engine implements Heddle {
 
   async compact(threadId: string, given?: TurnSettings): Promise<TurnHandle> {
     return this.#starts.run(threadId, async () => {
-      const workspace = await this.#workspaceOf(threadId);
+      const workspace = await workspaceOf(this.journal, threadId);
       const settings = given ?? (await this.lastSettings(threadId));
       if (settings === undefined) throw new HeddleError("usage.invalid", `thread ${threadId} has had no turn yet`);
       return this.#start(threadId, workspace, { thread: threadId, input: [], settings, task: "compact" });
@@ -217,7 +238,7 @@ class Engine implements Heddle {
       const beside = this.#beside.run(threadId, { command, timeoutMs });
       const running = beside === undefined ? undefined : this.#running.get(beside);
       if (beside !== undefined && running !== undefined) return { turnId: beside, done: running.done };
-      const workspace = await this.#workspaceOf(threadId);
+      const workspace = await workspaceOf(this.journal, threadId);
       const shell = { task: "shell", subject: command, timeoutMs } as const;
       return this.#start(threadId, workspace, { thread: threadId, input: [], settings, ...shell });
     });
@@ -278,10 +299,29 @@ class Engine implements Heddle {
       // A store that cannot take the request must not keep the turn alive.
       running?.control.abort(new HeddleError(reason.code, reason.message));
     }
+    // Nobody is there to hear it when its process is dead.
+    if (running === undefined) {
+      await closeParked(this.journal, { threadId, turnId }, { status: "interrupted", failure: { ...reason } });
+    }
+  }
+
+  async letGo(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere"> {
+    const running = this.#running.get(turnId);
+    if (running === undefined) return "elsewhere";
+    const isLeft = await this.#parked.canBeLeft(running.threadId, turnId);
+    if (isLeft) running.control.abort(parking(reason.message));
+    else await this.interrupt(turnId, reason);
+    return isLeft ? "left" : "ending";
   }
 
   async answer(given: GivenAnswer): Promise<void> {
-    await answer(this.journal, await readStream(this.journal, given.threadId), given, "user");
+    const { threadId } = given;
+    const turnId = await answer(this.journal, await readStream(this.journal, threadId), given, "user");
+    if (!this.#running.has(turnId)) await this.#parked.carryOn(threadId, turnId);
+  }
+
+  mcpLogins(): Promise<McpAccounts> {
+    return this.#mcpLogins.open();
   }
 
   onDelta(threadId: string, listener: DeltaListener): Disposable {
@@ -290,9 +330,15 @@ class Engine implements Heddle {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = new HeddleError("turn.interrupted", "Heddle is closing");
-    for (const { control } of this.#running.values()) control.abort(closing);
-    await Promise.allSettled([...this.#running.values()].map(({ done }) => done));
+    await this.#parked[Symbol.asyncDispose]();
+    const ends = [...this.#running].map(async ([turnId, { threadId, control, done }]) => {
+      const isLeft = await this.#parked.canBeLeft(threadId, turnId).catch(() => false);
+      control.abort(isLeft ? parking(closing.message) : closing);
+      await done;
+    });
+    await Promise.allSettled(ends);
     await this.#background?.[Symbol.asyncDispose]();
+    await this.#mcpLogins[Symbol.asyncDispose]();
     await this.#places[Symbol.asyncDispose]();
     await this.journal[Symbol.asyncDispose]();
   }
@@ -324,7 +370,7 @@ class Engine implements Heddle {
     });
   }
 
-  #enter(threadId: string, workspace: string, settings: TurnSettings): Promise<TurnRequest["place"]> {
+  #enter({ threadId, workspace, settings }: PlaceToEnter): Promise<TurnRequest["place"]> {
     const envelope = envelopeFor({
       mode: settings.sandboxMode,
       workspace,
@@ -354,17 +400,6 @@ class Engine implements Heddle {
     return { mayAskUser: isWatched && mayAsk, hasClientTools: isWatched && hasClientTools === true };
   }
 
-  async #workspaceOf(threadId: string): Promise<string> {
-    const thread = await this.journal.threads.get(threadId);
-    if (thread === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
-    // A damaged past must not be carried on: name it before anything new is written behind it.
-    for (const { stream } of await lineage(this.journal, threadId)) {
-      const damage = await this.journal.prove(stream);
-      if (damage !== undefined) throw new HeddleError("store.damaged", damage.message);
-    }
-    return thread.workspace;
-  }
-
   async #threadOfOpen(turnId: string): Promise<string> {
     const turn = await this.journal.threads.turn(turnId);
     if (turn === undefined) throw new HeddleError("turn.not-found", `no turn ${turnId}`);
@@ -377,9 +412,4 @@ class Engine implements Heddle {
     const done = this.#running.get(turnId)?.done ?? awaitTerminal(this.journal, threadId, turnId, admittedVersion);
     return { threadId, turnId, admittedVersion, done };
   }
-}
-
-async function requireFolder(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory() !== true) throw new HeddleError("workspace.missing", `${path} is not a folder`);
 }

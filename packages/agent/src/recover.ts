@@ -2,7 +2,7 @@
  * On start, every turn whose holder is dead gets its one terminal event, and with it everything left hanging:
  *   an intent without a result  → tool.settled `unknown` (never run again by itself)
  *   a started item              → item.completed with what its checkpoints kept
- *   an unanswered question      → approval.resolved `cancel`
+ *   an unanswered question      → approval.resolved `cancel`, unless it is all that is left: then the turn is parked
  * All in one transaction on the version that was read, so that two recovering processes cannot both do it.
  * Threads that were to be deleted with their run are deleted when that run is dead.
  */
@@ -13,6 +13,7 @@ import {
   addUsage,
   type EventBody,
   type EventOf,
+  type Failure,
   type Item,
   type StoredEvent,
   type Usage,
@@ -21,23 +22,68 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { OUTCOME_UNKNOWN } from "./context.ts";
 import { stateOf } from "./holder.ts";
+import { holderOf, isAnswered, waitingQuestions } from "./parked.ts";
 import { readStream } from "./stored-events.ts";
 import { terminalKey } from "./terminal.ts";
 import { purgeThread, removeFiles } from "./threads.ts";
 
-/** Closes abandoned turns; answers how many. A turn of a live process is left alone. */
-export async function recover(journal: Journal): Promise<number> {
-  if (journal.damage !== undefined) return 0;
+export interface Recovered {
+  /** How many abandoned turns were closed. */
+  readonly closed: number;
+  /** Turns that wait for an answer, or have one that nobody has acted on. */
+  readonly parked: readonly { readonly threadId: string; readonly turnId: string; readonly isAnswered: boolean }[];
+}
+
+/** Closes abandoned turns. A turn of a live process is left alone, and so is one that only waits for an answer. */
+export async function recover(journal: Journal): Promise<Recovered> {
+  if (journal.damage !== undefined) return { closed: 0, parked: [] };
   let closed = 0;
+  const parked: Recovered["parked"][number][] = [];
   for (const turn of await journal.threads.openTurns()) {
     const events = await readStream(journal, turn.threadId, { after: turn.admittedVersion - 1 });
     const admitted = events[0]?.body;
-    if (admitted?.type !== "turn.admitted" || stateOf(admitted.holder) !== "dead") continue;
+    if (admitted?.type !== "turn.admitted") continue;
+    const { turnId } = admitted;
+    if (stateOf(holderOf(turnId, events) ?? admitted.holder) !== "dead") continue;
+    const { threadId } = turn;
+    const questions = waitingQuestions(turnId, events);
+    if (questions !== undefined && !(await isEphemeral(journal, threadId))) {
+      parked.push({ threadId, turnId, isAnswered: isAnswered(questions) });
+      continue;
+    }
     failpoint("recover.before-turn");
-    if (await closeAbandoned(journal, turn.threadId, admitted, events)) closed += 1;
+    if (await closeAbandoned(journal, threadId, admitted, { events })) closed += 1;
     failpoint("recover.after-turn");
   }
-  return closed;
+  return { closed, parked };
+}
+
+/** It is to leave no trace, so nobody can come back to it. */
+export async function isEphemeral(journal: Journal, threadId: string): Promise<boolean> {
+  return (await journal.threads.ephemeral()).some(({ id }) => id === threadId);
+}
+
+/** Ends a turn that nobody runs; false: somebody does, or somebody else was faster. */
+export async function closeParked(
+  journal: Journal,
+  { threadId, turnId }: { readonly threadId: string; readonly turnId: string },
+  end: AbandonedEnd,
+): Promise<boolean> {
+  const row = await journal.threads.turn(turnId);
+  if (row === undefined || row.status !== "open") return false;
+  const events = await readStream(journal, threadId, { after: row.admittedVersion - 1 });
+  const admitted = events[0]?.body;
+  const holder = holderOf(turnId, events);
+  if (admitted?.type !== "turn.admitted" || holder === undefined) return false;
+  if (stateOf(holder) !== "dead" && end.isHeldHere !== true) return false;
+  return closeAbandoned(journal, threadId, admitted, { events, end });
+}
+
+export interface AbandonedEnd {
+  readonly status: "interrupted" | "failed";
+  readonly failure: Failure;
+  /** This process holds the turn and does not run it. */
+  readonly isHeldHere?: boolean;
 }
 
 /** Deletes what dead runs promised to leave no trace of; answers how many threads that were. */
@@ -70,13 +116,13 @@ async function closeAbandoned(
   journal: Journal,
   threadId: string,
   admitted: EventOf<"turn.admitted">,
-  events: readonly StoredEvent[],
+  { events, end }: { readonly events: readonly StoredEvent[]; readonly end?: AbandonedEnd },
 ): Promise<boolean> {
   try {
     await journal.append({
       stream: threadId,
       author: "system",
-      events: closingEvents(admitted, events),
+      events: closingEvents(admitted, events, end),
       expectedVersion: events.at(-1)?.version ?? 0,
       key: terminalKey(admitted.turnId),
     });
@@ -94,6 +140,7 @@ async function closeAbandoned(
 export function closingEvents(
   admitted: EventOf<"turn.admitted">,
   events: readonly StoredEvent[],
+  { status, failure }: AbandonedEnd = ABANDONED,
 ): readonly EventBody[] {
   const { turnId } = admitted;
   const loose = looseEnds(turnId, events);
@@ -103,16 +150,21 @@ export function closingEvents(
       type: "turn.completed",
       v: 1,
       turnId,
-      status: "interrupted",
-      failure: {
-        code: "turn.abandoned",
-        message: "Heddle stopped while this turn ran; it was closed on the next start.",
-      },
+      status,
+      failure,
       usage: loose.usage,
       durationMs: Math.max(0, loose.lastAt - (events[0]?.at ?? loose.lastAt)),
     },
   ];
 }
+
+const ABANDONED: AbandonedEnd = {
+  status: "interrupted",
+  failure: {
+    code: "turn.abandoned",
+    message: "Heddle stopped while this turn ran; it was closed on the next start.",
+  },
+};
 
 export interface LooseEnds {
   /** What closes everything of the turn that stands open. */

@@ -5,6 +5,8 @@
  *   admitted ─▶ started ─▶ runner ─▶ items closed ─▶ place left ─▶ open commands' items closed ─▶ completed | failed
  *                  ▲                                                            │                     | interrupted
  *                  └──────────────────── steering came late ────────────────────┘
+ *
+ * A turn that waits for an answer can be let go of instead, and another process carries it on: see `parked.ts`.
  */
 import {
   HeddleError,
@@ -17,12 +19,13 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { envelopeHash } from "@heddle/tools";
-import { ask } from "./approvals.ts";
+import { ask, takeBack } from "./approvals.ts";
 import { toFailure } from "./failure.ts";
 import { readPast } from "./history.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
 import { createMeter, metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
+import { isParking, metBefore, waitingQuestions } from "./parked.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { looseEnds } from "./recover.ts";
 import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
@@ -42,20 +45,22 @@ export interface TurnDeps {
 export type TerminalEvent = StoredEvent<EventOf<"turn.completed">>;
 
 export async function runTurn(deps: TurnDeps, request: TurnRequest, control: AbortController): Promise<TerminalEvent> {
-  const startedAt = performance.now();
   const { journal } = deps;
-  const { threadId, turnId } = request;
+  const { threadId, turnId, carried } = request;
+  const startedAt = performance.now() - (carried === undefined ? 0 : Math.max(0, Date.now() - carried.admittedAt));
   await using inbox = openInbox(journal, {
     threadId,
     turnId,
     after: request.history.at(-1)?.version ?? 0,
+    unheard: request.carried?.unheard,
     onInterrupt: ({ failure }) => control.abort(toInterrupt(failure)),
     onFailure: (error) => control.abort(toHeddleError(error, "store.failed")),
   });
   const recorder = createRecorder(journal, deps.live, { threadId, turnId, runner: deps.runner.name });
   const meter = createMeter(request.settings.limits ?? {});
   let turn = request;
-  let spent: Spent = NOTHING_SPENT;
+  if (carried !== undefined) remind(meter, request);
+  let spent: Spent = carried?.spent ?? NOTHING_SPENT;
   for (;;) {
     const part = await carryOut(deps, turn, { inbox, recorder, meter, control, signal: control.signal });
     spent = addSpent(spent, part.outcome.spent);
@@ -89,8 +94,13 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     await begin(deps, turn, recorder);
     const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
     outcome = await deps.runner.run(turn, io);
+    await takeBackLeft(deps.journal, turn);
   } catch (error) {
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
+  }
+  if (isParking(signal.reason) && (await isWaiting(deps.journal, turn))) {
+    await deps.leave(turn, { kind: "interrupted", spent: outcome.spent });
+    throw signal.reason;
   }
   // Whatever a runner says of a broken end, the reason of the abort is the truth.
   if (signal.aborted && (outcome.kind !== "completed" || isLimit(signal.reason))) {
@@ -110,6 +120,29 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
   return { outcome, hasLooseEnds };
 }
 
+/** What was spent before counts too. */
+function remind(meter: Meter, { turnId, history }: TurnRequest): void {
+  for (const { body } of history) {
+    if (body.type !== "model.requested" && body.type !== "model.responded") continue;
+    if (body.turnId !== turnId) continue;
+    meter.before([body]);
+    meter.after([body]);
+  }
+}
+
+/** Questions from before that no call has put again. */
+async function takeBackLeft(journal: Journal, { threadId, turnId, carried }: TurnRequest): Promise<void> {
+  for (const { approvalId } of carried?.questions.values() ?? []) {
+    await takeBack(journal, { threadId, turnId, approvalId, reason: "the call was settled without it" });
+  }
+  carried?.questions.clear();
+}
+
+/** The turn stands at a question and at nothing else, so that another process can carry it on. */
+async function isWaiting(journal: Journal, { threadId, turnId }: TurnRequest): Promise<boolean> {
+  return waitingQuestions(turnId, await readStream(journal, threadId)) !== undefined;
+}
+
 /** The answer that went over a limit is whole, and still too much: it is kept, and the turn has failed. */
 function isLimit(reason: unknown): boolean {
   return isHeddleError(reason) && reason.code === "limit.reached";
@@ -117,7 +150,8 @@ function isLimit(reason: unknown): boolean {
 
 function endByAbort(reason: unknown, spent: Spent): TurnOutcome {
   const { code } = toHeddleError(reason, "turn.interrupted");
-  if (code === "turn.interrupted" || code === "turn.timeout") return { kind: "interrupted", spent };
+  if (code === "turn.interrupted" || code === "turn.timeout" || isParking(reason))
+    return { kind: "interrupted", spent };
   return { kind: "failed", failure: toFailure(reason), spent };
 }
 
@@ -150,13 +184,15 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     follow: (itemId, ongoing) => recorder.follow(itemId, ongoing),
     async ask(question) {
       const { threadId, turnId } = turn;
-      const options = { threadId, turnId, signal, isUnattended: deps.isUnattended };
-      const decision = await ask(deps.journal, inbox, question, options);
+      const storedAs = metBefore(turn.carried, question);
+      const options = { threadId, turnId, signal, isUnattended: deps.isUnattended, storedAs };
+      const resolution = await ask(deps.journal, inbox, question, options);
       // Whoever cancels wants the call undone and the turn to stop.
-      if (decision === "cancel")
+      if (resolution.decision === "cancel")
         control.abort(new HeddleError("turn.interrupted", "stopped by the answer to a question"));
-      return decision;
+      return resolution;
     },
+    clientAnswer: (itemId, answered) => inbox.clientAnswer(itemId, answered),
     takeSteering: () => inbox.takeSteering(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
@@ -229,8 +265,9 @@ export function isTerminalOf(event: StoredEvent, turnId: string): event is Termi
 
 function failureOf(outcome: TurnOutcome, signal: AbortSignal): Failure | undefined {
   if (outcome.kind === "failed") return outcome.failure;
-  if (outcome.kind === "interrupted") return toFailure(signal.reason, "turn.interrupted");
-  return undefined;
+  if (outcome.kind !== "interrupted") return undefined;
+  const failure = toFailure(signal.reason, "turn.interrupted");
+  return isParking(signal.reason) ? { ...failure, code: "turn.interrupted" } : failure;
 }
 
 function toInterrupt(failure: Failure): HeddleError {

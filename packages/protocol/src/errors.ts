@@ -118,6 +118,7 @@ const table = {
 
   "turn.timeout": { exit: EXIT.timeout, rpc: INTERNAL },
   "turn.interrupted": { exit: EXIT.interrupted, rpc: INTERNAL },
+  "turn.parked": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "turn.abandoned": { exit: EXIT.turnFailed, rpc: INTERNAL },
 } as const satisfies Record<string, ErrorClass>;
 

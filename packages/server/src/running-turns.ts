@@ -22,7 +22,7 @@ export class RunningTurns {
     const ended = [...this.#running.values()];
     if (ended.length === 0) return;
     const reason = { code: "turn.interrupted", message: "the server is stopping" } as const;
-    await Promise.allSettled([...this.#running.keys()].map((turnId) => this.#heddle.interrupt(turnId, reason)));
+    await Promise.allSettled([...this.#running.keys()].map((turnId) => this.#heddle.letGo(turnId, reason)));
     const deadline = Promise.withResolvers<void>();
     const timer = setTimeout(deadline.resolve, deadlineMs);
     await Promise.race([Promise.all(ended), deadline.promise]);

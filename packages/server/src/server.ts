@@ -126,13 +126,13 @@ export class AppServer implements AsyncDisposable {
     const { heddle } = this.#options;
     const { threads } = this.#context;
     const running = threads.openFeeds.filter(({ activeTurnId }) => activeTurnId !== undefined);
-    const ended = running.map((feed) => feed.turnEnded);
-    await Promise.allSettled(
-      running.map(({ activeTurnId = "" }) =>
-        heddle.interrupt(activeTurnId, { code: "turn.interrupted", message: "the server is stopping" }),
-      ),
-    );
-    await Promise.race([Promise.all(ended), pause(TURNS_END_MS)]);
+    const reason = { code: "turn.interrupted", message: "the server is stopping" } as const;
+    const ends = running.map(async ({ activeTurnId = "", turnEnded }) => {
+      const became = await heddle.letGo(activeTurnId, reason);
+      // What waits for an answer, or runs elsewhere, does not end with this server.
+      if (became === "ending") await turnEnded;
+    });
+    await Promise.race([Promise.allSettled(ends), pause(TURNS_END_MS)]);
     await chatting;
     await this.#chat.caughtUp();
     await this.#flush();

@@ -141,7 +141,8 @@ async function askFirst(question: ApprovalQuestion, place: CallPlace, { wished, 
   try {
     answer = await context.ask(question);
   } catch (error) {
-    if (!context.signal.aborted) throw error;
+    // A turn that is let go of while it waits is not to hear of an end to the call.
+    if (!context.signal.aborted || toHeddleError(error).code === "turn.parked") throw error;
     return { kind: "cancelled", failure: CANCELLED };
   }
   switch (answer.decision) {

@@ -9,6 +9,7 @@
 import { HeddleError, newItemId, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { approvalKey, dispatch, fitText, type DispatchOutcome, type Toolset } from "@heddle/tools";
+import { isActOfOne } from "../approvals.ts";
 import { wordsOf } from "../compacted-context.ts";
 import { hookTool } from "../hook-tools.ts";
 import type { TurnHooks } from "../hooks.ts";
@@ -71,7 +72,7 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
     cwd: turn.workspace,
     signal: io.signal,
     remembered,
-    newItemId,
+    newItemId: () => turn.carried?.questions.get(call.callId)?.question.itemId ?? newItemId(),
     async guard(tool, input) {
       const { name, names, input: shown } = hookTool(tool, input);
       const payload = { tool_name: name, tool_input: shown, tool_use_id: call.callId };
@@ -90,7 +91,7 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
     },
     async ask(question) {
       const answer = await io.ask(question);
-      if (answer.decision === "acceptForThread") remembered.add(approvalKey(question));
+      if (answer.decision === "acceptForThread" && isActOfOne(question)) remembered.add(approvalKey(question));
       return answer;
     },
     async onViolation(violation) {

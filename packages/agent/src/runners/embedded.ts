@@ -9,6 +9,8 @@ import {
   type EventBody,
   type HookConfig,
   type ModelOutputPart,
+  type ModelToolCall,
+  type StoredEvent,
   type TurnSettings,
 } from "@heddle/protocol";
 import {
@@ -142,7 +144,7 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
   const { turn, io, hooks } = greeter;
   const { turnId, settings } = turn;
   const tools = createTurnTools(modelInfo(provider, settings.model).family, greeter);
-  const remembered = rememberedApprovals(turn.history);
+  const remembered = rememberedApprovals(turn.history, turn.carried);
   const hops = createHops(turn, io);
   const schema = outputSchemaOf(settings);
   const asker = createAsker(provider, greeter, { context, tools });
@@ -187,12 +189,23 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
     return false;
   }
 
+  /** Those of the last answer that an earlier process has not come to: it waited for a word about one of them. */
+  async function finishCalls(): Promise<void> {
+    const calls = turn.carried === undefined ? [] : unsettledCalls(turn);
+    if (calls.length === 0) return;
+    hasActed = true;
+    await tools.refresh();
+    await runCalls(calls, { turn, io, toolset: tools.toolset, remembered, hooks, hops });
+    io.signal.throwIfAborted();
+  }
+
   async function carryOut(): Promise<void> {
     if (admissionOf(turn).task === "compact") {
       if (!hasCompacted(turn)) await asker.compactOnly();
       // Whoever adds input to such a turn makes it one like any other.
       if (!(await hearSteering())) return;
     } else skills = await greet(greeter);
+    await finishCalls();
     // A limit of the caller's own takes the place of this one; the meter keeps it.
     const most = settings.limits?.maxRequests === undefined ? MAX_REQUESTS : Number.POSITIVE_INFINITY;
     for (let requests = 0; requests < most; requests += 1) if (await step()) return;
@@ -209,6 +222,18 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
       }
     },
   };
+}
+
+function unsettledCalls({ history, turnId }: TurnRequest): readonly ModelToolCall[] {
+  const isAnswer = ({ body }: StoredEvent): boolean =>
+    body.type === "model.responded" && body.turnId === turnId && body.purpose === undefined;
+  const place = history.findLastIndex(isAnswer);
+  const answer = history[place]?.body;
+  if (answer?.type !== "model.responded") return [];
+  const settled = new Set(
+    history.slice(place).flatMap(({ body }) => (body.type === "tool.settled" ? [body.callId] : [])),
+  );
+  return toolCalls(answer.output).filter(({ callId }) => !settled.has(callId));
 }
 
 /** An earlier run of the same turn has done it. */

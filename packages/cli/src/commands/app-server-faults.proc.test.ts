@@ -1,7 +1,6 @@
 /** Faults through the door of `heddle app-server`: what its clients, and its own death, can do to it. */
 import { connect } from "node:net";
 import { readdirSync, readFileSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import path from "node:path";
 import { openJournal } from "@heddle/journal";
 import { startModelServer } from "@heddle/models/testing";
@@ -51,33 +50,6 @@ function memoryOf(pid: number | undefined): number {
   const status = readFileSync(`/proc/${pid ?? 0}/status`, "utf8");
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
-
-test("F29: kill -9 while a question waits: it is cancelled as an event, once, and the thread goes on", async () => {
-  await using world = await openWorld();
-  await using model = await startModelServer({ script: [{ calls: [command("touch made.txt")] }, { text: "ok" }] });
-  await pointAt(world, model.url);
-  let threadId: string;
-  {
-    await using served = serve([], { world, env: KEY });
-    await served.client.initialize();
-    threadId = await startThread(served.client, UNTRUSTED);
-    await startTurn(served.client, threadId, "go");
-    await served.client.note("item/commandExecution/requestApproval");
-  }
-  // Two that open at once close it once.
-  await using first = serve([], { world, env: KEY });
-  await using second = serve([], { world, env: KEY });
-  for (const { client } of [first, second]) await client.initialize();
-  await first.client.call("thread/resume", { threadId, excludeTurns: true });
-  const after = await eventsOf(world, threadId);
-  expectClosed(after);
-  expect(after.filter(({ body }) => body.type === "approval.resolved").map(({ body }) => body)).toMatchObject([
-    { decision: "cancel", reason: "the turn was abandoned" },
-  ]);
-  await expect(stat(path.join(world.workspace, "made.txt"))).rejects.toThrow();
-  const { ended } = await runTurn(first.client, threadId, "again");
-  expect(at(ended, "params.turn.status")).toBe("completed");
-});
 
 test("F29: kill -9 after an accept for the session: the next server does not ask again", async () => {
   await using world = await openWorld();

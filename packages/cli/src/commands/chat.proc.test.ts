@@ -48,11 +48,12 @@ async function until(ask: () => Promise<unknown>, fits: (answer: unknown) => boo
   }
 }
 
-test("C10 killed in mid-turn: the turn is interrupted with its partial items, the question is cancelled, nothing told is lost, what waits runs", async () => {
+test("C10 killed in mid-turn: the turn is interrupted with its partial items, the question can still be answered, nothing told is lost, what waits runs", async () => {
   await using opened = await open({
     respond: ({ body }) => {
       const said = JSON.stringify(body);
       if (isTitle(body)) return { text: "Title" };
+      if (said.includes("function_call_output")) return { text: "asked" };
       if (said.includes("ask me")) return { calls: [sh("touch asked")] };
       return said.includes("later")
         ? { text: "after the restart" }
@@ -106,14 +107,19 @@ test("C10 killed in mid-turn: the turn is interrupted with its partial items, th
   ]);
   expect(at(view, "thread.turns.0.error.code")).toBe("turn.abandoned");
   expect(words(view)).toContain("words that came before the end");
+  // The question still waits, and its answer lets the same turn go on.
+  const still = await client.call("chat.thread.read", { chat_id: asked });
+  expect(at(still, "thread")).toMatchObject({
+    pending_approvals: [{ kind: "command", command: "touch asked" }],
+    active_turn_id: askTurn,
+  });
+  const answer = { request_id: text(still, "thread.pending_approvals.0.request_id"), decision: "accept" };
+  expect(await client.call("chat.approval.respond", answer)).toEqual({ ok: true });
+  expect(await client.call("chat.approval.respond", answer)).toEqual({ ok: true, already: true });
   expect(await client.hears((wire) => wire.method === "chat.approval.resolved")).toMatchObject({
-    params: { decision: "cancel", auto: true, chat_id: asked },
+    params: { decision: "accept", by: "user", chat_id: asked },
   });
-  expect(at(await client.call("chat.thread.read", { chat_id: asked }), "thread")).toMatchObject({
-    pending_approvals: [],
-    active_turn_id: null,
-  });
-  expect(await ends(client, askTurn)).toMatchObject({ params: { status: "interrupted" } });
+  expect(await ends(client, askTurn)).toMatchObject({ params: { status: "completed" } });
   // Everything that was told before is there, under the same number and in the same words.
   for (const chatId of [cut, asked]) {
     const kept = list(await client.call("chat.events.list", { chat_id: chatId, after_seq: 0, limit: 1000 }), "events");

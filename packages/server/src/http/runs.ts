@@ -23,7 +23,7 @@ export class Runs implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const reason = { code: "turn.interrupted", message: "the server is stopping" } as const;
     const ended = [...this.#running.values()];
-    await Promise.allSettled([...this.#running.keys()].map((turnId) => this.#heddle.interrupt(turnId, reason)));
+    await Promise.allSettled([...this.#running.keys()].map((turnId) => this.#heddle.letGo(turnId, reason)));
     let late: NodeJS.Timeout | undefined;
     const overdue = new Promise((resolve) => {
       late = setTimeout(resolve, TURNS_END_MS);

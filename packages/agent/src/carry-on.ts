@@ -1,0 +1,109 @@
+/**
+ * Goes on with a turn that another process has left at a question, once it is answered (`parked.ts`). What cannot be carried
+ * on any more is closed with the reason: its question is answered, and nothing would ever come of it.
+ */
+import type { Journal } from "@heddle/journal";
+import type { TurnSettings } from "@heddle/protocol";
+import { toFailure } from "./failure.ts";
+import { readPast } from "./history.ts";
+import { grantedPlace } from "./hop.ts";
+import { carryOver, takeParked, waitingQuestions } from "./parked.ts";
+import { closeParked, isEphemeral, type Recovered } from "./recover.ts";
+import type { TurnPlace, TurnRequest } from "./runner.ts";
+import type { Serial } from "./serial.ts";
+import { readStream } from "./stored-events.ts";
+import { requireFolder, workspaceOf } from "./workspace.ts";
+
+export interface CarryOn {
+  readonly journal: Journal;
+  /** It has nobody to answer for it, so it carries nothing on. */
+  readonly isUnattended: boolean;
+  /** One at a time in a thread. */
+  readonly starts: Serial;
+  check(settings: TurnSettings): Promise<void>;
+  enter(place: PlaceToEnter): Promise<TurnPlace>;
+  run(turn: TurnRequest): void;
+}
+
+export interface PlaceToEnter {
+  readonly threadId: string;
+  readonly workspace: string;
+  readonly settings: TurnSettings;
+}
+
+export interface ParkedTurns extends AsyncDisposable {
+  /** For what was found when this Heddle opened: an answer that nobody has acted on is acted on now. */
+  resume(turns: Recovered["parked"]): void;
+  /** Does nothing when the turn is not parked, not answered, or taken by another process. Never rejects. */
+  carryOn(threadId: string, turnId: string): Promise<void>;
+  /** Another process can go on with a turn of this one: it stands at a question, and its thread is there to stay. */
+  canBeLeft(threadId: string, turnId: string): Promise<boolean>;
+  /** Ends what is parked in a thread. */
+  end(threadId: string): Promise<void>;
+}
+
+export function createParkedTurns(engine: CarryOn): ParkedTurns {
+  const { journal, isUnattended, starts } = engine;
+  const carrying = new Set<Promise<void>>();
+  let isClosing = false;
+
+  async function attempt(threadId: string, turnId: string): Promise<void> {
+    if (isUnattended || isClosing) return;
+    // A store that cannot take it keeps it: the next server that opens finds the answer.
+    const mine = starts.run(threadId, () => carryOn(engine, threadId, turnId)).catch(() => undefined);
+    carrying.add(mine);
+    await mine;
+    carrying.delete(mine);
+  }
+
+  return {
+    resume(turns) {
+      for (const { threadId, turnId, isAnswered } of turns) if (isAnswered) void attempt(threadId, turnId);
+    },
+    carryOn: attempt,
+    async canBeLeft(threadId, turnId) {
+      if (isUnattended || (await isEphemeral(journal, threadId))) return false;
+      return waitingQuestions(turnId, await readStream(journal, threadId)) !== undefined;
+    },
+    async end(threadId) {
+      const open = (await journal.threads.turns(threadId)).findLast(({ status }) => status === "open");
+      if (open === undefined) return;
+      const message = "its question was not answered, and another run has taken the thread";
+      const failure = { code: "turn.abandoned", message };
+      await closeParked(journal, { threadId, turnId: open.id }, { status: "interrupted", failure });
+    },
+    async [Symbol.asyncDispose]() {
+      isClosing = true;
+      await Promise.allSettled(carrying);
+    },
+  };
+}
+
+async function carryOn(engine: CarryOn, threadId: string, turnId: string): Promise<void> {
+  const { journal } = engine;
+  const parked = await takeParked(journal, threadId, turnId);
+  if (parked === undefined) return;
+  try {
+    engine.run(await readied(engine, threadId, parked.admitted));
+  } catch (error) {
+    const end = { status: "failed", failure: toFailure(error), isHeldHere: true } as const;
+    await closeParked(journal, { threadId, turnId }, end);
+  }
+}
+
+async function readied(
+  engine: CarryOn,
+  threadId: string,
+  { turnId, settings }: { readonly turnId: string; readonly settings: TurnSettings },
+): Promise<TurnRequest> {
+  const { journal } = engine;
+  const workspace = await workspaceOf(journal, threadId);
+  await requireFolder(workspace);
+  await engine.check(settings);
+  const place = await engine.enter({ threadId, workspace, settings });
+  // Read after everything else: what comes later is heard by the turn itself.
+  const history = await readPast(journal, threadId);
+  const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
+  const turn = { threadId, turnId, workspace, settings, history, place, carried };
+  return { ...turn, place: await grantedPlace(turn) };
+}

@@ -1,0 +1,21 @@
+/** The folder a thread works in. */
+import { stat } from "node:fs/promises";
+import { HeddleError } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { lineage } from "./history.ts";
+
+export async function workspaceOf(journal: Journal, threadId: string): Promise<string> {
+  const thread = await journal.threads.get(threadId);
+  if (thread === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
+  // A damaged past must not be carried on: name it before anything new is written behind it.
+  for (const { stream } of await lineage(journal, threadId)) {
+    const damage = await journal.prove(stream);
+    if (damage !== undefined) throw new HeddleError("store.damaged", damage.message);
+  }
+  return thread.workspace;
+}
+
+export async function requireFolder(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() !== true) throw new HeddleError("workspace.missing", `${path} is not a folder`);
+}
