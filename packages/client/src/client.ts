@@ -5,6 +5,7 @@ import { Http, type Asking, type ClientOptions, type Query } from "./http.ts";
 import type {
   Accepted,
   AccountsAnswer,
+  Answer,
   ApprovalList,
   CreateThread,
   Decision,
@@ -117,8 +118,10 @@ export class HeddleClient {
     return this.#http.json("GET", threadId === undefined ? "api/approvals" : thread(threadId, "approvals"), call);
   }
 
-  answerApproval(threadId: string, approvalId: string, decision: Decision, call?: Call): Promise<Accepted> {
-    return this.#http.json("POST", thread(threadId, "approvals", approvalId), { ...call, body: { decision } });
+  /** A decision alone, or with what it brings along: answers, content, some of the rights that were asked for. */
+  answerApproval(threadId: string, approvalId: string, answer: Decision | Answer, call?: Call): Promise<Accepted> {
+    const body = typeof answer === "string" ? { decision: answer } : answer;
+    return this.#http.json("POST", thread(threadId, "approvals", approvalId), { ...call, body });
   }
 
   /** Every stored event once and in order, through broken connections and restarts of the server. */

@@ -5,6 +5,7 @@ export type { Decision } from "@heddle/protocol";
 export type {
   Accepted,
   AccountsAnswer,
+  AnswerInput as Answer,
   Approval,
   ApprovalList,
   CreateThreadInput as CreateThread,

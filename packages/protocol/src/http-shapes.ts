@@ -1,6 +1,6 @@
 /** The shapes of answers and bodies of the HTTP door, for the server and for clients. Unknown fields of a request are refused, so that a misspelt one is not passed over. */
 import { z } from "zod";
-import { ApprovalQuestion, Decision, UserAnswers } from "./approvals.ts";
+import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ApprovalPolicy, SandboxLevel, SandboxMode } from "./envelope.ts";
 import { Failure } from "./event-parts.ts";
 import { EventBody, TurnLimits, TurnSettings } from "./events.ts";
@@ -75,7 +75,7 @@ export const Turn = z.object({
   status: z.enum(["open", "completed", "failed", "interrupted"]),
   seq: seq.describe("Where it was admitted"),
   clientId: z.string().optional(),
-  task: z.enum(["compact", "review", "shell"]).optional(),
+  task: z.enum(["compact", "review", "shell", "goal"]).optional(),
   input: z.array(InputPart),
   settings: TurnSettings,
   sandboxLevel: SandboxLevel.optional().describe("What held the wall; absent: it never started"),
@@ -165,6 +165,9 @@ export const AnswerBody = z.strictObject({
   decision: Decision,
   answers: UserAnswers.optional().meta({ description: "To questions of the agent, by their ids" }),
   content: z.unknown().optional().meta({ description: "To the question of an MCP server" }),
+  granted: Permissions.optional().meta({
+    description: "Of a question for rights: only these of what was asked for; absent: all of it",
+  }),
 });
 export const EmptyBody = z.strictObject({});
 
@@ -227,3 +230,4 @@ export type ThreadsQueryInput = z.input<typeof ThreadsQuery>;
 export type CreateThreadInput = z.input<typeof CreateThreadBody>;
 export type ForkThreadInput = z.input<typeof ForkThreadBody>;
 export type StartTurnInput = z.input<typeof StartTurnBody>;
+export type AnswerInput = z.input<typeof AnswerBody>;

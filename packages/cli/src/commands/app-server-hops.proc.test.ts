@@ -8,17 +8,21 @@ import type { EventOf, EventType, StoredEvent } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import {
   at,
+  connectTo,
   isEndOf,
   KEY,
   pointAt,
   runTurn,
   serve,
+  serveOnSocket,
   startThread,
   startTurn,
+  text,
   type Client,
   type Wire,
 } from "../../test/app-server-client.ts";
 import { openWorld, run, type World } from "../../test/heddle-process.ts";
+import { startServe } from "../../test/serve-client.ts";
 
 const ON_REQUEST = { approvalPolicy: "on-request", sandbox: "workspace-write" };
 const COMMAND = "item/commandExecution/requestApproval";
@@ -343,6 +347,59 @@ test("permissions: granted for the session they hold in later turns, after a res
   expect(started.map(({ body }) => body.envelope.writeRoots)).toEqual([[world.workspace], [world.workspace, extra]]);
   await answeredTurn(client, threadId, { method: PERMISSIONS, result: { permissions: {}, scope: "turn" } });
   expect(existsSync(path.join(other, "two.txt"))).toBe(false);
+});
+
+test("permissions: over HTTP a part of them is granted, and the hop is on record", async () => {
+  await using world = await openWorld();
+  const extra = path.join(world.root, "extra");
+  await mkdir(extra);
+  const script = [{ calls: [wanting([extra], true)] }, { calls: [plain(`touch ${extra}/one.txt`)] }, { text: "ok" }];
+  await using model = await startModelServer({ script });
+  await pointAt(world, model.url);
+  await using served = await startServe(world);
+  const made = await served.call("POST", "/api/threads", { workspace: world.workspace });
+  const threadId = text(made.json, "id");
+  const wishes = { input: "go", approvalPolicy: "on-request", sandboxMode: "workspace-write" };
+  await served.call("POST", `/api/threads/${threadId}/turns`, wishes);
+  await served.events(threadId, ({ body }) => body.type === "approval.requested");
+  const { json } = await served.call("GET", `/api/threads/${threadId}/approvals`);
+  expect(json).toMatchObject({
+    data: [{ question: { kind: "permissions", permissions: { write: [extra], network: true } } }],
+  });
+  const where = `/api/threads/${threadId}/approvals/${text(json, "data.0.id")}`;
+  const granted = { read: [], write: [extra], network: false };
+  expect((await served.call("POST", where, { decision: "accept", granted })).status).toBe(200);
+  const events = await served.events(threadId, ({ body }) => body.type === "turn.completed");
+  expect(events.find(({ body }) => body.type === "hop.taken")?.body).toMatchObject({
+    scope: "turn",
+    permissions: granted,
+    to: { network: "none" },
+  });
+  expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
+});
+
+test("hop: over chat an escalated command says what it wants, and runs when it is accepted", async () => {
+  await using world = await openWorld();
+  const outside = path.join(world.root, "out.txt");
+  const script = [{ calls: [escalated(`touch ${outside}`)] }, { text: "ok" }];
+  let next = 0;
+  await using model = await startModelServer({
+    respond: ({ body }) =>
+      JSON.stringify(body).includes("exec_command") ? (script[next++] ?? { text: "" }) : { text: "T" },
+  });
+  await pointAt(world, model.url);
+  await using server = await serveOnSocket(world);
+  using connected = await connectTo(server.socket);
+  const { client } = connected;
+  await client.call("events.subscribe", { topic: "chat.*" });
+  const settings = { approval_policy: "on-request", sandbox: "workspace-write" };
+  const chatId = text(await client.call("chat.create", { settings }), "chat_id");
+  await client.call("chat.message.send", { chat_id: chatId, message: "go" });
+  const asked = await client.note("chat.approval.required");
+  expect(asked.params).toMatchObject({ kind: "command", wish: { kind: "outside" }, reason: "Need to write outside" });
+  await client.call("chat.approval.respond", { request_id: text(asked, "params.request_id"), decision: "accept" });
+  expect(await client.note("chat.turn.completed")).toMatchObject({ params: { status: "completed" } });
+  expect(existsSync(outside)).toBe(true);
 });
 
 test("permissions: what is asked for is shown as what would be opened, whatever link leads there", async () => {

@@ -1,6 +1,6 @@
 /** What clients send, method by method. Keys may come in camelCase too (`readParams`). */
 import { z } from "zod";
-import { UserAnswers } from "../../approvals.ts";
+import { Permissions, UserAnswers } from "../../approvals.ts";
 import { UserInput } from "../codex-app-server/input.ts";
 import { ChatApprovalPolicy, ChatEffort, ChatSettings, ChatSettingsChange, CollaborationMode } from "./settings.ts";
 
@@ -54,6 +54,9 @@ export const ApprovalParams = z
     note: z.string().max(2000).optional(),
     answers: UserAnswers.optional().meta({ description: "To questions of the agent, by their ids" }),
     content: z.record(z.string(), z.unknown()).optional().meta({ description: "To the question of an MCP server" }),
+    granted: Permissions.optional().meta({
+      description: "Of a question for rights: only these of what was asked for; absent: all of it",
+    }),
   })
   .refine((given) => given.request_id !== undefined || given.codex_request_id !== undefined, {
     message: "is missing",

@@ -152,7 +152,7 @@ export const respond: ChatHandler<"chat.approval.respond"> = async (params, { se
   const approvalId = String(params.request_id ?? params.codex_request_id);
   const threadId = await threadOf(server, approvalId, params.chat_id);
   try {
-    const { note, answers, content } = params;
+    const { note, answers, content, granted } = params;
     const said = note === undefined ? {} : { reason: note };
     await server.heddle.answer({
       threadId,
@@ -160,6 +160,7 @@ export const respond: ChatHandler<"chat.approval.respond"> = async (params, { se
       decision: decisionOf(params.decision),
       answers,
       content,
+      granted,
       ...said,
     });
     return { result: { ok: true } };
