@@ -5,11 +5,13 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { CHAT_METHODS } from "@heddle/protocol/chat";
+import { CHAT_METHODS, type ChatMethod } from "@heddle/protocol/chat";
 import { CODEX_METHODS } from "@heddle/protocol/codex-app-server";
 import { expect, test } from "vitest";
 import { at, list, text, type ChatClient, type Heard } from "../test/chat-client.ts";
 import { openChatWorld, type ChatWorld } from "../test/chat-world.ts";
+import { CHAT_TABLE } from "./chat/methods.ts";
+import { ROUTES } from "./http/routes.ts";
 import { SUPPORTED } from "./methods.ts";
 
 /** Bytes as they are, and the answer to the id they carry. */
@@ -94,6 +96,45 @@ test("S15: every method of codex app-server is refused to users and viewers, whi
   expect(await world.heddle.journal.position()).toBe(before);
 });
 
+/** The same act at two doors. */
+const SAME_ACTS: Readonly<Record<string, ChatMethod>> = {
+  createThread: "chat.create",
+  patchThread: "chat.thread.rename",
+  archiveThread: "chat.thread.archive",
+  unarchiveThread: "chat.thread.unarchive",
+  deleteThread: "chat.thread.delete",
+  forkThread: "chat.thread.fork",
+  startTurn: "chat.message.send",
+  interruptTurn: "chat.cancel",
+  answerApproval: "chat.approval.respond",
+  listThreads: "chat.list",
+  readThread: "chat.thread.read",
+  listModels: "chat.model.list",
+};
+
+test("S15: what one door refuses to a role, another does not allow", () => {
+  for (const [route, method] of Object.entries(SAME_ACTS)) {
+    const { scope } = ROUTES.find(({ name }) => name === route) ?? {};
+    expect([route, scope]).toEqual([route, CHAT_TABLE[method][0]]);
+  }
+});
+
+test("S15: a user points an agent at no folder outside of the server's, and an owner does", async () => {
+  await using world = await openChatWorld();
+  const [ssh, inside] = [path.join(world.root, ".ssh"), path.join(world.workspace, "inside")];
+  for (const folder of [ssh, inside]) await mkdir(folder);
+  await symlink(ssh, path.join(world.workspace, "way"));
+  const user = await world.client("user");
+  for (const cwd of [ssh, "/", "..", "../workspace/../.ssh", "way", `${world.workspace}x/..`, world.root]) {
+    const { error } = await user.ask("chat.create", { cwd });
+    expect([cwd, error?.code === -32001 || at(error, "data.code") === "workspace.missing"]).toEqual([cwd, true]);
+  }
+  for (const cwd of [world.workspace, ".", "inside", inside]) {
+    expect(await user.call("chat.create", { cwd })).toMatchObject({ chat_id: expect.any(String) });
+  }
+  expect(await (await world.client()).call("chat.create", { cwd: ssh })).toMatchObject({ chat_id: expect.any(String) });
+});
+
 test("S29: a path that is no path, or leads to what is no file, is refused by every fs method and stalls nothing", async () => {
   await using world = await openChatWorld();
   const ws = world.workspace;
@@ -165,18 +206,18 @@ test("S29: Heddle's home is not looked into for files of a chat, as its folder o
   await mkdir(path.join(home, "tokens"), { recursive: true });
   await writeFile(path.join(home, "tokens", "una.json"), "{}");
   await symlink(home, path.join(world.workspace, "way"));
-  const user = await world.client("user");
+  const [owner, user] = [await world.client(), await world.client("user")];
   const names = async (chat_id: string, more: object = {}): Promise<unknown> => {
     const { result, error } = await user.ask("chat.files.search", { chat_id, query: "", ...more });
     return error?.code ?? list(result, "files").map((file) => at(file, "name"));
   };
   for (const folder of [home, path.join(home, "tokens"), path.join(world.workspace, "way")]) {
-    const inside = text(await user.call("chat.create", { cwd: folder }), "chat_id");
+    const inside = text(await owner.call("chat.create", { cwd: folder }), "chat_id");
     expect([folder, await names(inside)]).toEqual([folder, -32602]);
     const attached = text(await user.call("chat.create", { settings: { attachments: { folder } } }), "chat_id");
     expect([folder, await names(attached, { base_path: folder })]).toEqual([folder, -32602]);
   }
-  const above = text(await user.call("chat.create", { cwd: world.root }), "chat_id");
+  const above = text(await owner.call("chat.create", { cwd: world.root }), "chat_id");
   expect(await names(above)).not.toContain("una.json");
 });
 

@@ -1,6 +1,4 @@
 /** A chat is a thread: finding one that a client names, and what is said of it. */
-import { realpath } from "node:fs/promises";
-import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { ChatSettings, iso, placeholderTitle, type ChatRecord } from "@heddle/protocol/chat";
 import type { ThreadRow } from "@heddle/journal";
@@ -59,16 +57,4 @@ export async function describeChat(server: ChatContext, row: ThreadRow): Promise
     runner: settingsOf(row).runner ?? "embedded",
     provider_thread_id: null,
   };
-}
-
-/** Where a new chat works; the server's own folder when the client names none. */
-export async function folderOf(cwd: string | undefined, server: ChatContext): Promise<string> {
-  const folder = path.resolve(server.cwd, cwd ?? ".");
-  try {
-    return await realpath(folder);
-  } catch (cause) {
-    throw new HeddleError("workspace.missing", `cwd: ${folder} does not exist; make it or name another folder`, {
-      cause,
-    });
-  }
 }

@@ -171,6 +171,7 @@ describe("C13 roles", () => {
       "chat.account.logout",
       "chat.account.refresh",
       "chat.skills.config.write",
+      "chat.thread.delete",
     ]);
     expect(of("read").length + of("write").length + of("admin").length).toBe(METHODS.length);
   });

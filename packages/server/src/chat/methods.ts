@@ -39,7 +39,7 @@ export const CHAT_TABLE: Table = {
   "chat.thread.list": ["read", threads.list],
   "chat.thread.archive": ["write", threads.archive],
   "chat.thread.unarchive": ["write", threads.unarchive],
-  "chat.thread.delete": ["write", threads.remove],
+  "chat.thread.delete": ["admin", threads.remove],
   "chat.thread.fork": ["write", threads.fork],
   "chat.thread.rename": ["write", threads.rename],
   "chat.settings.update": ["write", threads.updateSettings],

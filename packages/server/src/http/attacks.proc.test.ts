@@ -202,3 +202,19 @@ test("S15: the turn and the question of one thread are not found under the name 
   expect((await under(other).turn()).status).toBe(200);
   expect((await under(other).answer()).status).toBe(200);
 });
+
+test("S15: a user points an agent at no folder outside of the server's, by any route that names one", async () => {
+  await using world = await openHttpWorld();
+  const threadId = await world.newThread();
+  const bodies = [
+    ["/api/threads", { workspace: "/etc" }],
+    [`/api/threads/${threadId}/fork`, { workspace: "/etc" }],
+    [`/api/threads/${threadId}/turns`, { input: "go", workspace: "/etc" }],
+  ] as const;
+  for (const [path, body] of bodies) {
+    const asked = await world.ask(path, { method: "POST", body, token: world.tokens.user });
+    expect([path, asked.status]).toEqual([path, 403]);
+  }
+  expect((await world.ask("/api/threads", { method: "POST", body: {}, token: world.tokens.user })).status).toBe(201);
+  expect((await world.ask("/api/threads", { method: "POST", body: { workspace: "/etc" } })).status).toBe(201);
+});

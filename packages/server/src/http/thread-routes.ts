@@ -1,10 +1,8 @@
 /** Threads: listed, made, read, named, put away, forked, deleted. */
-import { realpath } from "node:fs/promises";
-import path from "node:path";
 import { archiveThread } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
+import { folderFor } from "../folders.ts";
 import { pageOf } from "../paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
 import {
@@ -28,15 +26,6 @@ const ORIGIN = "http";
 
 export function limitOf(limit: number | undefined): number {
   return Math.min(MAX_LIMIT, Math.max(1, limit ?? 25));
-}
-
-export async function folderOf(given: string | undefined, cwd: string): Promise<string> {
-  const folder = path.resolve(cwd, given ?? ".");
-  try {
-    return await realpath(folder);
-  } catch (cause) {
-    throw new HeddleError("workspace.missing", `${folder} does not exist; make it or name another folder`, { cause });
-  }
 }
 
 async function detail({ heddle }: HttpContext, threadId: string): Promise<z.output<typeof ThreadDetail>> {
@@ -77,8 +66,8 @@ export const THREAD_ROUTES: readonly Route[] = [
     body: CreateThreadBody,
     answer: ThreadDetail,
     status: 201,
-    async handle({ body }, { context }) {
-      const workspace = await folderOf(body.workspace, context.cwd);
+    async handle({ body }, { context, principal }) {
+      const workspace = await folderFor({ principal, wanted: body.workspace, cwd: context.cwd });
       const threadId = await context.heddle.createThread({ workspace, origin: ORIGIN });
       if (body.name !== undefined) await context.heddle.nameThread({ threadId, name: body.name });
       return detail(context, threadId);
@@ -150,9 +139,10 @@ export const THREAD_ROUTES: readonly Route[] = [
     body: ForkThreadBody,
     answer: ThreadDetail,
     status: 201,
-    async handle({ params: { threadId }, body }, { context }) {
+    async handle({ params: { threadId }, body }, { context, principal }) {
       const { workspace: parents } = await requireThread(context.heddle.journal, threadId);
-      const workspace = body.workspace === undefined ? parents : await folderOf(body.workspace, context.cwd);
+      const { workspace: wanted } = body;
+      const workspace = wanted === undefined ? parents : await folderFor({ principal, wanted, cwd: context.cwd });
       const atTurn = body.atTurn === undefined ? {} : { atTurn: body.atTurn };
       return detail(context, await context.heddle.forkThread({ threadId, origin: ORIGIN, workspace, ...atTurn }));
     },

@@ -2,6 +2,7 @@
 import { lastSettings, readHistory } from "@heddle/agent";
 import { HeddleError, type TurnSettings } from "@heddle/protocol";
 import type { z } from "zod";
+import { folderFor } from "../folders.ts";
 import { pageOf } from "../paging.ts";
 import { scopeAllows } from "../principals.ts";
 import { route, type HttpCall, type HttpContext, type Route } from "./route.ts";
@@ -22,7 +23,7 @@ import {
   TurnPage,
   TurnParams,
 } from "@heddle/protocol/http";
-import { folderOf, limitOf } from "./thread-routes.ts";
+import { limitOf } from "./thread-routes.ts";
 import { itemEntries, openApprovals, requireThread, requireTurn, turnView } from "./views.ts";
 
 type Wanted = z.output<typeof StartTurnBody>;
@@ -36,12 +37,14 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal 
     throw new HeddleError("door.forbidden", "danger-full-access is the owner's alone; name another sandboxMode");
   }
   const { clientId, input } = wanted;
+  const workspace =
+    wanted.workspace === undefined ? undefined : await folderFor({ principal, wanted: wanted.workspace, cwd });
   const handle = await heddle.startTurn({
     thread: threadId,
     input,
     settings,
     ...(clientId === undefined ? {} : { clientId }),
-    ...(wanted.workspace === undefined ? {} : { workspace: await folderOf(wanted.workspace, cwd) }),
+    ...(workspace === undefined ? {} : { workspace }),
   });
   runs.add(handle);
   return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));

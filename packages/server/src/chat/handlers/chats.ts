@@ -3,10 +3,11 @@ import { changeSettings } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import { visibleLine } from "@heddle/protocol";
 import { CHAT_PROTOCOL, CHAT_RPC, negotiate, type ChatRecord } from "@heddle/protocol/chat";
+import { folderFor } from "../../folders.ts";
 import { pageOf } from "../../paging.ts";
 import { RpcError } from "../../peer.ts";
 import type { ChatContext, ChatHandler } from "../call.ts";
-import { CHAT_ORIGIN, describeChat, folderOf, requireChat } from "../chats.ts";
+import { CHAT_ORIGIN, describeChat, requireChat } from "../chats.ts";
 import { refuseAhead } from "../hub.ts";
 import { listed } from "./events.ts";
 
@@ -30,8 +31,11 @@ export const hello: ChatHandler<"hello"> = ({ protocol }, { server, connection }
   });
 };
 
-export const create: ChatHandler<"chat.create"> = async ({ settings, cwd, title, client_id }, { server }) => {
-  const workspace = await folderOf(cwd, server);
+export const create: ChatHandler<"chat.create"> = async (
+  { settings, cwd, title, client_id },
+  { server, connection },
+) => {
+  const workspace = await folderFor({ principal: connection.principal, wanted: cwd, cwd: server.cwd });
   const words = visibleLine(title ?? "").trim();
   const named = words === "" ? {} : { title: words };
   const origin = `${CHAT_ORIGIN}${client_id ?? ""}`;

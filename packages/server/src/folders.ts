@@ -1,0 +1,33 @@
+/**
+ * Where turns may work. An owner names any folder; others one at or below the folder that the server was started in: an
+ * agent writes there, and whoever could point it at any folder of the owner's would be the owner.
+ */
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import { scopeAllows, type Principal } from "./principals.ts";
+
+export interface FolderWish {
+  readonly principal: Principal | undefined;
+  /** Absent: that of the server. */
+  readonly wanted: string | undefined;
+  /** Of the server. */
+  readonly cwd: string;
+}
+
+export async function folderFor({ principal, wanted, cwd }: FolderWish): Promise<string> {
+  const folder = await folderOf(path.resolve(cwd, wanted ?? "."));
+  if (principal !== undefined && scopeAllows(principal.role, "admin")) return folder;
+  const root = await folderOf(cwd);
+  // The whole machine is no folder to work in.
+  if (root !== path.sep && (folder === root || folder.startsWith(`${root}${path.sep}`))) return folder;
+  throw new HeddleError("door.forbidden", `only an owner chooses a folder outside of ${root}`);
+}
+
+async function folderOf(folder: string): Promise<string> {
+  try {
+    return await realpath(folder);
+  } catch (cause) {
+    throw new HeddleError("workspace.missing", `${folder} does not exist; make it or name another folder`, { cause });
+  }
+}
