@@ -58,8 +58,8 @@ export interface StartTurn {
   readonly clientId?: string;
   /** Of input that waited (`queue.ts`): the turn begins under the id it waited with. */
   readonly turnId?: string;
-  /** What is asked is to judge, and an answer as findings is shown as text. */
-  readonly task?: "review";
+  /** `review`: what is asked is to judge, and an answer as findings is shown as text. `goal`: no input but the goal. */
+  readonly task?: "review" | "goal";
   /** What is judged, in a few words. */
   readonly subject?: string;
 }

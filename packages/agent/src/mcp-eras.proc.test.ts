@@ -125,7 +125,7 @@ test("a redirect to another origin is not followed, and the token does not trave
 });
 
 const STARTS: readonly (readonly [HttpFault, string])[] = [
-  ["unauthorized", "401"],
+  ["unauthorized", "log in with: heddle mcp login fix"],
   ["silent", "did not start in 800 ms"],
 ];
 

@@ -24,6 +24,7 @@ import type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
+import { goalEnder } from "./goal.ts";
 import { grantedPlace, requireWithinCeiling } from "./hop.ts";
 import { lastSettings, readPast } from "./history.ts";
 import { createLive, type DeltaListener } from "./live.ts";
@@ -126,7 +127,7 @@ class Engine implements Heddle {
       mayWait: !options.isUnattended,
       prepared: options.prepared,
     });
-    this.#beside = besideTurns(createEmbeddedRunner(options));
+    this.#beside = besideTurns(createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) }));
     this.#runner = this.#beside.runner;
     this.#parked = createParkedTurns({
       journal,
@@ -379,7 +380,8 @@ class Engine implements Heddle {
       approval: settings.approvalPolicy,
       masked: [this.#options.home, ...(this.#options.masked ?? [])],
       mcpServers: this.#options.mcpServers ?? [],
-      ...this.#somebody(settings),
+      isWatched: !this.#options.isUnattended,
+      hasClientTools: !this.#options.isUnattended && settings.hasClientTools === true,
       isForTask: settings.isForTask === true,
     });
     const mayGoUnconfined = this.#options.scriptMayGoUnconfined === true && settings.provider === "scripted";
@@ -388,16 +390,6 @@ class Engine implements Heddle {
     const narrowed = allowedTools === undefined ? envelope : narrowEnvelope(envelope, allowedTools);
     const allowTools = allowedTools ?? [];
     return this.#places.enter({ threadId, workspace, envelope: narrowed, allowTools, mayGoUnconfined });
-  }
-
-  /** What there is for an agent because somebody watches it. */
-  #somebody({ approvalPolicy, mode, asksUser, hasClientTools }: TurnSettings): {
-    readonly mayAskUser: boolean;
-    readonly hasClientTools: boolean;
-  } {
-    const isWatched = !this.#options.isUnattended;
-    const mayAsk = approvalPolicy !== "never" && (mode === "plan" || asksUser === true);
-    return { mayAskUser: isWatched && mayAsk, hasClientTools: isWatched && hasClientTools === true };
   }
 
   async #threadOfOpen(turnId: string): Promise<string> {

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
-import { canonical, isHeddleError, type Envelope, type McpServerConfig } from "@heddle/protocol";
+import { canonical, isHeddleError, type Envelope, type McpServerConfig, type McpTokenSource } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import {
   openThreadState,
@@ -27,6 +27,7 @@ export interface PlacesOptions {
   /** Whole outputs are stored without secrets, as events are. */
   readonly redactor: Redactor;
   readonly mcpServers: readonly McpServerConfig[];
+  readonly mcpLogins: McpTokenSource;
   /** Nobody counts on a sandbox before something runs in it: it may be opened then. */
   readonly mayWait: boolean;
   /** For the first thread that is entered. */
@@ -87,13 +88,12 @@ export function createPlaces(options: PlacesOptions): Places {
       });
       /** What it takes to talk to servers is loaded only where there are any. */
       const openServers = async (): Promise<Pick<TurnPlace, "mcp">> => {
-        const { mcpServers: servers, env } = options;
+        const { mcpServers: servers, mcpLogins: logins, env } = options;
         if (servers.length === 0) return {};
         const { openMcpServers } = await import("@heddle/tools/mcp");
         const { environment } = state;
-        return {
-          mcp: openMcpServers({ servers, workspace, sandbox, environment, env, allowTools, openSandbox: openLike }),
-        };
+        const shared = { servers, workspace, sandbox, environment, env, logins };
+        return { mcp: openMcpServers({ ...shared, allowTools, openSandbox: openLike }) };
       };
       const openLike = (network: "none" | "all"): Promise<Sandbox> =>
         openFor({ ...envelope, network }, workspace, { ...options, threadId, mayGoUnconfined });

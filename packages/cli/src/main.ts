@@ -48,6 +48,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Show who is logged in where, and what a run would use",
     load: async () => (await import("./commands/accounts.ts")).accountsCommand,
   },
+  mcp: {
+    summary: "List MCP servers, log in at one, or log out",
+    load: async () => (await import("./commands/mcp.ts")).mcpCommand,
+  },
   models: {
     summary: "List the models that can be asked for",
     load: async () => (await import("./commands/models.ts")).modelsCommand,

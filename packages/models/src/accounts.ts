@@ -6,11 +6,12 @@ import { HeddleError } from "@heddle/protocol";
 import { DEFAULT_PROFILE, LOCAL_OWNER, type Credential, type CredentialKey } from "./auth/credential.ts";
 import type { Clock } from "./auth/device-login.ts";
 import { openaiIssuer, revokeToken, type Issuer } from "./auth/issuer.ts";
-import { keyringVault } from "./auth/keyring.ts";
-import { createLogins, type LoginState, type StartedLogin } from "./auth/logins.ts";
+import type { LoginState } from "./auth/login-book.ts";
+import { createLogins, type StartedLogin } from "./auth/logins.ts";
 import { loginCommand, usableOAuth } from "./auth/refresh.ts";
 import { keySource } from "./auth/sources.ts";
-import { openCredentialStore, type CredentialStore } from "./auth/store.ts";
+import { storeFor } from "./auth/chosen-store.ts";
+import type { CredentialStore } from "./auth/store.ts";
 import type { CredentialSource, ProviderConfig } from "./providers.ts";
 import { accountStatus, programStatus, type AccountStatus } from "./registry/account-status.ts";
 import { clientOf, provideFrom, type Book } from "./registry/book.ts";
@@ -19,7 +20,9 @@ import { openModelCache } from "./registry/model-cache.ts";
 import { createRegistry, type ModelProviderEntry, type Registry } from "./registry/registry.ts";
 
 export { DEFAULT_PROFILE, LOCAL_OWNER } from "./auth/credential.ts";
-export type { LoginState, StartedLogin } from "./auth/logins.ts";
+export type { LoginState } from "./auth/login-book.ts";
+export type { StartedLogin } from "./auth/logins.ts";
+export { openMcpAccounts, type McpAccounts, type McpAccountsOptions, type StartedMcpLogin } from "./mcp-accounts.ts";
 export type { AccountStatus } from "./registry/account-status.ts";
 export { offerOf, type ModelListing } from "./registry/catalogs.ts";
 export { createRegistry, type ProviderEntry, type Registry } from "./registry/registry.ts";
@@ -130,7 +133,7 @@ export function openAccounts(options: AccountsOptions): Accounts {
       return Promise.all(wanted.map((entry) => modelsOf(book, entry, { isForced, signal })));
     },
     async stored() {
-      const own = (await store.list()).filter((entry) => entry.owner === owner);
+      const own = (await store.list()).filter((entry) => entry.owner === owner && entry.type !== "mcpOauth");
       return own.map(({ type, provider, profile, health }) => ({ type, provider, profile, health }));
     },
     async provide(provider) {
@@ -149,19 +152,6 @@ export function sourceOf({ id, key, credential }: ProviderConfig): CredentialSou
     "auth.missing",
     `nobody is logged in at ${id}; log in with: ${loginCommand(id, DEFAULT_PROFILE)}`,
   );
-}
-
-const STORE_VARIABLE = "HEDDLE_CREDENTIALS";
-
-export function storeFor({
-  home,
-  env,
-  onSecrets,
-}: Pick<AccountsOptions, "home" | "env" | "onSecrets">): CredentialStore {
-  const chosen = env[STORE_VARIABLE] || "file";
-  if (chosen === "file") return openCredentialStore({ home, onSecrets });
-  if (chosen === "keyring") return openCredentialStore({ home, vault: keyringVault(home, env), onSecrets });
-  throw new HeddleError("config.invalid", `${STORE_VARIABLE} must be file or keyring`);
 }
 
 function modelEntries({ entries }: Registry): readonly ModelProviderEntry[] {

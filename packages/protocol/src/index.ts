@@ -76,6 +76,16 @@ export type { CheckResult, CheckViolation, LeafCheck, LeafCheckOf, TaskBaseline 
 export type { Culprit, PromptReason, WaitCause } from "./task-events.ts";
 export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
 export { McpApproval, McpHttpServer, McpServerConfig, McpStdioServer, type McpServerInput } from "./mcp.ts";
+export type {
+  BegunMcpLogin,
+  McpAuthority,
+  McpAuthStatus,
+  McpCode,
+  McpIssuers,
+  McpLoginWish,
+  McpTokens,
+  McpTokenSource,
+} from "./mcp-login.ts";
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
 export { shownAnswer } from "./review-output.ts";
 export { didYouMean, nearest } from "./suggest.ts";

@@ -55,6 +55,14 @@ export const McpHttpServer = z.strictObject({
   headers: strings.default({}),
   /** The environment variable that holds the bearer token. */
   bearerTokenEnv: z.string().min(1).optional(),
+  /** What a login asks for; absent: what the server says. */
+  scopes: z.array(z.string().regex(/^[\u0021\u0023-\u005b\u005d-\u007e]+$/)).optional(),
+  /** What tokens are for, where the server does not say. */
+  oauthResource: z.url({ protocol: /^https?$/ }).optional(),
+  /** What Heddle is called at the issuer, where it does not register itself. */
+  oauthClientId: z.string().min(1).optional(),
+  /** The port a browser comes back to; absent: a free one. */
+  oauthCallbackPort: z.int().min(1).max(65_535).optional(),
 });
 export type McpHttpServer = z.infer<typeof McpHttpServer>;
 

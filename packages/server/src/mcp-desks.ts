@@ -63,7 +63,8 @@ async function openDesk(server: ServerContext, { workspace, onEnd, ...options }:
   const { openMcpDesk } = await import("@heddle/tools/mcp-desk");
   const { env } = server.host;
   const environment = commandEnvironment(env);
-  const desk = openMcpDesk({ servers, workspace, sandbox, environment, env, openSandbox: openLike });
+  const logins = await server.heddle.mcpLogins();
+  const desk = openMcpDesk({ servers, workspace, sandbox, environment, env, logins, openSandbox: openLike });
   let users = 0;
   let timer: NodeJS.Timeout | undefined;
   const end = async (): Promise<void> => {

@@ -37,7 +37,17 @@ function mcpServer(name: string, table: McpServerTable, env: NodeJS.ProcessEnv):
         url: table.url,
         headers: { ...table.http_headers, ...headersFrom(table.env_http_headers ?? {}, env) },
         ...(table.bearer_token_env_var === undefined ? {} : { bearerTokenEnv: table.bearer_token_env_var }),
+        ...login(table),
       };
+}
+
+function login({ scopes, oauth_resource: resource, oauth }: McpServerTable): Partial<McpServerInput> {
+  return {
+    ...(scopes === undefined ? {} : { scopes }),
+    ...(resource === undefined ? {} : { oauthResource: resource }),
+    ...(oauth?.client_id === undefined ? {} : { oauthClientId: oauth.client_id }),
+    ...(oauth?.callback_port === undefined ? {} : { oauthCallbackPort: oauth.callback_port }),
+  };
 }
 
 function checked(name: string, result: ReturnType<typeof McpServerConfig.safeParse>): McpServerConfig {

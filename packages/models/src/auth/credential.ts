@@ -60,17 +60,41 @@ const OAuthCredential = z.strictObject({
   problem: z.string().max(64).optional(),
 });
 
+/** A login at an MCP server. Its token goes to that address alone, and is renewed where it was made. */
+const McpCredential = z.strictObject({
+  type: z.literal("mcpOauth"),
+  ...common,
+  /** As the configuration named it when the login was made. */
+  server: z.string().min(1),
+  url: z.url(),
+  authority: z.strictObject({
+    issuer: z.url(),
+    tokenEndpoint: z.url(),
+    revocationEndpoint: z.url().optional(),
+    authMethods: z.array(z.string().max(128)).max(100),
+    resource: z.string().max(8192).optional(),
+    clientId: z.string().min(1).max(8192),
+    clientSecret: secret.optional(),
+  }),
+  accessToken: secret,
+  refreshToken: secret.optional(),
+  expiresAt: time.optional(),
+  lastRefresh: time,
+  problem: z.string().max(64).optional(),
+});
+
 export type ApiKeyCredential = z.infer<typeof ApiKeyCredential>;
 export type OAuthCredential = z.infer<typeof OAuthCredential>;
-export type Credential = ApiKeyCredential | OAuthCredential;
+export type McpCredential = z.infer<typeof McpCredential>;
+export type Credential = ApiKeyCredential | OAuthCredential | McpCredential;
 
 const VERSION = 1;
-const Credentials = z.discriminatedUnion("type", [ApiKeyCredential, OAuthCredential]);
+const Credentials = z.discriminatedUnion("type", [ApiKeyCredential, OAuthCredential, McpCredential]);
 const Document = z.strictObject({ version: z.literal(VERSION), entries: z.array(Credentials).max(1000) });
 
 /** Only what tells whether this version may look further. */
 const Head = z.object({ version: z.number(), entries: z.array(z.object({ type: z.string(), v: z.number() })) });
-const KNOWN_TYPES: readonly string[] = ["apiKey", "oauth"];
+const KNOWN_TYPES: readonly string[] = ["apiKey", "oauth", "mcpOauth"];
 
 export function parseDocument(text: string, place: string): readonly Credential[] {
   let json: unknown;
@@ -104,8 +128,16 @@ export function documentText(entries: readonly Credential[]): string {
 
 /** What of an entry opens something. */
 export function secretsOf(entry: Credential): readonly string[] {
-  if (entry.type === "apiKey") return [entry.key];
-  return [entry.accessToken, entry.refreshToken, entry.idToken].filter((value) => value !== undefined);
+  switch (entry.type) {
+    case "apiKey":
+      return [entry.key];
+    case "oauth":
+      return [entry.accessToken, entry.refreshToken, entry.idToken].filter((value) => value !== undefined);
+    case "mcpOauth":
+      return [entry.accessToken, entry.refreshToken, entry.authority.clientSecret].filter(
+        (value) => value !== undefined,
+      );
+  }
 }
 
 export function sameKey(a: CredentialKey, b: CredentialKey): boolean {

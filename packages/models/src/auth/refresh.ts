@@ -5,8 +5,8 @@
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 
-import type { CredentialKey, OAuthCredential } from "./credential.ts";
-import { credentialOf, refreshTokens, RefusedLogin, type Issuer, type Tokens } from "./issuer.ts";
+import type { Credential, CredentialKey, McpCredential, OAuthCredential } from "./credential.ts";
+import { credentialOf, refreshTokens, RefusedLogin, type Issuer } from "./issuer.ts";
 import { pause } from "./pause.ts";
 import type { CredentialStore } from "./store.ts";
 import { isExpired, isRefreshDue } from "./tokens.ts";
@@ -14,12 +14,21 @@ import { isExpired, isRefreshDue } from "./tokens.ts";
 const TRIES = 3;
 const PAUSE_MS = 400;
 
-export interface RefreshOptions {
+type Login = OAuthCredential | McpCredential;
+
+export interface RenewOptions<L extends Login> {
   readonly store: CredentialStore;
-  readonly issuer: Issuer;
   readonly key: CredentialKey;
+  /** An entry of this kind, or nothing. */
+  readonly own: (entry: Credential | undefined) => L | undefined;
+  /** For messages: where one is logged in, and what logs in again. */
+  readonly names: { readonly place: string; readonly again: string };
   readonly signal: AbortSignal;
-  /** A token the provider has just refused; renewed whatever it says of itself, unless somebody has done so already. */
+  /** The renewed login; throws RefusedLogin where the refusal is final, and a HeddleError of `provider.*` where it may pass. */
+  readonly refresh: (current: L, refreshToken: string, signal: AbortSignal) => Promise<L>;
+  /** Its tokens may live for minutes. */
+  readonly isBrief?: boolean;
+  /** A token that has just been refused; renewed whatever it says of itself, unless somebody has done so already. */
   readonly rejected?: string | undefined;
   /** Renewed whatever it says of itself. */
   readonly isForced?: boolean;
@@ -27,38 +36,61 @@ export interface RefreshOptions {
   readonly pauseMs?: number;
 }
 
-export async function usableOAuth(options: RefreshOptions): Promise<OAuthCredential> {
+export interface RefreshOptions extends Omit<RenewOptions<OAuthCredential>, "own" | "names" | "refresh"> {
+  readonly issuer: Issuer;
+}
+
+/** A login at the issuer of `openai-codex`. */
+export function usableOAuth({ issuer, ...options }: RefreshOptions): Promise<OAuthCredential> {
+  const { key, now = Date.now } = options;
+  const names = { place: key.provider, again: loginCommand(key.provider, key.profile) };
+  return usableLogin<OAuthCredential>({
+    ...options,
+    own: (entry) => (entry?.type === "oauth" ? entry : undefined),
+    names,
+    async refresh(current, refreshToken, signal) {
+      if (current.issuer !== issuer.url) throw new RefusedLogin("issuer_changed");
+      const tokens = await refreshTokens(issuer, refreshToken, signal);
+      const next = credentialOf(issuer, tokens, { ...keyOf(current), before: current }, now());
+      // Tokens of somebody else must not slip in under this name.
+      const isOther = current.accountId !== undefined && next.accountId !== current.accountId;
+      if (isOther) throw new RefusedLogin("account_changed");
+      return next;
+    },
+  });
+}
+
+export async function usableLogin<L extends Login>(options: RenewOptions<L>): Promise<L> {
   const { store, key, now = Date.now } = options;
-  const stored = requireUsable(await store.get(key), key);
+  const stored = requireUsable(await store.get(key), options);
   if (!mustRenew(stored, options, now())) return stored;
   const kept = await store.change(
     key,
     async (entry) => {
-      const current = requireUsable(entry, key);
+      const current = requireUsable(entry, options);
       return mustRenew(current, options, now()) ? renew(current, options) : current;
     },
     { signal: options.signal },
   );
-  return requireUsable(kept, key);
+  return requireUsable(kept, options);
 }
 
-function mustRenew(credential: OAuthCredential, { rejected, isForced }: RefreshOptions, now: number): boolean {
+function mustRenew<L extends Login>(
+  credential: L,
+  { rejected, isForced, isBrief = false }: RenewOptions<L>,
+  now: number,
+): boolean {
   if (rejected !== undefined) return credential.accessToken === rejected;
-  return isForced === true || isRefreshDue(credential, now);
+  return isForced === true || isRefreshDue(credential, now, { isBrief });
 }
 
 /** What to keep: the renewed login, or the old one marked as refused. */
-async function renew(current: OAuthCredential, options: RefreshOptions): Promise<OAuthCredential> {
-  const { issuer, now = Date.now, rejected } = options;
-  const refused = (problem: string): OAuthCredential => ({ ...current, health: "reconnect_required", problem });
-  if (current.issuer !== issuer.url) return refused("issuer_changed");
+async function renew<L extends Login>(current: L, options: RenewOptions<L>): Promise<L> {
+  const { now = Date.now, rejected } = options;
+  const refused = (problem: string): L => ({ ...current, health: "reconnect_required", problem });
   if (current.refreshToken === undefined) return refused("no_refresh_token");
   try {
-    const tokens = await tryRefresh(current.refreshToken, options);
-    const next = credentialOf(issuer, tokens, { ...keyOf(current), before: current }, now());
-    // Tokens of somebody else must not slip in under this name.
-    const isOther = current.accountId !== undefined && next.accountId !== current.accountId;
-    return isOther ? refused("account_changed") : next;
+    return await tryRefresh(current, current.refreshToken, options);
   } catch (error) {
     if (error instanceof RefusedLogin) return refused(error.reason);
     // Renewed early; what there is may serve until the issuer is well again.
@@ -68,11 +100,11 @@ async function renew(current: OAuthCredential, options: RefreshOptions): Promise
   }
 }
 
-async function tryRefresh(token: string, options: RefreshOptions): Promise<Tokens> {
-  const { issuer, signal, pauseMs = PAUSE_MS } = options;
+async function tryRefresh<L extends Login>(current: L, refreshToken: string, options: RenewOptions<L>): Promise<L> {
+  const { refresh, signal, pauseMs = PAUSE_MS } = options;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await refreshTokens(issuer, token, signal);
+      return await refresh(current, refreshToken, signal);
     } catch (error) {
       const isPassing = isHeddleError(error) && PASSING.has(error.code);
       if (!isPassing || attempt >= TRIES || signal.aborted) throw error;
@@ -87,20 +119,20 @@ function keyOf({ owner, provider, profile }: CredentialKey): CredentialKey {
   return { owner, provider, profile };
 }
 
-function requireUsable(
-  entry: Awaited<ReturnType<CredentialStore["get"]>>,
-  { provider, profile }: CredentialKey,
-): OAuthCredential {
-  const again = loginCommand(provider, profile);
-  if (entry === undefined || entry.type !== "oauth") {
-    throw new HeddleError("auth.missing", `nobody is logged in at ${provider}; log in with: ${again}`, {
+function requireUsable<L extends Login>(
+  found: Credential | undefined,
+  { own, key: { provider, profile }, names: { place, again } }: RenewOptions<L>,
+): L {
+  const entry = own(found);
+  if (entry === undefined) {
+    throw new HeddleError("auth.missing", `nobody is logged in at ${place}; log in with: ${again}`, {
       details: { provider, profile },
     });
   }
   if (entry.health === "ok") return entry;
   throw new HeddleError(
     "auth.rejected",
-    `the login at ${provider} is no longer accepted (${entry.problem ?? "refused"}); log in again with: ${again}`,
+    `the login at ${place} is no longer accepted (${entry.problem ?? "refused"}); log in again with: ${again}`,
     { details: { provider, profile, health: "reconnect_required" } },
   );
 }

@@ -5,14 +5,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { CANARY, fieldsOf, misbehave, readText, send, type IssuerFault } from "./testing-http.ts";
 
-export type IssuerFault =
-  /** Sends the caller elsewhere. */
-  | { readonly kind: "redirect"; readonly to: string }
-  | { readonly kind: "status"; readonly status: number; readonly body?: unknown }
-  /** Nothing ever comes. */
-  | { readonly kind: "silent" }
-  | { readonly kind: "reset" };
+export { CANARY } from "./testing-http.ts";
+export { startMcpWithLogin, type McpWithLogin } from "./mcp-testing.ts";
 
 export interface IssuerRequest {
   readonly path: string;
@@ -43,9 +39,6 @@ export function testJwt(claims: Readonly<Record<string, unknown>>): string {
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${part({ alg: "none" })}.${part(claims)}.${part({ canary: CANARY })}`;
 }
-
-/** In every token; an output that holds it has leaked one. */
-export const CANARY = "canary-7f3a91c2e5";
 
 /** A token as the real issuer makes it. */
 export function accountToken(accountId: string, expiresAtSeconds: number): string {
@@ -129,7 +122,7 @@ class IssuerState {
 
   async answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(incoming.url ?? "/", "http://127.0.0.1");
-    const body = await readBody(incoming);
+    const body = fieldsOf(await readText(incoming));
     this.requests.push({ path: url.pathname, query: url.searchParams, body, headers: incoming.headers });
     this.#waiting = this.#waiting.filter(({ path, count, done }) => {
       if (this.count(path) < count) return true;
@@ -184,34 +177,4 @@ class IssuerState {
     this.#codes.set(code, { challenge, redirect: `http://${response.req.headers.host}/deviceauth/callback` });
     send(response, 200, { authorization_code: code, code_challenge: challenge, code_verifier: verifier });
   }
-}
-
-function misbehave(response: ServerResponse, fault: IssuerFault): void {
-  switch (fault.kind) {
-    case "redirect":
-      response.writeHead(302, { location: fault.to }).end();
-      return;
-    case "status":
-      send(response, fault.status, fault.body ?? {});
-      return;
-    case "reset":
-      response.destroy();
-      return;
-    case "silent":
-      return;
-  }
-}
-
-function send(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-}
-
-async function readBody(incoming: IncomingMessage): Promise<Record<string, string>> {
-  let text = "";
-  for await (const chunk of incoming.setEncoding("utf8")) text += String(chunk);
-  if (text === "") return {};
-  const pairs: Iterable<[string, unknown]> = text.startsWith("{")
-    ? Object.entries(JSON.parse(text) as Record<string, unknown>)
-    : new URLSearchParams(text);
-  return Object.fromEntries([...pairs].map(([name, value]) => [name, String(value)]));
 }

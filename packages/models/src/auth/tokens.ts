@@ -55,16 +55,20 @@ const EARLY_MS = 5 * 60_000;
 /** A token that does not say when it ends is renewed after so long. */
 const BLIND_MS = 8 * 24 * 60 * 60_000;
 
+/** Of any kind of login. */
 type Aged = Pick<OAuthCredential, "accessToken" | "expiresAt" | "lastRefresh">;
 
 export function expiryOf({ accessToken, expiresAt }: Omit<Aged, "lastRefresh">): number | undefined {
   return tokenFacts(accessToken).expiresAt ?? (expiresAt === undefined ? undefined : Date.parse(expiresAt));
 }
 
-export function isRefreshDue(credential: Aged, now: number): boolean {
+/** `isBrief`: issuers of every kind, also of tokens that live for minutes; those are renewed in their last quarter. */
+export function isRefreshDue(credential: Aged, now: number, { isBrief = false } = {}): boolean {
   const expiry = expiryOf(credential);
-  if (expiry !== undefined) return expiry <= now + EARLY_MS;
-  return Date.parse(credential.lastRefresh) + BLIND_MS <= now;
+  const renewedAt = Date.parse(credential.lastRefresh);
+  const early = expiry !== undefined && isBrief ? Math.min(EARLY_MS, (expiry - renewedAt) / 4) : EARLY_MS;
+  if (expiry !== undefined) return expiry <= now + early;
+  return renewedAt + BLIND_MS <= now;
 }
 
 /** It may be due and still be taken. */

@@ -1,7 +1,7 @@
 /** What can be told of an account without giving anything away, and whether its credential can be used. */
 import { HeddleError } from "@heddle/protocol";
 import { readCodexKey, readCodexLogin } from "../auth/codex-auth.ts";
-import { DEFAULT_PROFILE, type Credential } from "../auth/credential.ts";
+import { DEFAULT_PROFILE, type ApiKeyCredential, type OAuthCredential } from "../auth/credential.ts";
 import { expiryOf, isExpired } from "../auth/tokens.ts";
 import { vendorStatus } from "../auth/vendor-status.ts";
 import { keyVariable } from "../providers.ts";
@@ -58,7 +58,8 @@ async function foundStatus({ book, entry, profile }: StatusQuestion): Promise<Ac
     methods: entry.authMethods,
     isValidated: false,
   } as const;
-  const stored = await book.store.get({ owner: book.owner, provider: entry.id, profile });
+  const found = await book.store.get({ owner: book.owner, provider: entry.id, profile });
+  const stored = found?.type === "mcpOauth" ? undefined : found;
   const isUsed = profile === (config.account ?? DEFAULT_PROFILE);
   const variable = isUsed ? keyVariable(config, book.env) : undefined;
   if (variable !== undefined) {
@@ -76,7 +77,7 @@ async function foundStatus({ book, entry, profile }: StatusQuestion): Promise<Ac
 
 type Facts = Pick<AccountStatus, "isLoggedIn" | "source" | "health"> & Partial<AccountStatus>;
 
-function storedStatus(entry: Credential): Facts {
+function storedStatus(entry: ApiKeyCredential | OAuthCredential): Facts {
   if (entry.type === "apiKey") return { isLoggedIn: entry.health === "ok", source: "store", health: entry.health };
   const expiry = expiryOf(entry);
   const isOver = isExpired(entry, Date.now()) && entry.refreshToken === undefined;

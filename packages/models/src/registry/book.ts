@@ -34,7 +34,7 @@ export async function provideFrom(
   }
   const key: CredentialKey = { owner, provider: id, profile };
   const entry = await store.get(key);
-  if (entry === undefined) return providedWithout(config, profile);
+  if (entry === undefined || entry.type === "mcpOauth") return providedWithout(config, profile);
   if (entry.health === "reconnect_required") {
     throw new HeddleError(
       "auth.rejected",

@@ -1,5 +1,6 @@
 /** `mcpServer*`: the MCP servers of the configuration, asked by the client itself. */
-import { canonical, type McpServerConfig } from "@heddle/protocol";
+import type { McpAccounts } from "@heddle/models/accounts";
+import { canonical, type McpAuthStatus, type McpServerConfig } from "@heddle/protocol";
 import type {
   McpOauthLoginParams,
   McpResourceReadParams,
@@ -26,15 +27,25 @@ export async function listMcpStatus(params: McpServerStatusListParams, call: Cal
   const { data, nextCursor } = pageOf(wanted, params, ({ name }) => name);
   if (data.length === 0) return { result: { data, nextCursor } };
   const withResources = params.detail !== "toolsAndAuthOnly";
-  const inventories = await atDesk(threadId, call, (desk) => {
-    const signal = AbortSignal.timeout(INSPECT_MS);
-    return Promise.all(data.map(({ name }) => desk.inspect(name, { withResources, signal })));
-  });
-  return { result: { data: data.map((config, index) => statusOf(config, inventories[index])), nextCursor } };
+  const signal = AbortSignal.timeout(INSPECT_MS);
+  const logins = await server.heddle.mcpLogins();
+  const statuses = await atDesk(threadId, call, (desk) =>
+    Promise.all(
+      data.map(async (config) => {
+        const found = desk.inspect(config.name, { withResources, signal });
+        return statusOf(config, await found, await logins.status(config, signal));
+      }),
+    ),
+  );
+  return { result: { data: statuses, nextCursor } };
 }
 
-function statusOf(config: McpServerConfig, found: McpInventory | undefined): Readonly<Record<string, unknown>> {
-  const tools = (found?.tools ?? []).map(({ name, description, inputSchema, isReadOnly }) => [
+function statusOf(
+  config: McpServerConfig,
+  found: McpInventory,
+  authStatus: McpAuthStatus,
+): Readonly<Record<string, unknown>> {
+  const tools = found.tools.map(({ name, description, inputSchema, isReadOnly }) => [
     name,
     { name, description, inputSchema, annotations: { readOnlyHint: isReadOnly } },
   ]);
@@ -44,14 +55,14 @@ function statusOf(config: McpServerConfig, found: McpInventory | undefined): Rea
     runtimeStatus: null,
     pluginId: null,
     httpOrigin: "url" in config ? new URL(config.url).origin : null,
-    serverInfo: found?.info ?? null,
-    serverCapabilities: found?.capabilities ?? null,
+    serverInfo: found.info,
+    serverCapabilities: found.capabilities,
     toolListMeta: null,
     tools: Object.fromEntries(tools),
-    toolsError: found?.problem ?? null,
-    resources: found?.resources ?? [],
-    resourceTemplates: found?.resourceTemplates ?? [],
-    authStatus: "url" in config && config.bearerTokenEnv !== undefined ? "bearerToken" : "unsupported",
+    toolsError: found.problem ?? null,
+    resources: found.resources,
+    resourceTemplates: found.resourceTemplates,
+    authStatus,
   };
 }
 
@@ -95,11 +106,42 @@ export async function reloadMcpServers(_: unknown, { server }: Call): Promise<Re
   );
 }
 
-export async function loginMcpServer({ name }: McpOauthLoginParams, { server }: Call): Promise<Reply> {
+export async function loginMcpServer(params: McpOauthLoginParams, { server }: Call): Promise<Reply> {
+  const { name, scopes, timeoutSecs, clientRegistration } = params;
   const config = serversOf(server).find((known) => known.name === name);
   if (config === undefined) throw refuse(`No MCP server named '${name}' found.`);
-  throw refuse(
-    `mcpServer/oauth/login is not supported by heddle app-server; give mcp_servers.${name} a token with bearer_token_env_var`,
+  if (!("url" in config)) throw refuse("OAuth login is only supported for streamable HTTP servers.");
+  if (clientRegistration === "cimd") {
+    throw refuse(
+      "mcpServer/oauth/login: heddle app-server has no client metadata document; leave clientRegistration out",
+    );
+  }
+  const logins = await server.heddle.mcpLogins();
+  const { loginId, authorizationUrl } = await logins.start(config, {
+    scopes: scopes ?? undefined,
+    timeoutMs: timeoutSecs === undefined || timeoutSecs === null ? undefined : Math.max(1, timeoutSecs) * 1000,
+  });
+  const threadId = params.threadId ?? null;
+  return {
+    result: { authorizationUrl, loginId },
+    after: () => followLogin(server, logins, { name, threadId, loginId }),
+  };
+}
+
+interface LoginFacts {
+  readonly name: string;
+  readonly threadId: string | null;
+  readonly loginId: string;
+}
+
+function followLogin(server: ServerContext, logins: McpAccounts, login: LoginFacts): void {
+  logins.ended(login.loginId).then(
+    ({ status, failure }) => {
+      const error = status === "completed" ? null : (failure?.message ?? `the login was ${status}`);
+      const params = { ...login, success: error === null, error };
+      server.announce({ method: "mcpServer/oauthLogin/completed", params });
+    },
+    (error: unknown) => server.log(`the end of a login is not known: ${String(error)}`),
   );
 }
 

@@ -8,6 +8,8 @@ import { mcpError, messageOf } from "./failure.ts";
 import type { McpServer } from "./server.ts";
 import { ownedServers, type McpServersOptions } from "./servers.ts";
 
+export { mcpIssuers } from "./issuers.ts";
+
 export interface McpInventory {
   readonly name: string;
   readonly info: unknown;

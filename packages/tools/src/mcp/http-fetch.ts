@@ -4,6 +4,7 @@
  */
 import type { Agent as HttpAgent, IncomingMessage } from "node:http";
 import type { Agent as HttpsAgent } from "node:https";
+import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { isHeddleError } from "@heddle/protocol";
 import { mcpError } from "./failure.ts";
@@ -79,10 +80,23 @@ async function send(
       ? clients().https.request(target, { ...options, agent: agents.https })
       : clients().http.request(target, { ...options, agent: agents.http });
     request.once("response", resolve);
+    request.once("socket", calm);
     // Stays on: after the answer has begun, its own stream reports the same failure.
     request.on("error", reject);
     request.end(body ?? undefined);
   });
+}
+
+const calmed = new WeakSet<Socket>();
+
+/**
+ * A request that is aborted after an answer nobody reads gives its socket back first, and the socket then fails with nobody
+ * listening; that would end the process. Whoever waits for an answer hears of the failure from the request.
+ */
+function calm(socket: Socket): void {
+  if (calmed.has(socket)) return;
+  calmed.add(socket);
+  socket.on("error", () => undefined);
 }
 
 function webStream(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {

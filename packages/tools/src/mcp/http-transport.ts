@@ -1,8 +1,10 @@
 /**
- * A server that runs somewhere else, over streamable HTTP. Its token is read from the environment at each start and goes
- * into requests alone; a redirect is followed only within the origin, so that it cannot carry the token away.
+ * A server that runs somewhere else, over streamable HTTP. Its token is read from the environment at each start, or comes
+ * from a login and is renewed when the server refuses it; it goes into requests alone. A redirect is followed only within
+ * the origin, so that it cannot carry the token away.
  */
-import type { McpHttpServer } from "@heddle/protocol";
+import type { AuthProvider } from "@modelcontextprotocol/client";
+import type { McpHttpServer, McpTokenSource } from "@heddle/protocol";
 import { mcpError, messageOf } from "./failure.ts";
 import { createBoundedFetch } from "./http-fetch.ts";
 import { INTERNAL_ERROR, readMessage } from "./message.ts";
@@ -11,7 +13,12 @@ import type { ServerTransport } from "./stdio-transport.ts";
 /** Saying goodbye to a session is a courtesy. */
 const GOODBYE_MS = 500;
 
-export async function openHttpTransport(server: McpHttpServer, env: NodeJS.ProcessEnv): Promise<ServerTransport> {
+export interface TokenPlaces {
+  readonly env: NodeJS.ProcessEnv;
+  readonly logins?: McpTokenSource | undefined;
+}
+
+export async function openHttpTransport(server: McpHttpServer, places: TokenPlaces): Promise<ServerTransport> {
   const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const bounded = createBoundedFetch((requestBody, error) => fail(requestBody, messageOf(error)));
   class HttpTransport extends StreamableHTTPClientTransport implements ServerTransport {
@@ -36,10 +43,13 @@ export async function openHttpTransport(server: McpHttpServer, env: NodeJS.Proce
       bounded[Symbol.dispose]();
     }
   }
+  const headers = headersOf(server, places.env);
+  const { logins } = places;
   const transport = new HttpTransport(new URL(server.url), {
     fetch: bounded.fetch,
-    requestInit: { headers: headersOf(server, env) },
+    requestInit: { headers },
     redirectPolicy: "same-origin",
+    ...(logins === undefined || hasAuthorization(headers) ? {} : { authProvider: tokensFrom(logins, server) }),
   });
 
   /** The library leaves a request whose answer broke off to its time limit; this tells it at once. */
@@ -60,4 +70,20 @@ function headersOf(server: McpHttpServer, env: NodeJS.ProcessEnv): Record<string
     throw mcpError(`the environment variable ${bearerTokenEnv} with the token of this server is not set`);
   }
   return { "user-agent": "heddle", ...server.headers, authorization: `Bearer ${token}` };
+}
+
+function hasAuthorization(headers: Readonly<Record<string, string>>): boolean {
+  return Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+}
+
+/** Asked by the library before each request, and once more when the server refuses what was sent. */
+function tokensFrom(logins: McpTokenSource, server: McpHttpServer): AuthProvider {
+  let last: string | undefined;
+  return {
+    async token() {
+      last = await logins.token(server);
+      return last;
+    },
+    onUnauthorized: () => logins.renew(server, last),
+  };
 }

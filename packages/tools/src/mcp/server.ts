@@ -224,6 +224,8 @@ export class McpServer implements AsyncDisposable {
       const isLate = deadline.aborted && !isHeddleError(error);
       const message = isLate ? `the server did not list its tools in ${timeoutMs} ms` : messageOf(error);
       this.#lost(message);
+      // Somebody may log in at any time; it is tried again then, however often it was not.
+      if (needsLogin(error)) this.#losses -= 1;
       throw mcpError(message, error);
     }
   }
@@ -263,4 +265,9 @@ function isTimeout(error: unknown): boolean {
 /** A server of the session era answers 404 when it was restarted; a new session is needed then. */
 function isForgottenSession(error: unknown): boolean {
   return error instanceof Error && "status" in error && error.status === 404;
+}
+
+function needsLogin(error: unknown): boolean {
+  const cause = isHeddleError(error) && error.code === "mcp.failed" ? error.cause : error;
+  return isHeddleError(cause) && (cause.code === "auth.missing" || cause.code === "auth.rejected");
 }

@@ -3,7 +3,7 @@
  * at once and each within its own time, lists again what has changed, and tells the news. Closing ends every process.
  */
 import { resolve } from "node:path";
-import type { McpApproval, McpServerConfig, McpStdioServer } from "@heddle/protocol";
+import type { McpApproval, McpServerConfig, McpStdioServer, McpTokenSource } from "@heddle/protocol";
 import type { ProtectedPathViolation, Sandbox } from "../sandbox/sandbox.ts";
 import { shown, type ToolDefinition } from "./definitions.ts";
 import { openHttpTransport } from "./http-transport.ts";
@@ -28,6 +28,8 @@ export interface McpServersOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Where tokens come from. */
   readonly env: NodeJS.ProcessEnv;
+  /** For servers whose configuration brings none. */
+  readonly logins?: McpTokenSource | undefined;
   /** Names or prefixes (`…*`) of tools that run without a question, for a run where nobody can be asked. */
   readonly allowTools: readonly string[];
   /** A sandbox like the thread's, with another network. */
@@ -95,7 +97,7 @@ async function openTransport(
   options: Omit<McpServersOptions, "allowTools">,
   own: Map<McpServerConfig, Promise<Sandbox>>,
 ): Promise<ServerTransport> {
-  if ("url" in config) return openHttpTransport(config, options.env);
+  if ("url" in config) return openHttpTransport(config, options);
   return new StdioTransport({
     sandbox: await sandboxFor(config, options, own),
     argv: [config.command, ...config.args],

@@ -61,7 +61,13 @@ export type McpToolCallParams = z.infer<typeof McpToolCallParams>;
 export const McpResourceReadParams = z.object({ threadId: text, server: z.string(), uri: z.string() });
 export type McpResourceReadParams = z.infer<typeof McpResourceReadParams>;
 
-export const McpOauthLoginParams = z.object({ name: z.string(), threadId: text });
+export const McpOauthLoginParams = z.object({
+  name: z.string(),
+  threadId: text,
+  scopes: z.array(z.string()).nullish(),
+  timeoutSecs: z.int().nullish(),
+  clientRegistration: z.enum(["auto", "cimd", "dcr"]).nullish(),
+});
 export type McpOauthLoginParams = z.infer<typeof McpOauthLoginParams>;
 
 export const LoginAccountParams = z.discriminatedUnion("type", [

@@ -1,0 +1,189 @@
+/** `heddle mcp`: the MCP servers of the configuration, and logins at those that are reached over HTTP. It shows no secret. */
+import { createInterface } from "node:readline";
+import { openMcpLogins } from "@heddle/agent";
+import type { McpAccounts } from "@heddle/models/accounts";
+import { EXIT, exitCodeOf, visibleLine, visibleText, type McpAuthStatus, type McpHttpServer } from "@heddle/protocol";
+import { CONFIG_OPTIONS, readConfig } from "../app-server/engine.ts";
+import { usage, type ParsedArgs } from "../args.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { mcpServersOf } from "../config/extensions.ts";
+import { heddleHome } from "../config/read-config.ts";
+import type { ConfigFile, McpServerTable } from "../config/schema.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput } from "../print/output.ts";
+
+export const mcpCommand: Command = {
+  usage: "mcp list [--json]\nmcp login NAME [--scopes SCOPE,SCOPE] [--json]\nmcp logout NAME [--json]",
+  about:
+    "Shows the MCP servers of config.toml and how each takes Heddle, logs in with a browser at one that is reached over HTTP\n" +
+    "(OAuth), and logs out again. Logins are kept with the other credentials; a token of the configuration wins over one.",
+  subcommands: ["list", "login", "logout"],
+  options: [
+    { name: "json", help: "JSON: list prints one array, login the address and then the end, logout what was done" },
+    { name: "scopes", value: "SCOPE,SCOPE", of: "login", help: "What to ask for, instead of what the server names" },
+    ...CONFIG_OPTIONS,
+  ],
+  examples: [
+    "heddle mcp list",
+    "heddle mcp login linear",
+    "heddle mcp login linear --scopes read,write",
+    "heddle mcp logout linear",
+  ],
+  run,
+};
+
+/** One server that does not answer holds nobody up for longer. */
+const STATUS_MS = 10_000;
+
+async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
+  const [word, name, ...more] = args.positionals;
+  const isNamed = name !== undefined && more.length === 0;
+  if (!(word === "list" && name === undefined) && !((word === "login" || word === "logout") && isNamed)) {
+    throw usage("write heddle mcp list, heddle mcp login NAME, or heddle mcp logout NAME");
+  }
+  const { config } = await readConfig(args, env);
+  await using logins = await openMcpLogins({ home: heddleHome(env), env });
+  if (name === undefined) return list(config, logins, { args, env });
+  const server = await namedServer(config, name, env);
+  return word === "login" ? logIn(server, logins, args) : logOut(server, logins, args);
+}
+
+async function namedServer(config: ConfigFile, name: string, env: NodeJS.ProcessEnv): Promise<McpHttpServer> {
+  const server = (await mcpServersOf(config, env)).find((known) => known.name === name);
+  if (server === undefined) throw usage(`No MCP server named '${name}' found; see heddle mcp list`);
+  if ("url" in server) return server;
+  throw usage("OAuth login is only supported for streamable HTTP servers.");
+}
+
+async function list(
+  config: ConfigFile,
+  logins: McpAccounts,
+  { args, env }: { readonly args: ParsedArgs; readonly env: NodeJS.ProcessEnv },
+): Promise<number> {
+  const signal = AbortSignal.timeout(STATUS_MS);
+  const servers = await mcpServersOf(config, env);
+  const statuses = await Promise.all(servers.map((server) => logins.status(server, signal)));
+  const statusOf = (name: string): McpAuthStatus =>
+    statuses[servers.findIndex((server) => server.name === name)] ?? "unknown";
+  const tables = Object.entries(config.mcp_servers ?? {});
+  const out = openOutput(process.stdout);
+  if (args.has("json")) {
+    await out.write(toLine(tables.map(([name, table]) => described(name, table, statusOf(name)))));
+    return EXIT.ok;
+  }
+  if (tables.length === 0) process.stderr.write("heddle: there are no MCP servers in the configuration\n");
+  for (const [name, table] of tables) {
+    const how = table.enabled === false ? "disabled" : WORDS[statusOf(name)].replace("NAME", name);
+    await out.write(`${visibleText(name).padEnd(20)} ${visibleText(placeOf(table)).padEnd(40)} ${how}\n`);
+  }
+  return EXIT.ok;
+}
+
+const WORDS: Readonly<Record<McpAuthStatus, string>> = {
+  unknown: "does not answer",
+  unsupported: "no login",
+  notLoggedIn: "not logged in; heddle mcp login NAME",
+  bearerToken: "a token of the configuration",
+  oAuth: "logged in",
+};
+
+/** An address may carry a key in its query. */
+function placeOf({ url, command }: McpServerTable): string {
+  return url === undefined ? (command ?? "") : shownUrl(url);
+}
+
+function shownUrl(text: string): string {
+  const url = new URL(text);
+  return `${url.origin}${url.pathname}`;
+}
+
+/** As `codex mcp list --json` has it; values that may be secrets are not told. */
+function described(name: string, table: McpServerTable, status: McpAuthStatus): Readonly<Record<string, unknown>> {
+  const { url, command, args, env, env_vars: variables, cwd } = table;
+  const transport =
+    url === undefined
+      ? {
+          type: "stdio",
+          command: command ?? "",
+          args: args ?? [],
+          env: masked(env),
+          env_vars: variables ?? [],
+          cwd: cwd ?? null,
+        }
+      : {
+          type: "streamable_http",
+          url: shownUrl(url),
+          bearer_token_env_var: table.bearer_token_env_var ?? null,
+          http_headers: masked(table.http_headers),
+          env_http_headers: table.env_http_headers ?? null,
+        };
+  return {
+    name,
+    enabled: table.enabled !== false,
+    disabled_reason: null,
+    transport,
+    startup_timeout_sec: table.startup_timeout_sec ?? null,
+    tool_timeout_sec: table.tool_timeout_sec ?? null,
+    auth_status: status.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  };
+}
+
+function masked(values: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> | null {
+  return values === undefined ? null : Object.fromEntries(Object.keys(values).map((key) => [key, "*****"]));
+}
+
+async function logIn(server: McpHttpServer, logins: McpAccounts, args: ParsedArgs): Promise<number> {
+  const scopes = args
+    .value("scopes")
+    ?.split(",")
+    .filter((scope) => scope !== "");
+  const started = await logins.start(server, { scopes });
+  const cancel = (): void => void logins.cancel(started.loginId);
+  process.once("SIGINT", cancel).once("SIGTERM", cancel);
+  const { authorizationUrl, loginId } = started;
+  const out = openOutput(process.stdout);
+  if (args.has("json")) await out.write(toLine({ name: server.name, authorization_url: authorizationUrl }));
+  else process.stderr.write(`\nOpen this address in a browser:\n\n${authorizationUrl}\n\n`);
+  if (started.isManual) tell("the port is taken; when the browser says it cannot go on, paste its address here");
+  using _pasting = takePasted(logins, loginId);
+  const { status, failure } = await logins.ended(loginId);
+  const isDone = status === "completed";
+  const error = failure?.message ?? `the login has ${status}`;
+  if (args.has("json")) {
+    await out.write(toLine({ name: server.name, success: isDone, ...(isDone ? {} : { error }) }));
+  }
+  tell(isDone ? `logged in at the MCP server ${server.name}` : error);
+  return isDone ? EXIT.ok : exitCodeOf(failure?.code ?? "login.failed");
+}
+
+/** Whoever logs in on another machine pastes where the browser ended. */
+function takePasted(logins: McpAccounts, loginId: string): Disposable {
+  const lines = createInterface({ input: process.stdin });
+  lines.on("line", (line) => {
+    if (line.trim() === "") return;
+    try {
+      logins.paste(loginId, line);
+    } catch (error) {
+      tell(error instanceof Error ? error.message : String(error));
+    }
+  });
+  return { [Symbol.dispose]: () => lines.close() };
+}
+
+async function logOut(server: McpHttpServer, logins: McpAccounts, args: ParsedArgs): Promise<number> {
+  const { wasLoggedIn, isRevoked } = await logins.logout(server);
+  if (args.has("json")) {
+    await openOutput(process.stdout).write(
+      toLine({ name: server.name, was_logged_in: wasLoggedIn, is_revoked: isRevoked }),
+    );
+  }
+  const what = wasLoggedIn
+    ? `logged out of the MCP server ${server.name}${isRevoked ? ", and the login is revoked" : ""}`
+    : `nobody is logged in at the MCP server ${server.name}`;
+  tell(what);
+  return EXIT.ok;
+}
+
+function tell(line: string): void {
+  process.stderr.write(`heddle: ${visibleLine(line)}\n`);
+}

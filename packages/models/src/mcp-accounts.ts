@@ -1,0 +1,209 @@
+/**
+ * Logins at MCP servers that are reached over HTTP, in the one store that every credential is kept in. A login is for one
+ * server at one address: configured elsewhere under the same name it is nobody's. Who speaks to issuers is handed in.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import {
+  HeddleError,
+  isHeddleError,
+  type McpAuthority,
+  type McpAuthStatus,
+  type McpHttpServer,
+  type McpIssuers,
+  type McpServerConfig,
+  type McpTokens,
+  type McpTokenSource,
+} from "@heddle/protocol";
+import { storeFor, type ChosenStoreOptions } from "./auth/chosen-store.ts";
+import { openCallback } from "./auth/callback.ts";
+import { LOCAL_OWNER, type Credential, type CredentialKey, type McpCredential } from "./auth/credential.ts";
+import { RefusedLogin } from "./auth/issuer.ts";
+import { createLoginBook, untilBack, type LoginBook } from "./auth/login-book.ts";
+import { usableLogin } from "./auth/refresh.ts";
+
+/** Besides the names of model providers. */
+const PROVIDER = "mcp-server";
+/** As Codex waits for a browser. */
+const LIFETIME_MS = 5 * 60_000;
+const MAX_LIFETIME_MS = 60 * 60_000;
+const REFRESH_MS = 60_000;
+const REVOKE_MS = 5_000;
+
+export interface McpAccountsOptions extends ChosenStoreOptions {
+  readonly issuers: McpIssuers;
+}
+
+export interface StartedMcpLogin {
+  readonly loginId: string;
+  readonly authorizationUrl: string;
+  /** No port could be had: the person has to paste where the browser ended. */
+  readonly isManual: boolean;
+}
+
+export interface McpAccounts extends McpTokenSource, Pick<LoginBook, "ended" | "paste" | "cancel">, AsyncDisposable {
+  status(server: McpServerConfig, signal: AbortSignal): Promise<McpAuthStatus>;
+  start(
+    server: McpHttpServer,
+    options: { readonly scopes?: readonly string[] | undefined; readonly timeoutMs?: number | undefined },
+  ): Promise<StartedMcpLogin>;
+  /** Revokes what can be revoked, then removes this entry and no other. */
+  logout(server: McpHttpServer): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }>;
+}
+
+export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
+  const { issuers } = options;
+  const store = storeFor(options);
+  const book = createLoginBook(store);
+  const usable = (server: McpHttpServer, rejected?: string): Promise<McpCredential> =>
+    usableLogin<McpCredential>({
+      store,
+      key: keyOf(server),
+      own,
+      isBrief: true,
+      names: { place: `the MCP server ${server.name}`, again: loginCommand(server) },
+      signal: AbortSignal.timeout(REFRESH_MS),
+      refresh: (current, token, signal) => refresh(issuers, current, token, signal),
+      rejected,
+    });
+  return {
+    ended: book.ended,
+    paste: book.paste,
+    cancel: book.cancel,
+    [Symbol.asyncDispose]: book[Symbol.asyncDispose],
+    async token(server) {
+      if (own(await store.get(keyOf(server))) === undefined) return undefined;
+      return (await usable(server)).accessToken;
+    },
+    async renew(server, rejected) {
+      // Without a token there is nothing to renew: whoever is not logged in is told how to be.
+      await usable(server, rejected ?? "");
+    },
+    async status(server, signal) {
+      if (!("url" in server)) return "unsupported";
+      if (bringsToken(server)) return "bearerToken";
+      const login = own(await store.get(keyOf(server)));
+      if (login?.health === "ok") return "oAuth";
+      if (login !== undefined) return "notLoggedIn";
+      return issuers.hasLogins(server, signal).then((has) => (has ? "notLoggedIn" : "unsupported"), unlessTyped);
+    },
+    async start(server, { scopes, timeoutMs = LIFETIME_MS }) {
+      if (bringsToken(server)) {
+        throw new HeddleError(
+          "login.failed",
+          `mcp_servers.${server.name} has a token of its own in the configuration; take it out to log in`,
+        );
+      }
+      const key = keyOf(server);
+      await book.clear(key);
+      const state = randomBytes(32).toString("base64url");
+      const ports = [server.oauthCallbackPort ?? 0];
+      const callback = await openCallback({ state, path: "/callback", ports, host: "127.0.0.1" });
+      try {
+        const { redirectUri, isManual } = callback;
+        const begun = await issuers.begin(server, {
+          redirectUri,
+          state,
+          scopes,
+          signal: AbortSignal.timeout(REFRESH_MS),
+        });
+        const loginId = book.follow(key, callback, async (signal) => {
+          const code = await untilBack(callback.granted, signal, Math.min(timeoutMs, MAX_LIFETIME_MS));
+          return credentialOf(server, begun.authority, await begun.redeem(code, signal));
+        });
+        return { loginId, authorizationUrl: begun.authorizationUrl, isManual };
+      } catch (error) {
+        await callback[Symbol.asyncDispose]();
+        throw error;
+      }
+    },
+    async logout(server) {
+      let login: McpCredential | undefined;
+      let isRevoked = false;
+      await store.change(keyOf(server), async (entry) => {
+        login = own(entry);
+        if (login !== undefined) {
+          const { authority, refreshToken, accessToken } = login;
+          const signal = AbortSignal.timeout(REVOKE_MS);
+          // At its best: whoever wants to be logged out here is, whatever the issuer says.
+          isRevoked = await issuers.revoke(authority, refreshToken ?? accessToken, signal).catch(() => false);
+        }
+        return undefined;
+      });
+      return { wasLoggedIn: login !== undefined, isRevoked };
+    },
+  };
+}
+
+/** The configuration brings a token of its own; no login takes its place. */
+function bringsToken({ bearerTokenEnv, headers }: McpHttpServer): boolean {
+  return bearerTokenEnv !== undefined || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+}
+
+function unlessTyped(error: unknown): McpAuthStatus {
+  if (isHeddleError(error)) return "unknown";
+  throw error;
+}
+
+function own(entry: Credential | undefined): McpCredential | undefined {
+  return entry?.type === "mcpOauth" ? entry : undefined;
+}
+
+/** Of the name and the address together, so that neither can be changed under a login. */
+function keyOf({ name, url }: McpHttpServer): CredentialKey {
+  const profile = createHash("sha256")
+    .update(JSON.stringify([name, url]))
+    .digest("hex")
+    .slice(0, 32);
+  return { owner: LOCAL_OWNER, provider: PROVIDER, profile };
+}
+
+async function refresh(
+  issuers: McpIssuers,
+  current: McpCredential,
+  refreshToken: string,
+  signal: AbortSignal,
+): Promise<McpCredential> {
+  try {
+    const tokens = await issuers.refresh(current.authority, refreshToken, signal);
+    return renewed(current, tokens);
+  } catch (error) {
+    if (!isHeddleError(error) || error.code !== "auth.rejected") throw error;
+    const reason = error.details["reason"];
+    throw new RefusedLogin(typeof reason === "string" ? reason : "refused");
+  }
+}
+
+function credentialOf(server: McpHttpServer, authority: McpAuthority, tokens: McpTokens): McpCredential {
+  const at = new Date().toISOString();
+  return {
+    type: "mcpOauth",
+    v: 1,
+    ...keyOf(server),
+    savedAt: at,
+    health: "ok",
+    server: server.name,
+    url: server.url,
+    authority: { ...authority, authMethods: [...authority.authMethods] },
+    ...tokenFields(tokens),
+    lastRefresh: at,
+  };
+}
+
+function renewed(current: McpCredential, tokens: McpTokens): McpCredential {
+  const at = new Date().toISOString();
+  const { expiresAt: _before, ...rest } = current;
+  return { ...rest, savedAt: at, ...tokenFields(tokens), lastRefresh: at };
+}
+
+function tokenFields({ accessToken, refreshToken, expiresInSeconds }: McpTokens) {
+  const expiresAt = expiresInSeconds === undefined ? undefined : Date.now() + expiresInSeconds * 1000;
+  return {
+    accessToken,
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+  };
+}
+
+function loginCommand({ name }: McpHttpServer): string {
+  return `heddle mcp login ${name}`;
+}

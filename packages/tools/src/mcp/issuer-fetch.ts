@@ -1,0 +1,75 @@
+/**
+ * Requests to whoever hands out logins for MCP servers: https, or this machine where the server itself is on it; never along
+ * a redirect, with a deadline and a bound on what is read. A failure names the place and the status, never what was sent or
+ * answered.
+ */
+import { HeddleError } from "@heddle/protocol";
+import { createBoundedFetch } from "./http-fetch.ts";
+
+const TIMEOUT_MS = 10_000;
+
+export interface IssuerFetch extends Disposable {
+  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
+  /** Of the last answer; 0 before the first. */
+  readonly lastStatus: number;
+}
+
+export function createIssuerFetch(options: {
+  readonly mayBeLocal: boolean;
+  readonly signal: AbortSignal;
+}): IssuerFetch {
+  const bounded = createBoundedFetch(() => undefined);
+  let lastStatus = 0;
+  return {
+    get lastStatus() {
+      return lastStatus;
+    },
+    async fetch(url, init = {}) {
+      const target = requireSafe(String(url), options.mayBeLocal);
+      const place = `${target.origin}${target.pathname}`;
+      const timeout = AbortSignal.timeout(TIMEOUT_MS);
+      // What the library sends is text or a form.
+      const body = init.body instanceof URLSearchParams ? init.body.toString() : init.body;
+      const sent = { ...init, body: body ?? null, signal: AbortSignal.any([options.signal, timeout]) };
+      try {
+        const response = await bounded.fetch(target, sent);
+        lastStatus = response.status;
+        return refuseFaults(response, place);
+      } catch (error) {
+        if (error instanceof HeddleError) throw error;
+        if (options.signal.aborted) throw options.signal.reason;
+        const why = timeout.aborted ? "no answer in time" : codeOf(error);
+        throw new HeddleError("provider.unreachable", `cannot reach ${place}: ${why}`);
+      }
+    },
+    [Symbol.dispose]: () => bounded[Symbol.dispose](),
+  };
+}
+
+/** Somebody in between must not read it, and a server elsewhere must not make this machine ask itself. */
+export function requireSafe(text: string, mayBeLocal: boolean): URL {
+  const url = URL.parse(text);
+  const isLocal = url !== null && isLoopback(url.hostname);
+  const isSafe =
+    url?.protocol === "https:" ? !isLocal || mayBeLocal : url?.protocol === "http:" && isLocal && mayBeLocal;
+  if (url !== null && isSafe && url.username === "" && url.password === "") return url;
+  throw new HeddleError("login.failed", "the server sends its logins to an address that is not safe; nobody was asked");
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+function refuseFaults(response: Response, place: string): Response {
+  const { status } = response;
+  if (status >= 300 && status < 400) {
+    throw new HeddleError("provider.rejected", `${place} redirects (status ${status}); a login is not sent on`);
+  }
+  if (status === 429) throw new HeddleError("provider.rate-limited", `${place} is asked too often (status 429)`);
+  if (status >= 500) throw new HeddleError("provider.overloaded", `${place} fails (status ${status})`);
+  return response;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "no connection";
+}
