@@ -49,6 +49,8 @@ export const ApprovalQuestion = z.discriminatedUnion("kind", [
     callId: z.string(),
     itemId: z.string(),
     paths: z.array(z.string()),
+    /** Allowed, this one change is made beyond the envelope of its thread. */
+    wish: HopWish.optional(),
     reason: z.string().optional(),
   }),
   z.object({

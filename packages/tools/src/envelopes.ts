@@ -24,8 +24,8 @@ export interface EnvelopeOptions {
   readonly masked: readonly string[];
   /** Servers whose tools exist here. */
   readonly mcpServers?: readonly McpServerConfig[];
-  /** The agent may ask, and somebody can be asked. */
-  readonly mayAskUser?: boolean;
+  /** Somebody watches the turns, and can be asked and told. */
+  readonly isWatched?: boolean;
   /** Whoever follows the turn carries out tools of its own. */
   readonly hasClientTools?: boolean;
   /** A task is worked on, and the agent can report on it. */
@@ -63,8 +63,12 @@ export function envelopeFor(options: EnvelopeOptions): Envelope {
 
 /** What exists because somebody is there to ask, to carry it out or to be told. */
 function withPeople(envelope: Envelope, options: EnvelopeOptions): Envelope {
-  const { mayAskUser = false, hasClientTools = false, isForTask = false } = options;
-  const asking = [...(mayAskUser ? ["request_user_input"] : []), ...(isForTask ? ["task_report"] : [])];
+  const { isWatched = false, hasClientTools = false, isForTask = false } = options;
+  const asking = [
+    ...(isWatched && envelope.approval !== "never" ? ["request_user_input"] : []),
+    ...(isWatched ? ["update_goal"] : []),
+    ...(isForTask ? ["task_report"] : []),
+  ];
   const clients = hasClientTools ? ["client.*"] : [];
   return {
     ...envelope,
@@ -88,8 +92,14 @@ function envelopeOf(options: EnvelopeOptions): Envelope {
     case "read-only":
       return {
         id: "explore",
-        tools: [...READING, ...asking],
-        effects: networkAccess ? ["read", "exec", "net"] : ["read", "exec"],
+        // Where somebody can be asked a change can be proposed; nothing may be written without an answer.
+        tools: [...READING, ...(approval === "never" ? [] : WRITING), ...asking],
+        effects: [
+          "read",
+          ...(approval === "never" ? [] : ["write" as const]),
+          "exec",
+          ...(networkAccess ? ["net" as const] : []),
+        ],
         writeRoots: [],
         masked,
         network,

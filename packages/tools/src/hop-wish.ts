@@ -2,10 +2,18 @@
  * What a call wants beyond its envelope, made exact before anybody is asked: paths are those that would really be opened,
  * whatever links led there, and what the envelope gives already is left out. So the answer covers what was shown.
  */
-import { realpathSync, statSync } from "node:fs";
-import { HeddleError, type Envelope, type HopWish, type HopScope, type Permissions } from "@heddle/protocol";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import {
+  HeddleError,
+  isHeddleError,
+  type Envelope,
+  type HopWish,
+  type HopScope,
+  type Permissions,
+} from "@heddle/protocol";
 import { absolutePath, isInside } from "./call-path.ts";
-import { checkPath } from "./path-rules.ts";
+import { checkPath, checkProtected, components } from "./path-rules.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 
 /** The envelope a call runs in, and what holds it. */
@@ -46,6 +54,25 @@ export function exactWish(wish: HopWish, envelope: Envelope, cwd: string): HopWi
   // What may be read is told as it was asked, because no wall stands in its way.
   const read = exactPaths(permissions.read, envelope, cwd);
   return { kind: "wider", permissions: { read, write, network } };
+}
+
+/**
+ * The folder that would have to be opened for a file to be written; none when it may be written as it is. Throws when nobody
+ * can allow it: masked, protected, or no one to ask.
+ */
+export function foldersBeyond(path: string, envelope: Envelope, { mayAsk }: { readonly mayAsk: boolean }): string[] {
+  try {
+    checkPath(path, "write", envelope);
+    return [];
+  } catch (error) {
+    const isOutside = isHeddleError(error) && error.code === "path.outside";
+    if (!isOutside || !mayAsk || envelope.approval === "never" || envelope.sandbox === "off") throw error;
+  }
+  checkPath(path, "read", envelope);
+  checkProtected(path, components(path));
+  let folder = dirname(path);
+  while (!existsSync(folder)) folder = dirname(folder);
+  return [folder];
 }
 
 /** Only what was asked for can be granted. */

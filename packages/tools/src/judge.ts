@@ -15,7 +15,7 @@ import {
   type HopWish,
 } from "@heddle/protocol";
 import { absolutePath } from "./call-path.ts";
-import { exactWish, grantedWish, type Hops, type Walls } from "./hop-wish.ts";
+import { exactWish, foldersBeyond, grantedWish, type Hops, type Walls } from "./hop-wish.ts";
 import { checkPath } from "./path-rules.ts";
 import { approvalKey, decide, type PolicyDecision } from "./policy.ts";
 import type { CallPlace, Tool, WishedHop } from "./tool.ts";
@@ -60,14 +60,16 @@ export async function judge(admitted: Admitted, place: CallPlace, context: Judge
   const { tool, args } = admitted;
   const { envelope } = context;
   const writePaths: string[] = [];
+  const beyond: string[] = [];
   let wished: WishedHop | undefined;
   try {
     for (const { path, access } of tool.paths(args, place)) {
       const absolute = absolutePath(path, place.cwd);
-      checkPath(absolute, access, envelope);
+      if (access === "read") checkPath(absolute, access, envelope);
+      else beyond.push(...foldersBeyond(absolute, envelope, { mayAsk: context.hops !== undefined }));
       if (access === "write") writePaths.push(absolute);
     }
-    wished = exactly(tool.wish?.(args), place, envelope);
+    wished = exactly(beyond.length === 0 ? tool.wish?.(args) : writingBeyond(beyond), place, envelope);
   } catch (error) {
     return denied(error);
   }
@@ -100,6 +102,12 @@ export function isReadOnly(tool: Tool, args: unknown): boolean {
   return tool.effects.every((effect) => effect === "read") || tool.isReadOnly(args);
 }
 
+function writingBeyond(write: readonly string[]): WishedHop {
+  const permissions = { read: [], write: [...write], network: false };
+  const reason = "it writes outside the folders that may be written";
+  return { wish: { kind: "wider", permissions }, reason, scope: "call" };
+}
+
 /** undefined: the call wants nothing that it has not. */
 function exactly(wished: WishedHop | undefined, place: CallPlace, envelope: Envelope): WishedHop | undefined {
   const wish = wished === undefined ? undefined : exactWish(wished.wish, envelope, place.cwd);
@@ -109,7 +117,7 @@ function exactly(wished: WishedHop | undefined, place: CallPlace, envelope: Enve
 /** The question says what an answer would allow beyond the envelope; an answer to it covers nothing else. */
 function asking(question: ApprovalQuestion, wish: HopWish | undefined): ApprovalQuestion {
   if (wish === undefined) return question;
-  if (question.kind === "command") return { ...question, wish };
+  if (question.kind === "command" || question.kind === "fileChange") return { ...question, wish };
   if (question.kind === "permissions" && wish.kind === "wider") return { ...question, permissions: wish.permissions };
   return question;
 }

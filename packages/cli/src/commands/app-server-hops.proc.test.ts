@@ -275,6 +275,58 @@ test("hop: with additional permissions one command gets its folder, still inside
   expect(hop?.body.sandboxLevel).not.toBe("none");
 });
 
+const CHANGE = "item/fileChange/requestApproval";
+
+function adding(file: string) {
+  return { tool: "apply_patch", args: `*** Begin Patch\n*** Add File: ${file}\n+hello\n*** End Patch\n` };
+}
+
+test.each([
+  ["in a read-only thread", "read-only", "made.txt"],
+  ["outside the workspace", "workspace-write", "../extra/made.txt"],
+])(
+  "hop: a file change %s is asked about, made when it is accepted, and a hop by the user",
+  async (_where, sandbox, file) => {
+    await using world = await openWorld();
+    await mkdir(path.join(world.root, "extra"));
+    const script = [{ calls: [adding(file)] }, { calls: [adding(`${file}.again`)] }, { text: "ok" }];
+    await using model = await startModelServer({ script });
+    await pointAt(world, model.url);
+    await using served = serve([], { world, env: KEY });
+    const { client } = served;
+    await client.initialize();
+    const threadId = await startThread(client, { approvalPolicy: "on-request", sandbox });
+    const turnId = await startTurn(client, threadId, "go");
+    const first = await client.note(CHANGE);
+    client.send({ id: first.id, result: { decision: "accept" } });
+    const second = await client.hears(({ id, method }) => method === CHANGE && id !== first.id);
+    client.send({ id: second.id, result: { decision: "decline" } });
+    await client.hears((wire) => isEndOf(wire, turnId));
+    expect(await readFile(path.join(world.workspace, file), "utf8")).toBe("hello\n");
+    expect(existsSync(path.join(world.workspace, `${file}.again`))).toBe(false);
+    expect(await eventsOf(world, threadId, "hop.taken")).toMatchObject([
+      {
+        author: "user",
+        body: { scope: "call", permissions: { write: [path.dirname(path.join(world.workspace, file))] } },
+      },
+    ]);
+  },
+);
+
+test("hop: what is protected or masked is refused without a question, wherever it lies", async () => {
+  await using world = await openWorld();
+  const calls = [adding("../extra/.git/hooks/pre-commit"), adding(path.join(world.home, "config.toml"))];
+  await using model = await startModelServer({ script: [...calls.map((call) => ({ calls: [call] })), { text: "ok" }] });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  const threadId = await startThread(served.client, ON_REQUEST);
+  const { kinds } = await runTurn(served.client, threadId, "go");
+  expect(kinds).not.toContain(CHANGE);
+  const settled = await eventsOf(world, threadId, "tool.settled");
+  expect(settled.map(({ body }) => body.failure?.code)).toEqual(["path.protected", "path.outside"]);
+});
+
 test("permissions: granted for the turn they hold until it ends, and the model is told what it got", async () => {
   await using world = await openWorld();
   const extra = path.join(world.root, "extra");
