@@ -1,0 +1,33 @@
+/** What is not as it was when the task began, glob by glob, by content alone. */
+import type { CheckContext } from "./check.ts";
+import { globOf } from "./globs.ts";
+
+export type Differences =
+  | { readonly kind: "known"; readonly changed: readonly (readonly string[])[] }
+  | { readonly kind: "unknown"; readonly message: string };
+
+export async function differences(globs: readonly string[], { files, baseline }: CheckContext): Promise<Differences> {
+  if (baseline === undefined) {
+    return { kind: "unknown", message: "there is no task, so nothing is known of how it began" };
+  }
+  if (baseline.isTruncated) {
+    return {
+      kind: "unknown",
+      message: "there were more files than a task remembers when it began; name fewer of them",
+    };
+  }
+  const changed: string[][] = [];
+  for (const pattern of globs) {
+    const glob = globOf(pattern);
+    const now = await files.find([pattern]);
+    if (now.isPartial) return { kind: "unknown", message: `not everything in ${pattern} could be looked at` };
+    const before = Object.keys(baseline.files).filter((path) => glob.matches(path));
+    const both = new Set([...before, ...now.entries.map(({ path }) => path)]);
+    const differing: string[] = [];
+    for (const path of both) {
+      if (((await files.hash(path)) ?? "") !== (baseline.files[path] ?? "")) differing.push(path);
+    }
+    changed.push(differing.toSorted());
+  }
+  return { kind: "known", changed };
+}

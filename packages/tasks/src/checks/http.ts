@@ -1,0 +1,105 @@
+/**
+ * An address answers as it should. Only the address that the spec names is asked, by its own name and as it resolves now;
+ * redirects are an answer and are not followed. Addresses that only clouds and neighbours have are refused.
+ */
+import { lookup as resolveName } from "node:dns";
+import { request as requestHttp, type IncomingMessage } from "node:http";
+import { request as requestHttps } from "node:https";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+import { createHash } from "node:crypto";
+import { HeddleError, type LeafCheckOf } from "@heddle/protocol";
+import { cannot, failed, passed, type RunLeaf } from "./check.ts";
+import { endsOf } from "./commands.ts";
+import { shown } from "./shown.ts";
+
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** Link-local: where clouds keep their credentials for machines. */
+const REFUSED = new BlockList();
+REFUSED.addSubnet("169.254.0.0", 16, "ipv4");
+REFUSED.addSubnet("fe80::", 10, "ipv6");
+REFUSED.addAddress("fd00:ec2::254", "ipv6");
+
+export const http: RunLeaf<"http"> = async (check, { signal }) => {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(check.timeoutMs)]);
+  let answer: Answer;
+  try {
+    answer = await ask(check, limit);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof HeddleError) throw error;
+    if (limit.aborted) return cannot(`${check.url} had not answered after ${check.timeoutMs} ms`);
+    const why = error instanceof Error ? error.message : String(error);
+    const message = `${check.url} does not answer: ${why}`;
+    const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
+    return isRefused ? failed(message) : cannot(message);
+  }
+  const { status, location, body, isWhole } = answer;
+  const more = { output: endsOf(body), sha256: createHash("sha256").update(body).digest("hex") };
+  if (status !== check.status) {
+    const where = location === undefined ? "" : ` and points to ${shown(location)}, which is not followed`;
+    return failed(`${check.url} answers ${status}, not ${check.status}${where}`, more);
+  }
+  if (check.contains === undefined || body.includes(check.contains))
+    return passed(`${check.url} answers ${status}`, more);
+  const message = `${check.url} answers ${status}, without ${shown(check.contains)}`;
+  return isWhole ? failed(message, more) : cannot(`${message} in the first ${MAX_BODY_BYTES} bytes`, more);
+};
+
+interface Answer {
+  readonly status: number;
+  readonly location: string | undefined;
+  readonly body: string;
+  readonly isWhole: boolean;
+}
+
+async function ask({ url, method }: LeafCheckOf<"http">, signal: AbortSignal): Promise<Answer> {
+  const address = new URL(url);
+  if (address.username !== "" || address.password !== "") {
+    throw new HeddleError("usage.invalid", "an address with a password in it is stored with the task; leave it out");
+  }
+  const host = address.hostname.replace(/^\[|\]$/g, "");
+  if (isIP(host) !== 0) refuse(host);
+  const request = address.protocol === "https:" ? requestHttps : requestHttp;
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(address, { method, agent: false, lookup: guardedLookup, signal, headers: { connection: "close" } })
+      .once("response", resolve)
+      .once("error", reject)
+      .end();
+  });
+  const { body, isWhole } = await readBody(response);
+  return { status: response.statusCode ?? 0, location: response.headers.location, body, isWhole };
+}
+
+/** The address that is checked is the one that is connected to. */
+const guardedLookup: LookupFunction = (hostname, options, done) => {
+  resolveName(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error !== null) return done(error, "");
+    try {
+      for (const { address } of addresses) refuse(address);
+    } catch (refusal) {
+      return done(refusal as NodeJS.ErrnoException, "");
+    }
+    const [first] = addresses;
+    if (options.all === true || first === undefined) return done(null, addresses);
+    done(null, first.address, first.family);
+  });
+};
+
+function refuse(address: string): void {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+  if (!REFUSED.check(mapped, isIP(mapped) === 6 ? "ipv6" : "ipv4")) return;
+  throw new HeddleError("policy.denied", `${address} belongs to the machine's own surroundings and is not asked`);
+}
+
+async function readBody(response: IncomingMessage): Promise<{ body: string; isWhole: boolean }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) break;
+  }
+  const whole = Buffer.concat(chunks);
+  return { body: whole.subarray(0, MAX_BODY_BYTES).toString("utf8"), isWhole: size <= MAX_BODY_BYTES };
+}

@@ -1,0 +1,67 @@
+/**
+ * Regular expressions of checks, carried out in a thread of their own: one that backtracks without end blocks nobody and is
+ * ended at its limit. What could not be matched in time is an error, never an answer.
+ */
+import { Worker } from "node:worker_threads";
+import { HeddleError } from "@heddle/protocol";
+
+const MAX_MATCH_MS = 2_000;
+const MAX_MEMORY_MB = 256;
+
+export interface Question {
+  readonly source: string;
+  readonly flags: string;
+  readonly text: string;
+}
+
+// Plain text, so that it runs from source and from a bundle alike, without a second file to find.
+const WORKER_SOURCE = `
+const { parentPort, workerData } = require("node:worker_threads");
+parentPort.postMessage(workerData.map(({ source, flags, text }) => new RegExp(source, flags).test(text)));
+`;
+
+/** Whether each matches, in order. `tool.timeout` when all together take too long, `usage.invalid` for what is no pattern. */
+export async function testPatterns(questions: readonly Question[], signal: AbortSignal): Promise<readonly boolean[]> {
+  if (questions.length === 0) return [];
+  for (const { source, flags } of questions) compile(source, flags);
+  signal.throwIfAborted();
+  const done = Promise.withResolvers<readonly boolean[]>();
+  const worker = new Worker(WORKER_SOURCE, {
+    eval: true,
+    workerData: questions,
+    resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
+    env: {},
+    execArgv: [],
+  });
+  const onAbort = (): void => done.reject(signal.reason);
+  const timer = setTimeout(() => {
+    done.reject(new HeddleError("tool.timeout", `the pattern took more than ${MAX_MATCH_MS} ms; make it simpler`));
+  }, MAX_MATCH_MS);
+  signal.addEventListener("abort", onAbort, { once: true });
+  worker.once("message", done.resolve).once("error", done.reject);
+  try {
+    return await done.promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+    await worker.terminate();
+  }
+}
+
+export async function testPattern(question: Question, signal: AbortSignal): Promise<boolean> {
+  const [answer] = await testPatterns([question], signal);
+  return answer === true;
+}
+
+/** Only compiled here, which is quick; it is never executed on this thread. */
+function compile(source: string, flags: string): void {
+  if (/[gy]/.test(flags)) {
+    throw new HeddleError("usage.invalid", `the flags ${JSON.stringify(flags)} have g or y, which say nothing here`);
+  }
+  try {
+    RegExp(source, flags);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new HeddleError("usage.invalid", `${JSON.stringify(source)} is no regular expression: ${why}`, { cause });
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Carries out one check with everything below it. Whatever goes wrong is a result: a check that cannot be carried out is an
+ * `error`, and `not` of an error is an error, so that nothing passes because it broke. Only the caller's own stop is thrown.
+ */
+import { toHeddleError, type CheckResult, type LeafCheck } from "@heddle/protocol";
+import { changed } from "./changed.ts";
+import { checkboxes } from "./checkboxes.ts";
+import type { CheckContext, Finding, RunLeaf } from "./check.ts";
+import { command } from "./command.ts";
+import { endsOf } from "./commands.ts";
+import { contains } from "./contains.ts";
+import { fileAbsent } from "./file-absent.ts";
+import { fileExists } from "./file-exists.ts";
+import { git } from "./git.ts";
+import { globCount } from "./glob-count.ts";
+import { http } from "./http.ts";
+import { json } from "./json.ts";
+import { matches } from "./matches.ts";
+import { isLeaf, type NamedCheck } from "./names.ts";
+import { schema } from "./schema.ts";
+import { listed } from "./shown.ts";
+import { tests } from "./tests.ts";
+import { unchanged } from "./unchanged.ts";
+import { yaml } from "./yaml.ts";
+
+const LEAVES: { readonly [K in LeafCheck["kind"]]: RunLeaf<K> } = {
+  "file-exists": fileExists,
+  "file-absent": fileAbsent,
+  "glob-count": globCount,
+  contains,
+  matches,
+  json,
+  yaml,
+  changed,
+  unchanged,
+  command,
+  git,
+  tests,
+  checkboxes,
+  http,
+  schema,
+};
+
+const MAX_MESSAGE_CHARS = 500;
+
+export interface Ran {
+  readonly result: CheckResult;
+  /** See `Finding.isMoot`. */
+  readonly isMoot: boolean;
+  /** Checkboxes that were counted, by name of the check. */
+  readonly boxes: Readonly<Record<string, number>>;
+}
+
+export async function runCheck(named: NamedCheck, context: Omit<CheckContext, "name">): Promise<Ran> {
+  const startedAt = Date.now();
+  const began = performance.now();
+  const { name, check } = named;
+  const below: Ran[] = [];
+  let finding: Finding;
+  if (isLeaf(check)) finding = await runLeaf(check, { ...context, name });
+  else {
+    for (const part of named.parts) {
+      below.push(await runCheck(part, context));
+      if (check.kind === "any" && below.at(-1)?.result.outcome === "passed") break;
+    }
+    finding = combine(check.kind, below);
+  }
+  const { message, boxes, isMoot, output, ...rest } = finding;
+  const parts = below.flatMap(({ result: { parts: inner, ...own } }) => [own, ...(inner ?? [])]);
+  const result: CheckResult = {
+    name,
+    kind: check.kind,
+    ...rest,
+    message: message.slice(0, MAX_MESSAGE_CHARS),
+    ...(output === undefined || output === "" ? {} : { output: endsOf(output) }),
+    startedAt,
+    durationMs: Math.round(performance.now() - began),
+    ...(parts.length === 0 ? {} : { parts }),
+  };
+  const counted = Object.assign({}, ...below.map((one) => one.boxes), boxes === undefined ? {} : { [name]: boxes });
+  return { result, isMoot: isMoot === true, boxes: counted };
+}
+
+async function runLeaf(check: LeafCheck, context: CheckContext): Promise<Finding> {
+  // One table for all kinds: the entry of a kind takes checks of that kind.
+  const run = LEAVES[check.kind] as RunLeaf<LeafCheck["kind"]>;
+  try {
+    return await run(check, context);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { outcome: "error", message: toHeddleError(error).message };
+  }
+}
+
+/** A part that was not judged leaves the whole unjudged, unless the whole is decided without it. */
+function combine(kind: "all" | "any" | "not", parts: readonly Ran[]): Finding {
+  const of = (outcome: Finding["outcome"]): string[] =>
+    parts.filter(({ result }) => result.outcome === outcome).map(({ result }) => result.name);
+  const [good, bad, broken] = [of("passed"), of("failed"), of("error")];
+  const moot = parts.some(({ isMoot }) => isMoot) ? ({ isMoot: true } as const) : {};
+  const output = parts.map(({ result }) => `${result.outcome}: ${result.name}: ${result.message}`).join("\n");
+  if (kind === "any" && good.length > 0) return { outcome: "passed", message: `passed: ${listed(good)}`, output };
+  if (broken.length > 0) {
+    return { outcome: "error", message: `could not be carried out: ${listed(broken)}`, output };
+  }
+  if (kind === "not") {
+    if (good.length > 0) return { outcome: "failed", message: `passed, and must not: ${listed(good)}`, output };
+    if (parts.some(({ isMoot }) => isMoot)) {
+      return { outcome: "error", message: `there was nothing to judge: ${listed(bad)}`, output };
+    }
+    return { outcome: "passed", message: `failed, as it must: ${listed(bad)}`, output };
+  }
+  if (bad.length > 0) return { outcome: "failed", message: `failed: ${listed(bad)}`, output, ...moot };
+  return { outcome: "passed", message: `all ${good.length} passed`, output };
+}

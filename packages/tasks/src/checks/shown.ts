@@ -1,0 +1,13 @@
+/** Values in messages: on one line, quoted, and cut. */
+const MAX_CHARS = 120;
+
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text;
+}
+
+/** The first few of a list. */
+export function listed(values: readonly string[], most = 5): string {
+  const rest = values.length - most;
+  return rest > 0 ? `${values.slice(0, most).join(", ")} and ${rest} more` : values.join(", ");
+}

@@ -1,0 +1,101 @@
+/**
+ * A test run passes, by its exit code and by its counts: no failure, enough tests, no fewer than before the task began. What
+ * was skipped was not run. A report must come from this very run; one that was lying there says nothing.
+ */
+import { lstat } from "node:fs/promises";
+import { join } from "node:path";
+import type { LeafCheckOf } from "@heddle/protocol";
+import { cannot, failed, passed, type CheckContext, type Finding, type RunLeaf, type TestCounts } from "./check.ts";
+import { endsOf, isBroken, killedBy, type Ended } from "./commands.ts";
+import { countLines, countNodeSummary } from "./count-lines.ts";
+import { countJunit } from "./junit.ts";
+import { relativePath } from "./relative-path.ts";
+import { countTap } from "./tap.ts";
+
+type TestsCheck = LeafCheckOf<"tests">;
+
+export const tests: RunLeaf<"tests"> = async (check, context) => {
+  const before = await identityOf(check, context);
+  const end = await context.commands.run(check);
+  const { output, sha256 } = end;
+  if (isBroken(end)) return cannot(end.message, { output, sha256 });
+  const killed = killedBy(end);
+  if (killed !== undefined) return cannot(killed, { output, sha256 });
+  const counts = await countsOf(check, { end, before, context });
+  if (typeof counts === "string") {
+    const message = `it ended with ${end.exitCode}, and its tests cannot be counted: ${counts}`;
+    return cannot(message, { output, sha256 });
+  }
+  const finding = judge(check, counts, { exitCode: end.exitCode, before: context.baseline?.tests[context.name] });
+  return { ...finding, tests: counts, output, sha256 };
+};
+
+/** How many ran: a skipped test is none. */
+export function ran({ passed: good, failed: bad }: TestCounts): number {
+  return good + bad;
+}
+
+function judge(
+  check: TestsCheck,
+  counts: TestCounts,
+  { exitCode, before }: { readonly exitCode: number; readonly before: TestCounts | undefined },
+): Finding {
+  const said = `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
+  if (counts.failed > 0) return failed(said);
+  if (exitCode !== 0) return failed(`${said}, but the run ended with ${exitCode}`);
+  if (ran(counts) < check.min) return failed(`${said}: fewer than ${check.min} ran`);
+  if (check.noFewer && before !== undefined && ran(counts) < ran(before)) {
+    return failed(`${said}: fewer than the ${ran(before)} that ran before the task began`);
+  }
+  if (check.maxSkipped !== undefined && counts.skipped > check.maxSkipped) {
+    return failed(`${said}: more than ${check.maxSkipped} skipped`);
+  }
+  return passed(said);
+}
+
+/** The counts, or why there are none. */
+async function countsOf(
+  check: TestsCheck,
+  {
+    end,
+    before,
+    context,
+  }: { readonly end: Ended; readonly before: string | undefined; readonly context: CheckContext },
+): Promise<TestCounts | string> {
+  if (check.report === undefined) {
+    if (!end.isWhole) return "it printed too much; let it write a report";
+    return count(end.text, check.format) ?? `nothing in its output is understood as ${wanted(check)}`;
+  }
+  const file = await context.files.read(check.report);
+  if (file === undefined) return `it has written no ${check.report}`;
+  if (before !== undefined && (await identityOf(check, context)) === before) {
+    return `${check.report} was there before, and this run did not write it`;
+  }
+  const counts = count(file.text, check.format);
+  return counts ?? `${check.report} is not understood as ${wanted(check)}: ${endsOf(file.text).slice(0, 200)}`;
+}
+
+function wanted({ format }: TestsCheck): string {
+  return format === "auto" ? "JUnit, TAP or a summary of a known runner; say the format, or name a report" : format;
+}
+
+function count(text: string, format: TestsCheck["format"]): TestCounts | undefined {
+  switch (format) {
+    case "junit":
+      return countJunit(text);
+    case "tap":
+      return countTap(text);
+    case "counts":
+      return countLines(text);
+    case "auto":
+      // Node's TAP nests, and its own figures count what is inside.
+      return countJunit(text) ?? countNodeSummary(text) ?? countTap(text) ?? countLines(text);
+  }
+}
+
+/** Changes with every writing; undefined when there is no report. */
+async function identityOf({ report }: TestsCheck, { files }: CheckContext): Promise<string | undefined> {
+  if (report === undefined) return undefined;
+  const stat = await lstat(join(files.root, relativePath(report)), { bigint: true }).catch(() => undefined);
+  return stat === undefined ? undefined : `${stat.ino} ${stat.ctimeNs} ${stat.size}`;
+}

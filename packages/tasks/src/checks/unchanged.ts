@@ -1,0 +1,13 @@
+/** Nothing that the globs match is other than it was when the task began; nothing new, nothing gone. */
+import { cannot, failed, passed, type RunLeaf } from "./check.ts";
+import { differences } from "./differences.ts";
+import { listed } from "./shown.ts";
+
+export const unchanged: RunLeaf<"unchanged"> = async ({ paths }, context) => {
+  const found = await differences(paths, context);
+  if (found.kind === "unknown") return cannot(found.message);
+  const files = [...new Set(found.changed.flat())];
+  return files.length > 0
+    ? failed(`changed since the task began: ${listed(files)}`, { output: files.join("\n") })
+    : passed(`${listed(paths)}: as it was`);
+};

@@ -1,0 +1,18 @@
+/** A small project with a bug, its tests, and a check that counts them. */
+import type { WorkPlaceOptions } from "./work-place.ts";
+
+export const project = {
+  "sum.js": "exports.sum = (a, b) => a - b;\n",
+  "sum.test.js": [
+    'const { test } = require("node:test");',
+    'const assert = require("node:assert");',
+    'const { sum } = require("./sum.js");',
+    'test("two and two", () => assert.equal(sum(2, 2), 4));',
+    'test("nothing", () => assert.equal(sum(0, 0), 0));',
+    "",
+  ].join("\n"),
+  "package.json": JSON.stringify({ name: "sum", scripts: { test: "node --test" } }),
+};
+export const fixed = "exports.sum = (a, b) => a + b;\n";
+const checks: WorkPlaceOptions["checks"] = [{ kind: "tests", name: "the tests", run: [process.execPath, "--test"] }];
+export const withTests: WorkPlaceOptions = { files: project, checks };

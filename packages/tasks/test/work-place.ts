@@ -1,0 +1,93 @@
+/** A real workspace with a task's spec, and ways to do to it what an agent does. */
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { execFileSync } from "node:child_process";
+import type { CheckResult, TaskBaseline } from "@heddle/protocol";
+import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
+import { takeBaseline } from "../src/baseline.ts";
+import type { CheckPlace } from "../src/checks/check.ts";
+import { runChecks, verifyWork, type Verdict } from "../src/verify.ts";
+
+export interface WorkPlaceOptions {
+  readonly files?: Readonly<Record<string, string>>;
+  readonly checks?: TaskSpecInput["checks"];
+  readonly spec?: Partial<TaskSpecInput>;
+  /** A repository with one commit of the files. */
+  readonly git?: true;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export interface WorkPlace extends AsyncDisposable {
+  readonly root: string;
+  readonly workspace: string;
+  readonly place: CheckPlace;
+  write(path: string, content: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  git(...args: string[]): string;
+  /** Stops what is running. */
+  stop(): void;
+  runChecks(): Promise<readonly CheckResult[]>;
+  takeBaseline(): Promise<TaskBaseline>;
+  verify(baseline: TaskBaseline): Promise<Verdict>;
+}
+
+export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<WorkPlace> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "heddle-work-")));
+  const workspace = join(root, "workspace");
+  const home = join(root, "home");
+  await mkdir(workspace);
+  await mkdir(home);
+  await writeFile(join(home, "secret.txt"), "a key nobody may see\n");
+  const control = new AbortController();
+  const spec = TaskSpec.parse({ name: "a task", workspace, goal: "do it", checks: options.checks, ...options.spec });
+  const place: CheckPlace = {
+    folder: workspace,
+    home,
+    spec,
+    signal: control.signal,
+    ...(options.env === undefined ? {} : { env: options.env }),
+  };
+  const opened: WorkPlace = {
+    root,
+    workspace,
+    place,
+    async write(path, content) {
+      await mkdir(dirname(join(workspace, path)), { recursive: true });
+      await writeFile(join(workspace, path), content);
+    },
+    remove: (path) => rm(join(workspace, path), { recursive: true }),
+    git: (...args) =>
+      execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@example.org", ...args], {
+        cwd: workspace,
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "pipe"],
+      }),
+    stop: () => control.abort(),
+    runChecks: () => runChecks(place),
+    takeBaseline: () => takeBaseline(place),
+    verify: (baseline) => verifyWork(place, baseline),
+    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
+  };
+  for (const [path, content] of Object.entries(options.files ?? {})) await opened.write(path, content);
+  if (options.git === true) {
+    opened.git("init", "-q", "-b", "main");
+    opened.git("add", "-A");
+    opened.git("commit", "-q", "--allow-empty", "-m", "start");
+  }
+  return opened;
+}
+
+/** The whole path: as it was, what the agent does, the verdict. */
+export async function judge(options: WorkPlaceOptions, work: (place: WorkPlace) => unknown): Promise<Verdict> {
+  await using place = await openWorkPlace(options);
+  const baseline = await place.takeBaseline();
+  await work(place);
+  return await place.verify(baseline);
+}
+
+/** Outcome of each check of a workspace as it is. */
+export async function outcomesOf(options: WorkPlaceOptions): Promise<readonly string[]> {
+  await using place = await openWorkPlace(options);
+  return (await place.runChecks()).map(({ outcome }) => outcome);
+}
