@@ -30,7 +30,7 @@ export interface AdmitOptions {
   readonly clientId?: string;
   /** Of input that waited: its turn begins under the id it waited with. */
   readonly turnId?: string;
-  readonly task?: "compact" | "review" | "shell";
+  readonly task?: "compact" | "review" | "shell" | "goal";
   /** What the task is about. */
   readonly subject?: string;
   readonly timeoutMs?: number;

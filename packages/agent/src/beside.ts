@@ -2,7 +2,7 @@
  * Commands of the user while a turn of the thread runs here: they run beside it, are items of it, and the model hears of
  * them with its next request. The turn ends after them.
  */
-import type { Runner, TurnIo, TurnRequest } from "./runner.ts";
+import type { Runner, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
 import { runUserCommand, type UserCommand } from "./runners/user-shell.ts";
 
 export interface Beside {
@@ -26,12 +26,17 @@ export function besideTurns(runner: Runner): Beside {
       async run(turn, io) {
         const commands = new Set<Promise<void>>();
         running.set(turn.threadId, { turn, io, commands });
+        let outcome: TurnOutcome;
+        let hasWaited = false;
         try {
-          return await runner.run(turn, io);
+          outcome = await runner.run(turn, io);
         } finally {
+          hasWaited = commands.size > 0;
           while (commands.size > 0) await Promise.allSettled(commands);
           running.delete(turn.threadId);
         }
+        // Whoever stopped the command stopped the turn that waited for it.
+        return hasWaited && io.signal.aborted ? { kind: "interrupted", spent: outcome.spent } : outcome;
       },
     },
     run(threadId, command) {

@@ -1,5 +1,5 @@
-/** What a thread is after: set, read and cleared by people; kept in the journal. Nothing is begun by it. */
-import { HeddleError, type Goal, type StoredEvent } from "@heddle/protocol";
+/** What a thread is after: set, read and cleared by people, ended by the agent; kept in the journal. */
+import { HeddleError, type Author, type Goal, type StoredEvent } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { readHistory } from "./history.ts";
 import { requireThread } from "./threads.ts";
@@ -27,7 +27,7 @@ export async function readGoal(journal: Journal, threadId: string): Promise<Stan
 }
 
 /** Pure: the goal as the events tell it. */
-function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
+export function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
   let standing: StandingGoal | undefined;
   for (const { body, at } of history) {
     if (body.type === "thread.goal-changed") {
@@ -37,8 +37,9 @@ function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
       standing = body.goal === null ? undefined : { ...begun, ...kept, ...withBudget(body.goal), updatedAt: at };
     }
     if (body.type === "turn.completed" && standing !== undefined) {
-      const { inputTokens, outputTokens } = body.usage;
-      const tokensUsed = standing.tokensUsed + inputTokens + outputTokens;
+      const { inputTokens, cachedInputTokens, outputTokens } = body.usage;
+      // What was read again costs next to nothing; a budget is for what is new.
+      const tokensUsed = standing.tokensUsed + inputTokens - cachedInputTokens + outputTokens;
       standing = { ...standing, tokensUsed, timeUsedMs: standing.timeUsedMs + body.durationMs };
     }
   }
@@ -50,7 +51,12 @@ function withBudget(goal: Goal): Goal {
   return { tokenBudget: undefined, ...goal };
 }
 
-export async function setGoal(journal: Journal, threadId: string, change: GoalChange): Promise<StandingGoal> {
+export async function setGoal(
+  journal: Journal,
+  threadId: string,
+  change: GoalChange,
+  author: Author = "user",
+): Promise<StandingGoal> {
   const before = await readGoal(journal, threadId);
   const objective = change.objective?.trim() ?? before?.objective;
   if (objective === undefined) throw new HeddleError("usage.invalid", `thread ${threadId} has no goal to change`);
@@ -64,7 +70,7 @@ export async function setGoal(journal: Journal, threadId: string, change: GoalCh
     status: change.status ?? kept ?? "active",
     ...(budget === undefined ? {} : { tokenBudget: budget }),
   };
-  await journal.append({ stream: threadId, author: "user", events: [{ type: "thread.goal-changed", v: 1, goal }] });
+  await journal.append({ stream: threadId, author, events: [{ type: "thread.goal-changed", v: 1, goal }] });
   const after = await readGoal(journal, threadId);
   if (after === undefined) throw new HeddleError("store.busy", `the goal of thread ${threadId} was cleared meanwhile`);
   return after;
@@ -76,4 +82,20 @@ export async function clearGoal(journal: Journal, threadId: string): Promise<boo
   const events = [{ type: "thread.goal-changed", v: 1, goal: null }] as const;
   await journal.append({ stream: threadId, author: "user", events });
   return true;
+}
+
+/** For the agent of a turn: ends the goal that it works for. */
+export function goalEnder(journal: Journal): (threadId: string, status: Goal["status"]) => Promise<void> {
+  return async (threadId, status) => {
+    await setGoal(journal, threadId, { status }, "agent:embedded");
+  };
+}
+
+/** What the model is told at the beginning of a turn that nobody asked for but the goal. */
+export function goalText({ objective, tokenBudget, tokensUsed }: StandingGoal): string {
+  const budget = tokenBudget === undefined ? "" : ` ${tokensUsed} of ${tokenBudget} tokens are used.`;
+  return [
+    `The user has set a goal for this thread:\n${objective}`,
+    `Work for it now.${budget} When it is reached and you have checked that, call update_goal with complete; when only the user can help, call it with blocked and say why. When you end your turn before, you will be asked to go on.`,
+  ].join("\n\n");
 }

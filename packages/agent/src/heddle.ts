@@ -4,6 +4,7 @@ import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
 import type { ErrorCode, HookConfig, InputPart, McpServerConfig, ApprovalAnswer, TurnSettings } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
+import type { ThreadBeginning } from "./create-thread.ts";
 import type { DeltaListener } from "./live.ts";
 import type { SkillChoices } from "./skills.ts";
 import type { DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads.ts";
@@ -110,7 +111,7 @@ export interface Heddle extends AsyncDisposable {
   readonly journal: Journal;
   /** How many turns of dead processes were closed when this one opened. */
   readonly recoveredTurns: number;
-  createThread(thread: NewThread): Promise<string>;
+  createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string>;
   /**
    * The thread to go on with: an exact id, a beginning of one (8 characters or more), an exact name, or the last active one.
    * `thread.not-found` when nothing fits, `thread.ambiguous` with the candidates when more than one does.

@@ -3,8 +3,9 @@
  * happened to them is recorded. A server that fails is told and left out; only one that is required ends the turn.
  */
 import { HeddleError, newItemId, type Item, type McpServerConfig } from "@heddle/protocol";
-import { toolsFor, type ClientTools, type McpReport, type Toolset } from "@heddle/tools";
+import { toolsFor, type ClientTools, type GoalEndStatus, type McpReport, type Toolset } from "@heddle/tools";
 import { clientToolsOf } from "./client-tools.ts";
+import { goalOf } from "./goal.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
 
 export interface TurnTools {
@@ -20,17 +21,25 @@ export interface TurnToolsOptions {
   readonly skillFolder: string | undefined;
   /** How long a client may take to carry out a tool of its own. */
   readonly clientToolMs: number;
+  readonly endGoal: (status: GoalEndStatus) => Promise<void>;
 }
 
 export function createTurnTools(family: Toolset["family"], options: TurnToolsOptions): TurnTools {
-  const { turn, io, skillFolder, clientToolMs } = options;
+  const { turn, io, skillFolder, clientToolMs, endGoal } = options;
+  const { mode, asksUser, hasClientTools } = turn.settings;
   const { envelope, mcp } = turn.place;
   const tools = clientToolsOf(turn.history);
   const client: ClientTools | undefined =
-    turn.settings.hasClientTools === true && tools.length > 0
+    hasClientTools === true && tools.length > 0
       ? { tools, timeoutMs: clientToolMs, answer: (itemId, signal) => io.clientAnswer(itemId, signal) }
       : undefined;
-  let toolset = toolsFor(family, envelope, { skillFolder, client });
+  const more = {
+    skillFolder,
+    client,
+    mayAskUser: mode === "plan" || asksUser === true,
+    goal: goalOf(turn.history)?.status === "active" ? endGoal : undefined,
+  };
+  let toolset = toolsFor(family, envelope, more);
   let isNewTurn = true;
 
   async function refresh(): Promise<void> {
@@ -41,7 +50,7 @@ export function createTurnTools(family: Toolset["family"], options: TurnToolsOpt
     if (events.length > 0) await io.record(events, "system");
     const missing = isNewTurn ? reports.find((report) => report.kind === "failed" && report.isRequired) : undefined;
     if (missing?.kind === "failed") throw new HeddleError("mcp.failed", failedText(missing));
-    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, { mcp, skillFolder, client });
+    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, { ...more, mcp });
     isNewTurn = false;
   }
 

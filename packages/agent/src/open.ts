@@ -12,6 +12,7 @@ import { answer } from "./approvals.ts";
 import { createParkedTurns, type ParkedTurns, type PlaceToEnter } from "./carry-on.ts";
 import { awaitTerminal } from "./await-terminal.ts";
 import { besideTurns, type Beside } from "./beside.ts";
+import { createThread, type ThreadBeginning } from "./create-thread.ts";
 import type {
   GivenAnswer,
   Heddle,
@@ -140,16 +141,9 @@ class Engine implements Heddle {
     this.#parked.resume(begun.parked);
   }
 
-  async createThread(thread: NewThread): Promise<string> {
+  async createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string> {
     await requireFolder(thread.workspace);
-    const threadId = newThreadId();
-    await this.journal.append({
-      stream: threadId,
-      author: "user",
-      events: [{ type: "thread.created", v: 1, ...thread }],
-      expectedVersion: 0,
-    });
-    return threadId;
+    return createThread(this.journal, thread, beginning);
   }
 
   async startTurn(start: StartTurn): Promise<TurnHandle> {

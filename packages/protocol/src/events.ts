@@ -82,6 +82,8 @@ export const EventBody = z.discriminatedUnion("type", [
     forkedFrom: z.object({ threadId: z.string(), version: z.number() }).optional(),
     /** To be deleted when the run is over; by whoever comes next, when the run could not. */
     isEphemeral: z.literal(true).optional(),
+    /** Whoever asks for it again under this id, in the same words, gets this thread. */
+    client: z.object({ id: z.string(), requestHash: z.string() }).optional(),
   }),
   /** From here on the thread works in this folder. Stored together with the admission of the first turn there. */
   z.object({ type: z.literal("thread.moved"), v: v1, workspace: z.string() }),
@@ -111,9 +113,9 @@ export const EventBody = z.discriminatedUnion("type", [
     clientId: z.string().optional(),
     /**
      * `compact`: a turn without input that does this one thing. `review`: what the input names is judged. `shell`: a
-     * command of the user, `subject`, is run.
+     * command of the user, `subject`, is run. `goal`: work for the goal of the thread, without input.
      */
-    task: z.enum(["compact", "review", "shell"]).optional(),
+    task: z.enum(["compact", "review", "shell", "goal"]).optional(),
     /** Of a review: what is judged, in a few words. Of a command: the command line. */
     subject: z.string().optional(),
     /** How long the command may take. */
@@ -173,7 +175,7 @@ export const EventBody = z.discriminatedUnion("type", [
     type: z.literal("context.added"),
     v: v1,
     turnId,
-    source: z.enum(["skill", "hook", "schema", "shell"]),
+    source: z.enum(["skill", "hook", "schema", "shell", "goal"]),
     /** The skill, the hook's event, or the tool that ran. */
     name: z.string(),
     text: z.string(),

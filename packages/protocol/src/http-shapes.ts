@@ -137,6 +137,7 @@ export const ApprovalList = z.object({ data: z.array(Approval) });
 export const CreateThreadBody = z.strictObject({
   workspace: z.string().min(1).max(4096).optional().describe("An existing folder; the server's own when absent"),
   name: z.string().max(200).optional(),
+  clientId: Id.optional().describe("Repeat a request with the same id and it is the same thread"),
 });
 export const PatchThreadBody = z.strictObject({ name: z.string().max(200) });
 export const ForkThreadBody = z.strictObject({

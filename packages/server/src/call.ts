@@ -2,6 +2,7 @@
 import type { Heddle, TurnQueue } from "@heddle/agent";
 import type { CodexNotification } from "@heddle/protocol/codex-app-server";
 import type { Connection } from "./connection.ts";
+import type { GoalTurns } from "./goal-turns.ts";
 import type { Host } from "./host.ts";
 import type { LoadedThreads } from "./loaded.ts";
 import type { Reply } from "./peer.ts";
@@ -14,6 +15,8 @@ export interface ServerContext {
   readonly threads: LoadedThreads;
   /** Input that waits for its turn. */
   readonly queue: TurnQueue;
+  /** Work for the goals of threads. */
+  readonly goals: GoalTurns;
   /** What is wrong with the configuration, for everyone who comes. */
   readonly configWarnings: readonly string[];
   /** Heddle's own folder. */

@@ -10,6 +10,7 @@ import { ChatDoor } from "./chat/door.ts";
 import { chooseDialect } from "./choose-dialect.ts";
 import { requireCodexOwner } from "./codex-owner.ts";
 import { Connection } from "./connection.ts";
+import { openGoalTurns, type GoalTurns } from "./goal-turns.ts";
 import { contextWindowOf } from "./handlers/models.ts";
 import type { Host } from "./host.ts";
 import { LoadedThreads } from "./loaded.ts";
@@ -46,6 +47,7 @@ export class AppServer implements AsyncDisposable {
   /** Turns of the chat dialect and of the queue. */
   readonly #turns: RunningTurns;
   readonly #queue: TurnQueue;
+  readonly #goals: GoalTurns;
   readonly #watchdog: Disposable;
   readonly #chat: ChatDoor;
   /** Connections that are gone and whose commands are not yet. */
@@ -72,8 +74,9 @@ export class AppServer implements AsyncDisposable {
       heddle: { journal: heddle.journal, startTurn: (start) => this.#turns.startTurn(start) },
       log,
     });
+    this.#goals = openGoalTurns({ heddle, threads, log });
     const { host = { env: {} }, configWarnings = [] } = options;
-    this.#context = { ...options, threads, announce, host, configWarnings, queue: this.#queue };
+    this.#context = { ...options, threads, announce, host, configWarnings, queue: this.#queue, goals: this.#goals };
     this.#chat = new ChatDoor({
       ...options,
       turns: this.#turns,
@@ -123,6 +126,7 @@ export class AppServer implements AsyncDisposable {
     this.#isStopping = true;
     await this.#queue[Symbol.asyncDispose]();
     const chatting = this.#turns.end(TURNS_END_MS);
+    const goalsLeft = this.#goals[Symbol.asyncDispose]();
     const { heddle } = this.#options;
     const { threads } = this.#context;
     const running = threads.openFeeds.filter(({ activeTurnId }) => activeTurnId !== undefined);
@@ -134,6 +138,7 @@ export class AppServer implements AsyncDisposable {
     });
     await Promise.race([Promise.allSettled(ends), pause(TURNS_END_MS)]);
     await chatting;
+    await goalsLeft;
     await this.#chat.caughtUp();
     await this.#flush();
     const connections = [...this.#connections];

@@ -7,7 +7,16 @@
  *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
  */
 import type { Effect, Envelope } from "@heddle/protocol";
-import { loadAskTool, loadReportTool, loadClientTool, loadSkillTool, loadTool, loadTools } from "./builtin/load.ts";
+import type { GoalEnd } from "./goal-end.ts";
+import {
+  loadAskTool,
+  loadClientTool,
+  loadGoalTool,
+  loadReportTool,
+  loadSkillTool,
+  loadTool,
+  loadTools,
+} from "./builtin/load.ts";
 import offers from "./builtin/offers.json" with { type: "json" };
 import { clientToolName, offeredClientName, type ClientTools } from "./client-tools.ts";
 import { matchesName } from "./mcp/names.ts";
@@ -93,11 +102,12 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
 };
 
 const ASK_USER = "request_user_input";
+const GOAL = "update_goal";
 const REPORT = "task_report";
 
 /** Some family knows a tool of Heddle's own by this name; no other tool can have it. */
 export function isBuiltInName(name: string): boolean {
-  return name === ASK_USER || name === REPORT || Object.values(NAMES).some((names) => names.has(name));
+  return [ASK_USER, GOAL, REPORT].includes(name) || Object.values(NAMES).some((names) => names.has(name));
 }
 
 /** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
@@ -114,12 +124,16 @@ export interface MoreTools {
   readonly mcp?: McpServers | undefined;
   /** Where skills lie that the agent cannot see. */
   readonly skillFolder?: string | undefined;
+  /** The agent may ask the user. */
+  readonly mayAskUser?: boolean;
+  /** The thread has a goal that the agent works for: who is told when it is reached. */
+  readonly goal?: GoalEnd | undefined;
   /** Tools that clients carry out. */
   readonly client?: ClientTools | undefined;
 }
 
 export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools = {}): Toolset {
-  const { mcp, skillFolder, client } = more;
+  const { mcp, skillFolder, mayAskUser = false, goal, client } = more;
   const entries = new Map<string, Entry>();
   // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
   for (const [name, canonicalName] of NAMES[family]) {
@@ -133,7 +147,13 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools
       "skill",
       builtIn("skill", "skill", () => loadSkillTool(skillFolder)),
     );
-  if (envelope.tools.includes(ASK_USER)) entries.set(ASK_USER, builtIn(ASK_USER, ASK_USER, loadAskTool));
+  if (mayAskUser) entries.set(ASK_USER, builtIn(ASK_USER, ASK_USER, loadAskTool));
+  if (goal !== undefined) {
+    entries.set(
+      GOAL,
+      builtIn(GOAL, GOAL, () => loadGoalTool(goal)),
+    );
+  }
   if (envelope.tools.includes(REPORT)) entries.set(REPORT, builtIn(REPORT, REPORT, loadReportTool));
   for (const [name, entry] of client === undefined ? [] : fromClient(client)) {
     if (!entries.has(name)) entries.set(name, entry);

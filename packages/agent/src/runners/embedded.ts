@@ -21,7 +21,7 @@ import {
   type ProviderConfig,
   warmProvider,
 } from "@heddle/models";
-import type { Skill, Toolset } from "@heddle/tools";
+import type { GoalEndStatus, Skill, Toolset } from "@heddle/tools";
 import { rememberedApprovals } from "../approvals.ts";
 import { windowOf } from "../compact.ts";
 import { createContext, toolCalls, type Context } from "../context.ts";
@@ -60,6 +60,7 @@ export interface EmbeddedOptions {
   readonly hooks?: readonly HookConfig[];
   readonly skills?: SkillChoices | undefined;
   readonly clientToolMs?: number | undefined;
+  readonly endGoal: (threadId: string, status: GoalEndStatus) => Promise<void>;
 }
 
 export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
@@ -90,6 +91,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
         skills: options.skills,
         skillFolder: ownSkillFolder(options.home),
         clientToolMs: options.clientToolMs ?? CLIENT_TOOL_MS,
+        endGoal: (status) => options.endGoal(turn.threadId, status),
         sessionSource: sessions.has(turn.threadId) ? undefined : sourceOf(turn),
       };
       sessions.add(turn.threadId);

@@ -4,9 +4,10 @@
  * has done it already.
  */
 import { HeddleError, inputItemId, type EventOf, type InputPart } from "@heddle/protocol";
-import type { Skill } from "@heddle/tools";
+import type { GoalEndStatus, Skill } from "@heddle/tools";
 import { ADMITTED, STEERING } from "../context.ts";
 import { wordsOf } from "../compacted-context.ts";
+import { goalOf, goalText } from "../goal.ts";
 import type { TurnHooks } from "../hooks.ts";
 import type { RunnerEvent, SteeringInput, TurnIo, TurnRequest } from "../runner.ts";
 import { mentionedSkills, skillEvent, type SkillChoices } from "../skills.ts";
@@ -26,6 +27,8 @@ export interface Greeter {
   readonly skillFolder: string | undefined;
   /** How long a client may take to carry out a tool of its own. */
   readonly clientToolMs: number;
+  /** Ends the goal of the thread, in the agent's name. */
+  readonly endGoal: (status: GoalEndStatus) => Promise<void>;
   /** How the thread comes to this process; undefined when it has been here before. */
   readonly sessionSource: "startup" | "resume" | undefined;
 }
@@ -56,7 +59,10 @@ export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
     names: [],
     payload: { prompt: wordsOf(admitted.input) },
   });
-  const message = userMessage(turnId, admitted.input, admitted.clientId, inputItemId(turnId));
+  const message =
+    admitted.task === "goal"
+      ? goalNote(turn)
+      : userMessage(turnId, admitted.input, admitted.clientId, inputItemId(turnId));
   if (verdict.isBlocked) {
     await io.record(message, "user");
     throw new HeddleError("policy.denied", `a UserPromptSubmit hook refused the prompt: ${verdict.reason}`);
@@ -65,6 +71,12 @@ export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
   const called = await calledSkills(greeter, admitted.input, loaded.skills);
   await io.record([...newsOf(turn, loaded), ...message, ...called, ...notes], "user");
   return loaded.skills;
+}
+
+function goalNote({ history, turnId }: TurnRequest): RunnerEvent[] {
+  const goal = goalOf(history);
+  if (goal === undefined) return [];
+  return [{ type: "context.added", v: 1, turnId, source: "goal", name: "goal", text: goalText(goal) }];
 }
 
 /** Tells input that came while the turn ran; answers how much of it a hook let through. */

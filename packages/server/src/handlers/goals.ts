@@ -3,6 +3,7 @@ import { clearGoal as clear, readGoal, setGoal as set } from "@heddle/agent";
 import { codexGoal, type ThreadGoalSetParams, type ThreadParams } from "@heddle/protocol/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../call.ts";
+import { goalUpdated } from "../goal-turns.ts";
 import type { Reply } from "../peer.ts";
 import { refuse, requireRow } from "../thread-facts.ts";
 
@@ -21,9 +22,13 @@ export async function setGoal(params: z.infer<typeof ThreadGoalSetParams>, { ser
     status: params.status ?? undefined,
     tokenBudget: params.tokenBudget,
   });
-  const shown = codexGoal(id, goal);
-  const notification = { method: "thread/goal/updated", params: { threadId: id, turnId: null, goal: shown } };
-  return { result: { goal: shown }, after: () => server.threads.openFeed(id)?.tell(notification) };
+  return {
+    result: { goal: codexGoal(id, goal) },
+    after() {
+      server.threads.openFeed(id)?.tell(goalUpdated(id, goal));
+      if (goal.status === "active") server.goals.begin(id);
+    },
+  };
 }
 
 export async function getGoal({ threadId }: z.infer<typeof ThreadParams>, { server }: Call): Promise<Reply> {

@@ -1,6 +1,7 @@
 /** The built-in tools by their canonical names. Each is loaded when its first call comes, or in idle time before it. */
 import type { ClientTool } from "@heddle/protocol";
 import type { ClientTools } from "../client-tools.ts";
+import type { GoalEnd } from "../goal-end.ts";
 import type { Tool } from "../tool.ts";
 
 const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {
@@ -31,6 +32,10 @@ export async function loadAskTool(): Promise<Tool> {
 /** Offered in turns of tasks alone. */
 export async function loadReportTool(): Promise<Tool> {
   return (await import("./task-report.ts")).taskReport;
+}
+
+export async function loadGoalTool(end: GoalEnd): Promise<Tool> {
+  return (await import("./update-goal.ts")).goalTool(end);
 }
 
 export async function loadClientTool(definition: ClientTool, client: ClientTools): Promise<Tool> {

@@ -2,10 +2,11 @@
 import { toJSONSchema } from "zod/mini";
 import type { Offer } from "../registry.ts";
 import type { Tool } from "../tool.ts";
-import { loadAskTool, loadReportTool, loadSkillTool, loadTools } from "./load.ts";
+import { loadAskTool, loadGoalTool, loadReportTool, loadSkillTool, loadTools } from "./load.ts";
 
 export async function makeOffers(): Promise<Record<string, Offer>> {
-  const tools = [...(await loadTools()), await loadSkillTool("/"), await loadAskTool(), await loadReportTool()];
+  const others = [loadSkillTool("/"), loadAskTool(), loadReportTool(), loadGoalTool(async () => undefined)];
+  const tools = [...(await loadTools()), ...(await Promise.all(others))];
   return Object.fromEntries(tools.map((tool) => [tool.name, makeOffer(tool)]));
 }
 

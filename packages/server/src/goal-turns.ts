@@ -1,0 +1,116 @@
+/**
+ * Turns for the goal of a thread: while it is active and nothing else runs, one after the other, until the agent says that
+ * it is reached or blocked, the budget is used up, somebody stops it, or it turns in circles.
+ *
+ *   set active ─▶ turn ─▶ completed ─▶ still active ─▶ turn …
+ *                   │                       ├─ budget used up ─▶ budgetLimited
+ *                   │                       └─ nothing but words, again and again ─▶ blocked
+ *                   ├─ interrupted ─▶ paused
+ *                   └─ failed ─▶ blocked
+ */
+import { awaitTerminal, readGoal, setGoal, type Heddle, type StandingGoal, type StartTurn } from "@heddle/agent";
+import { isHeddleError, type Goal } from "@heddle/protocol";
+import { codexGoal, type CodexNotification } from "@heddle/protocol/codex-app-server";
+import type { LoadedThreads } from "./loaded.ts";
+
+export interface GoalTurns extends AsyncDisposable {
+  /** Begins work for the goal of a loaded thread, unless it is under way. */
+  begin(threadId: string): void;
+}
+
+export interface GoalTurnsOptions {
+  readonly heddle: Pick<Heddle, "journal" | "startTurn">;
+  readonly threads: LoadedThreads;
+  readonly log: (line: string) => void;
+}
+
+/** An agent that only talks is not getting on. */
+const MAX_SILENT_TURNS = 3;
+/** So many in a row need a person to look. */
+const MAX_TURNS = 50;
+
+export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalTurns {
+  const { journal } = heddle;
+  const closing = new AbortController();
+  const { signal } = closing;
+  const drives = new Map<string, Promise<void>>();
+
+  function tell(threadId: string, goal: StandingGoal): void {
+    threads.openFeed(threadId)?.tell(goalUpdated(threadId, goal));
+  }
+
+  async function change(threadId: string, status: Goal["status"]): Promise<void> {
+    tell(threadId, await setGoal(journal, threadId, { status }, "system"));
+  }
+
+  /** The status the goal has come to by the turns; undefined: it is not for this to decide any more. */
+  async function drive(threadId: string): Promise<Goal["status"] | undefined> {
+    let silent = 0;
+    for (let turns = 0; turns < MAX_TURNS && !signal.aborted; turns += 1) {
+      const before = await readGoal(journal, threadId);
+      const loaded = threads.get(threadId);
+      if (before?.status !== "active" || loaded === undefined) return undefined;
+      const { workspace, settings } = loaded;
+      const end = await run({ thread: threadId, workspace, input: [], settings, task: "goal" });
+      if (end === undefined) continue;
+      // A server that stops ends the turn, not the goal.
+      if (signal.aborted) return undefined;
+      const goal = await readGoal(journal, threadId);
+      if (goal === undefined) return undefined;
+      tell(threadId, goal);
+      if (goal.status !== "active") return undefined;
+      if (end.status !== "completed") return end.status === "interrupted" ? "paused" : "blocked";
+      if (goal.tokenBudget !== undefined && goal.tokensUsed >= goal.tokenBudget) return "budgetLimited";
+      silent = end.hasActed ? 0 : silent + 1;
+      if (silent >= MAX_SILENT_TURNS) return "blocked";
+    }
+    return signal.aborted ? undefined : "paused";
+  }
+
+  /** undefined: another turn ran, and has ended. */
+  async function run(start: StartTurn & { readonly thread: string }): Promise<Ended | undefined> {
+    const { thread } = start;
+    try {
+      const { turnId, admittedVersion, done } = await heddle.startTurn(start);
+      const { body } = await done;
+      return { status: body.status, hasActed: await hasActed(thread, turnId, admittedVersion) };
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "turn.active") throw error;
+      const open = (await journal.threads.turns(thread)).findLast(({ status }) => status === "open");
+      if (open !== undefined) await awaitTerminal(journal, thread, open.id, open.admittedVersion, signal);
+      return undefined;
+    }
+  }
+
+  async function hasActed(threadId: string, turnId: string, after: number): Promise<boolean> {
+    const events = await journal.read({ stream: threadId, after });
+    return events.some(({ body }) => body.type === "tool.settled" && body.turnId === turnId);
+  }
+
+  return {
+    begin(threadId) {
+      if (signal.aborted || drives.has(threadId)) return;
+      const driving = drive(threadId)
+        .then(async (status) => (status === undefined ? undefined : await change(threadId, status)))
+        .catch((error: unknown) => {
+          if (!signal.aborted) log(`work for the goal of ${threadId} has ended: ${String(error)}`);
+        })
+        .finally(() => drives.delete(threadId));
+      drives.set(threadId, driving);
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await Promise.allSettled(drives.values());
+    },
+  };
+}
+
+interface Ended {
+  readonly status: "completed" | "failed" | "interrupted";
+  /** The agent has called a tool. */
+  readonly hasActed: boolean;
+}
+
+export function goalUpdated(threadId: string, goal: StandingGoal): CodexNotification {
+  return { method: "thread/goal/updated", params: { threadId, turnId: null, goal: codexGoal(threadId, goal) } };
+}
