@@ -135,6 +135,41 @@ test("S15: a user points an agent at no folder outside of the server's, and an o
   expect(await (await world.client()).call("chat.create", { cwd: ssh })).toMatchObject({ chat_id: expect.any(String) });
 });
 
+test("S17: a user lets no call out of its wall, its own turn's included, and an owner does", async () => {
+  const outside = { cmd: "echo out", sandbox_permissions: "require_escalated", justification: "it must" };
+  await using world = await openChatWorld({
+    script: [{ calls: [{ tool: "exec_command", args: outside }] }, { text: "ok" }],
+  });
+  const { client: owner, chatId } = await world.chat({ approval_policy: "on-request" });
+  const user = await world.client("user");
+  const turnId = text(await user.call("chat.message.send", { chat_id: chatId, message: "go" }), "turn_id");
+  const request_id = text(await owner.topic("chat.approval.required"), "params.request_id");
+  for (const decision of ["accept", "accept_for_session"]) {
+    const { error } = await user.ask("chat.approval.respond", { request_id, decision });
+    expect([decision, error?.code, at(error, "data.code")]).toEqual([decision, -32001, "door.forbidden"]);
+  }
+  expect(await owner.call("chat.approval.respond", { request_id, decision: "accept" })).toEqual({ ok: true });
+  expect(await owner.end(turnId)).toMatchObject({ params: { status: "completed" } });
+});
+
+test("S16: a user neither opens the walls of a chat for others nor speaks into a turn that has none", async () => {
+  const slow = { tool: "exec_command", args: { cmd: "sleep 61" } };
+  await using world = await openChatWorld({ script: [{ calls: [slow] }] });
+  const { client: owner, chatId } = await world.chat();
+  const user = await world.client("user");
+  const settings = { sandbox: "danger-full-access" };
+  const forbidden = { error: { code: -32001, data: { code: "door.forbidden" } } };
+  expect(await user.ask("chat.settings.update", { chat_id: chatId, settings })).toMatchObject(forbidden);
+  expect(await user.ask("chat.create", { settings })).toMatchObject(forbidden);
+  await owner.call("chat.settings.update", { chat_id: chatId, settings });
+  await owner.call("chat.message.send", { chat_id: chatId, message: "go" });
+  await owner.hears(({ params }) => at(params, "item.type") === "commandExecution");
+  const inject = { chat_id: chatId, message: "and this", inject: true };
+  expect(await user.ask("chat.message.send", inject)).toMatchObject(forbidden);
+  expect(await owner.call("chat.message.send", inject)).toMatchObject({ queued: true });
+  await user.call("chat.cancel", { chat_id: chatId });
+});
+
 test("S29: a path that is no path, or leads to what is no file, is refused by every fs method and stalls nothing", async () => {
   await using world = await openChatWorld();
   const ws = world.workspace;

@@ -218,3 +218,36 @@ test("S15: a user points an agent at no folder outside of the server's, by any r
   expect((await world.ask("/api/threads", { method: "POST", body: {}, token: world.tokens.user })).status).toBe(201);
   expect((await world.ask("/api/threads", { method: "POST", body: { workspace: "/etc" } })).status).toBe(201);
 });
+
+test("S16 S17: a user neither speaks into a turn without walls, nor lets a call out of its own", async () => {
+  await using world = await openHttpWorld();
+  const ask = (path: string, body: unknown, token: string) => world.ask(path, { method: "POST", body, token });
+  const { user, owner } = world.tokens;
+  for (const [sandboxMode, wish] of [
+    ["danger-full-access", undefined],
+    ["workspace-write", { kind: "outside" }],
+  ] as const) {
+    const [threadId, turnId, approvalId] = [await world.newThread(), newTurnId(), newApprovalId()];
+    const holder = { pid: process.pid, startTicks: "1", bootId: "b", pidNamespace: "p" };
+    const input = [{ type: "text" as const, text: "go" }];
+    const asked = { kind: "command" as const, callId: "c", itemId: "i", command: "ls", cwd: world.home };
+    const question = wish === undefined ? asked : { ...asked, wish };
+    const events: EventBody[] = [
+      { type: "turn.admitted", v: 1, turnId, input, settings: { ...SETTINGS, sandboxMode }, holder },
+      { type: "approval.requested", v: 1, turnId, approvalId, question },
+    ];
+    await world.heddle.journal.append({ stream: threadId, author: "user", events, durability: "relaxed" });
+    const steer = `/api/threads/${threadId}/turns/${turnId}/steer`;
+    const answer = `/api/threads/${threadId}/approvals/${approvalId}`;
+    const isOpen = sandboxMode === "danger-full-access";
+    expect([sandboxMode, (await ask(steer, { input: "more" }, user)).status]).toEqual([
+      sandboxMode,
+      isOpen ? 403 : 202,
+    ]);
+    expect((await ask(steer, { input: "more" }, owner)).status).toBe(202);
+    for (const decision of ["accept", "acceptForThread"]) {
+      expect([sandboxMode, (await ask(answer, { decision }, user)).status]).toEqual([sandboxMode, 403]);
+    }
+    expect((await ask(answer, { decision: isOpen ? "decline" : "accept" }, isOpen ? user : owner)).status).toBe(200);
+  }
+});

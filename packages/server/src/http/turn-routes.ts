@@ -4,7 +4,7 @@ import { HeddleError, type TurnSettings } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../folders.ts";
 import { pageOf } from "../paging.ts";
-import { scopeAllows } from "../principals.ts";
+import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../open-walls.ts";
 import { route, type HttpCall, type HttpContext, type Route } from "./route.ts";
 import {
   Accepted,
@@ -33,9 +33,7 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal 
   const { isArchived } = await requireThread(heddle.journal, threadId);
   if (isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
   const settings = await settingsOf(context, threadId, wanted);
-  if (settings.sandboxMode === "danger-full-access" && !scopeAllows(principal?.role ?? "viewer", "admin")) {
-    throw new HeddleError("door.forbidden", "danger-full-access is the owner's alone; name another sandboxMode");
-  }
+  refuseOpenWalls(principal, settings.sandboxMode);
   const { clientId, input } = wanted;
   const workspace =
     wanted.workspace === undefined ? undefined : await folderFor({ principal, wanted: wanted.workspace, cwd });
@@ -141,8 +139,9 @@ export const TURN_ROUTES: readonly Route[] = [
     body: SteerBody,
     answer: Accepted,
     status: 202,
-    async handle({ params: { threadId, turnId }, body: { input } }, { context: { heddle } }) {
+    async handle({ params: { threadId, turnId }, body: { input } }, { context: { heddle }, principal }) {
       await requireTurn(heddle.journal, threadId, turnId);
+      await refuseSpeaking(heddle, principal, threadId);
       await heddle.steer(turnId, input);
       return DONE;
     },
@@ -193,8 +192,9 @@ export const TURN_ROUTES: readonly Route[] = [
     params: ApprovalParams,
     body: AnswerBody,
     answer: Accepted,
-    async handle({ params: { threadId, approvalId }, body }, { context: { heddle } }) {
+    async handle({ params: { threadId, approvalId }, body }, { context: { heddle }, principal }) {
       await requireThread(heddle.journal, threadId);
+      await refuseLettingOut(heddle, principal, { threadId, approvalId, decision: body.decision });
       await heddle.answer({ threadId, approvalId, ...body });
       return DONE;
     },

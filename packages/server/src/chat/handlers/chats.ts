@@ -1,9 +1,9 @@
 /** Chats: begun, taken up again, listed. */
-import { changeSettings } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import { visibleLine } from "@heddle/protocol";
 import { CHAT_PROTOCOL, CHAT_RPC, negotiate, type ChatRecord } from "@heddle/protocol/chat";
 import { folderFor } from "../../folders.ts";
+import { refuseOpenWalls } from "../../open-walls.ts";
 import { pageOf } from "../../paging.ts";
 import { RpcError } from "../../peer.ts";
 import type { ChatContext, ChatHandler } from "../call.ts";
@@ -32,15 +32,17 @@ export const hello: ChatHandler<"hello"> = ({ protocol }, { server, connection }
 };
 
 export const create: ChatHandler<"chat.create"> = async (
-  { settings, cwd, title, client_id },
+  { settings, cwd, title, client_id, client_chat_id },
   { server, connection },
 ) => {
+  refuseOpenWalls(connection.principal, settings?.sandbox);
   const workspace = await folderFor({ principal: connection.principal, wanted: cwd, cwd: server.cwd });
   const words = visibleLine(title ?? "").trim();
   const named = words === "" ? {} : { title: words };
   const origin = `${CHAT_ORIGIN}${client_id ?? ""}`;
-  const id = await server.heddle.createThread({ workspace, origin, ...named });
-  if (settings !== undefined) await changeSettings(server.heddle.journal, id, settings);
+  const request = { workspace, settings, ...named };
+  const beginning = { settings, clientId: client_chat_id ?? undefined, request };
+  const id = await server.heddle.createThread({ workspace, origin, ...named }, beginning);
   return { result: { chat_id: id, thread_id: id } };
 };
 

@@ -1,10 +1,10 @@
 /** Messages, and what stops or answers for the turns they become. */
 import { awaitTerminal, findSent, steerOnce, type StartTurn } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError, inputItemId, isHeddleError, type InputPart, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, inputItemId, isHeddleError, type InputPart } from "@heddle/protocol";
 import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/protocol/chat";
 import { readInput } from "../../input.ts";
-import { scopeAllows, type Principal } from "../../principals.ts";
+import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../../open-walls.ts";
 import type { ChatCall, ChatContext, ChatHandler } from "../call.ts";
 import { openTurnOf, requireChat } from "../chats.ts";
 import { turnSettings } from "../turn-settings.ts";
@@ -49,22 +49,18 @@ async function take({ server, connection }: ChatCall, { id }: ThreadRow, sending
   // Read again: it may have got a turn while this one waited.
   const row = await requireChat(server, { chat_id: id });
   const running = await openTurnOf(server, row);
-  if (running !== undefined && sending.inject === true && (await injected(server, running, { clientId, input }))) {
+  const isSpoken = running !== undefined && sending.inject === true;
+  if (isSpoken) await refuseSpeaking(server.heddle, connection.principal, id);
+  if (isSpoken && (await injected(server, running, { clientId, input }))) {
     return { chat_id: id, turn_id: running, item_id: null, queued: true };
   }
   const settings = await turnSettings(server, row, overrides(sending));
-  refuseOpenWalls(settings, connection.principal);
+  refuseOpenWalls(connection.principal, settings.sandboxMode);
   const isFree = running === undefined && (await server.heddle.journal.threads.queued(id)).length === 0;
   const begun = isFree ? await begin(server, id, { input, settings, clientId }) : undefined;
   if (begun !== undefined) return { chat_id: id, turn_id: begun, item_id: inputItemId(begun) };
   const turn_id = await server.queue.add({ threadId: id, input, settings, clientId });
   return { chat_id: id, turn_id, item_id: null, queued: true };
-}
-
-/** Whoever may do anything on this machine is its owner. */
-function refuseOpenWalls({ sandboxMode }: TurnSettings, { role }: Principal): void {
-  if (sandboxMode !== "danger-full-access" || scopeAllows(role, "admin")) return;
-  throw new HeddleError("door.forbidden", "danger-full-access is the owner's alone; name another sandbox");
 }
 
 function overrides({ model, effort, approval_policy, collaboration_mode }: Sending): ChatSettings {
@@ -148,16 +144,18 @@ async function interrupt({ heddle }: ChatContext, turnId: string): Promise<void>
   }
 }
 
-export const respond: ChatHandler<"chat.approval.respond"> = async (params, { server }) => {
+export const respond: ChatHandler<"chat.approval.respond"> = async (params, { server, connection }) => {
   const approvalId = String(params.request_id ?? params.codex_request_id);
   const threadId = await threadOf(server, approvalId, params.chat_id);
+  const decision = decisionOf(params.decision);
+  await refuseLettingOut(server.heddle, connection.principal, { threadId, approvalId, decision });
   try {
     const { note, answers, content, granted } = params;
     const said = note === undefined ? {} : { reason: note };
     await server.heddle.answer({
       threadId,
       approvalId,
-      decision: decisionOf(params.decision),
+      decision,
       answers,
       content,
       granted,

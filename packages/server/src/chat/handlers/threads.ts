@@ -4,6 +4,7 @@ import type { ThreadRow } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 import { HeddleError } from "@heddle/protocol";
 import { ChatSettings, chatTurns, iso, tokensOf, type ChatEvent, type ThreadView } from "@heddle/protocol/chat";
+import { refuseOpenWalls } from "../../open-walls.ts";
 import type { ChatContext, ChatHandler } from "../call.ts";
 import { CHAT_ORIGIN, requireChat, settingsOf, titleOf } from "../chats.ts";
 import { listChats } from "./chats.ts";
@@ -96,7 +97,11 @@ export const rename: ChatHandler<"chat.thread.rename"> = async ({ title, name, .
   return { result: { ok: true, title: wanted } };
 };
 
-export const updateSettings: ChatHandler<"chat.settings.update"> = async ({ chat_id, settings }, { server }) => {
+export const updateSettings: ChatHandler<"chat.settings.update"> = async (
+  { chat_id, settings },
+  { server, connection },
+) => {
+  refuseOpenWalls(connection.principal, settings.sandbox ?? undefined);
   const { id } = await requireChat(server, { chat_id });
   const changed = await changeSettings(server.heddle.journal, id, settings);
   return { result: { ok: true, settings: ChatSettings.parse(changed) } };

@@ -1,0 +1,66 @@
+/**
+ * Whoever may do anything on this machine is its owner. So nobody else begins a turn without walls, speaks into one that
+ * has none, or lets a call out of its own.
+ */
+import type { Heddle } from "@heddle/agent";
+import { HeddleError, type ApprovalQuestion, type Decision } from "@heddle/protocol";
+import { scopeAllows, type Principal } from "./principals.ts";
+
+const OPEN = "danger-full-access";
+
+/** Of a turn that is to begin, or of all that follow. */
+export function refuseOpenWalls(principal: Principal | undefined, sandboxMode: string | undefined): void {
+  if (sandboxMode !== OPEN || isOwner(principal)) return;
+  throw new HeddleError("door.forbidden", `${OPEN} is the owner's alone; name another sandbox mode`);
+}
+
+/** Of the turn that runs in a thread. */
+export async function refuseSpeaking(
+  heddle: Heddle,
+  principal: Principal | undefined,
+  threadId: string,
+): Promise<void> {
+  if (isOwner(principal) || (await heddle.lastSettings(threadId))?.sandboxMode !== OPEN) return;
+  throw new HeddleError("door.forbidden", `this turn runs with ${OPEN}; only its owner may tell it anything`);
+}
+
+export interface Answering {
+  readonly threadId: string;
+  readonly approvalId: string;
+  readonly decision: Decision;
+}
+
+/** Declining is everybody's; inside the wall of a turn so is allowing. */
+export async function refuseLettingOut(
+  heddle: Heddle,
+  principal: Principal | undefined,
+  { threadId, approvalId, decision }: Answering,
+): Promise<void> {
+  if (isOwner(principal) || decision === "decline" || decision === "cancel") return;
+  const question = await questionOf(heddle, threadId, approvalId);
+  const isBeyond = question?.kind === "permissions" || (question?.kind === "command" && question.wish !== undefined);
+  if (!isBeyond && (await heddle.lastSettings(threadId))?.sandboxMode !== OPEN) return;
+  throw new HeddleError("door.forbidden", "only an owner lets an agent beyond its sandbox; decline, or ask the owner");
+}
+
+/** Undefined: whoever answers is told what is wrong with it. */
+async function questionOf(
+  { journal }: Heddle,
+  threadId: string,
+  approvalId: string,
+): Promise<ApprovalQuestion | undefined> {
+  for await (const { body } of eventsOf(journal, threadId)) {
+    if (body.type === "approval.requested" && body.approvalId === approvalId) return body.question;
+  }
+  return undefined;
+}
+
+async function* eventsOf(journal: Heddle["journal"], stream: string) {
+  for (const turn of await journal.threads.openTurns()) {
+    if (turn.threadId === stream) yield* await journal.read({ stream, after: turn.admittedVersion });
+  }
+}
+
+function isOwner(principal: Principal | undefined): boolean {
+  return principal !== undefined && scopeAllows(principal.role, "admin");
+}
