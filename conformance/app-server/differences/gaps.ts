@@ -5,26 +5,11 @@ function gap(difference: Omit<Difference, "isGap">): Difference {
   return { ...difference, isGap: true };
 }
 
-const NO_HOP = "what an envelope forbids is refused; the user cannot allow it for one call yet";
-
 export const GAPS: readonly Difference[] = [
   gap({
     in: /^compact$/,
     message: /^(item\/(started|completed) contextCompaction|thread\/tokenUsage\/updated|warning)$/,
     why: "a short conversation is not made smaller when a client asks for it; it is told so",
-  }),
-  gap({
-    in: /^approve-(escalation|change-read-only)$/,
-    message: /requestApproval$|^serverRequest\/resolved$|^thread\/status\/changed active$|^turn\/diff\/updated$/,
-    why: NO_HOP,
-  }),
-  gap({
-    in: /^approve-change-read-only$/,
-    message: /^item\/completed fileChange$/,
-    path: /item\.status$/,
-    codex: "completed",
-    heddle: "declined",
-    why: NO_HOP,
   }),
   gap({
     message: /^ask mcpServer\/elicitation\/request$/,

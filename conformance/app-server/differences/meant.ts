@@ -27,10 +27,29 @@ export const MEANT: readonly Difference[] = [
     why: "a question is taken back before the turn ends, and the thread no longer waits; Codex does it afterwards",
   },
   {
-    in: /^approve-command-(cancel|decline|unknown)$/,
+    in: /^approve-(command-(cancel|decline|unknown)|escalation)$/,
     kind: "moved",
     message: /^item\/completed commandExecution$/,
     why: "the thread no longer waits once it is answered, so that is told first",
+  },
+  {
+    in: /^approve-change-read-only$/,
+    message: /^ask item\/fileChange\/requestApproval$/,
+    path: /params\.reason$/,
+    heddle: "it writes outside the folders that may be written",
+    why: "whoever is asked is told why",
+  },
+  {
+    in: /^approve-escalation-never$/,
+    kind: "added",
+    message: /^item\/(started|completed) commandExecution$/,
+    why: "a call that is refused is an item with its reason; Codex tells only the model",
+  },
+  {
+    in: /^(approve-escalation-wider|permissions-)/,
+    kind: "missing",
+    message: /^warning$/,
+    why: "more rights are no unfinished feature here that would have to be turned on",
   },
   {
     in: /^approve-command-unknown$/,

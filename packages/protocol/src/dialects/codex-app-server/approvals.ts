@@ -160,17 +160,7 @@ export function askedItem(question: ApprovalQuestion, callText: string | undefin
     }
     case "userInput":
     case "elicitation":
+    case "permissions":
       return undefined;
-    case "permissions": {
-      const { permissions } = question;
-      return {
-        type: "toolCall",
-        id,
-        callId,
-        tool: "request_permissions",
-        arguments: { permissions },
-        status: "inProgress",
-      };
-    }
   }
 }

@@ -18,7 +18,7 @@ export function codexItem(item: Item, times: ItemTimes): CodexThreadItem | undef
 }
 
 /** The user was asked; the original shows the question and nothing else. */
-const ASK_TOOL = "request_user_input";
+const ASK_TOOLS: ReadonlySet<string> = new Set(["request_user_input", "request_permissions"]);
 
 type Fields = Readonly<Record<string, unknown>> & { readonly type: string; readonly id: string };
 
@@ -45,7 +45,7 @@ function details(item: Item): Fields | undefined {
     case "fileChange":
       return { type: "fileChange", id, changes: item.changes.map(change), ...outcome(item.status), ...because(item) };
     case "toolCall":
-      if (item.tool === ASK_TOOL) return undefined;
+      if (ASK_TOOLS.has(item.tool)) return undefined;
       if (isClientCall(item)) {
         return {
           type: "dynamicToolCall",
