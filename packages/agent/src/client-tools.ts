@@ -2,24 +2,8 @@
  * Tools that clients carry out. Declared in the thread, so that they are there for every turn and fork of it; a call is an
  * item that has begun, and what a client says to it is an event, wherever the client is connected.
  */
-import {
-  isHeddleError,
-  type ClientTool,
-  type EventBody,
-  type Failure,
-  type InputPart,
-  type StoredEvent,
-} from "@heddle/protocol";
+import { isHeddleError, type ClientTool, type Failure, type InputPart, type StoredEvent } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-
-export async function declareClientTools(
-  journal: Journal,
-  threadId: string,
-  tools: readonly ClientTool[],
-): Promise<void> {
-  const events: EventBody[] = [{ type: "thread.tools-declared", v: 1, tools: [...tools] }];
-  await journal.append({ stream: threadId, author: "user", events });
-}
 
 /** The newest declaration counts. Pure. */
 export function clientToolsOf(history: readonly StoredEvent[]): readonly ClientTool[] {

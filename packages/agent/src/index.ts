@@ -10,9 +10,10 @@ export type {
   TurnHandle,
 } from "./heddle.ts";
 export { lastSettings, readHistory, readPast, withoutReverted } from "./history.ts";
-export { answerClientCall, declareClientTools } from "./client-tools.ts";
+export { answerClientCall } from "./client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./goal.ts";
 export { searchThreads, type Found } from "./search.ts";
+export type { ThreadBeginning } from "./create-thread.ts";
 export { injectEntries } from "./inject.ts";
 export { parseJsonSchema } from "./json-schema.ts";
 export { changeGitInfo } from "./metadata.ts";

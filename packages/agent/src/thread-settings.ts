@@ -10,14 +10,17 @@ const MAX_CHARS = 64 * 1024;
 /** Merges; null takes a key out. A running turn is not touched. Answers what stands now. */
 export async function changeSettings(journal: Journal, threadId: string, changes: Wishes): Promise<Wishes> {
   await readWishes(journal, threadId);
-  if (Object.keys(changes).length > MAX_KEYS || JSON.stringify(changes).length > MAX_CHARS) {
-    throw new HeddleError("usage.invalid", `settings have at most ${MAX_KEYS} keys and ${MAX_CHARS} characters`);
-  }
+  checkSettings(changes);
   if (Object.keys(changes).length > 0) {
     const events = [{ type: "thread.settings-changed", v: 1, changes: { ...changes } }] as const;
     await journal.append({ stream: threadId, author: "user", events });
   }
   return readWishes(journal, threadId);
+}
+
+export function checkSettings(changes: Wishes): void {
+  if (Object.keys(changes).length <= MAX_KEYS && JSON.stringify(changes).length <= MAX_CHARS) return;
+  throw new HeddleError("usage.invalid", `settings have at most ${MAX_KEYS} keys and ${MAX_CHARS} characters`);
 }
 
 export async function readWishes(journal: Journal, threadId: string): Promise<Wishes> {

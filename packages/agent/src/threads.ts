@@ -137,15 +137,14 @@ export interface NameThread {
 
 export async function nameThread(journal: Journal, { threadId, name }: NameThread): Promise<void> {
   await requireThread(journal, threadId);
+  const events = [{ type: "thread.named", v: 1, name: checkedName(name) }] as const;
+  await journal.append({ stream: threadId, author: "user", events });
+}
+
+export function checkedName(name: string): string {
   const trimmed = name.trim();
-  if (trimmed === "" || trimmed.length > MAX_NAME_CHARS || visibleLine(trimmed) !== trimmed) {
-    throw new HeddleError("usage.invalid", `a name is one line of 1 to ${MAX_NAME_CHARS} visible characters`);
-  }
-  await journal.append({
-    stream: threadId,
-    author: "user",
-    events: [{ type: "thread.named", v: 1, name: trimmed }],
-  });
+  if (trimmed !== "" && trimmed.length <= MAX_NAME_CHARS && visibleLine(trimmed) === trimmed) return trimmed;
+  throw new HeddleError("usage.invalid", `a name is one line of 1 to ${MAX_NAME_CHARS} visible characters`);
 }
 
 export interface ArchiveThread {

@@ -121,7 +121,7 @@ function findRepeat(connection: Connection, key: string, contentHash: string): A
   if (row === undefined) return undefined;
   if (text(row, "content_hash") !== contentHash) {
     throw new HeddleError("store.id-conflict", `the key ${key} was used before with other content`, {
-      details: { key },
+      details: { key, stream: text(row, "stream") },
     });
   }
   const range = { first: integer(row, "first_version"), last: integer(row, "last_version") };

@@ -310,3 +310,21 @@ test("hooks are told as they ran", async () => {
   ]);
   expect(at(runs[1], "params.run")).toMatchObject({ eventName: "userPromptSubmit", handlerType: "command" });
 });
+
+test("F17 thread/start: the same clientThreadId is the same thread, told once; with other params it is a conflict", async () => {
+  await using world = await openWorld();
+  await pointAt(world, "http://127.0.0.1:9");
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  const wish = { clientThreadId: "mine", model: "gpt-5.5", sandbox: "read-only" };
+  const first = await client.call("thread/start", wish);
+  const [again, third] = await Promise.all([client.call("thread/start", wish), client.call("thread/start", wish)]);
+  expect([text(again, "thread.id"), text(third, "thread.id")]).toEqual(Array(2).fill(text(first, "thread.id")));
+  const other = await client.ask("thread/start", { ...wish, sandbox: "workspace-write" });
+  expect(other.error).toMatchObject({
+    code: -32600,
+    message: expect.stringContaining("client id mine was used before"),
+  });
+  expect(client.heard.filter(({ method }) => method === "thread/started")).toHaveLength(1);
+});

@@ -1,7 +1,7 @@
 /** Threads that a client begins, takes up, forks or leaves. */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { declareClientTools, readGoal } from "@heddle/agent";
+import { readGoal } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import { HeddleError, type ClientTool, type TurnSettings } from "@heddle/protocol";
 import {
@@ -44,12 +44,18 @@ export async function startThread(params: ThreadStartParams, { server, connectio
   const settings: TurnSettings = tools.length > 0 ? { ...resolved, hasClientTools: true } : resolved;
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
-  const threadId = await server.heddle.createThread({ workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) });
-  if (tools.length > 0) await declareClientTools(server.heddle.journal, threadId, tools);
-  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
+  const { clientThreadId, ...request } = params;
+  const threadId = await server.heddle.createThread(
+    { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) },
+    { tools, clientId: clientThreadId ?? undefined, request: { ...request, workspace } },
+  );
+  // Of a request that is repeated the thread may have gone on.
+  const known = server.threads.get(threadId);
+  const loaded = known ?? server.threads.load({ threadId, workspace, settings, isEphemeral });
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
   const unused = [...unheeded(params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
-  return began(loaded, { server, connection }, { unused, isSandboxGiven: isGiven(params.sandbox) });
+  const beginning = { unused, isSandboxGiven: isGiven(params.sandbox), isRepeat: known !== undefined };
+  return began(loaded, { server, connection }, beginning);
 }
 
 /** Tools that this client carries out itself. */
@@ -85,13 +91,15 @@ interface Beginning {
   readonly unused: readonly string[];
   readonly isSandboxGiven: boolean;
   readonly withTurns?: boolean;
+  /** Everyone has been told. */
+  readonly isRepeat?: boolean;
 }
 
 /** The answer to whoever began a thread comes before everyone is told of it. */
 async function began(
   loaded: LoadedThread,
   { server, connection }: Call,
-  { unused, isSandboxGiven, withTurns = false }: Beginning,
+  { unused, isSandboxGiven, withTurns = false, isRepeat = false }: Beginning,
 ): Promise<Reply> {
   const { threadId, workspace, settings } = loaded;
   const feed = await server.threads.feed(threadId);
@@ -103,7 +111,7 @@ async function began(
     result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven }) },
     after() {
       if (withTurns) tellUsage(feed, connection);
-      server.announce({ method: "thread/started", params: { thread } });
+      if (!isRepeat) server.announce({ method: "thread/started", params: { thread } });
       warnOfUnused(connection, threadId, unused);
       if (connection.isClosed) server.threads.leave(threadId, connection);
     },

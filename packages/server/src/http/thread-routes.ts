@@ -68,8 +68,9 @@ export const THREAD_ROUTES: readonly Route[] = [
     status: 201,
     async handle({ body }, { context, principal }) {
       const workspace = await folderFor({ principal, wanted: body.workspace, cwd: context.cwd });
-      const threadId = await context.heddle.createThread({ workspace, origin: ORIGIN });
-      if (body.name !== undefined) await context.heddle.nameThread({ threadId, name: body.name });
+      const { name, clientId } = body;
+      const request = { workspace, name };
+      const threadId = await context.heddle.createThread({ workspace, origin: ORIGIN }, { name, clientId, request });
       return detail(context, threadId);
     },
   }),

@@ -26,6 +26,7 @@ export const CreateParams = z.object({
   cwd: path.optional(),
   title: z.string().max(200).optional(),
   client_id: id.optional(),
+  client_chat_id: id.nullish().meta({ description: "The same id again is the same chat" }),
 });
 
 export const ResumeParams = z.object({ ...Chat, after_seq: seq.optional() });

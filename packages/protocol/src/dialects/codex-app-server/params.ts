@@ -55,6 +55,8 @@ export const ThreadStartParams = z.object({
   ...choices,
   dynamicTools: z.array(DynamicToolParam).nullish(),
   ephemeral: z.boolean().nullish(),
+  /** Beyond Codex: the same id again is the same thread. */
+  clientThreadId: z.string().min(1).max(256).nullish(),
 });
 export type ThreadStartParams = z.infer<typeof ThreadStartParams>;
 
