@@ -69,7 +69,7 @@ async function race(attempt: (round: number) => Promise<boolean>): Promise<Score
   return score;
 }
 
-test("writing while a folder and a file are swapped for links never gets out", async ({ annotate }) => {
+test("S30: writing while a folder and a file are swapped for links never gets out", async ({ annotate }) => {
   await using arena = await openArena();
   const rules = { writeRoots: [arena.root], masked: [] };
   const score = await race(async (round) => {
@@ -83,7 +83,7 @@ test("writing while a folder and a file are swapped for links never gets out", a
   expect(score.done).toBeGreaterThan(50);
 });
 
-test("reading and listing what is masked while links are swapped never shows it", async ({ annotate }) => {
+test("S30: reading and listing what is masked while links are swapped never shows it", async ({ annotate }) => {
   await using arena = await openArena();
   const rules = { writeRoots: [], masked: [join(arena.root, "../outside")] };
   const score = await race(async (round) => {

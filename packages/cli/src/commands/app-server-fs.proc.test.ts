@@ -113,7 +113,7 @@ test("fs/*: wrong params and failures of the disk have the words and codes of th
   for (const [method, params, said] of cases) expect(await refused(client, method, params)).toBe(said);
 });
 
-test("fs/*: Heddle's own home is not there, by whatever name it is reached", async () => {
+test("S29 S37 fs/*: Heddle's own home is not there, by whatever name it is reached", async () => {
   await using world = await openWorld();
   await using served = await opened(world);
   const { client } = served;
@@ -134,7 +134,7 @@ test("fs/*: Heddle's own home is not there, by whatever name it is reached", asy
   expect(await refused(client, "fs/readFile", { path: "/proc/self/environ" })).toMatch(/^-32600 .*kernel/);
 });
 
-test("fs/*: nothing is written outside the folders of the server and of the client's threads", async () => {
+test("S29 S30 fs/*: nothing is written outside the folders of the server and of the client's threads", async () => {
   await using world = await openWorld();
   const outside = path.join(world.root, "outside");
   await mkdir(`${outside}/kept`, { recursive: true });
