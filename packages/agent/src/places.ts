@@ -93,7 +93,7 @@ export function createPlaces(options: PlacesOptions): Places {
         const { openMcpServers } = await import("@heddle/tools/mcp");
         const { environment } = state;
         const shared = { servers, workspace, sandbox, environment, env, logins };
-        return { mcp: openMcpServers({ ...shared, allowTools, openSandbox: openLike }) };
+        return { mcp: openMcpServers({ ...shared, allowTools, mayElicit: options.mayWait, openSandbox: openLike }) };
       };
       const openLike = (network: "none" | "all"): Promise<Sandbox> =>
         openFor({ ...envelope, network }, workspace, { ...options, threadId, mayGoUnconfined });

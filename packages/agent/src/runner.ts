@@ -87,7 +87,8 @@ export interface TurnIo {
    * when it ended within the turn; never rejects, because a record that fails reaches the next one.
    */
   follow(itemId: string, ongoing: OngoingItem): Promise<readonly RunnerEvent[]>;
-  ask(question: ApprovalQuestion): Promise<ApprovalAnswer>;
+  /** The question is taken back when the turn is stopped, or by the signal. */
+  ask(question: ApprovalQuestion, signal?: AbortSignal): Promise<ApprovalAnswer>;
   /** What a client says to the call of its tool; whoever waits gives up by the signal. */
   clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
   /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */

@@ -182,10 +182,10 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     stream: (delta) => recorder.stream(delta),
     closeOpenItems: () => recorder.closeOpenItems(),
     follow: (itemId, ongoing) => recorder.follow(itemId, ongoing),
-    async ask(question) {
+    async ask(question, takenBack = signal) {
       const { threadId, turnId } = turn;
       const storedAs = metBefore(turn.carried, question);
-      const options = { threadId, turnId, signal, isUnattended: deps.isUnattended, storedAs };
+      const options = { threadId, turnId, signal: takenBack, isUnattended: deps.isUnattended, storedAs };
       const resolution = await ask(deps.journal, inbox, question, options);
       // Whoever cancels wants the call undone and the turn to stop.
       if (resolution.decision === "cancel")

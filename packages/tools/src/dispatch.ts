@@ -136,7 +136,7 @@ async function carryOut(
   const stream = (delta: string): void => context.stream({ itemId: place.itemId, channel: "output", delta });
   try {
     signal.throwIfAborted();
-    const ask = (question: ApprovalQuestion): Promise<ApprovalAnswer> => context.ask(question);
+    const ask = (question: ApprovalQuestion): Promise<ApprovalAnswer> => context.ask(question, signal);
     const given = { ...place, signal, envelope, sandbox, state: context.state, stream, ask };
     const running = tool.run(args, { ...given, ...answered });
     return settled(tool, await settleAfterAbort(running, signal));

@@ -24,7 +24,8 @@ export interface JudgeContext extends Walls {
   readonly signal: AbortSignal;
   /** Keys of acts accepted for the whole thread; the asker adds to it. See `approvalKey`. */
   readonly remembered: ReadonlySet<string>;
-  ask(question: ApprovalQuestion): Promise<ApprovalAnswer>;
+  /** The signal takes the question back; it is that of the turn unless another is given. */
+  ask(question: ApprovalQuestion, signal?: AbortSignal): Promise<ApprovalAnswer>;
   /** Somebody else's say, once policy has nothing against the call and before anybody is asked; a reason refuses it. */
   guard?(tool: string, input: unknown): Promise<string | undefined>;
   /** Who lets a call out of its envelope; absent: nobody. */

@@ -89,8 +89,8 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
       ]);
       failpoint("turn.after-intent");
     },
-    async ask(question) {
-      const answer = await io.ask(question);
+    async ask(question, signal) {
+      const answer = await io.ask(question, signal);
       if (answer.decision === "acceptForThread" && isActOfOne(question)) remembered.add(approvalKey(question));
       return answer;
     },

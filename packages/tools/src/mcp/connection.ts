@@ -6,6 +6,7 @@
 import { pathToFileURL } from "node:url";
 import type { CallToolResult, Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
+import type { CallClock } from "./call-clock.ts";
 import { mcpError, messageOf } from "./failure.ts";
 import type { ServerTransport } from "./stdio-transport.ts";
 
@@ -17,19 +18,31 @@ export interface ConnectOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   onListChanged(): void;
+  /** What the server wants to know; absent: nobody could say it, and the server is told so when it is greeted. */
+  onElicit?: ((wanted: Elicitation) => Promise<Elicited>) | undefined;
   /** Closed by the server or by a fault, not by `close`. */
   onLost(cause: string): void;
 }
+
+/** A server's question to the user, in the middle of a call. */
+export interface Elicitation {
+  readonly message: string;
+  /** JSON Schema of what it wants to hear. */
+  readonly schema: unknown;
+}
+
+export type Elicited =
+  | { readonly action: "accept"; readonly content: unknown }
+  | { readonly action: "decline" | "cancel" };
 
 export interface CallOptions {
   readonly name: string;
   readonly arguments: Record<string, unknown>;
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Without progress. */
-  readonly timeoutMs: number;
-  readonly maxTotalMs: number;
   readonly signal: AbortSignal;
   readonly onProgress: (message: string) => void;
+  /** The time of the call; it is started by whoever makes it. */
+  readonly clock: CallClock;
 }
 
 export interface McpConnection {
@@ -54,6 +67,10 @@ const MAX_PAGES = 100;
 const MAX_LISTED = 5000;
 
 const Anything = z.looseObject({});
+/** What a form can hold. */
+const Content = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]));
+/** The library's own limit; the clock of the call is the one that counts. */
+const NEVER_MS = 2 ** 31 - 1;
 const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 export async function connectMcp(options: ConnectOptions): Promise<McpConnection> {
@@ -119,7 +136,7 @@ async function newClient(mode: "auto" | "legacy", options: ConnectOptions, probe
   const client = new McpClient(
     { name: "heddle", version: "1" },
     {
-      capabilities: { roots: {} },
+      capabilities: { roots: {}, ...(options.onElicit === undefined ? {} : { elicitation: { form: {} } }) },
       versionNegotiation: { mode, probe: { timeoutMs: probeMs } },
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => options.onListChanged() } },
       // Results are not held against the server's own schema: a schema can be made to take for ever.
@@ -132,8 +149,16 @@ async function newClient(mode: "auto" | "legacy", options: ConnectOptions, probe
   client.setRequestHandler("roots/list", () => ({
     roots: [{ uri: pathToFileURL(workspace).href, name: "workspace" }],
   }));
+  const { onElicit } = options;
+  if (onElicit !== undefined) {
+    client.setRequestHandler("elicitation/create", async ({ params }) => {
+      if (params.mode === "url") throw new ProtocolError(ProtocolErrorCode.InvalidParams, "only forms are supported");
+      const answer = await onElicit({ message: params.message, schema: params.requestedSchema });
+      return answer.action === "accept" ? { action: "accept", content: Content.parse(answer.content) } : answer;
+    });
+  }
   client.fallbackRequestHandler = async ({ method }) => {
-    throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Heddle does not support ${method}: it runs unattended`);
+    throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Heddle does not support ${method}`);
   };
   return client;
 }
@@ -171,21 +196,24 @@ async function listAll(client: Client, timeoutMs: number, signal: AbortSignal): 
 }
 
 async function callTool(client: Client, call: CallOptions): Promise<CallToolResult> {
-  const { name, timeoutMs, maxTotalMs, signal, onProgress } = call;
-  return client.callTool(
-    { name, arguments: call.arguments },
-    {
-      timeout: timeoutMs,
-      maxTotalTimeout: maxTotalMs,
-      resetTimeoutOnProgress: true,
-      signal,
-      onprogress: ({ message }) => {
-        if (message !== undefined) onProgress(message);
+  const { name, signal, onProgress, clock } = call;
+  try {
+    return await client.callTool(
+      { name, arguments: call.arguments },
+      {
+        timeout: NEVER_MS,
+        signal: AbortSignal.any([signal, clock.signal]),
+        onprogress: ({ message }) => {
+          clock.heard();
+          if (message !== undefined) onProgress(message);
+        },
+        // Given here, so that nothing is fetched or compiled behind this call.
+        toolDefinition: { name, inputSchema: { ...call.parameters, type: "object" } },
       },
-      // Given here, so that nothing is fetched or compiled behind this call.
-      toolDefinition: { name, inputSchema: { ...call.parameters, type: "object" } },
-    },
-  );
+    );
+  } catch (error) {
+    throw clock.signal.aborted && !signal.aborted ? clock.signal.reason : error;
+  }
 }
 
 function describeEnd(transport: ServerTransport): string {

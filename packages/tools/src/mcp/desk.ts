@@ -58,7 +58,13 @@ export function openMcpDesk(options: Omit<McpServersOptions, "allowTools">): Mcp
       if (definition === undefined) {
         throw new HeddleError("tool.unknown", `the MCP server ${name} has no tool "${tool}" here`);
       }
-      return server.call({ tool: definition, arguments: given, signal, onProgress: () => undefined });
+      return server.call({
+        tool: definition,
+        arguments: given,
+        signal,
+        onProgress: () => undefined,
+        onElicit: async () => ({ action: "decline" }),
+      });
     },
     async readResource(name, uri, signal) {
       const server = find(name);

@@ -2,6 +2,7 @@
 import type { Effect, Item, ItemOf, McpApproval, McpServerConfig } from "@heddle/protocol";
 import { z } from "zod";
 import type { CallPlace, Tool, ToolContext, ToolResult } from "../tool.ts";
+import type { Elicitation, Elicited } from "./connection.ts";
 import type { ToolDefinition } from "./definitions.ts";
 import { messageOf } from "./failure.ts";
 import { canonicalName } from "./names.ts";
@@ -49,6 +50,7 @@ export function mcpTool(
       tool: name,
       arguments: args,
       definition: definition.hash,
+      ...(definition.description === "" ? {} : { description: definition.description }),
     }),
     async run(args, context) {
       const startedAt = performance.now();
@@ -60,6 +62,7 @@ export function mcpTool(
           arguments: args,
           signal: context.signal,
           onProgress: (message) => tellProgress(message, context),
+          onElicit: (wanted) => askFor(config.name, wanted, context),
         });
         const { isError, output, result } = shapeResult(answer);
         const words = output.find(({ type }) => type === "text");
@@ -91,6 +94,20 @@ function failed(item: ItemOf<"mcpToolCall">, message: string): ToolResult {
     item: { ...item, status: "failed", error: message },
     failure: { code: "tool.failed", message, details: { server: item.server } },
   };
+}
+
+const MAX_MESSAGE_CHARS = 4_000;
+const MAX_SCHEMA_CHARS = 64 * 1024;
+
+/** A question of the server to the user. Where nobody is asked, the server is told no. */
+async function askFor(server: string, { message, schema }: Elicitation, context: ToolContext): Promise<Elicited> {
+  const isTooLarge = JSON.stringify(schema).length > MAX_SCHEMA_CHARS;
+  if (context.envelope.approval === "never" || isTooLarge) return { action: "decline" };
+  const { callId, itemId } = context;
+  const words = message.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
+  const answer = await context.ask({ kind: "elicitation", callId, itemId, server, message: words, schema });
+  if (answer.decision === "accept") return { action: "accept", content: answer.content ?? {} };
+  return { action: answer.decision === "cancel" ? "cancel" : "decline" };
 }
 
 const MAX_PROGRESS_CHARS = 500;

@@ -8,7 +8,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isHeddleError, type McpServerConfig } from "@heddle/protocol";
-import { connectMcp, type McpConnection } from "./connection.ts";
+import { startCallClock, type CallClock } from "./call-clock.ts";
+import { connectMcp, type Elicitation, type Elicited, type McpConnection } from "./connection.ts";
 import { readDefinitions, type ToolDefinition } from "./definitions.ts";
 import { mcpError, messageOf } from "./failure.ts";
 import type { ServerTransport } from "./stdio-transport.ts";
@@ -23,6 +24,8 @@ export interface ServerOptions {
   readonly config: McpServerConfig;
   readonly workspace: string;
   readonly openTransport: () => Promise<ServerTransport>;
+  /** Somebody can be asked what the server wants to know. */
+  readonly mayElicit?: boolean;
 }
 
 export type ServerNews =
@@ -40,6 +43,14 @@ export interface CallRequest {
   readonly arguments: Record<string, unknown>;
   readonly signal: AbortSignal;
   readonly onProgress: (message: string) => void;
+  /** Asks a person on the server's behalf. */
+  readonly onElicit: (wanted: Elicitation) => Promise<Elicited>;
+}
+
+/** A call that is under way. */
+interface Underway {
+  readonly clock: CallClock;
+  readonly onElicit: CallRequest["onElicit"];
 }
 
 export class McpServer implements AsyncDisposable {
@@ -54,6 +65,7 @@ export class McpServer implements AsyncDisposable {
   #tools: readonly ToolDefinition[] = [];
   #leftOut: readonly string[] = [];
   #news: ServerNews[] = [];
+  readonly #underway = new Set<Underway>();
 
   constructor(options: ServerOptions) {
     this.config = options.config;
@@ -105,23 +117,19 @@ export class McpServer implements AsyncDisposable {
     }
   }
 
-  async call({ tool, signal, onProgress, ...request }: CallRequest): Promise<CallToolResult> {
+  async call({ tool, signal, onProgress, onElicit, ...request }: CallRequest): Promise<CallToolResult> {
     const connection = await this.#alive(signal);
     const current = this.#tools.find(({ name }) => name === tool.name);
     if (current?.hash !== tool.hash) {
       throw mcpError(`the server ${this.config.name} has changed what this tool is; it was not called`);
     }
     const { toolTimeoutMs } = this.config;
+    using clock = startCallClock({ timeoutMs: toolTimeoutMs, maxTotalMs: toolTimeoutMs * PROGRESS_FACTOR });
+    const underway = { clock, onElicit };
+    this.#underway.add(underway);
     try {
-      return await connection.call({
-        name: tool.name,
-        arguments: request.arguments,
-        parameters: tool.parameters,
-        timeoutMs: toolTimeoutMs,
-        maxTotalMs: toolTimeoutMs * PROGRESS_FACTOR,
-        signal,
-        onProgress,
-      });
+      const { name, parameters } = tool;
+      return await connection.call({ name, arguments: request.arguments, parameters, signal, onProgress, clock });
     } catch (error) {
       if (signal.aborted) throw error;
       if (isTimeout(error)) this.#isDoubtful = true;
@@ -129,7 +137,17 @@ export class McpServer implements AsyncDisposable {
       // When the server went down under the call, that is the reason, whatever the request reports.
       const state = this.#current();
       throw mcpError(state.kind === "down" ? state.cause : messageOf(error), error);
+    } finally {
+      this.#underway.delete(underway);
     }
+  }
+
+  /** The server does not say for which of its calls it asks; the newest is the likeliest. */
+  async #elicit(wanted: Elicitation): Promise<Elicited> {
+    const underway = [...this.#underway].at(-1);
+    if (underway === undefined) return { action: "cancel" };
+    using _pause = underway.clock.pause();
+    return await underway.onElicit(wanted);
   }
 
   /** For whoever asks the server itself, not for one of its tools. Bounded by its start-up time. */
@@ -206,6 +224,7 @@ export class McpServer implements AsyncDisposable {
         onListChanged: () => {
           this.#isStale = true;
         },
+        onElicit: this.#options.mayElicit === true ? (wanted) => this.#elicit(wanted) : undefined,
         onLost: (cause) => {
           this.#lost(cause);
         },

@@ -32,6 +32,8 @@ export interface McpServersOptions {
   readonly logins?: McpTokenSource | undefined;
   /** Names or prefixes (`…*`) of tools that run without a question, for a run where nobody can be asked. */
   readonly allowTools: readonly string[];
+  /** Somebody can be asked what a server wants to know. */
+  readonly mayElicit?: boolean;
   /** A sandbox like the thread's, with another network. */
   readonly openSandbox: (network: "none" | "all") => Promise<Sandbox>;
 }
@@ -50,6 +52,7 @@ export function ownedServers(options: Omit<McpServersOptions, "allowTools">): Ow
         config,
         workspace: options.workspace,
         openTransport: () => openTransport(config, options, own),
+        mayElicit: options.mayElicit === true,
       }),
   );
   return {
