@@ -28,6 +28,14 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Make, list or revoke tokens for clients of serve",
     load: async () => (await import("./commands/token.ts")).tokenCommand,
   },
+  task: {
+    summary: "Write, add, list and steer work orders whose completion is decided by checks",
+    load: async () => (await import("./commands/task.ts")).taskCommand,
+  },
+  watch: {
+    summary: "Carry out the tasks of this home, and show it",
+    load: async () => (await import("./commands/watch.ts")).watchCommand,
+  },
   threads: {
     summary: "List, show, export, name or delete threads",
     load: async () => (await import("./commands/threads.ts")).threadsCommand,

@@ -1,5 +1,7 @@
 export type { NewTask, Tasks } from "./tasks.ts";
 export { openTasks, type TasksOptions } from "./open-tasks.ts";
+export { openHarness, type Harness, type HarnessOptions } from "./harness.ts";
+export { requireAllowedWorkspace } from "./spec/allowed-roots.ts";
 export { parseDuration } from "./spec/durations.ts";
 export { readFrontMatter, type FrontMatter } from "./spec/front-matter.ts";
 export { openLoomSettings, type OpenLoomSettings } from "./spec/openloom.ts";

@@ -211,13 +211,13 @@ describe("18: a mistake is told with its file, line, column, key and what to wri
     ],
     [`${HEAD}budget: {turns: 0}\n`, 4, 10, "budget.turns", "budget.turns must be above 0"],
     [`name: a\nworkspace: .\n`, 1, 1, "goal", "goal is missing; add goal: what is to be done"],
-    [`${HEAD}schedule: {cron: "61 * * * *"}\n`, 4, 12, "schedule.cron", /^"61 \* \* \* \*" is no cron time/],
+    [`${HEAD}schedule: {cron: "61 * * * *"}\n`, 4, 12, "schedule.cron", /^schedule: cron "61 \* \* \* \*" in UTC/],
     [
       `${HEAD}schedule: {every: 1h, cron: "* * * * *"}\n`,
       4,
       1,
       "schedule",
-      "a schedule has exactly one of cron, every and at",
+      "schedule: give exactly one of cron, every and at",
     ],
     [`${HEAD}schedule: {cron: "0 9 * * *", time_zone: Europe/Berln}\n`, 4, 31, "schedule.time_zone", /no time zone/],
     [

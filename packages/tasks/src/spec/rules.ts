@@ -1,8 +1,8 @@
 /** What no schema can say of a spec: keys that belong together, patterns and times that mean something, paths that stay inside. */
 import { statSync } from "node:fs";
 import path from "node:path";
-import { Cron } from "croner";
 import type { TaskCheck, TaskSchedule, TaskSpec } from "@heddle/protocol/tasks";
+import { checkSchedule } from "../schedule.ts";
 import { formatDuration } from "./durations.ts";
 import type { Places, Table } from "./places.ts";
 
@@ -39,9 +39,8 @@ function isFolder(folder: string): boolean {
 }
 
 function scheduleRules(schedule: TaskSchedule, { minEveryMs }: RuleOptions, tell: Tell): void {
-  const { cron, everyMs, at, timeZone } = schedule;
-  const said = [cron, everyMs, at].filter((value) => value !== undefined);
-  if (said.length !== 1) return tell([], "a schedule has exactly one of cron, every and at");
+  const { everyMs, at, timeZone } = schedule;
+  const key = (["cron", "everyMs", "at"] as const).filter((name) => schedule[name] !== undefined);
   if (!isTimeZone(timeZone))
     return tell(["timeZone"], `there is no time zone "${timeZone}"; write Europe/Berlin for example`);
   if (everyMs !== undefined && everyMs < minEveryMs)
@@ -50,18 +49,11 @@ function scheduleRules(schedule: TaskSchedule, { minEveryMs }: RuleOptions, tell
       `every must be at least ${formatDuration(minEveryMs)}; [tasks] min_interval in config.toml changes that`,
     );
   if (at !== undefined && !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(at))
-    tell(["at"], 'at is a date with a time: "2026-12-24T18:00:00Z"');
-  else if (at !== undefined && Number.isNaN(Date.parse(at))) tell(["at"], `there is no such time: ${at}`);
-  if (cron !== undefined) cronRule(cron, timeZone, tell);
-}
-
-function cronRule(cron: string, timezone: string, tell: Tell): void {
+    return tell(["at"], 'at is a date with a time: "2026-12-24T18:00:00Z"');
   try {
-    const next = new Cron(cron, { paused: true, timezone }).nextRun();
-    if (next === null) tell(["cron"], `"${cron}" never comes; write minute hour day month weekday: "0 9 * * 1-5"`);
+    checkSchedule(schedule);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    tell(["cron"], `"${cron}" is no cron time (${why}); write minute hour day month weekday: "0 9 * * 1-5"`);
+    tell(key.length === 1 ? key : [], error instanceof Error ? error.message : String(error));
   }
 }
 

@@ -1,0 +1,188 @@
+/** `heddle watch` and `heddle task run` against a model server on loopback. Numbers as in the list of promises. */
+import { expect, test } from "vitest";
+import type { ModelServerOptions } from "@heddle/models/testing";
+import { run, start, type Ran } from "../../test/heddle-process.ts";
+import { jsonLines, MOCK_KEY, openMockWorld, type MockWorld } from "../../test/mock-model.ts";
+
+type Script = NonNullable<ModelServerOptions["script"]>;
+
+const shell = (cmd: string) => ({ calls: [{ tool: "exec_command", args: { cmd } }] });
+const DONE: Script = [shell("echo made > done.txt"), { text: "It is done." }];
+const task = (name: string, more = ""): string =>
+  `name: ${name}\nworkspace: .\ngoal: make done.txt\nchecks: [{file-exists: done.txt}]\n${more}`;
+
+async function watch(mock: MockWorld, ...args: readonly string[]): Promise<Ran> {
+  return run(["watch", ...args], { world: mock.world, env: MOCK_KEY });
+}
+
+test("4: the task file of this folder is added, started, shown and seen to its end", async () => {
+  await using mock = await openMockWorld({ script: DONE });
+  await mock.world.file("workspace/heddle-task.yaml", task("make it"));
+  const ran = await watch(mock, "--once");
+  expect(ran).toMatchObject({ code: 0 });
+  const lines = ran.stdout.split("\n");
+  const at = (text: string): number => lines.findIndex((line) => line.includes(text));
+  expect(at("[make it] added: make it")).toBe(0);
+  expect(at("attempt 1")).toBeGreaterThan(0);
+  expect(at("turn 1: started by the harness, the goal")).toBeGreaterThan(at("attempt 1"));
+  expect(at("claimed, not verified")).toBeGreaterThan(at("turn 1"));
+  expect(at("the harness ran 1 check: 1 passed")).toBeGreaterThan(at("claimed, not verified"));
+  expect(at("VERIFIED: every check passed")).toBeGreaterThan(at("the harness ran"));
+  expect(ran.stdout).toMatch(/^verified {2}make it {2}task_\S+ {2}verified: 1 check passed$/m);
+});
+
+test("8: an explicit path, and nothing is green before it is verified", async () => {
+  await using mock = await openMockWorld({ script: [{ text: "It is done." }, ...DONE] });
+  await mock.world.file("workspace/deep/f.yaml", task("far"));
+  const ran = await watch(mock, "deep/f.yaml", "--once");
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.stdout).toContain("rejected: file-exists done.txt");
+  expect(ran.stdout).toContain("turn 2: started by the harness, because checks did not pass");
+  expect(ran.stdout.indexOf("rejected:")).toBeLessThan(ran.stdout.indexOf("VERIFIED"));
+});
+
+test("5: what is not verified makes the exit code, and says how to go on", async () => {
+  await using mock = await openMockWorld({ respond: () => ({ text: "TASK COMPLETE" }) });
+  await mock.world.file("workspace/t.yaml", task("lazy", "max_nudges: 1\n"));
+  const ran = await watch(mock, "t.yaml", "--once");
+  expect(ran).toMatchObject({ code: 1 });
+  expect(ran.stdout).toMatch(/^paused {2}lazy/m);
+  expect(ran.stdout).not.toContain("VERIFIED");
+  expect(ran.stderr).toContain("heddle task resume ID goes on");
+});
+
+test("5: a provider that fails makes the exit code of a provider", async () => {
+  await using mock = await openMockWorld({ faults: () => ({ kind: "status", status: 500 }) });
+  await mock.world.file("workspace/t.yaml", task("dead", "retries: 0\n"));
+  const ran = await watch(mock, "t.yaml", "--once");
+  expect(ran).toMatchObject({ code: 4 });
+  expect(ran.stdout).toMatch(/^failed {2}dead .*provider\./m);
+});
+
+test("6: without a model there are hints on stderr, and nothing is added", async () => {
+  await using mock = await openMockWorld({ script: [] });
+  await mock.world.file("home/config.toml", "");
+  await mock.world.file("workspace/t.yaml", task("t"));
+  const ran = await watch(mock, "t.yaml", "--once");
+  expect(ran).toMatchObject({ code: 3, stdout: "" });
+  expect(ran.stderr).toContain("export OPENAI_API_KEY=");
+  expect(ran.stderr).toContain("heddle login openai");
+  expect((await run(["task", "list", "--json"], { world: mock.world })).stdout).toBe("");
+});
+
+test("9: all tasks of a folder are carried out, what waits for another after it", async () => {
+  await using mock = await openMockWorld({ respond: () => ({ text: "It is done." }) });
+  await mock.world.file("workspace/tasks/a.yaml", "name: a\nworkspace: ..\ngoal: g\ndepends_on: [b]\n");
+  await mock.world.file("workspace/tasks/b.yaml", "name: b\nworkspace: ..\ngoal: g\n");
+  const ran = await watch(mock, "tasks", "--once", "--json");
+  expect(ran).toMatchObject({ code: 0 });
+  const lines = jsonLines(ran);
+  const claimed = lines.filter((line) => JSON.stringify(line).includes('"task.claimed"')).map((line) => line["stream"]);
+  const end = lines.at(-1);
+  expect(end).toMatchObject({
+    type: "watch.ended",
+    exitCode: 0,
+    tasks: [
+      { id: claimed[0], name: "b", state: "claimed" },
+      { id: claimed[1], name: "a", state: "claimed" },
+    ],
+  });
+  expect(JSON.stringify(end)).toContain("NOT verified: it has no checks that could");
+});
+
+test("14: -v shows what tasks run with, and no secret", async () => {
+  await using mock = await openMockWorld({ script: DONE });
+  await mock.world.file("workspace/t.yaml", task("t"));
+  const env = {
+    ...MOCK_KEY,
+    OPENLOOM_OPENCODE_PASSWORD: "hunter2hunter2",
+    OPENAI_API_KEY: "sk-secret-of-mine-123456789",
+  };
+  const ran = await run(["watch", "t.yaml", "--once", "-v"], { world: mock.world, env });
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.stderr).toMatch(/home +\S+\/home\n/);
+  expect(ran.stderr).toContain("gpt-5.5 of mock");
+  expect(ran.stderr).toMatch(/OPENLOOM_OPENCODE_PASSWORD \*{8}/);
+  expect(ran.stderr + ran.stdout).not.toMatch(/hunter2|sk-secret|test-key-of-the-mock/);
+});
+
+test("Ctrl-C stops within five seconds and leaves the task to go on, with the same file, later", async () => {
+  await using mock = await openMockWorld({
+    respond: ({ number }) => (number === 0 ? shell("touch begun; sleep 60") : (DONE[number - 1] ?? { text: "Yes." })),
+  });
+  await mock.world.file("workspace/t.yaml", task("long"));
+  const place = { world: mock.world, env: MOCK_KEY };
+  await using running = start(["watch", "t.yaml"], place);
+  await running.sees("turn 1:");
+  await mock.server.arrived(0);
+  await fileAppears(`${mock.world.workspace}/begun`);
+  const stoppedAt = performance.now();
+  running.child.kill("SIGINT");
+  const stopped = await running.ended;
+  expect(performance.now() - stoppedAt).toBeLessThan(5000);
+  expect(stopped).toMatchObject({ code: 130 });
+  expect(stopped.stderr).toContain("goes on with the next heddle watch");
+
+  const again = await watch(mock, "t.yaml", "--once");
+  expect(again).toMatchObject({ code: 0 });
+  expect(again.stderr).toContain("has not ended; it goes on");
+  expect(again.stdout).toContain("VERIFIED");
+  const listed = await run(["task", "list", "--json"], place);
+  expect(listed.stdout.trim().split("\n")).toHaveLength(1);
+});
+
+test("a file that was watched to its end is a new task the next time, also when the first is deleted", async () => {
+  await using mock = await openMockWorld({ respond: () => ({ text: "Yes." }) });
+  await mock.world.file("workspace/t.yaml", "name: again\nworkspace: .\ngoal: g\n");
+  const ids: unknown[] = [];
+  for (let round = 0; round < 2; round += 1) {
+    const ran = await watch(mock, "t.yaml", "--once", "--json");
+    expect(ran).toMatchObject({ code: 0 });
+    const id = /"id":"(task_[^"]+)","name":"again"/.exec(ran.stdout)?.[1] ?? "";
+    ids.push(id);
+    expect((await run(["task", "delete", id], { world: mock.world })).code).toBe(0);
+  }
+  expect(new Set(ids).size).toBe(2);
+});
+
+test("task run adds one and sees it to its end; its log says the same afterwards", async () => {
+  await using mock = await openMockWorld({ script: DONE });
+  await mock.world.file(
+    "workspace/t.md",
+    "---\nworkspace: .\n---\n# By page\n\nMake done.txt.\n\n## Checks\n\n- file-exists: done.txt\n",
+  );
+  const ran = await run(["task", "run", "t.md"], { world: mock.world, env: MOCK_KEY });
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.stdout).toContain("VERIFIED");
+  const log = await run(["task", "log", "By page", "--follow"], { world: mock.world });
+  expect(log).toMatchObject({ code: 0 });
+  expect(log.stdout).toContain("VERIFIED: every check passed");
+  const shown = await run(["task", "show", "By page"], { world: mock.world });
+  expect(shown.stdout).toMatch(/state +verified {2}verified: 1 check passed/);
+});
+
+test("what was added is found by whoever watches, and --queue leaves the file of the folder alone", async () => {
+  await using mock = await openMockWorld({ script: DONE });
+  await mock.world.file("workspace/heddle-task.yaml", task("of the folder"));
+  await mock.world.file("workspace/t.yaml", task("queued"));
+  expect((await run(["task", "add", "t.yaml"], { world: mock.world })).code).toBe(0);
+  const ran = await watch(mock, "--queue", "--once");
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.stdout).toContain("[queued] VERIFIED");
+  expect(ran.stdout).not.toContain("of the folder");
+});
+
+/** Waits for what a child process does, with a deadline. */
+async function fileAppears(file: string): Promise<void> {
+  const { access } = await import("node:fs/promises");
+  await expect
+    .poll(
+      () =>
+        access(file).then(
+          () => true,
+          () => false,
+        ),
+      { timeout: 15_000, interval: 50 },
+    )
+    .toBe(true);
+}

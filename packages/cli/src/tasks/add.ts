@@ -1,0 +1,78 @@
+/** Tasks into the queue. Durable when they are told of; whoever works on this home takes them up. */
+import { createHash } from "node:crypto";
+import { canonical, EXIT, hasEnded, isHeddleError, visibleLine, type TaskRecord } from "@heddle/protocol";
+import type { FoundSpec, Tasks } from "@heddle/tasks";
+import type { ParsedArgs } from "../args.ts";
+import type { CommandContext } from "../command.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput } from "../print/output.ts";
+import { readTasks, warn } from "./read-tasks.ts";
+import { openTaskStore } from "./store.ts";
+
+export interface Adding {
+  readonly args: ParsedArgs;
+  readonly context: CommandContext;
+  readonly config: ConfigFile;
+}
+
+export async function addTasks(place: string, { args, context, config }: Adding): Promise<number> {
+  const { found, warnings } = await readTasks(place, config, context);
+  warn(warnings);
+  const out = openOutput(process.stdout);
+  await using store = await openTaskStore(context.env);
+  for (const one of found) {
+    const task = await store.tasks.add({ spec: one.spec, source: { kind: "cli", ref: one.file } });
+    await out.write(args.has("json") ? toLine(task) : `${task.id}  ${visibleLine(task.spec.name)}  ${task.state}\n`);
+  }
+  if (!args.has("json")) process.stderr.write("heddle: heddle watch, or a running heddle serve, carries them out\n");
+  return EXIT.ok;
+}
+
+export interface Added {
+  readonly task: TaskRecord;
+  /** It was begun before and goes on. */
+  readonly isTakenUp: boolean;
+}
+
+/**
+ * The task of this very file and content that has not ended, or a new one. The key counts those that have ended, so that
+ * two who watch the same file at once have one task.
+ */
+export async function addOrTakeUp(tasks: Tasks, { file, spec }: FoundSpec): Promise<Added> {
+  const earlier = await sameTasks(tasks, { file, spec });
+  const open = earlier.find((task) => !hasEnded(task));
+  if (open !== undefined) return { task: open, isTakenUp: true };
+  const hash = createHash("sha256").update(canonical(spec)).digest("hex");
+  for (let number = earlier.length; ; number += 1) {
+    const added = await addAs(tasks, { file, spec }, `watch:${file}:${hash}:${number}`);
+    if (added !== undefined) return { task: added, isTakenUp: false };
+  }
+}
+
+/** undefined: the number was that of a task which is deleted. */
+async function addAs(tasks: Tasks, { file, spec }: FoundSpec, key: string): Promise<TaskRecord | undefined> {
+  try {
+    return await tasks.add({ spec, source: { kind: "cli", ref: file }, key });
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "store.id-conflict") return undefined;
+    throw error;
+  }
+}
+
+const PAGE = 200;
+
+async function sameTasks(tasks: Tasks, { file, spec }: FoundSpec): Promise<readonly TaskRecord[]> {
+  const wanted = canonical(spec);
+  const same: TaskRecord[] = [];
+  for (let after: string | undefined; ;) {
+    const page = await tasks.page({ text: spec.name, ...(after === undefined ? {} : { after }), limit: PAGE });
+    same.push(
+      ...page.filter(
+        (task) => task.source.ref === file && task.parentId === undefined && canonical(task.spec) === wanted,
+      ),
+    );
+    after = page.at(-1)?.id;
+    if (page.length < PAGE) return same;
+  }
+}

@@ -1,0 +1,112 @@
+/** What the end of tasks means for the caller: words, and an exit code. Claimed and verified never look alike. */
+import {
+  ERROR_CODES,
+  EXIT,
+  exitCodeOf,
+  hasEnded,
+  type ErrorCode,
+  type TaskRecord,
+  type TaskState,
+} from "@heddle/protocol";
+import type { Style } from "../print/style.ts";
+
+/** 0: verified, or claimed where nothing could verify it, or only waiting for its time. */
+export function exitCodeOfTask(task: TaskRecord): number {
+  switch (task.state) {
+    case "verified":
+      return EXIT.ok;
+    case "claimed":
+      return task.spec.checks.length === 0 ? EXIT.ok : exitCodeOf("task.unverified");
+    case "archived":
+      return exitCodeOfTask({ ...task, state: task.stateBefore ?? "cancelled" });
+    case "failed":
+      return codeOf(task.failure?.code);
+    case "paused":
+      return exitCodeOf(task.warned.length > 0 ? "limit.reached" : "task.unverified");
+    case "pending":
+    case "waiting":
+    case "running":
+    case "rejected":
+    case "stalled":
+    case "cancelled":
+      return isOnlyDue(task) ? EXIT.ok : exitCodeOf("task.unverified");
+  }
+}
+
+/** The worst one decides; a failure that says something about the machine or the provider says more than a rejection. */
+export function exitCodeOfTasks(tasks: readonly TaskRecord[]): number {
+  return Math.max(EXIT.ok, ...tasks.map(exitCodeOfTask));
+}
+
+function isOnlyDue({ state, wait }: TaskRecord): boolean {
+  return state === "waiting" && wait?.cause === "schedule";
+}
+
+function codeOf(code: string | undefined): number {
+  const known = ERROR_CODES.find((one): one is ErrorCode => one === code);
+  // A failed task never exits with success, whatever its code means elsewhere.
+  return known === undefined ? EXIT.turnFailed : exitCodeOf(known) || EXIT.turnFailed;
+}
+
+/** Green is for verified alone. */
+export function paintState(state: TaskState, style: Style): string {
+  switch (state) {
+    case "verified":
+      return style.green(state);
+    case "failed":
+    case "rejected":
+      return style.red(state);
+    case "claimed":
+    case "paused":
+    case "stalled":
+    case "waiting":
+      return style.yellow(state);
+    case "cancelled":
+    case "archived":
+      return style.dim(state);
+    case "pending":
+    case "running":
+      return state;
+  }
+}
+
+/** One sentence for how it stands. */
+export function standing(task: TaskRecord): string {
+  switch (task.state) {
+    case "verified":
+      return `verified: ${count(task.lastCheck?.results.length ?? 0, "check")} passed`;
+    case "claimed":
+      if (!hasEnded(task)) return "claimed, not verified yet";
+      return task.claim?.by === "user"
+        ? "claimed by its user, NOT verified"
+        : "claimed, NOT verified: it has no checks that could";
+    case "failed":
+      return `failed${task.failure === undefined ? "" : ` (${task.failure.code})`}: ${task.reason ?? "no reason is known"}`;
+    case "paused":
+    case "cancelled":
+      return `${task.state}: ${task.reason ?? "by its user"}`;
+    case "waiting":
+      return `waiting: ${task.wait?.message ?? "for something to happen"}`;
+    case "stalled":
+      return `stalled: ${task.stall?.message ?? "nothing moves"}`;
+    case "rejected":
+      return `rejected: ${failing(task).join(", ")}`;
+    case "archived":
+      return `archived, before it ${task.stateBefore ?? "was cancelled"}`;
+    case "pending":
+    case "running":
+      return task.state;
+  }
+}
+
+export function failing(task: TaskRecord): readonly string[] {
+  const { results = [], violations = [] } = task.lastCheck ?? {};
+  return [
+    ...results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name),
+    ...violations.map(({ message }) => message),
+  ];
+}
+
+export function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,57 @@
+/** Task files as commands take them: with the defaults of the configuration, and inside the folders it allows. */
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { buffer } from "node:stream/consumers";
+import { HeddleError, visibleText } from "@heddle/protocol";
+import {
+  openLoomSettings,
+  parseDuration,
+  readSpec,
+  readSpecFiles,
+  requireAllowedWorkspace,
+  type FoundSpecs,
+  type SpecOptions,
+} from "@heddle/tasks";
+import type { CommandContext } from "../command.ts";
+import type { ConfigFile } from "../config/schema.ts";
+
+/** What `heddle task init` writes, and what `heddle watch` looks for where nothing is named; then OpenLoom's own. */
+export const DEFAULT_FILE = "heddle-task.yaml";
+const FALLBACKS = [DEFAULT_FILE, "openloom.yaml"] as const;
+
+export interface ReadTasks extends FoundSpecs {
+  /** OPENLOOM_VERBOSE, for those who come from there. */
+  readonly isVerbose: boolean;
+}
+
+/** `-` is standard input. Throws SpecError with all that is wrong. */
+export async function readTasks(
+  place: string,
+  config: ConfigFile,
+  { env, cwd }: Pick<CommandContext, "env" | "cwd">,
+): Promise<ReadTasks> {
+  const { defaults, warnings, isVerbose } = openLoomSettings(env);
+  const minEveryMs = parseDuration(config.tasks?.min_interval ?? "");
+  const options: SpecOptions = { defaults, ...(minEveryMs === undefined ? {} : { minEveryMs }) };
+  const read =
+    place === "-" ? await readStdin(cwd, options) : await readSpecFiles(path.resolve(cwd, place), { ...options, cwd });
+  for (const { spec } of read.found) requireAllowedWorkspace(spec.workspace, config.tasks?.workspace_roots);
+  return { ...read, warnings: [...warnings, ...read.warnings], isVerbose };
+}
+
+/** The file of this folder that a command without a word means. */
+export function fileHere(cwd: string): string | undefined {
+  return FALLBACKS.find((name) => existsSync(path.join(cwd, name)));
+}
+
+async function readStdin(cwd: string, options: SpecOptions): Promise<FoundSpecs> {
+  if (process.stdin.isTTY)
+    throw new HeddleError("usage.invalid", "nothing is piped in; write heddle task add - < FILE");
+  const text = await buffer(process.stdin);
+  const { specs, warnings } = readSpec({ file: "standard input", text, folder: cwd }, options);
+  return { found: specs.map((spec) => ({ file: "-", spec })), warnings };
+}
+
+export function warn(warnings: readonly string[]): void {
+  for (const line of warnings) process.stderr.write(`heddle: ${visibleText(line)}\n`);
+}

@@ -1,0 +1,107 @@
+/** One task: how it stands, and what happened to it. */
+import {
+  budgetOf,
+  EXIT,
+  hasEnded,
+  isTaskEvent,
+  visibleLine,
+  visibleText,
+  type StoredEvent,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
+import type { ParsedArgs } from "../args.ts";
+import type { CommandContext } from "../command.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput } from "../print/output.ts";
+import { duration, money, styleFor, type Style } from "../print/style.ts";
+import { watchForStop } from "../stop.ts";
+import { count, paintState, standing } from "./outcome.ts";
+import { requireTasks } from "./store.ts";
+import { checkLines, taskLines } from "./task-lines.ts";
+
+export async function showTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
+  const out = openOutput(process.stdout);
+  await using store = await requireTasks(env, selector);
+  const task = await store.tasks.find(selector);
+  const style = styleFor("auto", out.isTerminal, env);
+  await out.write(args.has("json") ? toLine(task) : `${taskPage(task, style).join("\n")}\n`);
+  return EXIT.ok;
+}
+
+function taskPage(task: TaskRecord, style: Style): readonly string[] {
+  const { spec, spent } = task;
+  const budget = budgetOf(task);
+  const cost = `${money(spent.costUsd)}${spent.isCostPartial ? " or more" : ""}${budget.costUsd === undefined ? "" : ` of ${money(budget.costUsd)}`}`;
+  const line = (name: string, value: string | undefined): readonly string[] =>
+    value === undefined ? [] : [`${name.padEnd(10)} ${value}`];
+  return [
+    `${style.bold(visibleLine(spec.name))}  ${task.id}`,
+    ...line("state", `${paintState(task.state, style)}  ${visibleLine(standing(task))}`),
+    ...line("workspace", visibleLine(spec.workspace)),
+    ...line("folder", task.folder === spec.workspace ? undefined : task.folder),
+    ...line("thread", task.threadId),
+    ...line("next", task.nextAt === undefined ? undefined : new Date(task.nextAt).toISOString()),
+    ...line("attempt", task.attempt === 0 ? undefined : `${task.attempt}, turn ${task.round}`),
+    ...line(
+      "used",
+      `${duration(spent.timeMs)} of ${duration(budget.timeMs)}, ${spent.turns} of ${count(budget.turns, "turn")}, ${spent.tokens} of ${budget.tokens} tokens, ${cost}`,
+    ),
+    ...line("nudges", `${spent.nudges} of ${spec.maxNudges} (turns the harness started by itself)`),
+    ...line("waits for", spec.dependsOn.length === 0 ? undefined : spec.dependsOn.map(visibleLine).join(", ")),
+    ...line("labels", spec.labels.length === 0 ? undefined : spec.labels.map(visibleLine).join(", ")),
+    ...line("claim", task.claim === undefined ? undefined : visibleLine(task.claim.summary)),
+    ...(spec.steps.length === 0 ? [] : ["steps"]),
+    ...spec.steps.map(
+      ({ title }, index) =>
+        `  ${task.stepsDone.includes(index + 1) ? "said to be done" : "open           "} ${index + 1}. ${visibleLine(title)}`,
+    ),
+    ...(task.lastCheck === undefined
+      ? line("checks", spec.checks.length === 0 ? "none: nothing can verify it" : `${spec.checks.length}, not run yet`)
+      : [`checks     run by the harness at ${new Date(task.lastCheck.at).toISOString()}`]),
+    ...(task.lastCheck?.results ?? []).flatMap((result) => checkLines(result, style)),
+    ...(task.lastCheck?.violations ?? []).map(({ message }) => style.red(`  VIOLATION ${visibleLine(message)}`)),
+    "goal",
+    ...visibleText(spec.goal.trimEnd())
+      .split("\n")
+      .map((words) => `  ${words}`),
+  ];
+}
+
+export async function logTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
+  const out = openOutput(process.stdout);
+  using stop = watchForStop(undefined);
+  await using store = await requireTasks(env, selector);
+  const { id } = await store.tasks.find(selector);
+  const style = styleFor("auto", out.isTerminal, env);
+  const print = (event: StoredEvent<TaskEventBody>): Promise<void> =>
+    out.write(args.has("json") ? toLine(event) : `${logLines(event, style).join("\n")}\n`);
+  let after = 0;
+  for (;;) {
+    const page = await store.tasks.log(id, { after, limit: PAGE });
+    for (const event of page) await print(event);
+    const last = page.at(-1);
+    if (last === undefined) break;
+    after = last.version;
+  }
+  if (!args.has("follow")) return EXIT.ok;
+  const isOver = async (): Promise<boolean> => {
+    const task = await store.journal.tasks.get(id);
+    return task === undefined || hasEnded(task);
+  };
+  if (await isOver()) return EXIT.ok;
+  for await (const event of store.journal.tail({ stream: id, after, signal: stop.signal })) {
+    const { body } = event;
+    if (isTaskEvent(body)) await print({ ...event, body });
+    if (out.isClosed || (await isOver())) break;
+  }
+  return stop.exitCode ?? EXIT.ok;
+}
+
+const PAGE = 500;
+
+function logLines(event: StoredEvent<TaskEventBody>, style: Style): readonly string[] {
+  const when = new Date(event.at).toISOString().slice(0, 19).replace("T", " ");
+  const [first = "", ...rest] = taskLines(event, style);
+  return [`${style.dim(when)}  ${first}`, ...rest.map((line) => `${" ".repeat(21)}${line}`)];
+}

@@ -1,0 +1,38 @@
+/** The tasks of this home, for commands that look and for those that change something. */
+import { openJournal, type Journal } from "@heddle/journal";
+import { HeddleError, visibleLine } from "@heddle/protocol";
+import { openTasks, type Tasks } from "@heddle/tasks";
+import { makeHome } from "../app-server/engine.ts";
+import { heddleHome } from "../config/read-config.ts";
+import { openRecord } from "../record.ts";
+
+export interface TaskStore extends AsyncDisposable {
+  readonly journal: Journal;
+  readonly tasks: Tasks;
+}
+
+/** Makes the home where there is none. */
+export async function openTaskStore(env: NodeJS.ProcessEnv): Promise<TaskStore> {
+  const home = await makeHome(env);
+  return storeOf(await openJournal({ home, secrets: [] }));
+}
+
+/** undefined: this home has no record yet. */
+export async function lookAtTasks(env: NodeJS.ProcessEnv): Promise<TaskStore | undefined> {
+  const journal = await openRecord(env);
+  return journal === undefined ? undefined : storeOf(journal);
+}
+
+/** For one task that must be there. */
+export async function requireTasks(env: NodeJS.ProcessEnv, selector: string): Promise<TaskStore> {
+  const store = await lookAtTasks(env);
+  if (store !== undefined) return store;
+  throw new HeddleError(
+    "task.not-found",
+    `there is no task ${visibleLine(selector)}: ${heddleHome(env)} has no record`,
+  );
+}
+
+function storeOf(journal: Journal): TaskStore {
+  return { journal, tasks: openTasks({ journal }), [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
+}

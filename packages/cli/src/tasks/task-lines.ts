@@ -1,0 +1,147 @@
+/** What happens to a task, as lines for people. Who started a turn and why is always said; only `verified` is green. */
+import {
+  visibleLine,
+  visibleText,
+  type CheckResult,
+  type EventOf,
+  type PromptReason,
+  type StoredEvent,
+  type TaskEventBody,
+} from "@heddle/protocol";
+import { duration, money, type Style } from "../print/style.ts";
+import { count } from "./outcome.ts";
+
+const WHY: Readonly<Record<PromptReason, string>> = {
+  first: "started by the harness, the goal",
+  rejected: "started by the harness, because checks did not pass",
+  continue: "started by the harness, because the agent stopped without saying that it is done",
+  restarted: "started by the harness, to go on after a crash",
+  resumed: "started by the harness, because its user resumed it",
+  retry: "started by the harness, to try again",
+  stall: "started by the harness, after a stall",
+  user: "started by its user",
+};
+
+const CLAIMED_BY: Readonly<Record<EventOf<"task.claimed">["by"], string>> = {
+  report: "the agent reported that it is done",
+  marker: "the agent wrote that it is done",
+  "turn-end": "the turn ended",
+  user: "its user says that it is done",
+};
+
+/** Without the name of the task; lines after the first are indented. */
+export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): readonly string[] {
+  switch (body.type) {
+    case "task.created":
+      return [`added: ${visibleLine(body.spec.name)} in ${visibleLine(body.spec.workspace)}`];
+    case "task.waited":
+      return [style.yellow(`waits (${body.cause}): ${visibleLine(body.message)}`)];
+    case "task.woken":
+      return ["what it waited for is there"];
+    case "task.taken":
+      return [`attempt ${body.attempt}`];
+    case "task.prepared":
+      return prepared(body, style);
+    case "task.prompted":
+      return [style.bold(`turn ${body.round}: ${WHY[body.why]}`)];
+    case "task.turn-ended":
+      return [turnEnded(body, style)];
+    case "task.progressed":
+      return [`steps said to be done: ${body.stepsDone.join(", ")}`];
+    case "task.claimed":
+      return [style.yellow(`claimed, not verified: ${CLAIMED_BY[body.by]}${said(body.summary)}`)];
+    case "task.checked":
+      return checked(body, style);
+    case "task.verified":
+      return [style.green("VERIFIED: every check passed")];
+    case "task.rejected":
+      return [style.red(`rejected: ${body.failing.map(visibleLine).join(", ")}`)];
+    case "task.merged":
+      return [`merged as ${body.how}: ${visibleLine(body.ref)}`];
+    default:
+      return [other(body, style)];
+  }
+}
+
+type Other = Exclude<
+  TaskEventBody,
+  {
+    type: `task.${"created" | "waited" | "woken" | "taken" | "prepared" | "prompted" | "turn-ended" | "progressed" | "claimed" | "checked" | "verified" | "rejected" | "merged"}`;
+  }
+>;
+
+function other(body: Other, style: Style): string {
+  switch (body.type) {
+    case "task.paused":
+      return style.yellow(`paused (${body.cause}): ${visibleLine(body.message)}`);
+    case "task.resumed":
+      return `resumed${body.budget === undefined ? "" : ` with more: ${JSON.stringify(body.budget)}`}`;
+    case "task.budget-warned":
+      return style.yellow(`its budget of ${body.what} is nearly used: ${body.spent} of ${body.limit}`);
+    case "task.stalled":
+      return style.yellow(`stalled: ${visibleLine(body.message)}`);
+    case "task.recovered":
+      return "moves again";
+    case "task.stall-acted":
+      return `${body.action}: ${visibleLine(body.message)}`;
+    case "task.failed":
+      return style.red(`failed (${body.failure.code}): ${visibleLine(body.failure.message)}`);
+    case "task.retried":
+      return `another attempt: ${visibleLine(body.reason)}`;
+    case "task.cancelled":
+      return style.yellow(`cancelled: ${visibleLine(body.reason)}`);
+    case "task.archived":
+      return body.isArchived ? "archived" : "taken back from the archive";
+    case "task.deleted":
+      return "deleted";
+  }
+}
+
+function prepared({ folder, threadId, baseline }: EventOf<"task.prepared">, style: Style): readonly string[] {
+  const early = (baseline?.passed ?? []).map(visibleLine).join(", ");
+  return [
+    style.dim(`works in ${visibleLine(folder)}, thread ${threadId}`),
+    ...(early === "" ? [] : [style.yellow(`passes already, so it proves nothing: ${early}`)]),
+  ];
+}
+
+function turnEnded({ status, usage, costUsd, durationMs, failure }: EventOf<"task.turn-ended">, style: Style): string {
+  const tokens = usage.inputTokens + usage.outputTokens;
+  const text = `turn ${status}, ${duration(durationMs)}, ${tokens} tokens, ${money(costUsd)}`;
+  if (failure === undefined) return style.dim(text);
+  return style.red(`${text}: ${visibleLine(failure.message)}`);
+}
+
+const SHOWN_LINES = 8;
+
+function checked({ results, violations, opinion }: EventOf<"task.checked">, style: Style): readonly string[] {
+  const passed = results.filter(({ outcome }) => outcome === "passed").length;
+  return [
+    `the harness ran ${count(results.length, "check")}: ${passed} passed`,
+    ...results.flatMap((result) => checkLines(result, style)),
+    ...violations.map(({ message }) => style.red(`  VIOLATION ${visibleLine(message)}`)),
+    ...(opinion === undefined
+      ? []
+      : [`  ${opinion.model} ${opinion.accepts ? "agrees" : style.red("REJECTS")}: ${visibleLine(opinion.reason)}`]),
+  ];
+}
+
+/** A pass is plain: only the whole is verified. */
+export function checkLines(result: CheckResult, style: Style): readonly string[] {
+  const { name, outcome, message, output, isVacuous } = result;
+  const words = `${visibleLine(name)}: ${visibleLine(message)}`;
+  if (outcome === "passed")
+    return [
+      `  passed ${words}${isVacuous === true ? style.yellow(" (vacuous: it passed before the work began)") : ""}`,
+    ];
+  const tail = visibleText(output ?? "")
+    .trimEnd()
+    .split("\n")
+    .slice(-SHOWN_LINES);
+  const shown = tail.filter((line) => line.trim() !== "").map((line) => style.dim(`         ${line}`));
+  return [style.red(`  ${outcome === "failed" ? "FAILED" : "ERROR"} ${words}`), ...shown];
+}
+
+function said(summary: string): string {
+  return summary === "" ? "" : `: ${visibleLine(summary.length > 300 ? `${summary.slice(0, 297)}…` : summary)}`;
+}

@@ -1,0 +1,45 @@
+/** `-v`: what tasks will run with, and what was said about it where. Secrets are never shown. */
+import { toHeddleError, visibleLine } from "@heddle/protocol";
+import type { SettingsSource } from "@heddle/server";
+import { loadConfig } from "../config/read-config.ts";
+import type { ConfigFile } from "../config/schema.ts";
+
+export interface SettingsTold {
+  readonly env: NodeJS.ProcessEnv;
+  readonly home: string;
+  readonly cwd: string;
+  readonly config: ConfigFile;
+  readonly settings: SettingsSource;
+  readonly concurrency: number;
+}
+
+const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
+const OURS = /^(?:HEDDLE|OPENLOOM|CODEX|OPENAI|ANTHROPIC|GEMINI|OPENROUTER)_/;
+
+export async function tellSettings({ env, home, cwd, config, settings, concurrency }: SettingsTold): Promise<void> {
+  const { file } = await loadConfig(env);
+  const model = await settings.resolve({ workspace: cwd }).then(
+    ({ provider, model: name, effort }) => `${name} of ${provider}${effort === undefined ? "" : `, effort ${effort}`}`,
+    (error: unknown) => toHeddleError(error).message,
+  );
+  const { workspace_roots: roots, min_interval: least = "1m" } = config.tasks ?? {};
+  const lines: readonly (readonly [string, string])[] = [
+    ["home", home],
+    ["config", file ?? "none"],
+    ["model", `${model} (unless the task says otherwise)`],
+    ["at a time", String(concurrency)],
+    ["folders", roots?.join(", ") ?? "any"],
+    ["at most", `every ${least}`],
+    ...Object.entries(env)
+      .filter(([name, value]) => OURS.test(name) && (value ?? "") !== "")
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([name, value = ""]) => [name, masked(name, value)] as const),
+  ];
+  for (const [name, value] of lines) process.stderr.write(`heddle: ${name.padEnd(10)} ${visibleLine(value)}\n`);
+}
+
+function masked(name: string, value: string): string {
+  if (SECRET.test(name)) return "********";
+  // Addresses carry secrets in their user part, their path and their query.
+  return value.replaceAll(/(\w+:\/\/)(?:[^\s@/,]*@)?([^\s/?#,]+)[^\s,]*/g, "$1$2/…");
+}

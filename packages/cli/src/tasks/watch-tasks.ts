@@ -1,0 +1,195 @@
+/**
+ * `heddle watch` and `heddle task run`: opens the engine as exec and serve do, and a worker that carries out the tasks of
+ * this home; shows what happens to them as it is stored. Ending it ends its turns and leaves the tasks to go on later.
+ */
+import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { openHarness, openTasks, type FoundSpec, type Harness } from "@heddle/tasks";
+import type { ParsedArgs } from "../args.ts";
+import { log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
+import { openServing, type Serving } from "../app-server/open-serving.ts";
+import type { CommandContext } from "../command.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openOutput } from "../print/output.ts";
+import { styleFor } from "../print/style.ts";
+import { watchForStop, type Stop } from "../stop.ts";
+import { addOrTakeUp } from "./add.ts";
+import { exitCodeOfTasks, paintState, standing } from "./outcome.ts";
+import { readTasks, warn } from "./read-tasks.ts";
+import { settingsForTask } from "./settings-for.ts";
+import { showTasks } from "./show-tasks.ts";
+import { tellSettings } from "./tell-settings.ts";
+
+/** How many tasks are carried out at a time unless the configuration says otherwise. */
+const DEFAULT_CONCURRENCY = 2;
+/** Turns get their end, tasks their state; then it is over, whatever hangs. */
+const STOP_MS = 4_800;
+
+export interface Watching {
+  /** Files to add first; undefined: what is queued already. */
+  readonly place: string | undefined;
+  readonly args: ParsedArgs;
+  readonly context: CommandContext;
+  /** Ends when none of its tasks will move by itself any more. */
+  readonly isOnce: boolean;
+}
+
+export async function watchTasks({ place, args, context, isOnce }: Watching): Promise<number> {
+  const { env, cwd } = context;
+  using stop = watchForStop(undefined, STOP_MS);
+  const { file, config } = await readConfig(args, env);
+  const read = place === undefined ? undefined : await readTasks(place, config, context);
+  warn(read?.warnings ?? []);
+  const home = await makeHome(env);
+  await using ends = new AsyncDisposableStack();
+  const serving = await openServing(ends, { args, env, cwd, file, config, home, sockets: [] });
+  const { heddle, settings } = serving;
+  await requireProvider(serving, read?.found ?? [], cwd);
+  const concurrency = config.tasks?.concurrency ?? DEFAULT_CONCURRENCY;
+  if (args.has("verbose") || read?.isVerbose === true)
+    await tellSettings({ env, home, config, settings, cwd, concurrency });
+
+  const { journal } = heddle;
+  const from = await journal.position();
+  const chosen = read === undefined ? undefined : await addAll(journal, read.found);
+  const show = showTasks({ journal, from, chosen, args, env });
+  const settingsFor = settingsForTask.bind(undefined, settings);
+  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log }));
+  const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
+  if (!isOnce) {
+    log(`watching the tasks of ${home}, ${concurrency} at a time; Ctrl-C stops it`);
+    await untilAborted(stop.signal);
+  }
+  // The last turns get their end, and what that means for their tasks is stored and shown.
+  await harness[Symbol.asyncDispose]();
+  const ended = await Promise.all(watched.map(({ id }) => journal.tasks.get(id)));
+  await show.end();
+  await ends.disposeAsync();
+  return tellEnd(
+    ended.filter((task) => task !== undefined),
+    { args, env, stop },
+  );
+}
+
+async function addAll(journal: Journal, found: readonly FoundSpec[]): Promise<readonly TaskRecord[]> {
+  const tasks = openTasks({ journal });
+  const chosen: TaskRecord[] = [];
+  for (const one of found) {
+    const { task, isTakenUp } = await addOrTakeUp(tasks, one);
+    chosen.push(task);
+    if (isTakenUp) log(`${task.id} (${task.spec.name}) is of this file and has not ended; it goes on`);
+  }
+  return chosen;
+}
+
+/** Without somebody to ask nothing can be done, and whoever starts with Heddle needs to know what would do. */
+async function requireProvider({ settings }: Serving, found: readonly FoundSpec[], cwd: string): Promise<void> {
+  try {
+    if (found.length === 0) await settings.resolve({ workspace: cwd });
+    for (const { spec } of found) await settingsForTask(settings, spec);
+  } catch (error) {
+    if (isHeddleError(error) && /^(?:auth|provider|model)\./.test(error.code)) {
+      process.stderr.write(
+        [
+          "heddle: there is no model to do the work. Any of these would help:",
+          "heddle:   export OPENAI_API_KEY=...      (or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY)",
+          "heddle:   heddle login openai            to store a key",
+          "heddle:   heddle config set model_provider ollama     for a model on this machine",
+          "heddle:   heddle doctor                  says what else is missing",
+          "",
+        ].join("\n"),
+      );
+    }
+    throw error;
+  }
+}
+
+interface Until {
+  readonly journal: Journal;
+  readonly chosen: readonly TaskRecord[] | undefined;
+  readonly stop: Stop;
+}
+
+/** Every task that is watched has come to rest. Times that are still to come are not waited for. */
+async function untilOver(harness: Harness, { journal, chosen, stop }: Until): Promise<readonly TaskRecord[]> {
+  const watched = new Map<string, TaskRecord>((chosen ?? []).map((task) => [task.id, task]));
+  const done = new Set<string>();
+  for (;;) {
+    const open = chosen === undefined ? await openTasksOf(journal) : await chosenNow(journal, chosen);
+    const next = open.filter((task) => !done.has(task.id) && !isForLater(task));
+    if (next.length === 0 || stop.signal.aborted) return [...watched.values()];
+    for (const task of next) watched.set(task.id, task);
+    await harness.drained(
+      next.map(({ id }) => id),
+      stop.signal,
+    );
+    for (const { id } of next) done.add(id);
+  }
+}
+
+/** A schedule begins tasks and never ends; a single time may lie ahead. */
+function isForLater({ spec: { schedule }, parentId, nextAt, state }: TaskRecord): boolean {
+  if (schedule === undefined || parentId !== undefined || state !== "waiting") return false;
+  return schedule.at === undefined || (nextAt ?? 0) > Date.now();
+}
+
+const PAGE = 500;
+const OPEN_STATES = TASK_STATES.filter(
+  (state) => !["verified", "failed", "cancelled", "archived", "paused"].includes(state),
+);
+
+async function openTasksOf(journal: Journal, parentId?: string): Promise<readonly TaskRecord[]> {
+  const open: TaskRecord[] = [];
+  for (let after: string | undefined; ;) {
+    const page = await journal.tasks.page({
+      states: OPEN_STATES,
+      ...(parentId === undefined ? {} : { parentId }),
+      ...(after === undefined ? {} : { after }),
+      limit: PAGE,
+    });
+    open.push(...page.filter((task) => !hasEnded(task)));
+    after = page.at(-1)?.id;
+    if (page.length < PAGE) return open;
+  }
+}
+
+/** Those of the files, and what their schedules have begun. */
+async function chosenNow(journal: Journal, chosen: readonly TaskRecord[]): Promise<readonly TaskRecord[]> {
+  const found = await Promise.all(
+    chosen.map(async ({ id, spec }) => [
+      await journal.tasks.get(id),
+      ...(spec.schedule === undefined ? [] : await openTasksOf(journal, id)),
+    ]),
+  );
+  return found.flat().filter((task) => task !== undefined);
+}
+
+async function tellEnd(
+  tasks: readonly TaskRecord[],
+  { args, env, stop }: { readonly args: ParsedArgs; readonly env: NodeJS.ProcessEnv; readonly stop: Stop },
+): Promise<number> {
+  const out = openOutput(process.stdout);
+  const exitCode = stop.exitCode ?? exitCodeOfTasks(tasks);
+  if (args.has("json")) {
+    const ended = tasks.map((task) => ({
+      id: task.id,
+      name: task.spec.name,
+      state: task.state,
+      standing: standing(task),
+    }));
+    await out.write(toLine({ type: "watch.ended", exitCode, isStopped: stop.exitCode !== undefined, tasks: ended }));
+    return exitCode;
+  }
+  const style = styleFor("auto", out.isTerminal, env);
+  for (const task of tasks)
+    await out.write(
+      `${paintState(task.state, style)}  ${visibleLine(task.spec.name)}  ${task.id}  ${visibleLine(standing(task))}\n`,
+    );
+  if (stop.exitCode !== undefined)
+    log("stopped; what has not ended goes on with the next heddle watch or heddle serve");
+  else if (exitCode !== EXIT.ok)
+    log(
+      `heddle task log ID says what happened${tasks.some(({ state }) => state === "paused") ? ", heddle task resume ID goes on" : ""}`,
+    );
+  return exitCode;
+}
