@@ -14,7 +14,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { recentActivity } from "./activity.ts";
 import { openDelivery, type Delivery } from "./delivery.ts";
 import { payloadOf } from "./payload.ts";
-import { storeRead } from "./read-mark.ts";
+import { openReadMark, type ReadMark } from "./read-mark.ts";
 import { sinkStream, type Sink } from "./sink.ts";
 import { foldTasks, type TaskFold } from "./task-fold.ts";
 import { tell } from "./tell.ts";
@@ -34,8 +34,6 @@ export interface NotifierOptions {
 }
 
 const DEFAULT_RECENT_MESSAGES = 3;
-/** Events that no sink wanted to hear of, before it is stored that they were read. What a restart reads again at most. */
-const READ_AGAIN_EVENTS = 1_000;
 /** How often one looks whether the process that notifies is gone, or the store can be read again. */
 const LOOK_AGAIN_MS = 5_000;
 
@@ -74,23 +72,20 @@ async function notify(options: NotifierOptions, signal: AbortSignal): Promise<vo
   await using deliveries = new AsyncDisposableStack();
   const readers: Reader[] = [];
   for (const sink of sinks) {
-    const read = await beginning(journal, sink.name);
+    const mark = await openReadMark(journal, sink.name);
     const delivery = deliveries.use(openDelivery({ journal, sink, now, log, firstWaitMs: options.firstWaitMs }));
-    readers.push({ sink, delivery, read, stored: read });
+    readers.push({ sink, delivery, mark });
   }
   const fold = foldTasks(journal);
   try {
-    for await (const event of journal.tail({ after: Math.min(...readers.map(({ read }) => read)), signal })) {
+    for await (const event of journal.tail({ after: Math.min(...readers.map(({ mark }) => mark.position)), signal })) {
       wakeRedelivered(readers, event);
       if (isTaskEvent(event.body)) await tellAll(options, readers, { ...event, body: event.body }, fold);
-      for (const reader of readers) {
-        reader.read = Math.max(reader.read, event.position);
-        if (reader.read - reader.stored >= READ_AGAIN_EVENTS) await storeReadOf(journal, reader);
-      }
+      for (const { mark } of readers) await mark.advance(event.position);
     }
   } finally {
     // The next start reads on from here; without it, only more is read again.
-    for (const reader of readers) await storeReadOf(journal, reader).catch(() => undefined);
+    for (const { mark } of readers) await mark.store().catch(() => undefined);
   }
 }
 
@@ -98,24 +93,7 @@ interface Reader {
   readonly sink: Sink;
   readonly delivery: Delivery;
   /** Everything up to here is queued, or nothing to queue. */
-  read: number;
-  /** That this much was read is in the journal. */
-  stored: number;
-}
-
-/** A new sink begins now: nobody wants to be told at once of everything that ever was. */
-async function beginning(journal: Journal, sink: string): Promise<number> {
-  const cursor = await journal.notifications.cursor(sink);
-  if (cursor !== undefined) return cursor;
-  const position = await journal.position();
-  await storeRead(journal, sink, position);
-  return position;
-}
-
-async function storeReadOf(journal: Journal, reader: Reader): Promise<void> {
-  if (reader.read <= reader.stored) return;
-  await storeRead(journal, reader.sink.name, reader.read);
-  reader.stored = reader.read;
+  readonly mark: ReadMark;
 }
 
 function wakeRedelivered(readers: readonly Reader[], { stream, body }: StoredEvent): void {
@@ -133,7 +111,7 @@ async function tellAll(
   if (task === undefined) return;
   const route = task.spec.notify;
   const listening = readers.filter(
-    ({ sink, read }) => read < event.position && (route === undefined || route.includes(sink.name)),
+    ({ sink, mark }) => mark.position < event.position && (route === undefined || route.includes(sink.name)),
   );
   const told = tell(event.body, task).filter(({ name }) => listening.some(({ sink }) => sink.events.has(name)));
   if (told.length === 0) return;

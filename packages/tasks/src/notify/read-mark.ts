@@ -1,12 +1,41 @@
-/** How far a reader of the journal has come, kept in the journal (projection `sinks`). */
+/** How far a reader of the journal has come, kept in the journal (projection `sinks`). A new reader begins now. */
 import type { Journal } from "@heddle/journal";
 import { sinkStream } from "./sink.ts";
 
-export async function storeRead(journal: Journal, sink: string, position: number): Promise<void> {
-  await journal.append({
-    stream: sinkStream(sink),
-    author: "system",
-    durability: "relaxed",
-    events: [{ type: "notification.read", v: 1, sink, position }],
-  });
+export interface ReadMark {
+  /** Everything up to here is dealt with. */
+  readonly position: number;
+  /** Stores it once in a while, so that a restart reads little again. */
+  advance(position: number): Promise<void>;
+  store(): Promise<void>;
+}
+
+/** Events that were read before it is stored that they were: what a reader that is killed reads again at most. */
+const READ_AGAIN_EVENTS = 1_000;
+
+export async function openReadMark(journal: Journal, name: string): Promise<ReadMark> {
+  const known = await journal.notifications.cursor(name);
+  let position = known ?? (await journal.position());
+  let stored = known ?? -1;
+  const store = async (): Promise<void> => {
+    if (position <= stored) return;
+    await journal.append({
+      stream: sinkStream(name),
+      author: "system",
+      durability: "relaxed",
+      events: [{ type: "notification.read", v: 1, sink: name, position }],
+    });
+    stored = position;
+  };
+  await store();
+  return {
+    get position() {
+      return position;
+    },
+    async advance(to) {
+      position = Math.max(position, to);
+      if (position - stored >= READ_AGAIN_EVENTS) await store();
+    },
+    store,
+  };
 }

@@ -1,0 +1,313 @@
+/**
+ * A folder that is a queue of orders. Each becomes one task, in the order of arrival, and then says by its name what became
+ * of it (order-names.ts). Watching makes it quick, looking once in a while makes it sure.
+ *
+ * Once each: an order is first moved to a name with a number of its own, and the task is added under that number as its
+ * key. Whoever finds such a name, after a crash or beside another process, goes on with the same number and gets the same
+ * task. The same words in a new file are a new order.
+ */
+import path from "node:path";
+import { isHeddleError, isTaskEvent, uuidv7, type ErrorCode } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { openReadMark, type ReadMark } from "../notify/read-mark.ts";
+import { MAX_SPEC_BYTES } from "../spec/read-spec.ts";
+import type { Connector, FileEntry } from "./connector.ts";
+import { fsConnector } from "./fs-connector.ts";
+import { createLooks, type Looks } from "./looks.ts";
+import { errorPath, ORDER_ENDINGS, processedPath, readName, takenPath, type Named } from "./order-names.ts";
+import { answer, orderPathOf } from "./results.ts";
+import { takeOrder, type OrderDoor } from "./take-order.ts";
+
+export interface InboxOptions extends OrderDoor {
+  /** A folder of this machine, or another place. */
+  readonly folder: string | Connector;
+  /** How long a file must stay the same before it is taken. */
+  readonly settleMs?: number;
+  /** How often one looks when nothing was noticed. */
+  readonly rescanMs?: number;
+  readonly log: (line: string) => void;
+}
+
+const DEFAULT_SETTLE_MS = 400;
+const DEFAULT_RESCAN_MS = 10_000;
+/** Several changes of one moment are one look. */
+const GATHER_MS = 50;
+/** What could not be taken for a reason that is not its own is tried again then. */
+const TRY_AGAIN_MS = 5_000;
+/** An empty file is about to be written; one that stays empty is a mistake. */
+const EMPTY_MS = 30_000;
+const MAX_DEPTH = 16;
+
+export async function openInbox(options: InboxOptions): Promise<AsyncDisposable> {
+  const connector = typeof options.folder === "string" ? fsConnector(options.folder) : options.folder;
+  await connector.ensure();
+  // Before the first order is taken, so that no end of a task is missed.
+  const mark = await openReadMark(options.journal, `inbox:${connector.place}`);
+  const ending = new AbortController();
+  const inbox = { ...options, connector, signal: ending.signal, say: sayOnce(options.log, connector.place) };
+  const ended = Promise.all([untilEnded(inbox, takeOrders), untilEnded(inbox, () => writeAnswers(inbox, mark))]);
+  return {
+    async [Symbol.asyncDispose]() {
+      ending.abort();
+      await ended;
+    },
+  };
+}
+
+interface Inbox extends InboxOptions {
+  readonly connector: Connector;
+  readonly signal: AbortSignal;
+  /** What is still so is not said again. */
+  readonly say: (line: string) => void;
+}
+
+const MAX_SAID = 1_000;
+
+function sayOnce(log: (line: string) => void, place: string): (line: string) => void {
+  const said = new Set<string>();
+  return (line) => {
+    if (said.has(line)) return;
+    if (said.size >= MAX_SAID) said.clear();
+    said.add(line);
+    log(`inbox ${place}: ${line}`);
+  };
+}
+
+/** Whatever fails, a full disk or a folder without rights, is said once and tried again. */
+async function untilEnded(inbox: Inbox, work: (inbox: Inbox) => Promise<void>): Promise<void> {
+  while (!inbox.signal.aborted) {
+    try {
+      await work(inbox);
+    } catch (error) {
+      if (inbox.signal.aborted) return;
+      inbox.say(error instanceof Error ? error.message : String(error));
+      await pause(TRY_AGAIN_MS, inbox.signal);
+    }
+  }
+}
+
+async function takeOrders(inbox: Inbox): Promise<void> {
+  const { connector, signal, settleMs = DEFAULT_SETTLE_MS, rescanMs = DEFAULT_RESCAN_MS } = inbox;
+  const looks = createLooks(settleMs);
+  using watched = watchFolders(connector);
+  while (!signal.aborted) {
+    if (await connector.ensure()) {
+      inbox.log(`inbox ${connector.place} was gone and is made again`);
+      watched.forget();
+    }
+    const mark = watched.changes();
+    const found = await scan(connector);
+    watched.follow(found.folders);
+    for (const entry of looks.look(found.files)) {
+      if (signal.aborted) return;
+      await take(inbox, entry, looks);
+    }
+    const next = looks.nextLook();
+    const waitMs = next === undefined ? rescanMs : Math.min(rescanMs, Math.max(GATHER_MS, next - performance.now()));
+    await watched.changeAfter(mark, waitMs, signal);
+  }
+}
+
+interface Scanned {
+  readonly folders: readonly FileEntry[];
+  readonly files: readonly FileEntry[];
+}
+
+async function scan(connector: Connector): Promise<Scanned> {
+  const folders: FileEntry[] = [];
+  const files: FileEntry[] = [];
+  const skips = (name: string): boolean => readName(name).kind === "ours";
+  const walk = async (folder: string, depth: number): Promise<void> => {
+    for (const entry of await connector.ls(folder, { skips })) {
+      if (entry.kind !== "folder") files.push(entry);
+      else if (depth < MAX_DEPTH && !path.posix.basename(entry.path).startsWith(".")) {
+        folders.push(entry);
+        await walk(entry.path, depth + 1);
+      }
+    }
+  };
+  await walk("", 0);
+  return { folders, files };
+}
+
+/** A file that stayed the same. It leaves its name, or is looked at again later. */
+async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void> {
+  const named = readName(path.posix.basename(entry.path));
+  const order = named.kind === "taken" ? path.posix.join(path.posix.dirname(entry.path), named.original) : entry.path;
+  let at = entry.path;
+  try {
+    const reason = refusalOf(entry, named);
+    if (reason !== undefined) return await refuse(inbox, at, order, reason);
+    if (entry.sizeBytes === 0 && Date.now() - entry.modifiedAt < EMPTY_MS) return looks.putOff(at, TRY_AGAIN_MS);
+    const orderId = named.kind === "taken" ? named.orderId : uuidv7();
+    if (named.kind !== "taken") {
+      const moved = await inbox.connector.move(at, takenPath(order, orderId));
+      if (moved === undefined) return;
+      at = moved;
+      failpoint("inbox.after-claim");
+    }
+    await admit(inbox, { taken: at, order, orderId, entry });
+  } catch (error) {
+    looks.putOff(at, TRY_AGAIN_MS);
+    inbox.say(`${order} waits: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function refusalOf(entry: FileEntry, { kind }: Named): Reason | undefined {
+  if (entry.kind === "other") return NOT_A_FILE;
+  if (kind === "unknown-ending") return UNKNOWN_ENDING;
+  return entry.sizeBytes > MAX_SPEC_BYTES ? TOO_LARGE : undefined;
+}
+
+interface Taken {
+  /** Where it lies now, and where it came from. */
+  readonly taken: string;
+  readonly order: string;
+  readonly orderId: string;
+  readonly entry: FileEntry;
+}
+
+async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Promise<void> {
+  const { connector } = inbox;
+  const read = await connector.download(taken, { maxBytes: MAX_SPEC_BYTES });
+  if (read === undefined) return;
+  // Whoever writes still has it open under its new name, and is not done: it is looked at again there.
+  if (read.modifiedAt !== entry.modifiedAt) return;
+  try {
+    const { task } = await takeOrder(inbox, {
+      file: path.posix.basename(order),
+      text: read.bytes,
+      source: { kind: "inbox", ref: path.join(connector.place, order) },
+      key: `inbox:${orderId}`,
+    });
+    failpoint("inbox.after-add");
+    await connector.move(taken, processedPath(order, task.id));
+  } catch (error) {
+    if (isPassing(error)) throw error;
+    await refuse(inbox, taken, order, reasonOf(error));
+  }
+}
+
+/** Not the order's fault, and over some time later. */
+function isPassing(error: unknown): boolean {
+  if (!isHeddleError(error)) return codeOf(error) !== undefined;
+  return error.code !== "store.id-conflict" && error.code.startsWith("store.");
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+interface Reason {
+  /** Part of the file's name. */
+  readonly why: string;
+  readonly text: string;
+}
+
+const NOT_A_FILE: Reason = {
+  why: "not-a-file",
+  text: "It is a link, a pipe or a device. An order is a file of its own; copy it here.",
+};
+const UNKNOWN_ENDING: Reason = {
+  why: "unknown-kind",
+  text: `An order ends in one of ${ORDER_ENDINGS.join(", ")}. Save it as Markdown, text, YAML or JSON.`,
+};
+const TOO_LARGE: Reason = {
+  why: "too-large",
+  text: `It is over ${MAX_SPEC_BYTES / 1024 / 1024} MiB. Write the goal, and put what belongs to it into the workspace.`,
+};
+
+/** The order itself is wrong, or the rest of Heddle would not have it. */
+const PARSE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["task.invalid", "policy.denied"]);
+
+function reasonOf(error: unknown): Reason {
+  const text = error instanceof Error ? error.message : String(error);
+  const isParse = isHeddleError(error) && PARSE_CODES.has(error.code);
+  return { why: isParse ? "parse-failed" : "dispatch-raised", text };
+}
+
+async function refuse({ connector, log }: Inbox, from: string, order: string, { why, text }: Reason): Promise<void> {
+  const now = await connector.move(from, errorPath(order, why));
+  if (now === undefined) return;
+  const name = path.posix.basename(order);
+  const help = `\n\nMend it and put it here again as ${name}.\n`;
+  await connector.upload(`${now}.reason.txt`, `${name} became no task.\n\n${text}${help}`);
+  log(`inbox ${connector.place}: ${order} became no task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
+}
+
+/** Follows the tasks of this place, from where it was when it last ran, and writes down what becomes of them. */
+async function writeAnswers({ journal, connector, signal }: Inbox, mark: ReadMark): Promise<void> {
+  try {
+    for await (const event of journal.tail({ after: mark.position, signal })) {
+      const task = isTaskEvent(event.body) ? await journal.tasks.get(event.stream) : undefined;
+      let isTold = false;
+      if (task !== undefined && isTaskEvent(event.body) && orderPathOf(task, connector.place) !== undefined) {
+        isTold = await answer(connector, task, { ...event, body: event.body });
+      }
+      await mark.advance(event.position);
+      // What was told is not told again after a restart: whoever waited for it may have taken it away.
+      if (isTold) await mark.store();
+    }
+  } finally {
+    await mark.store().catch(() => undefined);
+  }
+}
+
+interface Watched extends Disposable {
+  /** Taken before looking, handed to `changeAfter`: a change in between is not missed. */
+  changes(): number;
+  changeAfter(mark: number, ms: number, signal: AbortSignal): Promise<void>;
+  follow(folders: readonly FileEntry[]): void;
+  forget(): void;
+}
+
+function watchFolders(connector: Connector): Watched {
+  let count = 0;
+  let wake = (): void => undefined;
+  let watching: Disposable | undefined;
+  let followed: string | undefined;
+  const onChange = (): void => {
+    count += 1;
+    wake();
+  };
+  const stop = (): void => {
+    watching?.[Symbol.dispose]();
+    watching = undefined;
+    followed = undefined;
+  };
+  return {
+    changes: () => count,
+    async changeAfter(mark, ms, signal) {
+      if (mark === count) {
+        const waking = new AbortController();
+        wake = () => waking.abort();
+        await pause(ms, AbortSignal.any([signal, waking.signal]));
+      }
+      await pause(GATHER_MS, signal);
+    },
+    follow(folders) {
+      const wanted = folders.map(({ path: at, identity }) => `${at}\n${identity}`).join("\n");
+      if (wanted === followed) return;
+      stop();
+      watching = connector.watch?.(["", ...folders.map(({ path: at }) => at)], onChange);
+      followed = wanted;
+      // What came while nothing was watched is found by one more look.
+      count += 1;
+    },
+    forget: stop,
+    [Symbol.dispose]: stop,
+  };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

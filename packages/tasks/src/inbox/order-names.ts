@@ -1,0 +1,72 @@
+/**
+ * The names of files in an inbox, and what they say.
+ *
+ *   fix.md                                an order
+ *   fix.md.taking-ORDER                   taken; whoever finds it goes on with it under the same number
+ *   fix.md.processed-TASK                 became a task
+ *   fix.md.error-WHY, … .reason.txt       became none
+ *   fix.status.md, fix.result.md          what became of the task
+ */
+import path from "node:path";
+import { isUuid } from "@heddle/protocol";
+
+export const ORDER_ENDINGS = [".md", ".markdown", ".txt", ".yaml", ".yml", ".json"] as const;
+
+export type Named =
+  | { readonly kind: "order" }
+  /** `original`: the name it had before it was taken. */
+  | { readonly kind: "taken"; readonly original: string; readonly orderId: string }
+  | { readonly kind: "unknown-ending" }
+  | { readonly kind: "ours" };
+
+/** Editors, browsers and file sharing write under these until a file is whole. */
+const UNFINISHED = /(?:~|\.(?:tmp|temp|part|partial|swp|swx|crdownload|download|lock))$/i;
+const OURS = /\.(?:processed-|error-)|\.(?:status|result)(?:\.\d+)?\.(?:md|markdown|txt|yaml|yml|json)$/i;
+const TAKEN = /^(.+)\.taking-([0-9a-f-]{36})$/;
+const MAX_NAME_BYTES = 255;
+
+export function readName(name: string): Named {
+  const [, original, orderId] = TAKEN.exec(name) ?? [];
+  if (original !== undefined && orderId !== undefined && isUuid(orderId)) return { kind: "taken", original, orderId };
+  if (name.startsWith(".") || UNFINISHED.test(name) || OURS.test(name)) return { kind: "ours" };
+  return endingOf(name) === undefined ? { kind: "unknown-ending" } : { kind: "order" };
+}
+
+export function endingOf(name: string): (typeof ORDER_ENDINGS)[number] | undefined {
+  const ending = path.posix.extname(name).toLowerCase();
+  return ORDER_ENDINGS.find((known) => known === ending);
+}
+
+export function takenPath(order: string, orderId: string): string {
+  return withSuffix(order, `.taking-${orderId}`);
+}
+
+export function processedPath(order: string, taskId: string): string {
+  return withSuffix(order, `.processed-${taskId}`);
+}
+
+export function errorPath(order: string, why: string): string {
+  return withSuffix(order, `.error-${why}`);
+}
+
+/** `fix.md` → `fix.result.md`, then `fix.result.1.md`. */
+export function answerPath(order: string, what: "status" | "result", number: number): string {
+  const { dir, name, ext } = path.posix.parse(order);
+  const middle = `.${what}${number === 0 ? "" : `.${number}`}${ext}`;
+  return path.posix.join(dir, `${cutBytes(name, MAX_NAME_BYTES - Buffer.byteLength(middle))}${middle}`);
+}
+
+/** A long name loses from its middle: its ending says what it is. */
+function withSuffix(order: string, suffix: string): string {
+  const { dir, name, ext } = path.posix.parse(order);
+  // Room for the number of a name that is taken, and for the reason beside it.
+  const room = MAX_NAME_BYTES - Buffer.byteLength(`${ext}${suffix}.1000.reason.txt`);
+  return path.posix.join(dir, `${cutBytes(name, room)}${ext}${suffix}`);
+}
+
+function cutBytes(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text;
+  let cut = text;
+  while (Buffer.byteLength(cut) > bytes) cut = cut.slice(0, -1);
+  return cut;
+}

@@ -1,0 +1,149 @@
+/** What became of an order's task, as files beside the order: `fix.status.md` while it goes on, `fix.result.md` at its end. */
+import path from "node:path";
+import { hasEnded, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import { stringify } from "yaml";
+import type { Connector } from "./connector.ts";
+import { answerPath, endingOf } from "./order-names.ts";
+
+/** More answers to orders of one name than anybody keeps; then the last one is written over. */
+const MAX_NUMBER = 999;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+
+/** The order's path below the place, if it came from there. */
+export function orderPathOf({ source }: TaskRecord, place: string): string | undefined {
+  if (source.kind !== "inbox" || source.ref === undefined) return undefined;
+  const between = path.relative(place, source.ref);
+  const isBelow =
+    between !== "" && between !== ".." && !between.startsWith(`..${path.sep}`) && !path.isAbsolute(between);
+  return isBelow ? between.split(path.sep).join("/") : undefined;
+}
+
+/** True: the task's end is told. */
+export async function answer(
+  connector: Connector,
+  task: TaskRecord,
+  event: StoredEvent<TaskEventBody>,
+): Promise<boolean> {
+  const order = orderPathOf(task, connector.place);
+  if (order === undefined || !isNews(task, event.body)) return false;
+  const text = written(task, event.at, order);
+  if (!hasEnded(task)) {
+    await put(connector, { order, what: "status", task, text });
+    return false;
+  }
+  await put(connector, { order, what: "result", task, text });
+  const status = await find(connector, { order, what: "status", task });
+  if (status.isOwn) await connector.delete(status.path);
+  return true;
+}
+
+/** Moves that change nothing for whoever waits are not written down each time. */
+function isNews({ state }: TaskRecord, { type }: TaskEventBody): boolean {
+  switch (type) {
+    case "task.created":
+    case "task.progressed":
+    case "task.budget-warned":
+    case "task.prepared":
+    case "task.checked":
+    case "task.stall-acted":
+    case "task.archived":
+    case "task.deleted":
+      return false;
+    case "task.turn-ended":
+    case "task.prompted":
+      return state === "running";
+    default:
+      return true;
+  }
+}
+
+interface Answering {
+  readonly order: string;
+  readonly what: "status" | "result";
+  readonly task: TaskRecord;
+}
+
+async function put(connector: Connector, { text, ...answering }: Answering & { readonly text: string }): Promise<void> {
+  const { path: target } = await find(connector, answering);
+  await connector.upload(target, text);
+}
+
+/** The file of this task, or the first name that is free: an earlier order of the same name keeps its answer. */
+async function find(
+  connector: Connector,
+  { order, what, task }: Answering,
+): Promise<{ readonly path: string; readonly isOwn: boolean }> {
+  for (let number = 0; ; number += 1) {
+    const candidate = answerPath(order, what, number);
+    const there = await connector.download(candidate, { maxBytes: MAX_ANSWER_BYTES });
+    const isOwn = there !== undefined && Buffer.from(there.bytes).includes(task.id);
+    if (there === undefined || isOwn || number === MAX_NUMBER) return { path: candidate, isOwn };
+  }
+}
+
+function written(task: TaskRecord, at: number, order: string): string {
+  const facts = factsOf(task, at);
+  switch (endingOf(order)) {
+    case ".json":
+      return `${JSON.stringify(facts, undefined, 2)}\n`;
+    case ".yaml":
+    case ".yml":
+      return stringify(facts);
+    default:
+      return page(task, facts);
+  }
+}
+
+function factsOf(task: TaskRecord, at: number): Readonly<Record<string, unknown>> {
+  const { lastCheck, spent } = task;
+  return {
+    schema_version: "1.0",
+    task_id: task.id,
+    task_name: task.spec.name,
+    status: task.state,
+    verified: task.state === "verified",
+    timestamp: new Date(at).toISOString(),
+    ...(task.claim === undefined ? {} : { summary: task.claim.summary }),
+    ...(task.reason === undefined ? {} : { reason: task.reason }),
+    ...(task.wait === undefined ? {} : { waits_for: task.wait.message }),
+    ...(task.threadId === undefined ? {} : { thread: task.threadId }),
+    workspace: task.folder ?? task.spec.workspace,
+    ...(task.merged === undefined ? {} : { merged: task.merged }),
+    ...(lastCheck === undefined
+      ? {}
+      : {
+          checks: lastCheck.results.map(({ name, outcome, message }) => ({ name, outcome, message })),
+          violations: lastCheck.violations.map(({ message }) => message),
+        }),
+    spent: {
+      turns: spent.turns,
+      tokens: spent.tokens,
+      seconds: Math.round(spent.timeMs / 1000),
+      cost_usd: spent.costUsd,
+    },
+  };
+}
+
+function page(task: TaskRecord, facts: Readonly<Record<string, unknown>>): string {
+  const { checks: _, violations: __, summary: ___, ...front } = facts;
+  const { lastCheck, claim } = task;
+  const lines = [
+    `# ${task.spec.name}: ${task.state}`,
+    "",
+    ...(task.state === "claimed" ? ["Said to be done. Nothing has checked it.", ""] : []),
+    ...(claim === undefined ? [] : [claim.summary, ""]),
+    ...(task.reason === undefined ? [] : [task.reason, ""]),
+    ...(lastCheck === undefined
+      ? []
+      : [
+          "## Checks",
+          "",
+          ...lastCheck.results.map(
+            ({ name, outcome, message }) => `- ${outcome}: ${name}${message === "" ? "" : ` (${message})`}`,
+          ),
+          ...lastCheck.violations.map(({ message }) => `- violation: ${message}`),
+          "",
+        ]),
+  ];
+  return `---\n${stringify(front)}---\n\n${lines.join("\n")}`;
+}

@@ -1,0 +1,133 @@
+/**
+ * An order becomes a task, the same way from a file, a request or a webhook. Who says where it runs, first wins:
+ *
+ *   thread     the order itself · what came with it · the default of the inbox
+ *   workspace  the order itself · what came with it · the workspace of the thread · the default of the inbox
+ *
+ * Without a workspace there is no task, and where roots are set it must lie in one of them.
+ */
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { findThread } from "@heddle/agent";
+import type { Journal } from "@heddle/journal";
+import { HeddleError, type TaskRecord } from "@heddle/protocol";
+import type { TaskSource, TaskSpec, TaskSpecInput } from "@heddle/protocol/tasks";
+import { requireAllowedWorkspace } from "../spec/allowed-roots.ts";
+import { readSpec } from "../spec/read-spec.ts";
+import type { Tasks } from "../tasks.ts";
+import { endingOf } from "./order-names.ts";
+import { withFrontMatter } from "./legacy-head.ts";
+
+/** What all orders of a door have in common. */
+export interface OrderDoor {
+  readonly tasks: Tasks;
+  readonly journal: Journal;
+  readonly defaultWorkspace?: string | undefined;
+  readonly defaultThread?: string | undefined;
+  /** Folders that workspaces must lie in; absent: any. */
+  readonly roots?: readonly string[] | undefined;
+  /** For what an order does not say itself. */
+  readonly specDefaults?: Partial<TaskSpecInput> | undefined;
+}
+
+export interface Order {
+  /** How it is called; its ending tells what it is, Markdown where it has none. */
+  readonly file: string;
+  readonly text: string | Uint8Array;
+  readonly source: TaskSource;
+  /** The same key again answers the first task. */
+  readonly key?: string;
+  /** What came with it, beside its text. */
+  readonly workspace?: string | undefined;
+  readonly thread?: string | undefined;
+}
+
+export interface TakenOrder {
+  readonly task: TaskRecord;
+  readonly warnings: readonly string[];
+}
+
+/** Stands for a workspace that the order does not name; it exists everywhere, and nobody works in it. */
+const NOWHERE = path.parse(process.cwd()).root;
+const MAX_NAME_CHARS = 80;
+const UNNAMED = "order";
+
+export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrder> {
+  const { spec: said, warnings } = readOrder(door, order);
+  const thread = said.thread === undefined ? undefined : await findThread(door.journal, said.thread);
+  const workspace =
+    said.workspace === NOWHERE ? (order.workspace ?? thread?.workspace ?? door.defaultWorkspace) : said.workspace;
+  if (workspace === undefined) {
+    throw new HeddleError(
+      "task.invalid",
+      "there is no workspace; write workspace: /the/folder at the head of the order",
+    );
+  }
+  const spec: TaskSpec = {
+    ...said,
+    workspace: await existingFolder(workspace),
+    ...(thread === undefined ? {} : { thread: thread.id }),
+    ...(said.name === UNNAMED ? { name: firstWords(said.goal) } : {}),
+  };
+  requireAllowedWorkspace(spec.workspace, door.roots);
+  const task = await door.tasks.add({
+    spec,
+    source: order.source,
+    ...(order.key === undefined ? {} : { key: order.key }),
+  });
+  return { task, warnings };
+}
+
+function readOrder(door: OrderDoor, order: Order): { readonly spec: TaskSpec; readonly warnings: readonly string[] } {
+  const ending = endingOf(order.file);
+  const isData = ending === ".yaml" || ending === ".yml" || ending === ".json";
+  const thread = order.thread ?? door.defaultThread;
+  const { specs, warnings } = readSpec(
+    {
+      file: order.file,
+      text: isData ? order.text : withFrontMatter(plainText(order.text)),
+      format: isData ? "yaml" : "markdown",
+      folder: NOWHERE,
+    },
+    {
+      defaults: {
+        ...door.specDefaults,
+        name: path.posix.basename(order.file, path.posix.extname(order.file)) || UNNAMED,
+        workspace: NOWHERE,
+        ...(thread === undefined ? {} : { thread }),
+      },
+    },
+  );
+  const [spec, second] = specs;
+  if (spec === undefined || second !== undefined) {
+    throw new HeddleError(
+      "task.invalid",
+      `an order is one task; write ${specs.length} files for ${specs.length} tasks`,
+    );
+  }
+  return { spec, warnings };
+}
+
+function plainText(text: string | Uint8Array): string {
+  if (typeof text === "string") return text;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(text);
+  } catch (error) {
+    throw new HeddleError("task.invalid", "it is not UTF-8 text; save it as UTF-8", { cause: error });
+  }
+}
+
+async function existingFolder(workspace: string): Promise<string> {
+  const stats = await stat(workspace).catch(() => undefined);
+  if (stats?.isDirectory() === true && path.isAbsolute(workspace)) return workspace;
+  throw new HeddleError("task.invalid", `there is no folder ${workspace}; make it, or name another workspace`);
+}
+
+function firstWords(goal: string): string {
+  const line =
+    goal
+      .split("\n")
+      .find((one) => one.trim() !== "")
+      ?.trim() ?? UNNAMED;
+  return line.length <= MAX_NAME_CHARS ? line : `${line.slice(0, MAX_NAME_CHARS - 1)}…`;
+}
