@@ -11,3 +11,20 @@ export { readSpec, type ReadSpecs, type SpecOptions, type SpecText } from "./spe
 export { taskSchema } from "./spec/json-schema.ts";
 export { runChecks } from "./verify.ts";
 export type { CheckPlace } from "./checks/check.ts";
+export { openInbox, type InboxOptions } from "./inbox/open-inbox.ts";
+export { readOrderFile } from "./inbox/order-file.ts";
+export { takeOrder, type Order, type OrderDoor, type TakenOrder } from "./inbox/take-order.ts";
+export {
+  takeWebhook,
+  type InboundWebhook,
+  type WebhookDoor,
+  type WebhookOutcome,
+} from "./inbox/webhooks/take-webhook.ts";
+export type { WebhookSource } from "./inbox/webhooks/source.ts";
+export { FOR_PEOPLE, NOTIFICATION_NAMES, readNames, splitWords, type NotificationName } from "./notify/names.ts";
+export { openNotifier, type NotifierOptions } from "./notify/open-notifier.ts";
+export { redeliver } from "./notify/redeliver.ts";
+export type { Sink } from "./notify/sink.ts";
+export { desktopSink } from "./notify/sinks/desktop.ts";
+export { fileSink } from "./notify/sinks/file.ts";
+export { webhookSink, type WebhookKind } from "./notify/sinks/webhook.ts";

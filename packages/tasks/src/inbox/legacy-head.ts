@@ -36,7 +36,8 @@ export function withFrontMatter(page: string): string {
     const [, word = "", value = ""] = LINE.exec(line) ?? [];
     const key = KEYS[word.toLowerCase()];
     const named: string | undefined = title === undefined ? TITLE.exec(line)?.[1] : undefined;
-    if (key !== undefined && !(key in head)) head[key] = key === "abort" ? TRUE.has(bare(value).toLowerCase()) : bare(value);
+    if (key !== undefined && !(key in head))
+      head[key] = key === "abort" ? TRUE.has(bare(value).toLowerCase()) : bare(value);
     else if (named !== undefined && named !== "") title = named;
     else if (line.trim() !== "") break;
     end = index + 1;
