@@ -148,6 +148,8 @@ export interface Heddle extends AsyncDisposable {
   /** Answers a question of any kind; the first answer stands. */
   answer(given: GivenAnswer): Promise<void>;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
+  /** A few sentences about a thread, made now and not stored; undefined when none could be had. */
+  summarise(threadId: string): Promise<string | undefined>;
   /** Logins at MCP servers; closed with this. */
   mcpLogins(): Promise<McpAccounts>;
 }

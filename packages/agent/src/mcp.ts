@@ -2,7 +2,7 @@
  * MCP servers in the life of a turn: before every request to the model their tools are brought up to date, and what
  * happened to them is recorded. A server that fails is told and left out; only one that is required ends the turn.
  */
-import { HeddleError, newItemId, type Item, type McpServerConfig } from "@heddle/protocol";
+import { HeddleError, newItemId, type Item } from "@heddle/protocol";
 import { toolsFor, type ClientTools, type GoalEndStatus, type McpReport, type Toolset } from "@heddle/tools";
 import { clientToolsOf } from "./client-tools.ts";
 import { goalOf } from "./goal.ts";
@@ -88,20 +88,4 @@ function notice(
     { type: "item.started", v: 1, turnId, item },
     { type: "item.completed", v: 1, turnId, item },
   ];
-}
-
-/** Names of variables that hold what nobody else may see. */
-const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
-
-/** Values of a server's configuration that must never be stored: its token, its headers, and variables named like keys. */
-export function mcpSecrets(servers: readonly McpServerConfig[], env: NodeJS.ProcessEnv): string[] {
-  return servers.flatMap((server) => {
-    if (!("url" in server)) {
-      return Object.entries(server.env).flatMap(([name, value]) => (SECRET_NAME.test(name) ? [value] : []));
-    }
-    const token = server.bearerTokenEnv === undefined ? undefined : env[server.bearerTokenEnv];
-    // "Bearer abc": the value alone must not be found either.
-    const values = Object.values(server.headers).flatMap((value) => [value, value.split(" ").at(-1) ?? value]);
-    return token === undefined ? values : [token, ...values];
-  });
 }

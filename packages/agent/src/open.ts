@@ -3,13 +3,12 @@
  * A turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
-import { BUILT_IN_PROVIDERS } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
 import { HeddleError, newThreadId, type InputPart, type TurnSettings } from "@heddle/protocol";
-import { envelopeFor, narrowEnvelope } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
 import { createParkedTurns, type ParkedTurns, type PlaceToEnter } from "./carry-on.ts";
+import type { Background } from "./background.ts";
 import { awaitTerminal } from "./await-terminal.ts";
 import { besideTurns, type Beside } from "./beside.ts";
 import { createThread, type ThreadBeginning } from "./create-thread.ts";
@@ -26,11 +25,11 @@ import type {
   TurnHandle,
 } from "./heddle.ts";
 import { goalEnder } from "./goal.ts";
-import { grantedPlace, requireWithinCeiling } from "./hop.ts";
+import { grantedPlace } from "./hop.ts";
 import { lastSettings, readPast } from "./history.ts";
+import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp-logins.ts";
-import { mcpSecrets } from "./mcp.ts";
 import { createPlaces, type Places } from "./places.ts";
 import { parking } from "./parked.ts";
 import { closeParked, forgetEphemeral, recover, type Recovered } from "./recover.ts";
@@ -52,6 +51,7 @@ import {
   type ThreadSelector,
 } from "./threads.ts";
 import { requireFolder, workspaceOf } from "./workspace.ts";
+import { turnEnvelope } from "./turn-envelope.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
 /** What a command of the user may take at most. */
@@ -76,15 +76,6 @@ async function openBeside({ background, providers, env }: HeddleOptions, journal
   return openBackground({ journal, providers, env, model: background.model });
 }
 
-/** Provider keys are secrets whatever they look like; the journal removes these exact values. */
-function keysInUse({ providers, env, mcpServers = [] }: HeddleOptions): string[] {
-  const keys = [...BUILT_IN_PROVIDERS, ...providers].flatMap(({ key, envKey }) => [
-    key ?? "",
-    ...[envKey ?? []].flat().map((name) => env[name] ?? ""),
-  ]);
-  return [...keys, ...mcpSecrets(mcpServers, env)].filter((key) => key !== "");
-}
-
 interface RunningTurn {
   readonly threadId: string;
   readonly control: AbortController;
@@ -102,7 +93,7 @@ class Engine implements Heddle {
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
   readonly #parked: ParkedTurns;
-  readonly #background: AsyncDisposable | undefined;
+  readonly #background: Background | undefined;
   readonly #mcpLogins: LazyMcpLogins;
 
   constructor(
@@ -110,7 +101,7 @@ class Engine implements Heddle {
     journal: Journal,
     begun: Pick<Recovered, "parked"> & {
       readonly recoveredTurns: number;
-      readonly background: AsyncDisposable | undefined;
+      readonly background: Background | undefined;
     },
   ) {
     this.journal = journal;
@@ -315,6 +306,12 @@ class Engine implements Heddle {
     if (!this.#running.has(turnId)) await this.#parked.carryOn(threadId, turnId);
   }
 
+  async summarise(threadId: string): Promise<string | undefined> {
+    await workspaceOf(this.journal, threadId);
+    if (this.#background !== undefined) return this.#background.summarise(threadId);
+    throw new HeddleError("provider.configuration-required", "summaries are off: background.model says so");
+  }
+
   mcpLogins(): Promise<McpAccounts> {
     return this.#mcpLogins.open();
   }
@@ -366,24 +363,10 @@ class Engine implements Heddle {
   }
 
   #enter({ threadId, workspace, settings }: PlaceToEnter): Promise<TurnRequest["place"]> {
-    const envelope = envelopeFor({
-      mode: settings.sandboxMode,
-      workspace,
-      writableRoots: settings.writableRoots,
-      networkAccess: settings.networkAccess,
-      approval: settings.approvalPolicy,
-      masked: [this.#options.home, ...(this.#options.masked ?? [])],
-      mcpServers: this.#options.mcpServers ?? [],
-      isWatched: !this.#options.isUnattended,
-      hasClientTools: !this.#options.isUnattended && settings.hasClientTools === true,
-      isForTask: settings.isForTask === true,
-    });
     const mayGoUnconfined = this.#options.scriptMayGoUnconfined === true && settings.provider === "scripted";
-    requireWithinCeiling({ settings, workspace }, envelope);
-    const { allowedTools } = settings;
-    const narrowed = allowedTools === undefined ? envelope : narrowEnvelope(envelope, allowedTools);
-    const allowTools = allowedTools ?? [];
-    return this.#places.enter({ threadId, workspace, envelope: narrowed, allowTools, mayGoUnconfined });
+    const envelope = turnEnvelope(this.#options, { settings, workspace });
+    const { allowedTools: allowTools = [] } = settings;
+    return this.#places.enter({ threadId, workspace, envelope, allowTools, mayGoUnconfined });
   }
 
   async #threadOfOpen(turnId: string): Promise<string> {

@@ -31,6 +31,8 @@ export interface ChatWorldOptions extends ModelServerOptions {
   /** More providers to log in at. */
   readonly accounts?: readonly ProviderConfig[];
   readonly skills?: SkillSwitch;
+  /** Titles and summaries; absent: none. */
+  readonly background?: { readonly model?: string };
 }
 
 export async function openChatWorld(options: ChatWorldOptions = {}): Promise<ChatWorld> {
@@ -42,7 +44,7 @@ export async function openChatWorld(options: ChatWorldOptions = {}): Promise<Cha
   const model = ends.use(await startModelServer(options));
   const providers = [model.provider("openai-responses")];
   const env = { PATH: process.env["PATH"], HOME: root, ...options.env };
-  const heddle = ends.use(await openHeddle({ home, providers, env, isUnattended: false }));
+  const heddle = ends.use(await openHeddle({ home, providers, env, isUnattended: false, background: options.background }));
   const accounts = ends.use(openAccounts({ home, env, configs: [...providers, ...(options.accounts ?? [])] }));
   const logged: string[] = [];
   const server = ends.use(

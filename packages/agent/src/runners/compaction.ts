@@ -1,5 +1,5 @@
 /**
- * Carries out a compaction inside a turn: item, hooks, one bounded request for a summary, one event. Whatever fails leaves
+ * Carries out a compaction inside a turn: item, hooks, one short run for a summary, one event. Whatever fails leaves
  * the conversation as it was and says so; only an abort of the turn passes through.
  *
  *   started ─▶ PreCompact ─▶ summary ─▶ context.compacted + item ─▶ PostCompact
@@ -17,11 +17,11 @@ import {
   transcriptBytes,
   type CompactionPlan,
 } from "../compact.ts";
-import { userText } from "../context-entry.ts";
 import type { Context } from "../context.ts";
 import type { TurnHooks } from "../hooks.ts";
 import { SUMMARY_INSTRUCTIONS } from "../instructions.ts";
 import type { Spent, TurnIo, TurnRequest } from "../runner.ts";
+import { shortAnswer, shortLimit, shortRequest } from "../short-run.ts";
 import { addSpent, NOTHING_SPENT } from "../spent.ts";
 import { askAside } from "./response.ts";
 
@@ -46,6 +46,8 @@ export type CompactionOutcome =
 
 /** Reasoning counts as output; the summary itself is bounded apart from it. */
 const MAX_OUTPUT_TOKENS = 16_000;
+/** Every try included: a turn that waits for a summary waits no longer. */
+const MAX_SUMMARY_MS = 5 * 60_000;
 
 export async function runCompaction(trigger: Trigger, given: CompactionContext): Promise<CompactionOutcome> {
   const { turn, io, hooks, context } = given;
@@ -69,7 +71,9 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
   try {
     if (verdict.isBlocked) throw new HeddleError("policy.denied", `a PreCompact hook said no: ${verdict.reason}`);
     const throughVersion = await io.seenVersion();
-    const answer = await askAside(given.provider, summaryRequest(turn, plan, windowTokens), turnId, io);
+    using limit = shortLimit(io.signal, MAX_SUMMARY_MS);
+    const request = summaryRequest(turn, plan, windowTokens);
+    const answer = await askAside(given.provider, request, turnId, { ...io, signal: limit.signal });
     spent = addSpent(spent, answer);
     const summary = summaryOf(answer, plan);
     const carried = carriedOver(context.plan, context.openCommands, (id) => isRunning(turn, id));
@@ -104,26 +108,19 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
 
 function summaryRequest(turn: TurnRequest, plan: CompactionPlan, windowTokens: number): ModelRequest {
   const { model, effort } = turn.settings;
-  const record = transcript(plan.told, transcriptBytes(windowTokens));
-  return {
+  return shortRequest({
     model,
     instructions: SUMMARY_INSTRUCTIONS,
-    input: [userText(`<record>\n${record}\n</record>\n\nWrite the summary.`)],
-    tools: [],
+    data: transcript(plan.told, transcriptBytes(windowTokens)),
     cacheKey: turn.threadId,
     maxOutputTokens: Math.min(MAX_OUTPUT_TOKENS, Math.ceil(windowTokens / 4)),
     ...(effort === undefined ? {} : { effort }),
-  };
+  });
 }
 
 function summaryOf(answer: Awaited<ReturnType<typeof askAside>>, plan: CompactionPlan): string {
   if (answer.stopReason === "refusal") throw new HeddleError("provider.refused", "the model declined to summarise");
-  const text = answer.output
-    .flatMap((part) => (part.kind === "text" ? [part.text] : []))
-    .join("\n")
-    .trim();
-  if (text === "") throw new HeddleError("provider.malformed", "the model answered without a summary");
-  return fitText(text, plan.maxSummaryBytes);
+  return fitText(shortAnswer(answer.output), plan.maxSummaryBytes);
 }
 
 function isRunning(turn: TurnRequest, processId: string): boolean {

@@ -23,7 +23,10 @@ export function askModel(provider: Provider, request: ModelRequest, turnId: stri
   return ask({ provider, request, turnId, io }, createItems(turnId, io), {});
 }
 
-/** Asks beside the conversation: what the model says makes no items, and is no part of what it is told later. */
+/**
+ * Asks beside the conversation: what the model says makes no items, and is no part of what it is told later. That it was
+ * asked and what it took is stored; its words are kept by whoever wanted them.
+ */
 export function askAside(provider: Provider, request: ModelRequest, turnId: string, io: TurnIo): Promise<Completed> {
   return ask({ provider, request, turnId, io }, NO_ITEMS, { purpose: "compaction" });
 }
@@ -85,11 +88,15 @@ async function ask(
         break;
       case "completed":
         failpoint("turn.after-response");
-        await io.record([{ ...responded(turnId, requestId, event), ...purpose }]);
+        await io.record([{ ...responded(turnId, requestId, event), ...asideOf(purpose) }]);
         return event;
     }
   }
   throw new HeddleError("provider.cut", "the model's answer ended without an end");
+}
+
+function asideOf(purpose: Purpose): Partial<EventOf<"model.responded">> {
+  return purpose.purpose === undefined ? {} : { ...purpose, output: [] };
 }
 
 function responded(turnId: string, requestId: string, event: Completed): EventOf<"model.responded"> {

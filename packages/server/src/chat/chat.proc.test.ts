@@ -236,3 +236,30 @@ test("C14 settings merge, null takes a key out, and a change counts from the nex
   const models = world.model.requests.map(({ body }) => at(body, "model"));
   expect(models).toEqual(["gpt-a", "gpt-a", "gpt-b", "gpt-c", "gpt-b"]);
 });
+
+test("B6 chat.thread.summarize asks beside the chat: words for whoever asked, what it took for the record", async () => {
+  const isSummary = (body: unknown): boolean => JSON.stringify(body).includes("You sum up conversations");
+  await using world = await openChatWorld({
+    background: { model: "small" },
+    respond: ({ body }) => ({ text: isSummary(body) ? "They spoke of a roof." : "mended" }),
+  });
+  const { client, chatId } = await world.chat();
+  expect(await client.call("chat.thread.summarize", { chat_id: chatId })).toMatchObject({ summary: null });
+  const sent = await client.call("chat.message.send", { chat_id: chatId, message: "mend the roof" });
+  await client.end(text(sent, "turn_id"));
+  const before = await world.heddle.journal.threads.turns(chatId);
+  const told = await client.call("chat.thread.summarize", { chat_id: chatId });
+  expect(told).toEqual({ chat_id: chatId, thread_id: chatId, summary: "They spoke of a roof." });
+  const events = await world.heddle.journal.read({ stream: chatId, after: 0, limit: 1000 });
+  expect(JSON.stringify(events)).not.toContain("They spoke of a roof.");
+  const ran = events.flatMap(({ body }) => (body.type === "background.ran" ? [body.purpose] : []));
+  expect(ran).toContain("summary");
+  expect(await world.heddle.journal.threads.turns(chatId)).toEqual(before);
+});
+
+test("chat.thread.summarize says that it is off where it is", async () => {
+  await using world = await openChatWorld();
+  const { client, chatId } = await world.chat();
+  const { error } = await client.ask("chat.thread.summarize", { chat_id: chatId });
+  expect(error).toMatchObject({ data: { code: "provider.configuration-required" } });
+});

@@ -36,6 +36,7 @@ async function prepare(world: ChatWorld): Promise<Prepared> {
 
 const open = (): Promise<ChatWorld> =>
   openChatWorld({
+    background: {},
     respond: ({ body }) =>
       JSON.stringify(body).includes('"two"')
         ? { calls: [{ tool: "exec_command", args: { cmd: "touch x" } }] }
@@ -74,6 +75,7 @@ function good({ chatId, approvalId, turnId, subscriptionId }: Prepared): Readonl
     "chat.message.send": { ...chat, message: [{ type: "text", text: "three" }], client_message_id: "m" },
     "chat.approval.respond": { request_id: approvalId, decision: "decline" },
     "chat.cancel": { ...chat, turn_id: turnId },
+    "chat.thread.summarize": chat,
     "chat.thread.archive": chat,
     "chat.thread.unarchive": chat,
     "chat.thread.delete": chat,

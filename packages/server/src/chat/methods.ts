@@ -35,6 +35,8 @@ export const CHAT_TABLE: Table = {
   "chat.message.send": ["write", messages.send],
   "chat.cancel": ["write", messages.cancel],
   "chat.approval.respond": ["write", messages.respond],
+  // It asks a model, which costs something.
+  "chat.thread.summarize": ["write", threads.summarize],
   "chat.thread.read": ["read", threads.read],
   "chat.thread.list": ["read", threads.list],
   "chat.thread.archive": ["write", threads.archive],

@@ -16,6 +16,7 @@ export const CHAT_METHODS = {
   "chat.cancel": { params: params.CancelParams, result: results.CancelResult },
   "chat.approval.respond": { params: params.ApprovalParams, result: results.ApprovalResult },
   "chat.list": { params: params.ListParams, result: results.ListResult },
+  "chat.thread.summarize": { params: params.ChatParams, result: results.ThreadSummarizeResult },
   "chat.thread.read": { params: params.ThreadReadParams, result: results.ThreadReadResult },
   "chat.thread.list": { params: params.ListParams, result: results.ThreadListResult },
   "chat.thread.archive": { params: params.ChatParams, result: results.OkResult },

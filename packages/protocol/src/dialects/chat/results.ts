@@ -77,6 +77,11 @@ export const CancelResult = z.object({ ok, turn_id: id, status: turnStatus });
 export const ApprovalResult = z.object({ ok, already: z.literal(true).optional() });
 export const ListResult = z.object({ chats: z.array(ChatRecord), next_cursor: id.optional() });
 export const ThreadReadResult = z.object({ thread: ThreadView, settings: ChatSettings });
+export const ThreadSummarizeResult = z.object({
+  chat_id: id,
+  thread_id: id,
+  summary: z.string().nullable().meta({ description: "null when none could be had" }),
+});
 export const ThreadListResult = z.object({ threads: z.array(ChatRecord), next_cursor: id.optional() });
 export const RenameResult = z.object({ ok, title: z.string() });
 export const SettingsResult = z.object({ ok, settings: ChatSettings });

@@ -32,6 +32,12 @@ export const read: ChatHandler<"chat.thread.read"> = async (params, { server }) 
   return { result: { thread, settings: settingsOf(row) } };
 };
 
+export const summarize: ChatHandler<"chat.thread.summarize"> = async (name, { server }) => {
+  const { id } = await requireChat(server, name);
+  const summary = await server.heddle.summarise(id);
+  return { result: { chat_id: id, thread_id: id, summary: summary ?? null } };
+};
+
 type Question = Extract<ChatEvent, { readonly topic: "chat.approval.required" }>;
 
 function isQuestion(event: ChatEvent): event is Question {
