@@ -7,19 +7,32 @@
  *                                   turn:   the calls that follow do, until the turn ends
  *                                   thread: its later turns too, while the thread keeps its sandbox mode
  */
-import { HeddleError, type Author, type Envelope, type HopWish, type Permissions } from "@heddle/protocol";
+import {
+  HeddleError,
+  type Author,
+  type Envelope,
+  type EventBody,
+  type HopWish,
+  type Permissions,
+} from "@heddle/protocol";
 import { aboveCeiling, envelopeFor, envelopeHash, widenEnvelope, type Hops, type Walls } from "@heddle/tools";
 import type { TurnIo, TurnPlace, TurnRequest } from "./runner.ts";
 
 export interface TurnHops extends Hops {
   /** Behind these the next call runs. */
   readonly walls: Walls;
+  /** With the turn: what still runs behind walls that were for the turn is ended with them. */
+  end(): Promise<void>;
 }
 
 export function createHops(turn: TurnRequest, io: TurnIo): TurnHops {
   const { turnId, place } = turn;
   const ceiling = ceilingOf(turn);
   let walls: Walls = place;
+  /** That the calls of this turn ran behind, one after the other; each has what those before it were given. */
+  const entered: Envelope[] = [];
+  let isForTurn = turn.history.some(({ body }) => isHopFor(body, turnId));
+  if (isForTurn) entered.push(place.envelope);
   return {
     get walls() {
       return walls;
@@ -38,13 +51,35 @@ export function createHops(turn: TurnRequest, io: TurnIo): TurnHops {
       const more = wish.kind === "wider" ? { permissions: wish.permissions } : {};
       const hop = { turnId, callId, scope, from, to, toHash, sandboxLevel: wider.sandbox.level, ...more };
       await io.record([{ type: "hop.taken", v: 1, ...hop }], author);
-      if (scope !== "call") walls = wider;
+      if (scope === "call") return wider;
+      entered.push(to);
+      isForTurn ||= scope === "turn";
+      walls = wider;
       return wider;
+    },
+    async end() {
+      if (!isForTurn) return;
+      for (const envelope of entered) {
+        const violations = await place.narrow(envelope);
+        if (violations.length === 0) continue;
+        const events = violations.map((violation) => ({
+          type: "path.violated" as const,
+          v: 1 as const,
+          turnId,
+          ...violation,
+        }));
+        await io.record(events, "system");
+      }
     },
     async refuse(callId, wish, { code, message }) {
       await io.record([{ type: "hop.refused", v: 1, turnId, callId, wish, failure: { code, message } }], "system");
     },
   };
+}
+
+/** Of a turn that is carried on: an earlier process was given more for it. */
+function isHopFor(body: EventBody, turnId: string): boolean {
+  return body.type === "hop.taken" && body.scope === "turn" && body.turnId === turnId;
 }
 
 /** Refuses a turn whose envelope is above what its thread may ever have. */
@@ -59,7 +94,7 @@ export async function grantedPlace(turn: TurnRequest): Promise<TurnPlace> {
   let to = place.envelope;
   for (const { body } of history) {
     if (body.type !== "hop.taken" || body.permissions === undefined) continue;
-    if (body.scope !== "thread" && (body.scope !== "turn" || body.turnId !== turn.turnId)) continue;
+    if (body.scope !== "thread" && !isHopFor(body, turn.turnId)) continue;
     // Whoever gives the thread another sandbox mode wants that one.
     if (body.to.id !== place.envelope.id) continue;
     const wider = widenEnvelope(to, asWish(body.permissions));

@@ -109,7 +109,14 @@ export function createPlaces(options: PlacesOptions): Places {
         walls.catch(() => wider.delete(name));
         return walls;
       };
-      const place: OpenPlace = { envelope, sandbox, state, widen, wider, ...(await openServers()) };
+      const narrow: OpenPlace["narrow"] = async (from) => {
+        const walls = await wider.get(canonical(from));
+        wider.delete(canonical(from));
+        if (walls === undefined) return [];
+        await state.processes.killAll(walls.sandbox);
+        return walls.sandbox.close();
+      };
+      const place: OpenPlace = { envelope, sandbox, state, widen, narrow, wider, ...(await openServers()) };
       open.set(threadId, place);
       return place;
     },

@@ -16,7 +16,7 @@ import type {
   TurnSettings,
   Usage,
 } from "@heddle/protocol";
-import type { McpServers, OngoingItem, Sandbox, ThreadState, Walls } from "@heddle/tools";
+import type { McpServers, OngoingItem, ProtectedPathViolation, Sandbox, ThreadState, Walls } from "@heddle/tools";
 import type { CarriedOver } from "./parked.ts";
 
 export interface TurnRequest {
@@ -41,6 +41,8 @@ export interface TurnPlace {
   readonly mcp?: McpServers;
   /** Walls of another envelope around the same workspace; they last as long as the place. */
   widen(envelope: Envelope): Promise<Walls>;
+  /** Closes such walls, with everything that runs behind them; answers what was found to be undone there. */
+  narrow(envelope: Envelope): Promise<readonly ProtectedPathViolation[]>;
 }
 
 /** What a runner may record; admission, start and end belong to the turn, questions to `ask`. */

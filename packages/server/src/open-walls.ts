@@ -38,9 +38,13 @@ export async function refuseLettingOut(
 ): Promise<void> {
   if (isOwner(principal) || decision === "decline" || decision === "cancel") return;
   const question = await questionOf(heddle, threadId, approvalId);
-  const isBeyond = question?.kind === "permissions" || (question?.kind === "command" && question.wish !== undefined);
+  const isBeyond = question !== undefined && leadsOut(question);
   if (!isBeyond && (await heddle.lastSettings(threadId))?.sandboxMode !== OPEN) return;
   throw new HeddleError("door.forbidden", "only an owner lets an agent beyond its sandbox; decline, or ask the owner");
+}
+
+function leadsOut(question: ApprovalQuestion): boolean {
+  return question.kind === "permissions" || ("wish" in question && question.wish !== undefined);
 }
 
 /** Undefined: whoever answers is told what is wrong with it. */

@@ -29,6 +29,7 @@ export interface OpenCommandOptions {
 
 export class ProcessTable implements AsyncDisposable {
   readonly #open = new Map<number, OpenCommand>();
+  readonly #behind = new WeakMap<OpenCommand, Sandbox>();
   readonly #spillDir: string;
   readonly #newFilter: (() => StoredTextFilter) | undefined;
   readonly #closing = new AbortController();
@@ -75,6 +76,7 @@ export class ProcessTable implements AsyncDisposable {
         signal: this.#closing.signal,
       });
       this.#open.set(id, command);
+      this.#behind.set(command, options.sandbox);
       return command;
     } finally {
       this.#starting -= 1;
@@ -86,10 +88,12 @@ export class ProcessTable implements AsyncDisposable {
     this.#open.delete(id);
   }
 
-  /** Ends every open command and waits until they are gone. */
-  async killAll(): Promise<void> {
-    const commands = [...this.#open.values()];
-    this.#open.clear();
+  /** Ends every open command, or those in one sandbox, and waits until they are gone. */
+  async killAll(sandbox?: Sandbox): Promise<void> {
+    const commands = [...this.#open.values()].filter(
+      (command) => sandbox === undefined || this.#behind.get(command) === sandbox,
+    );
+    for (const { id } of commands) this.#open.delete(id);
     await Promise.all(commands.map((command) => command.kill()));
   }
 

@@ -218,6 +218,7 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
     async run() {
       try {
         await carryOut();
+        await hops.end();
         return { kind: "completed", spent: asker.spent };
       } catch (error) {
         return { kind: "failed", failure: toFailure(error), spent: asker.spent };

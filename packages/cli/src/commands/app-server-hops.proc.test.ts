@@ -1,10 +1,8 @@
-/** Hops through the door of `heddle app-server`: commands that leave their sandbox, and rights that are added to it. */
+/** Hops through the doors of a server: calls that leave their sandbox, or write beyond their envelope. */
 import { existsSync } from "node:fs";
-import { mkdir, writeFile, readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { openJournal } from "@heddle/journal";
-import { startModelServer, type ModelServer } from "@heddle/models/testing";
-import type { EventOf, EventType, StoredEvent } from "@heddle/protocol";
+import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
 import {
   at,
@@ -18,59 +16,25 @@ import {
   startThread,
   startTurn,
   text,
-  type Client,
   type Wire,
 } from "../../test/app-server-client.ts";
-import { openWorld, run, type World } from "../../test/heddle-process.ts";
-import { startServe } from "../../test/serve-client.ts";
-
-const ON_REQUEST = { approvalPolicy: "on-request", sandbox: "workspace-write" };
-const COMMAND = "item/commandExecution/requestApproval";
-const PERMISSIONS = "item/permissions/requestApproval";
-
-function escalated(cmd: string) {
-  const args = { cmd, sandbox_permissions: "require_escalated", justification: "Need to write outside" };
-  return { tool: "exec_command", args };
-}
-
-function plain(cmd: string) {
-  return { tool: "exec_command", args: { cmd } };
-}
-
-function wanting(write: readonly string[], network = false) {
-  const permissions = { file_system: { write }, ...(network ? { network: { enabled: true } } : {}) };
-  return { tool: "request_permissions", args: { reason: "Need it", permissions } };
-}
-
-async function eventsOf<T extends EventType>(
-  world: World,
-  threadId: string,
-  type: T,
-): Promise<readonly StoredEvent<EventOf<T>>[]> {
-  await using journal = await openJournal({ home: world.home });
-  const events = await journal.read({ stream: threadId, after: 0 });
-  return events.filter((event): event is StoredEvent<EventOf<T>> => event.body.type === type);
-}
-
-/** Starts a turn, gives this answer to its question, and waits for its end. */
-async function answeredTurn(client: Client, threadId: string, given: { method: string; result: unknown }) {
-  const from = client.heard.length;
-  const turnId = await startTurn(client, threadId, "go");
-  const question = await client.note(given.method, from);
-  client.send({ id: question.id, result: given.result });
-  const ended = await client.hears((wire) => isEndOf(wire, turnId), from);
-  return { turnId, question, ended, heard: client.heard.slice(from) };
-}
+import { openWorld, run } from "../../test/heddle-process.ts";
+import {
+  answeredTurn,
+  COMMAND,
+  escalated,
+  eventsOf,
+  ON_REQUEST,
+  PERMISSIONS,
+  plain,
+  toldTo,
+  wanting,
+} from "../../test/hop-client.ts";
 
 function commandsIn(heard: readonly Wire[]): readonly unknown[] {
   return heard
     .filter(({ method, params }) => method === "item/completed" && at(params, "item.type") === "commandExecution")
     .map((wire) => at(wire, "params.item"));
-}
-
-/** What the model was told last. */
-function toldTo(model: ModelServer): string {
-  return JSON.stringify(model.requests.at(-1)?.body);
 }
 
 test("hop: an escalated command is asked about with its reason, runs outside once, and is a hop by the user", async () => {
@@ -327,109 +291,6 @@ test("hop: what is protected or masked is refused without a question, wherever i
   expect(settled.map(({ body }) => body.failure?.code)).toEqual(["path.protected", "path.outside"]);
 });
 
-test("permissions: granted for the turn they hold until it ends, and the model is told what it got", async () => {
-  await using world = await openWorld();
-  const extra = path.join(world.root, "extra");
-  await mkdir(extra);
-  const script = [
-    { calls: [wanting([extra], true)] },
-    { calls: [plain(`touch ${extra}/one.txt`)] },
-    { text: "ok" },
-    { calls: [plain(`touch ${extra}/two.txt`)] },
-    { text: "ok" },
-  ];
-  await using model = await startModelServer({ script });
-  await pointAt(world, model.url);
-  await using served = serve([], { world, env: KEY });
-  const { client } = served;
-  await client.initialize();
-  const threadId = await startThread(client, ON_REQUEST);
-  // The network was asked for too, and is not given.
-  const { question } = await answeredTurn(client, threadId, {
-    method: PERMISSIONS,
-    result: { permissions: { fileSystem: { write: [extra], read: null } }, scope: "turn" },
-  });
-  expect(question.params).toMatchObject({
-    threadId,
-    cwd: world.workspace,
-    reason: "Need it",
-    permissions: { network: { enabled: true }, fileSystem: { write: [extra] } },
-  });
-  expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
-  expect(JSON.stringify(model.requests[1]?.body)).toContain('\\"scope\\":\\"turn\\"');
-  await runTurn(client, threadId, "again");
-  expect(existsSync(path.join(extra, "two.txt"))).toBe(false);
-  expect(await eventsOf(world, threadId, "hop.taken")).toMatchObject([
-    { author: "user", body: { scope: "turn", to: { network: "none", writeRoots: [world.workspace, extra] } } },
-  ]);
-});
-
-test("permissions: granted for the session they hold in later turns, after a restart too; refused they give nothing", async () => {
-  await using world = await openWorld();
-  const extra = path.join(world.root, "extra");
-  const other = path.join(world.root, "other");
-  for (const folder of [extra, other]) await mkdir(folder);
-  const script = [
-    { calls: [wanting([extra])] },
-    { text: "ok" },
-    { calls: [plain(`touch ${extra}/one.txt`)] },
-    { text: "ok" },
-    { calls: [wanting([other])] },
-    { calls: [plain(`touch ${other}/two.txt`)] },
-    { text: "ok" },
-  ];
-  await using model = await startModelServer({ script });
-  await pointAt(world, model.url);
-  let threadId: string;
-  {
-    await using served = serve([], { world, env: KEY });
-    await served.client.initialize();
-    threadId = await startThread(served.client, ON_REQUEST);
-    const result = { permissions: { fileSystem: { write: [extra], read: null } }, scope: "session" };
-    await answeredTurn(served.client, threadId, { method: PERMISSIONS, result });
-  }
-  await using served = serve([], { world, env: KEY });
-  const { client } = served;
-  await client.initialize();
-  await client.call("thread/resume", { threadId, excludeTurns: true });
-  await runTurn(client, threadId, "use it");
-  expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
-  // The envelope the turn began in says so.
-  const started = await eventsOf(world, threadId, "turn.started");
-  expect(started.map(({ body }) => body.envelope.writeRoots)).toEqual([[world.workspace], [world.workspace, extra]]);
-  await answeredTurn(client, threadId, { method: PERMISSIONS, result: { permissions: {}, scope: "turn" } });
-  expect(existsSync(path.join(other, "two.txt"))).toBe(false);
-});
-
-test("permissions: over HTTP a part of them is granted, and the hop is on record", async () => {
-  await using world = await openWorld();
-  const extra = path.join(world.root, "extra");
-  await mkdir(extra);
-  const script = [{ calls: [wanting([extra], true)] }, { calls: [plain(`touch ${extra}/one.txt`)] }, { text: "ok" }];
-  await using model = await startModelServer({ script });
-  await pointAt(world, model.url);
-  await using served = await startServe(world);
-  const made = await served.call("POST", "/api/threads", { workspace: world.workspace });
-  const threadId = text(made.json, "id");
-  const wishes = { input: "go", approvalPolicy: "on-request", sandboxMode: "workspace-write" };
-  await served.call("POST", `/api/threads/${threadId}/turns`, wishes);
-  await served.events(threadId, ({ body }) => body.type === "approval.requested");
-  const { json } = await served.call("GET", `/api/threads/${threadId}/approvals`);
-  expect(json).toMatchObject({
-    data: [{ question: { kind: "permissions", permissions: { write: [extra], network: true } } }],
-  });
-  const where = `/api/threads/${threadId}/approvals/${text(json, "data.0.id")}`;
-  const granted = { read: [], write: [extra], network: false };
-  expect((await served.call("POST", where, { decision: "accept", granted })).status).toBe(200);
-  const events = await served.events(threadId, ({ body }) => body.type === "turn.completed");
-  expect(events.find(({ body }) => body.type === "hop.taken")?.body).toMatchObject({
-    scope: "turn",
-    permissions: granted,
-    to: { network: "none" },
-  });
-  expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
-});
-
 test("hop: over chat an escalated command says what it wants, and runs when it is accepted", async () => {
   await using world = await openWorld();
   const outside = path.join(world.root, "out.txt");
@@ -452,18 +313,4 @@ test("hop: over chat an escalated command says what it wants, and runs when it i
   await client.call("chat.approval.respond", { request_id: text(asked, "params.request_id"), decision: "accept" });
   expect(await client.note("chat.turn.completed")).toMatchObject({ params: { status: "completed" } });
   expect(existsSync(outside)).toBe(true);
-});
-
-test("permissions: what is asked for is shown as what would be opened, whatever link leads there", async () => {
-  await using world = await openWorld();
-  const extra = path.join(world.root, "extra");
-  await mkdir(extra);
-  const script = [{ calls: [plain(`ln -s ${extra} link`)] }, { calls: [wanting(["link"])] }, { text: "ok" }];
-  await using model = await startModelServer({ script });
-  await pointAt(world, model.url);
-  await using served = serve([], { world, env: KEY });
-  await served.client.initialize();
-  const threadId = await startThread(served.client, ON_REQUEST);
-  const { question } = await answeredTurn(served.client, threadId, { method: PERMISSIONS, result: {} });
-  expect(at(question, "params.permissions.fileSystem.write")).toEqual([extra]);
 });

@@ -1,8 +1,9 @@
 /** What a client of the HTTP door can try besides what `http-door.test.ts` shows: S11, S12, S14, S15, S29, headers. */
 import { connect, type Socket } from "node:net";
-import { newApprovalId, newTurnId, type EventBody } from "@heddle/protocol";
+import { newApprovalId, newTurnId, type ApprovalQuestion, type EventBody, type TurnSettings } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { openHttpWorld, SETTINGS, type HttpWorld } from "../../test/http-world.ts";
+import type { OnChannel } from "../transports/listener.ts";
 import { ROUTES } from "./routes.ts";
 
 function head({ port, tokens }: HttpWorld, line: string, more: readonly string[] = []): string {
@@ -223,15 +224,19 @@ test("S16 S17: a user neither speaks into a turn without walls, nor lets a call 
   await using world = await openHttpWorld();
   const ask = (path: string, body: unknown, token: string) => world.ask(path, { method: "POST", body, token });
   const { user, owner } = world.tokens;
-  for (const [sandboxMode, wish] of [
-    ["danger-full-access", undefined],
-    ["workspace-write", { kind: "outside" }],
-  ] as const) {
+  const at = { callId: "c", itemId: "i" };
+  const permissions = { read: [], write: ["/x"], network: false };
+  const running = { kind: "command", ...at, command: "ls", cwd: "/w" } as const;
+  const questions: readonly [TurnSettings["sandboxMode"], ApprovalQuestion][] = [
+    ["danger-full-access", running],
+    ["workspace-write", { ...running, wish: { kind: "outside" } }],
+    ["workspace-write", { kind: "fileChange", ...at, paths: ["/x/a"], wish: { kind: "wider", permissions } }],
+    ["workspace-write", { kind: "permissions", ...at, cwd: "/w", permissions }],
+  ];
+  for (const [sandboxMode, question] of questions) {
     const [threadId, turnId, approvalId] = [await world.newThread(), newTurnId(), newApprovalId()];
     const holder = { pid: process.pid, startTicks: "1", bootId: "b", pidNamespace: "p" };
     const input = [{ type: "text" as const, text: "go" }];
-    const asked = { kind: "command" as const, callId: "c", itemId: "i", command: "ls", cwd: world.home };
-    const question = wish === undefined ? asked : { ...asked, wish };
     const events: EventBody[] = [
       { type: "turn.admitted", v: 1, turnId, input, settings: { ...SETTINGS, sandboxMode }, holder },
       { type: "approval.requested", v: 1, turnId, approvalId, question },
@@ -250,4 +255,41 @@ test("S16 S17: a user neither speaks into a turn without walls, nor lets a call 
     }
     expect((await ask(answer, { decision: isOpen ? "decline" : "accept" }, isOpen ? user : owner)).status).toBe(200);
   }
+});
+
+test("S11: one token does not take the places of all", async () => {
+  const served = (): OnChannel => (channel) => {
+    channel.open({ onMessage() {}, onTooLong() {}, onDrain() {}, onEnd() {}, onClose() {} });
+  };
+  await using world = await openHttpWorld({ websockets: { "/": served } });
+  const viewer = world.tokens.viewer;
+  const upgrade = [
+    "connection: Upgrade",
+    "upgrade: websocket",
+    "sec-websocket-version: 13",
+    "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+  ];
+  const get = (path: string, token: string, more: readonly string[] = []): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const lines = [
+        `GET ${path} HTTP/1.1`,
+        `host: 127.0.0.1:${world.port}`,
+        `authorization: Bearer ${token}`,
+        ...more,
+      ];
+      const socket = connect(world.port, "127.0.0.1", () => void socket.write(`${lines.join("\r\n")}\r\n\r\n`));
+      socket.once("data", (part: Buffer) => resolve(statusOf(part.toString("latin1")))).on("error", reject);
+      sockets.push(socket);
+    });
+  const sockets: Socket[] = [];
+  const many = async (count: number, one: () => Promise<number>): Promise<readonly number[]> => [
+    ...new Set(await Promise.all(Array.from({ length: count }, one))),
+  ];
+  expect(await many(128, () => get("/", viewer, upgrade))).toEqual([101]);
+  expect(await get("/", viewer, upgrade)).toBe(503);
+  expect(await get("/", world.tokens.user, upgrade)).toBe(101);
+  expect(await many(500, () => get("/api/events", viewer))).toEqual([200]);
+  expect(await get("/api/events", viewer)).toBe(503);
+  expect(await get("/api/events", world.tokens.user)).toBe(200);
+  for (const socket of sockets) socket.destroy();
 });
