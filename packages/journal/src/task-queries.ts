@@ -52,8 +52,8 @@ export interface TaskQueries {
   counts(): Promise<Readonly<Partial<Record<TaskState, number>>>>;
   /** Nobody holds them, their time has come and their folder is free: highest priority first, then oldest. */
   due(now: number, options: { readonly limit: number }): Promise<readonly TaskRecord[]>;
-  /** When the next one comes due; undefined: none will by itself. */
-  nextDue(): Promise<number | undefined>;
+  /** When the next one comes due after this time; undefined: none will by itself. */
+  nextDue(after: number): Promise<number | undefined>;
   /** Those that a worker holds, or says it does. */
   held(): Promise<readonly TaskRecord[]>;
   /** Those of them that work in this folder. */
@@ -126,9 +126,10 @@ export function taskQueries(read: Read): TaskQueries {
         now,
         limit,
       ),
-    nextDue: () =>
+    nextDue: (after) =>
       read((connection) => {
-        const row = connection.get("SELECT min(next_at) AS at FROM tasks WHERE next_at IS NOT NULL AND is_held = 0");
+        const sql = "SELECT min(next_at) AS at FROM tasks WHERE next_at IS NOT NULL AND is_held = 0 AND next_at > ?";
+        const row = connection.get(sql, after);
         return row === undefined ? undefined : optionalInteger(row, "at");
       }),
     held: () => tasks("SELECT record FROM tasks WHERE is_held = 1"),

@@ -63,7 +63,7 @@ function created({ stream, version, at }: TaskEvent, body: EventOf<"task.created
   return {
     id: stream,
     state: isScheduled ? "waiting" : "pending",
-    ...(isScheduled ? { wait: AWAITS_TIME } : {}),
+    ...(isScheduled ? { wait: AWAITS_TIME, firstAt: body.notBefore ?? at } : {}),
     spec: body.spec,
     source: body.source,
     ...(body.parentId === undefined ? {} : { parentId: body.parentId }),

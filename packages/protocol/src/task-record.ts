@@ -62,6 +62,8 @@ export interface TaskRecord {
     readonly text: string;
     readonly at: number;
   };
+  /** Of a schedule: its first time, which an interval counts from. */
+  readonly firstAt?: number;
   /** When to look at it again by itself; absent: when something happens. */
   readonly nextAt?: number;
   readonly wait?: { readonly cause: WaitCause; readonly message: string };

@@ -71,9 +71,10 @@ export function apply(connection: Connection, event: StoredEvent): void {
   );
 }
 
-/** The folder it works in, or will; a worktree that is not made yet is nobody else's. */
-function placeOf({ id, folder, spec }: TaskRecord): string {
-  return folder ?? (spec.worktree === undefined ? spec.workspace : id);
+/** The folder it works in, or will; a worktree that is not made yet is nobody else's, and a schedule itself does no work. */
+function placeOf({ id, folder, spec, parentId }: TaskRecord): string {
+  const isSchedule = parentId === undefined && (spec.schedule?.cron ?? spec.schedule?.everyMs) !== undefined;
+  return folder ?? (spec.worktree === undefined && !isSchedule ? spec.workspace : id);
 }
 
 function moved(task: TaskRecord | undefined, event: Parameters<typeof nextTask>[1]): TaskRecord | undefined {

@@ -1,0 +1,64 @@
+/**
+ * What an agent says of its own work, read from the events of one turn and no others: its report, words in its last
+ * message, or only that it stopped. None of it is believed; it says when to look.
+ */
+import type { EventOf, StoredEvent } from "@heddle/protocol";
+
+export interface Said {
+  readonly kind: "done" | "blocked" | "progress";
+  readonly by: EventOf<"task.claimed">["by"];
+  readonly summary: string;
+  /** Steps said to be done, counted from 1. */
+  readonly stepsDone: readonly number[];
+}
+
+/** By its canonical name. */
+export const REPORT_TOOL = "task_report";
+
+/** On a line of its own: a promise to say it later, or the word in a sentence, is not the word. */
+const COMPLETE = /^[\s>*_#`-]*TASK (?:COMPLETE|DONE)[\s*_`.!]*$/m;
+const STEP_DONE = /^[\s>*_#`-]*STEP (?:DONE:?\s*(\d{1,4})|(\d{1,4}) DONE)\b/gm;
+const MAX_SUMMARY = 2000;
+
+/** `steps`: how many there are; what is said beyond them is left out. */
+export function saidIn(events: readonly StoredEvent[], turnId: string, steps: number): Said {
+  const own = events.filter(({ body }) => "turnId" in body && body.turnId === turnId);
+  const reports = reportsIn(own);
+  const text = lastText(own);
+  const marked = [...text.matchAll(STEP_DONE)].map(([, after, before]) => Number(after ?? before));
+  const stepsDone = [...new Set([...reports.flatMap((report) => report.stepsDone), ...marked])]
+    .filter((step) => step >= 1 && step <= steps)
+    .toSorted((a, b) => a - b);
+  const last = reports.at(-1);
+  if (last !== undefined) return { ...last, by: "report", stepsDone };
+  const summary = text.slice(-MAX_SUMMARY);
+  return { kind: "done", by: COMPLETE.test(text) ? "marker" : "turn-end", summary, stepsDone };
+}
+
+/** Calls that ended well, in order. What they say has been checked against the tool's own schema. */
+function reportsIn(own: readonly StoredEvent[]): Omit<Said, "by">[] {
+  const intents = new Map<string, unknown>();
+  const reports: Omit<Said, "by">[] = [];
+  for (const { body } of own) {
+    if (body.type === "tool.intended" && body.tool === REPORT_TOOL) intents.set(body.itemId, body.arguments);
+    if (body.type !== "tool.settled" || body.tool !== REPORT_TOOL || body.outcome !== "ok") continue;
+    const report = toReport(intents.get(body.itemId));
+    if (report !== undefined) reports.push(report);
+  }
+  return reports;
+}
+
+function toReport(given: unknown): Omit<Said, "by"> | undefined {
+  if (typeof given !== "object" || given === null) return undefined;
+  const { status, summary, steps_done: steps } = Object.fromEntries(Object.entries(given));
+  if (status !== "done" && status !== "blocked" && status !== "progress") return undefined;
+  const stepsDone = Array.isArray(steps) ? steps.filter((step) => typeof step === "number") : [];
+  return { kind: status, summary: typeof summary === "string" ? summary.slice(0, MAX_SUMMARY) : "", stepsDone };
+}
+
+function lastText(own: readonly StoredEvent[]): string {
+  let text = "";
+  for (const { body } of own)
+    if (body.type === "item.completed" && body.item.type === "agentMessage") ({ text } = body.item);
+  return text;
+}

@@ -1,0 +1,58 @@
+/** Where a task stands, read from its own stream: what an attempt goes on with, whoever began it. */
+import type { EventOf, PromptReason, StoredEvent, TaskBaseline, TaskEventBody, TaskRecord } from "@heddle/protocol";
+
+export interface Past {
+  /** As it was taken before the first prompt. */
+  readonly baseline: TaskBaseline | undefined;
+  readonly next: Step;
+}
+
+export type Step =
+  | { readonly kind: "turn" }
+  | { readonly kind: "check"; readonly claim: Pick<EventOf<"task.claimed">, "by" | "summary"> }
+  | { readonly kind: "prompt"; readonly why: PromptReason };
+
+export function pastOf(task: TaskRecord, log: readonly StoredEvent<TaskEventBody>[]): Past {
+  const bodies = log.map(({ body }) => body);
+  const prepared = bodies.find((body) => body.type === "task.prepared" && body.baseline !== undefined);
+  const baseline = prepared?.type === "task.prepared" ? prepared.baseline : undefined;
+  return { baseline, next: nextStep(task, bodies) };
+}
+
+function nextStep(task: TaskRecord, bodies: readonly TaskEventBody[]): Step {
+  if (task.openPrompt !== undefined) return { kind: "turn" };
+  /** What the next prompt is about, unless something before it tells better. */
+  let why: PromptReason = "restarted";
+  for (const body of bodies.toReversed()) {
+    switch (body.type) {
+      case "task.claimed":
+        return body.by === "user" ? prompt(why) : { kind: "check", claim: { by: body.by, summary: body.summary } };
+      // Results without a verdict: the checks are run again.
+      case "task.checked":
+        continue;
+      case "task.rejected":
+        return prompt(why === "resumed" ? why : "rejected");
+      case "task.resumed":
+        why = "resumed";
+        continue;
+      case "task.retried":
+        if (body.isFresh === true) return prompt("first");
+        if (body.class !== undefined || body.attempt === undefined) return prompt("retry");
+        continue;
+      case "task.failed":
+      case "task.cancelled":
+        return prompt("retry");
+      case "task.turn-ended":
+        return prompt(why);
+      case "task.created":
+        return prompt("first");
+      default:
+        continue;
+    }
+  }
+  return prompt("first");
+}
+
+function prompt(why: PromptReason): Step {
+  return { kind: "prompt", why };
+}

@@ -1,0 +1,45 @@
+/** What went wrong, in classes, and whether and when a task is tried again because of it. */
+import { isRetryable, type Failure, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import type { FailureClass } from "@heddle/protocol/tasks";
+
+/** A provider that was down for a night is found again soon after it is back. */
+const MAX_BACKOFF_MS = 600_000;
+
+export function classOf(code: string): FailureClass {
+  if (code === "provider.rate-limited") return "rate-limit";
+  if (code === "turn.abandoned") return "crash";
+  if (code === "task.rejected") return "rejected";
+  if (code.startsWith("provider.") && isRetryable(code)) return "provider";
+  // An answer that cannot be read is a connection that was cut more often than a model that cannot write.
+  if (code === "provider.malformed") return "provider";
+  if (code.startsWith("store.") || code.startsWith("sandbox.") || code === "internal") return "infrastructure";
+  return "turn";
+}
+
+/** The thread of work that went wrong by itself is not gone on with. */
+const BEGINS_ANEW: ReadonlySet<FailureClass> = new Set(["rejected", "turn"]);
+
+/** Another attempt, as the spec allows, or the end. */
+export function settleFailure(task: TaskRecord, failure: Failure, now: number): TaskEventBody {
+  const failed = classOf(failure.code);
+  const { max, on, backoffMs } = task.spec.retries;
+  if (!on.includes(failed) || task.retries >= max) {
+    const tried = task.retries === 0 ? "" : ` (tried ${task.retries + 1} times)`;
+    const told = { ...failure, message: `${failure.message}${tried}` };
+    return { type: "task.failed", v: 1, attempt: task.attempt, class: failed, failure: told };
+  }
+  return {
+    type: "task.retried",
+    v: 1,
+    attempt: task.attempt,
+    class: failed,
+    failure,
+    ...(BEGINS_ANEW.has(failed) ? { isFresh: true } : {}),
+    notBefore: now + backoff(backoffMs, task.retries),
+    reason: `${failure.code}: ${failure.message}`,
+  };
+}
+
+export function backoff(firstMs: number, before: number): number {
+  return Math.min(Math.max(MAX_BACKOFF_MS, firstMs), firstMs * 2 ** Math.min(before, 20));
+}

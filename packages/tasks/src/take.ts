@@ -1,0 +1,68 @@
+/**
+ * Taking a task: one append on the version that was seen, so that of two workers one has it. Two tasks of one folder are
+ * two streams, so whoever took an exclusive one looks once more: of two that took at once, the later gives back.
+ */
+import { type Holder, type TaskRecord } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { stateOf, thisHolder } from "@heddle/agent";
+import type { Journal } from "@heddle/journal";
+import { appendTo } from "./change.ts";
+
+/** undefined: another worker was first, or has the folder. */
+export async function take(journal: Journal, task: TaskRecord): Promise<TaskRecord | undefined> {
+  const taken = await appendTo(journal, task, {
+    author: "system",
+    events: [{ type: "task.taken", v: 1, attempt: task.attempt + 1, holder: thisHolder() }],
+  });
+  if (taken === undefined) return undefined;
+  failpoint("task.after-take");
+  const rival = await rivalOf(journal, taken);
+  if (rival === undefined) return taken;
+  const reason = `${rival.id} works in ${rival.folder ?? rival.spec.workspace}`;
+  const back = {
+    type: "task.retried",
+    v: 1,
+    attempt: taken.attempt,
+    notBefore: Date.now() + RIVAL_MS,
+    reason,
+  } as const;
+  await appendTo(journal, taken, { author: "system", events: [back] });
+  return undefined;
+}
+
+/** The rival is seen as the holder of the folder at the next look; this only keeps two from turning in circles. */
+const RIVAL_MS = 100;
+
+/** Another task that took the same folder before this one did. */
+async function rivalOf(journal: Journal, task: TaskRecord): Promise<TaskRecord | undefined> {
+  const folder = folderOf(task);
+  if (folder === undefined) return undefined;
+  const others = (await journal.tasks.heldIn(folder)).filter(
+    (other) => other.id !== task.id && (other.spec.exclusive || task.spec.exclusive),
+  );
+  if (others.length === 0) return undefined;
+  const own = await takenAt(journal, task.id);
+  for (const other of others) if ((await takenAt(journal, other.id)) < own) return other;
+  return undefined;
+}
+
+/** Where it works; undefined: in a worktree that is not made yet, and is nobody else's. */
+export function folderOf({ folder, spec }: TaskRecord): string | undefined {
+  return folder ?? (spec.worktree === undefined ? spec.workspace : undefined);
+}
+
+async function takenAt(journal: Journal, taskId: string): Promise<number> {
+  const events = await journal.read({ stream: taskId, after: 0 });
+  return events.findLast(({ body }) => body.type === "task.taken")?.position ?? Number.POSITIVE_INFINITY;
+}
+
+/** Its worker is gone for good. One whose life cannot be seen from here is left alone, and so is one that is only quiet. */
+export function isAbandoned(task: TaskRecord): boolean {
+  return task.holder !== undefined && stateOf(task.holder) === "dead";
+}
+
+/** Held by this process or not at all. */
+export function isOurs(holder: Holder): boolean {
+  const { pid, startTicks, bootId } = thisHolder();
+  return holder.pid === pid && holder.startTicks === startTicks && holder.bootId === bootId;
+}

@@ -1,0 +1,53 @@
+/** What an attempt does beside talking to the agent: the rooms of checks, worktrees and stalls, entered at one place. */
+import { HeddleError, type CheckResult, type CheckViolation, type EventOf, type TaskBaseline } from "@heddle/protocol";
+import type { Workshop } from "./attempt.ts";
+import { takeBaseline } from "./baseline.ts";
+import type { CheckPlace } from "./checks/check.ts";
+import type { FollowedTurn } from "./follow-turn.ts";
+import type { Hold } from "./hold.ts";
+import { secondOpinion } from "./second-opinion.ts";
+import { verifyWork } from "./verify.ts";
+
+export interface WorkPlace {
+  readonly shop: Workshop;
+  readonly hold: Hold;
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+export interface Found {
+  readonly results: readonly CheckResult[];
+  readonly violations: readonly CheckViolation[];
+  readonly passed: boolean;
+  readonly opinion?: EventOf<"task.checked">["opinion"];
+  /** Where verified work of a worktree came back to. */
+  readonly merged?: Pick<EventOf<"task.merged">, "how" | "ref">;
+}
+
+export function lookAround(place: WorkPlace): Promise<TaskBaseline> {
+  return takeBaseline(checkPlace(place));
+}
+
+export async function judgeWork(place: WorkPlace, baseline: TaskBaseline): Promise<Found> {
+  const { shop, hold } = place;
+  const checks = checkPlace(place);
+  const verdict = await verifyWork(checks, baseline);
+  if (hold.task.spec.secondOpinion === undefined) return verdict;
+  const { provider } = await shop.settingsFor(hold.task.spec);
+  const opinion = await secondOpinion({ place: checks, baseline, verdict, heddle: shop.heddle, provider });
+  return opinion === undefined ? verdict : { ...verdict, opinion, passed: verdict.passed && opinion.accepts };
+}
+
+/** Where the task works: its workspace, or a worktree of it. */
+export async function findFolder({ task }: Hold): Promise<string> {
+  if (task.spec.worktree === undefined) return task.spec.workspace;
+  throw new HeddleError("task.setup-failed", "worktrees are not there yet");
+}
+
+export function watchTurn(_place: WorkPlace, _turn: FollowedTurn): AsyncDisposable {
+  return { [Symbol.asyncDispose]: async () => undefined };
+}
+
+function checkPlace({ shop, hold, folder, signal }: WorkPlace): CheckPlace {
+  return { folder, spec: hold.task.spec, home: shop.home, signal };
+}
