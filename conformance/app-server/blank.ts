@@ -82,7 +82,8 @@ function blankMessage(message: Message, names: Names, blankPaths: (text: string)
 }
 
 /** Texts for people about models and skills are each program's own. */
-const OWN_WORDS = /^(description|shortDescription|displayName|defaultPrompt|migrationMarkdown|upgradeCopy)$/;
+const OWN_WORDS =
+  /^(developer_instructions|description|shortDescription|displayName|defaultPrompt|migrationMarkdown|upgradeCopy)$/;
 
 function blankText(field: string, text: string): string {
   if (OWN_WORDS.test(field)) return text === "" ? "" : "{words}";

@@ -4,6 +4,7 @@ import { APPROVALS } from "./scenarios/approvals.ts";
 import { MCP } from "./scenarios/mcp.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
 import { THREADS } from "./scenarios/threads.ts";
+import { TOOLS } from "./scenarios/tools.ts";
 import { TURNS } from "./scenarios/turns.ts";
 
-export const SCENARIOS: readonly Scenario[] = [...QUESTIONS, ...TURNS, ...APPROVALS, ...MCP, ...THREADS];
+export const SCENARIOS: readonly Scenario[] = [...QUESTIONS, ...TURNS, ...APPROVALS, ...MCP, ...TOOLS, ...THREADS];

@@ -11,10 +11,4 @@ export const GAPS: readonly Difference[] = [
     message: /^(item\/(started|completed) contextCompaction|thread\/tokenUsage\/updated|warning)$/,
     why: "a short conversation is not made smaller when a client asks for it; it is told so",
   }),
-  gap({
-    message: /^ask mcpServer\/elicitation\/request$/,
-    path: /_meta\.tool_description$/,
-    heddle: undefined,
-    why: "the question about a tool does not say what the tool is for",
-  }),
 ];

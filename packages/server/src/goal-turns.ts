@@ -35,8 +35,8 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
   const { signal } = closing;
   const drives = new Map<string, Promise<void>>();
 
-  function tell(threadId: string, goal: StandingGoal): void {
-    threads.openFeed(threadId)?.tell(goalUpdated(threadId, goal));
+  function tell(threadId: string, goal: StandingGoal, turnId?: string): void {
+    threads.openFeed(threadId)?.tell(goalUpdated(threadId, goal, turnId));
   }
 
   async function change(threadId: string, status: Goal["status"]): Promise<void> {
@@ -57,7 +57,7 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       if (signal.aborted) return undefined;
       const goal = await readGoal(journal, threadId);
       if (goal === undefined) return undefined;
-      tell(threadId, goal);
+      tell(threadId, goal, end.turnId);
       if (goal.status !== "active") return undefined;
       if (end.status !== "completed") return end.status === "interrupted" ? "paused" : "blocked";
       if (goal.tokenBudget !== undefined && goal.tokensUsed >= goal.tokenBudget) return "budgetLimited";
@@ -73,7 +73,7 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
     try {
       const { turnId, admittedVersion, done } = await heddle.startTurn(start);
       const { body } = await done;
-      return { status: body.status, hasActed: await hasActed(thread, turnId, admittedVersion) };
+      return { turnId, status: body.status, hasActed: await hasActed(thread, turnId, admittedVersion) };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
       const open = (await journal.threads.turns(thread)).findLast(({ status }) => status === "open");
@@ -106,11 +106,13 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
 }
 
 interface Ended {
+  readonly turnId: string;
   readonly status: "completed" | "failed" | "interrupted";
   /** The agent has called a tool. */
   readonly hasActed: boolean;
 }
 
-export function goalUpdated(threadId: string, goal: StandingGoal): CodexNotification {
-  return { method: "thread/goal/updated", params: { threadId, turnId: null, goal: codexGoal(threadId, goal) } };
+/** `turnId`: in which it was worked for; absent: somebody has changed it. */
+export function goalUpdated(threadId: string, goal: StandingGoal, turnId: string | null = null): CodexNotification {
+  return { method: "thread/goal/updated", params: { threadId, turnId, goal: codexGoal(threadId, goal) } };
 }

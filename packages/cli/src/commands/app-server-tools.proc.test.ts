@@ -50,8 +50,10 @@ test("a tool of the client is offered to the model, called over its connection, 
   const turnId = await startTurn(client, threadId, "go");
   const call = await client.note("item/tool/call");
   expect(call).toMatchObject({
-    params: { threadId, turnId, callId: "call_1_1", namespace: null, tool: "lookup", arguments: { id: "7" } },
+    params: { threadId, turnId, namespace: null, tool: "lookup", arguments: { id: "7" } },
   });
+  const shown = client.heard.find((wire) => kindOf(wire) === "item/started dynamicToolCall");
+  expect(at(call, "params.callId")).toBe(text(shown, "params.item.id"));
   client.send({ id: call.id, result: OPEN });
   expect(await ended(client, turnId)).toMatchObject({
     status: "completed",

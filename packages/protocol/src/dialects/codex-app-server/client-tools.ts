@@ -115,7 +115,8 @@ export function clientCall(
 ): readonly Outgoing[] {
   if (!isClientCall(item) || item.status !== "inProgress") return [];
   const { threadId, turnId } = at;
-  const { callId, tool, client, arguments: args = {} } = item;
+  const { id: callId, tool, client, arguments: args = {} } = item;
+  // Clients know the call by the item that shows it.
   const params = { threadId, turnId, callId, namespace: client.namespace ?? null, tool, arguments: args };
   return [{ kind: "call", turnId, itemId: item.id, request: { method: "item/tool/call", params } }];
 }

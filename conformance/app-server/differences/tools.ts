@@ -1,0 +1,76 @@
+/** Differences around questions of agents, tools of clients, goals and keys. */
+import type { Difference } from "../differences.ts";
+
+export const AROUND_TOOLS: readonly Difference[] = [
+  {
+    in: /^ask-user/,
+    message: /^thread\/settings\/updated$/,
+    path: /developer_instructions$/,
+    codex: "{words}",
+    heddle: null,
+    why: "what agents are told while they plan is Heddle's own affair, and not shown",
+  },
+  {
+    in: /^ask-user/,
+    kind: "moved",
+    message: /^thread\/settings\/updated$/,
+    why: "the answer to a call comes before what the call sets going; Codex sends them in any order",
+  },
+  {
+    in: /^ask-user/,
+    message: /^item\/agentMessage\/delta$/,
+    path: /delta$/,
+    codex: "okok",
+    heddle: "ok",
+    why: "Codex repeats words while it plans; deltas here add up to the message",
+  },
+  {
+    in: /^ask-user-interrupted$/,
+    message: /^(serverRequest\/resolved|thread\/status\/changed active)$/,
+    why: "a question is taken back before the turn ends, and the thread no longer waits; Codex does it afterwards",
+  },
+  {
+    in: /^ask-user-interrupted$/,
+    kind: "moved",
+    message: /^thread\/tokenUsage\/updated$/,
+    why: "what a request used is told with the end of its calls, also when they were stopped",
+  },
+  {
+    in: /^ask-user-never$/,
+    why: "who wants never to be asked is not asked; the agent has no such tool then",
+  },
+  {
+    in: /^tool-wrong$/,
+    kind: "added",
+    message: /^warning$/,
+    why: "a tool with the name of one of Heddle's own cannot be offered, and the client is told so",
+  },
+  {
+    in: /^tool-interrupted$/,
+    kind: "moved",
+    message: /^(item\/completed dynamicToolCall|answer turn\/interrupt)$/,
+    why: "the answer to a call comes before what the call sets going",
+  },
+  {
+    in: /^tool-interrupted$/,
+    message: /^item\/completed dynamicToolCall$/,
+    path: /item\.(outcome|durationMs)$/,
+    why: "which of Heddle's ends it was stands beside the four of Codex",
+  },
+  {
+    in: /^goal-begins$/,
+    message: /^thread\/goal\/updated$/,
+    why: "what work for a goal has used is told when its turn has ended, and so is the last time after it was paused",
+  },
+  {
+    in: /^shell-command-active$/,
+    message: /commandExecution$/,
+    path: /item\.command$/,
+    why: "no command runs in a login shell unless it asks for one",
+  },
+  {
+    in: /^key-missing$/,
+    path: /error\.(message|codexErrorInfo)$/,
+    why: "the words say what to do, and a missing key is called by its name",
+  },
+];
