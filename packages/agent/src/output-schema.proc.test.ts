@@ -92,3 +92,26 @@ test("a schema that cannot be used is refused before anything is written", async
   expect(await t.heddle.journal.threads.list({ limit: 10 })).toEqual([]);
   expect(server.requests).toHaveLength(0);
 });
+
+test("S34: a pattern that would be matched for hours is given up, and everything else goes on meanwhile", async () => {
+  const text = JSON.stringify(Array<string>(1_000).fill(`${"a".repeat(60)}!`));
+  await using server = await startModelServer({ respond: () => ({ text }) });
+  const pattern = "^(a+)+$";
+  await using t = await open(server, { items: { anyOf: [{ pattern }, { pattern: "^b" }] } });
+  const startedAt = performance.now();
+  const { end } = await run(t);
+  expect(end).toMatchObject({ status: "failed", failure: { code: "schema.violated" } });
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+});
+
+test("S34: an ordinary pattern is matched in long answers too", async () => {
+  const text = JSON.stringify({ id: `${"a1-".repeat(2_000)}z`, [`x-${"y".repeat(100)}`]: 1 });
+  await using server = await startModelServer({ respond: () => ({ text }) });
+  const schema = {
+    properties: { id: { pattern: "^[a-z0-9-]+$" } },
+    patternProperties: { "^x-y+$": { type: "number" } },
+    additionalProperties: false,
+  };
+  await using t = await open(server, schema);
+  expect((await run(t)).end).toMatchObject({ status: "completed" });
+});

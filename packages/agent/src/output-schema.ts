@@ -3,6 +3,7 @@
  * breaks the schema is sent back once with what is wrong; a second one fails the turn.
  */
 import { HeddleError, type ModelOutputPart } from "@heddle/protocol";
+import { boundedMatcher } from "./bounded-match.ts";
 import { parseJsonSchema, type JsonSchema } from "./json-schema.ts";
 
 const MAX_SHOWN_CHARS = 2000;
@@ -23,7 +24,7 @@ export function outputViolations(schema: JsonSchema, output: readonly ModelOutpu
   } catch (error) {
     return [`the answer: it is not JSON (${error instanceof Error ? error.message : String(error)})`];
   }
-  return schema.violations(value);
+  return schema.violations(value, { matches: boundedMatcher() });
 }
 
 export function repairText(violations: readonly string[]): string {

@@ -1,7 +1,11 @@
 /** WebSockets that are open, each with whoever opened it: one whose token was revoked is closed. */
+import { HeddleError } from "@heddle/protocol";
 import type { Channel } from "../channel.ts";
 import type { Principal } from "../principals.ts";
 import type { OnChannel } from "../transports/listener.ts";
+
+/** A quarter of all there may be. */
+const MAX_OF_ONE = 128;
 
 export interface GuestsOptions {
   readonly isStillGood: (principal: Principal) => Promise<boolean>;
@@ -20,6 +24,13 @@ export class Guests implements Disposable {
       this.#look().catch((error: unknown) => options.log(`the tokens could not be looked at: ${String(error)}`));
     }, options.lookMs);
     this.#looking.unref();
+  }
+
+  /** `door.overloaded` for whoever has taken so many places that others would find none. */
+  refuseCrowd(principal: Principal): void {
+    const own = [...this.#open.values()].filter(({ name }) => name === principal.name);
+    if (principal.role === "owner" || own.length < MAX_OF_ONE) return;
+    throw new HeddleError("door.overloaded", `${MAX_OF_ONE} WebSockets of ${principal.name} are open already`);
   }
 
   admit(principal: Principal, onChannel: OnChannel): OnChannel {

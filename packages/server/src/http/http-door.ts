@@ -202,6 +202,7 @@ export class HttpDoor implements AsyncDisposable {
       const doors = this.#options.websockets ?? {};
       const open = Object.hasOwn(doors, pathname) ? doors[pathname] : undefined;
       if (open === undefined) throw new HeddleError("door.not-found", "no WebSocket is served here");
+      this.#guests.refuseCrowd(principal);
       this.#sockets.handle(request, socket, head, this.#guests.admit(principal, open(principal)));
     } catch (error) {
       const status = isHeddleError(error) ? statusOf(error) : 500;

@@ -31,6 +31,8 @@ export interface Follow {
 const HEARTBEAT_MS = 15_000;
 const STUCK_MS = 30_000;
 const MAX_READERS = 2_000;
+/** Of one token that is not the owner's. */
+const MAX_OF_ONE = 500;
 /** How long readers have to take the end of a server. */
 const LAST_WORDS_MS = 1_000;
 
@@ -56,6 +58,7 @@ export class EventHub implements AsyncDisposable {
     if (this.#isClosed || this.#readers.size >= MAX_READERS) {
       throw new HeddleError("door.overloaded", `${MAX_READERS} clients follow already; try again later`);
     }
+    this.#refuseCrowd(follow.principal);
     const { threadId, after } = follow;
     await requireCursor(this.#options.heddle.journal, threadId, after);
     const reader = new Reader({ ...follow, stuckMs: this.#options.stuckMs ?? STUCK_MS });
@@ -66,6 +69,14 @@ export class EventHub implements AsyncDisposable {
     });
     this.#readers.set(reader, served);
     await served.finally(() => this.#readers.delete(reader));
+  }
+
+  #refuseCrowd({ name, role }: Principal): void {
+    if (role === "owner") return;
+    const own = [...this.#readers.keys()].filter(({ principal }) => principal.name === name);
+    if (own.length >= MAX_OF_ONE) {
+      throw new HeddleError("door.overloaded", `${MAX_OF_ONE} clients of ${name} follow already; end some first`);
+    }
   }
 
   /** What is stored by now is still sent; then everyone is told that the server stops. */
