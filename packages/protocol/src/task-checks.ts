@@ -174,7 +174,14 @@ export const TaskBaseline = z.object({
   scripts: z.record(z.string(), z.string()),
   /** More files matched than are kept; what the rest were cannot be told, and checks that need it are errors. */
   isTruncated: z.boolean(),
-  git: z.object({ commit: z.string(), branch: z.string().optional() }).optional(),
+  git: z
+    .object({
+      commit: z.string(),
+      branch: z.string().optional(),
+      /** What differed from the commit already, where a check asks what the task changed. */
+      uncommitted: z.array(z.string()).optional(),
+    })
+    .optional(),
   /** By name of the check. */
   tests: z.record(z.string(), z.object({ passed: z.number(), failed: z.number(), skipped: z.number() })),
   /** How many checkboxes there were, by name of the check. */

@@ -9,7 +9,7 @@ export { problemLine, SpecError, type Problem } from "./spec/places.ts";
 export { readSpecFiles, type FoundSpec, type FoundSpecs } from "./spec/read-files.ts";
 export { readSpec, type ReadSpecs, type SpecOptions, type SpecText } from "./spec/read-spec.ts";
 export { taskSchema } from "./spec/json-schema.ts";
-export { runChecks } from "./verify.ts";
+export { runChecks } from "./baseline.ts";
 export type { CheckPlace } from "./checks/check.ts";
 export { openInbox, type InboxOptions } from "./inbox/open-inbox.ts";
 export { readOrderFile } from "./inbox/order-file.ts";

@@ -142,6 +142,17 @@ test("59: checks that all passed before prove nothing until something has change
   });
   const leftovers = await judge(options, (place) => place.write(".pytest_cache/x", "cache"));
   expect(leftovers.passed).toBe(false);
+  const guarded: WorkPlaceOptions = {
+    git: true,
+    files: { "a.txt": "x" },
+    checks: [
+      { kind: "unchanged", paths: ["a.txt"] },
+      { kind: "git", only: ["b.txt"] },
+      { kind: "not", of: { kind: "changed", paths: ["a.txt"] } },
+    ],
+  };
+  expect((await judge(guarded, () => undefined)).passed, "guards alone prove nothing").toBe(false);
+  expect((await judge(guarded, (place) => place.write("b.txt", "new"))).passed).toBe(true);
   const worked = await judge(options, (place) => place.write("a.txt", "better"));
   expect(worked).toMatchObject({ passed: true, results: [{ isVacuous: true }] });
 });

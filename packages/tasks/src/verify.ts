@@ -45,12 +45,6 @@ export async function verifyWork(place: CheckPlace, baseline: TaskBaseline): Pro
   }
 }
 
-/** The checks as they are now, without a task: for whoever writes a spec. Throws `workspace.missing`. */
-export async function runChecks(place: CheckPlace): Promise<readonly CheckResult[]> {
-  await using open = await openCheckPlace(place);
-  return (await runAll(place, open, undefined)).results;
-}
-
 async function verifyIn(place: CheckPlace, open: OpenPlace, baseline: TaskBaseline): Promise<Verdict> {
   // Before the checks: what their commands write is not the agent's work.
   const isUntouched = baseline.tree !== undefined && (await hashTree(open.files, place.spec)) === baseline.tree;

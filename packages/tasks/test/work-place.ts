@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { execFileSync } from "node:child_process";
 import type { CheckResult, TaskBaseline } from "@heddle/protocol";
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
-import { takeBaseline } from "../src/baseline.ts";
+import { runChecks, takeBaseline } from "../src/baseline.ts";
 import type { CheckPlace } from "../src/checks/check.ts";
-import { runChecks, verifyWork, type Verdict } from "../src/verify.ts";
+import { verifyWork, type Verdict } from "../src/verify.ts";
 
 export interface WorkPlaceOptions {
   readonly files?: Readonly<Record<string, string>>;

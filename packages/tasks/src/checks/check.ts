@@ -21,8 +21,7 @@ export interface CheckPlace {
 export interface CheckContext {
   readonly files: Workspace;
   readonly commands: Commands;
-  /** Absent: the checks are run without a task, and what compares with its beginning cannot be carried out. */
-  readonly baseline: TaskBaseline | undefined;
+  readonly baseline: TaskBaseline;
   /** What the baseline and the result call this check. */
   readonly name: string;
   readonly signal: AbortSignal;

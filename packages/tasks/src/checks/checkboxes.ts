@@ -29,7 +29,7 @@ export const checkboxes: RunLeaf<"checkboxes"> = async (check, { files, baseline
     }
   }
   const more = { boxes: count, output: open.join("\n") };
-  const before = baseline?.boxes[name] ?? 0;
+  const before = baseline.boxes[name] ?? 0;
   if (count === 0) return failed(`there is no checkbox in ${listed(found)}`, { ...more, isMoot: true });
   if (open.length > 0) return failed(`${open.length} of ${count} boxes are open: ${listed(open, 3)}`, more);
   if (count < before) return failed(`${count} boxes are left of ${before}: boxes were removed, not ticked`, more);

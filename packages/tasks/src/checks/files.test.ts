@@ -91,7 +91,6 @@ test.each<[string, Checks[number]]>([
   ["its path in a document has a wildcard", { kind: "json", path: "data.json", at: "a.*", exists: true }],
   ["it expects nothing", { kind: "json", path: "data.json", at: "a" }],
   ["it expects two things", { kind: "json", path: "data.json", at: "a", equals: 1, exists: true }],
-  ["it compares with a beginning there was none of", { kind: "changed", paths: ["src/**"] }],
 ])("a check is an error, not a pass: %s", async (_, check) => {
   const [result] = await resultsOf([check]);
   expect(result).toMatchObject({ outcome: "error" });

@@ -111,7 +111,6 @@ async function judgeClean(wanted: boolean, commands: Commands): Promise<Finding>
 }
 
 async function judgeCommit(pattern: string, { baseline, commands, signal }: CheckContext): Promise<Finding> {
-  if (baseline === undefined) return cannot("there is no task, so no commit is new");
   // Without a commit at the beginning every commit is new.
   const range = baseline.git === undefined ? ["HEAD"] : ["HEAD", `^${baseline.git.commit}`];
   const log = await ask(commands, ["log", `--max-count=${MAX_COMMITS}`, "--format=%B", "-z", ...range]);
@@ -128,15 +127,14 @@ async function judgeCommit(pattern: string, { baseline, commands, signal }: Chec
 }
 
 async function judgeOnly(globs: readonly string[], { baseline, commands, files }: CheckContext): Promise<Finding> {
-  if (baseline?.git === undefined) return cannot("no commit is known from before the task, so nothing can be compared");
+  if (baseline.git === undefined) return cannot("no commit is known from before the task, so nothing can be compared");
   const allowed = globs.map(globOf);
+  const { commit, uncommitted = [] } = baseline.git;
   const changed: string[] = [];
-  // What was uncommitted when the task began is in the baseline, and is no change while it stays the same.
-  for (const path of new Set([
-    ...(await changedSince(baseline.git.commit, commands)),
-    ...Object.keys(baseline.files),
-  ])) {
-    if (((await files.hash(path)) ?? "") !== baseline.files[path]) changed.push(path);
+  for (const path of new Set([...(await changedSince(commit, commands)), ...uncommitted])) {
+    const wasThere = uncommitted.includes(path);
+    // What was uncommitted when the task began is no change while it stays the same.
+    if (!wasThere || ((await files.hash(path)) ?? "") !== baseline.files[path]) changed.push(path);
   }
   const outside = changed.filter((path) => !allowed.some(({ matches }) => matches(path)));
   return outside.length === 0

@@ -16,6 +16,8 @@ type ProtectingSpec = Pick<TaskSpec, "checks" | "protect" | "protectTests">;
 export interface Protected {
   /** Files that are there, by path. */
   readonly files: readonly string[];
+  /** Those of them that the spec itself names. */
+  readonly byName: ReadonlySet<string>;
   /** package.json → hash of what its scripts say. */
   readonly scripts: Readonly<Record<string, string>>;
 }
@@ -26,6 +28,7 @@ export async function findProtected(files: Workspace, spec: ProtectingSpec): Pro
   const commands = leavesOf(spec.checks).filter(isCommand);
   const globs = spec.protect.filter((glob) => !glob.startsWith("!"));
   for (const { path } of (await files.find(globs)).entries) found.add(path);
+  const byName = new Set(found);
   if (spec.protectTests && commands.length > 0) {
     for (const { path } of (await files.find(["**"])).entries) if (isTestFile(path)) found.add(path);
   }
@@ -40,6 +43,7 @@ export async function findProtected(files: Workspace, spec: ProtectingSpec): Pro
   const isHeld = (path: string): boolean => !free.some(({ matches }) => matches(path));
   return {
     files: [...found].filter(isHeld).toSorted(),
+    byName,
     scripts: Object.fromEntries(Object.entries(scripts).filter(([path]) => isHeld(path))),
   };
 }

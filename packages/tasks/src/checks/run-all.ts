@@ -27,7 +27,7 @@ export interface AllRan {
 export async function runAll(
   { spec, signal }: CheckPlace,
   { files, commands }: OpenPlace,
-  baseline: TaskBaseline | undefined,
+  baseline: TaskBaseline,
 ): Promise<AllRan> {
   const results: CheckResult[] = [];
   const boxes: Record<string, number> = {};

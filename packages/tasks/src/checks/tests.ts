@@ -26,7 +26,7 @@ export const tests: RunLeaf<"tests"> = async (check, context) => {
     const message = `it ended with ${end.exitCode}, and its tests cannot be counted: ${counts}`;
     return cannot(message, { output, sha256 });
   }
-  const finding = judge(check, counts, { exitCode: end.exitCode, before: context.baseline?.tests[context.name] });
+  const finding = judge(check, counts, { exitCode: end.exitCode, before: context.baseline.tests[context.name] });
   return { ...finding, tests: counts, output, sha256 };
 };
 
