@@ -58,6 +58,7 @@ const table = {
   "task.unverified": { exit: EXIT.turnFailed, rpc: INTERNAL },
   "task.stalled": { exit: EXIT.turnFailed, rpc: INTERNAL },
   "task.setup-failed": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "task.hook-failed": { exit: EXIT.turnFailed, rpc: INVALID_REQUEST },
 
   "auth.missing": { exit: EXIT.auth, rpc: INVALID_REQUEST },
   "auth.rejected": { exit: EXIT.auth, rpc: INVALID_REQUEST },

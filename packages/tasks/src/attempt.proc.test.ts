@@ -1,4 +1,6 @@
 /** What becomes of a turn's end: claims, rejections, questions, budgets, failures. Numbers as in the list of promises. */
+import { access, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startModelServer } from "@heddle/models/testing";
 import { openTestHarness, report, shell } from "../test/test-harness.ts";
@@ -245,4 +247,42 @@ test("rejected work is tried anew in a new thread where the spec says so", async
   expect(new Set((await t.of(id, "task.prepared")).map(({ threadId }) => threadId)).size).toBe(2);
   // What counts as the beginning is the beginning of the task.
   expect((await t.of(id, "task.prepared")).map(({ baseline }) => baseline !== undefined)).toEqual([true, false]);
+});
+
+test("54: a hook that fails keeps a task from being archived; one that passes runs where the work was done", async () => {
+  await using t = await openTestHarness();
+  const hooks = ["test -e ready || { echo not ready; exit 3; }", "touch archived.txt"];
+  const { id } = await t.add({ beforeArchive: hooks });
+  await t.tasks.cancel(id);
+  await expect(t.tasks.archive(id)).rejects.toMatchObject({
+    code: "task.hook-failed",
+    message: expect.stringContaining("not ready"),
+  });
+  expect(await t.tasks.find(id)).toMatchObject({ state: "cancelled" });
+  await writeFile(join(t.workspace, "ready"), "");
+  expect(await t.tasks.archive(id)).toMatchObject({ state: "archived" });
+  await access(join(t.workspace, "archived.txt"));
+});
+
+test("a second opinion can only add a no, which the agent is told like a check that failed", async () => {
+  await using t = await openTestHarness({
+    providers: [
+      {
+        id: "scripted",
+        family: "openai",
+        script: [{ calls: [shell("touch done.txt")] }, { text: "done" }, { text: "still done" }],
+      },
+      { id: "critic", wire: "scripted", script: [{ text: '{"accepts":false,"reason":"the file is empty"}' }] },
+    ],
+  });
+  const secondOpinion = { provider: "critic", model: "critic" };
+  const { id } = await t.add({ checks: [exists], secondOpinion, maxNudges: 1 });
+  await t.work();
+  const [task] = await t.settled(id);
+  expect(task).toMatchObject({ state: "paused", lastCheck: { passed: false, opinion: { accepts: false } } });
+  expect(await t.of(id, "task.rejected")).toMatchObject([
+    { failing: ["second opinion"] },
+    { failing: ["second opinion"] },
+  ]);
+  expect((await t.of(id, "task.prompted"))[1]?.text).toContain("the file is empty");
 });

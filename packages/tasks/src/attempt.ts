@@ -316,7 +316,10 @@ async function check(
     failpoint("task.after-verdict");
     return undefined;
   }
-  const names = found.results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name);
+  const names = [
+    ...found.results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name),
+    ...(found.opinion?.accepts === false ? ["second opinion"] : []),
+  ];
   await hold.append(...warned(hold.task, [checked]), { type: "task.rejected", v: 1, attempt, failing: names });
   failpoint("task.after-verdict");
   return { kind: "prompt", why: "rejected" };

@@ -23,8 +23,8 @@ import type { NewTask, Tasks } from "./tasks.ts";
 export interface TasksOptions {
   readonly journal: Journal;
   readonly now?: () => number;
-  /** Runs the hooks of a task that is about to be archived; throws `task.hook-failed` when one of them fails. */
-  readonly beforeArchive?: (task: TaskRecord) => Promise<void>;
+  /** Heddle's own folder, which hooks before archiving do not see; without it a task that has some is not archived. */
+  readonly home?: string;
 }
 
 export function openTasks(options: TasksOptions): Tasks {
@@ -48,13 +48,21 @@ export function openTasks(options: TasksOptions): Tasks {
       ]),
     async archive(taskId, isArchived = true) {
       const task = await existing(journal, taskId);
-      if (isArchived && hasEnded(task) && task.state !== "archived") await options.beforeArchive?.(task);
+      const mayBe = isArchived && hasEnded(task) && task.state !== "archived";
+      if (mayBe && task.spec.beforeArchive.length > 0) await runHooksOf(task, options.home);
       return change(taskId, () => [{ type: "task.archived", v: 1, isArchived }]);
     },
     async remove(taskId) {
       await change(taskId, () => [{ type: "task.deleted", v: 1 }]);
     },
   };
+}
+
+/** Loaded when it is needed: it brings the sandbox. */
+async function runHooksOf(task: TaskRecord, home: string | undefined): Promise<void> {
+  if (home === undefined) throw new HeddleError("task.hook-failed", `${task.id} has hooks, and this door runs none`);
+  const { runHooks } = await import("./before-archive.ts");
+  await runHooks(task, home);
 }
 
 /** What a door adds, or a schedule. */

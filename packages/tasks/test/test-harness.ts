@@ -58,7 +58,7 @@ export async function openTestHarness(options: TestHarnessOptions = {}): Promise
     isUnattended: options.isUnattended ?? false,
   });
   const { journal } = heddle;
-  const tasks = openTasks({ journal, ...(options.now === undefined ? {} : { now: options.now }) });
+  const tasks = openTasks({ journal, home, ...(options.now === undefined ? {} : { now: options.now }) });
   const opened: Harness[] = [];
   const until = (taskId: string, isSo: (task: TaskRecord) => boolean): Promise<TaskRecord> =>
     untilTask(heddle, taskId, isSo);

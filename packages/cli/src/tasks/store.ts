@@ -14,13 +14,13 @@ export interface TaskStore extends AsyncDisposable {
 /** Makes the home where there is none. */
 export async function openTaskStore(env: NodeJS.ProcessEnv): Promise<TaskStore> {
   const home = await makeHome(env);
-  return storeOf(await openJournal({ home, secrets: [] }));
+  return storeOf(await openJournal({ home, secrets: [] }), home);
 }
 
 /** undefined: this home has no record yet. */
 export async function lookAtTasks(env: NodeJS.ProcessEnv): Promise<TaskStore | undefined> {
   const journal = await openRecord(env);
-  return journal === undefined ? undefined : storeOf(journal);
+  return journal === undefined ? undefined : storeOf(journal, heddleHome(env));
 }
 
 /** For one task that must be there. */
@@ -33,6 +33,6 @@ export async function requireTasks(env: NodeJS.ProcessEnv, selector: string): Pr
   );
 }
 
-function storeOf(journal: Journal): TaskStore {
-  return { journal, tasks: openTasks({ journal }), [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
+function storeOf(journal: Journal, home: string): TaskStore {
+  return { journal, tasks: openTasks({ journal, home }), [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
 }
