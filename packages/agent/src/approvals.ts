@@ -15,7 +15,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { approvalKey } from "@heddle/tools";
 import type { TurnInbox } from "./inbox.ts";
-import { isParking, type CarriedOver } from "./parked.ts";
+import { isParking, type CarriedOver, type StoredQuestion } from "./parked.ts";
 import { checkAnswer } from "./questions.ts";
 
 export interface AskOptions {
@@ -25,7 +25,9 @@ export interface AskOptions {
   /** Nobody watches (exec): policy answers at once, through the same two events. */
   readonly isUnattended: boolean;
   /** The question was put before, by a process that is gone; it is not put again. */
-  readonly storedAs: string | undefined;
+  readonly stored: StoredQuestion | undefined;
+  /** After so long without an answer policy declines; absent: it waits. */
+  readonly timeoutMs: number | undefined;
 }
 
 export async function ask(
@@ -35,7 +37,8 @@ export async function ask(
   options: AskOptions,
 ): Promise<ApprovalAnswer> {
   const { threadId, turnId, signal } = options;
-  const approvalId = options.storedAs ?? (await put(journal, question, options));
+  const { approvalId, answerBy } = options.stored ?? (await put(journal, question, options));
+  using _deadline = declineAt(journal, { threadId, turnId, approvalId, answerBy });
   if (options.isUnattended) {
     await resolve(
       journal,
@@ -55,17 +58,46 @@ export async function ask(
   }
 }
 
-async function put(journal: Journal, question: ApprovalQuestion, options: AskOptions): Promise<string> {
-  const { threadId, turnId, isUnattended } = options;
+async function put(
+  journal: Journal,
+  question: ApprovalQuestion,
+  options: AskOptions,
+): Promise<Pick<StoredQuestion, "approvalId" | "answerBy">> {
+  const { threadId, turnId, isUnattended, timeoutMs } = options;
   const approvalId = newApprovalId();
-  const asked = { turnId, approvalId, question, ...(isUnattended ? { isUnattended } : {}) };
+  const due = timeoutMs === undefined || isUnattended ? {} : { answerBy: Date.now() + timeoutMs };
+  const asked = { turnId, approvalId, question, ...(isUnattended ? { isUnattended } : {}), ...due };
   await journal.append({
     stream: threadId,
     author: "system",
     events: [{ type: "approval.requested", v: 1, ...asked }],
   });
   failpoint("approval.after-request");
-  return approvalId;
+  return { approvalId, ...due };
+}
+
+export interface DueQuestion {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly approvalId: string;
+  readonly answerBy: number | undefined;
+}
+
+/** Declines a question when its time is over, unless somebody was faster; `then` once that is durable. */
+export function declineAt(journal: Journal, due: DueQuestion, then?: () => Promise<void>): Disposable {
+  const { answerBy, ...question } = due;
+  if (answerBy === undefined) return { [Symbol.dispose]: () => undefined };
+  const given: Answer = { ...question, decision: "decline", reason: "nobody answered in time" };
+  const timer = setTimeout(
+    () => {
+      // A store that cannot take it is the turn's to report.
+      resolve(journal, given, "policy:timeout")
+        .then(then, () => undefined)
+        .catch(() => undefined);
+    },
+    Math.max(0, answerBy - Date.now()),
+  );
+  return { [Symbol.dispose]: () => clearTimeout(timer.unref()) };
 }
 
 /** Cancels a question that nobody waits for any more; one that is answered stays so. */

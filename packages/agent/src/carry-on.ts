@@ -4,10 +4,11 @@
  */
 import type { Journal } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
+import { declineAt } from "./approvals.ts";
 import { toFailure } from "./failure.ts";
 import { readPast } from "./history.ts";
 import { grantedPlace } from "./hop.ts";
-import { carryOver, takeParked, waitingQuestions } from "./parked.ts";
+import { carryOver, isAnswered, takeParked, waitingQuestions } from "./parked.ts";
 import { closeParked, isEphemeral, type Recovered } from "./recover.ts";
 import type { TurnPlace, TurnRequest } from "./runner.ts";
 import type { Serial } from "./serial.ts";
@@ -32,7 +33,7 @@ export interface PlaceToEnter {
 }
 
 export interface ParkedTurns extends AsyncDisposable {
-  /** For what was found when this Heddle opened: an answer that nobody has acted on is acted on now. */
+  /** For what was found when this Heddle opened: an answer that nobody has acted on is acted on, a deadline is kept. */
   resume(turns: Recovered["parked"]): void;
   /** Does nothing when the turn is not parked, not answered, or taken by another process. Never rejects. */
   carryOn(threadId: string, turnId: string): Promise<void>;
@@ -45,6 +46,7 @@ export interface ParkedTurns extends AsyncDisposable {
 export function createParkedTurns(engine: CarryOn): ParkedTurns {
   const { journal, isUnattended, starts } = engine;
   const carrying = new Set<Promise<void>>();
+  const deadlines = new DisposableStack();
   let isClosing = false;
 
   async function attempt(threadId: string, turnId: string): Promise<void> {
@@ -58,7 +60,15 @@ export function createParkedTurns(engine: CarryOn): ParkedTurns {
 
   return {
     resume(turns) {
-      for (const { threadId, turnId, isAnswered } of turns) if (isAnswered) void attempt(threadId, turnId);
+      if (isUnattended) return;
+      for (const { threadId, turnId, questions } of turns) {
+        if (isAnswered(questions)) void attempt(threadId, turnId);
+        else
+          for (const { approvalId, answerBy } of questions.values()) {
+            const due = { threadId, turnId, approvalId, answerBy };
+            deadlines.use(declineAt(journal, due, () => attempt(threadId, turnId)));
+          }
+      }
     },
     carryOn: attempt,
     async canBeLeft(threadId, turnId) {
@@ -74,6 +84,7 @@ export function createParkedTurns(engine: CarryOn): ParkedTurns {
     },
     async [Symbol.asyncDispose]() {
       isClosing = true;
+      deadlines.dispose();
       await Promise.allSettled(carrying);
     },
   };

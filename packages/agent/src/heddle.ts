@@ -19,6 +19,8 @@ export interface HeddleOptions {
   readonly sandboxBackend?: "auto" | "namespaces" | "bwrap";
   /** Nobody can be asked: questions are answered by policy, and nothing outlives its turn. */
   readonly isUnattended: boolean;
+  /** So long a question waits for an answer before policy declines it; absent: for ever. */
+  readonly approvalTimeoutMs?: number | undefined;
   /** From Heddle's own configuration, never from a workspace. */
   readonly hooks?: readonly HookConfig[];
   /** Skills besides those in the usual folders, and which of all are off. */
@@ -82,6 +84,10 @@ export interface Terminal {
   readonly itemId: string | undefined;
   readonly command: string;
   readonly cwd: string;
+  /** Of the process that carries it, as the host numbers it. */
+  readonly pid: number;
+  /** Something can still be written to it. */
+  readonly hasInput: boolean;
 }
 
 export interface TurnHandle {
@@ -137,6 +143,8 @@ export interface Heddle extends AsyncDisposable {
   terminals(threadId: string): Promise<readonly Terminal[]>;
   /** Ends one of them, or all; answers how many. */
   endTerminals(threadId: string, processId?: string): Promise<number>;
+  /** Ends the input of one of them, or of all that have one; answers how many. */
+  endInputs(threadId: string, processId?: string): Promise<number>;
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
   steer(turnId: string, input: readonly InputPart[]): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;

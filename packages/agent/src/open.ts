@@ -37,7 +37,7 @@ import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import { createSerial } from "./serial.ts";
 import { readStream } from "./stored-events.ts";
-import { endTerminals, listTerminals } from "./terminals.ts";
+import { endInputs, endTerminals, listTerminals } from "./terminals.ts";
 import {
   findThread,
   forkThread,
@@ -238,6 +238,10 @@ class Engine implements Heddle {
     return endTerminals(this.#places.state(threadId), processId);
   }
 
+  async endInputs(threadId: string, processId?: string): Promise<number> {
+    return endInputs(this.#places.state(threadId), processId);
+  }
+
   findThread(selector: ThreadSelector): Promise<ThreadRow> {
     return findThread(this.journal, selector);
   }
@@ -342,6 +346,7 @@ class Engine implements Heddle {
       live: this.#live,
       runner: this.#runner,
       isUnattended: this.#options.isUnattended,
+      approvalTimeoutMs: this.#options.approvalTimeoutMs,
       leave: (left, outcome) => this.#leave(left, outcome),
     };
     const done = runTurn(deps, turn, control).finally(() => this.#running.delete(turn.turnId));

@@ -39,6 +39,7 @@ export interface StoredQuestion {
   readonly approvalId: string;
   readonly question: ApprovalQuestion;
   readonly isAnswered: boolean;
+  readonly answerBy?: number | undefined;
 }
 
 /** By the calls that wait for them. */
@@ -56,8 +57,8 @@ export function waitingQuestions(turnId: string, events: readonly StoredEvent[])
         return undefined;
       case "approval.requested": {
         if (body.isUnattended === true) return undefined;
-        const { approvalId, question } = body;
-        asked.set(question.callId, { approvalId, question, isAnswered: false });
+        const { approvalId, question, answerBy } = body;
+        asked.set(question.callId, { approvalId, question, answerBy, isAnswered: false });
         break;
       }
       case "approval.resolved": {
@@ -192,10 +193,10 @@ export function isParking(reason: unknown): boolean {
 }
 
 /** The stored question that this one repeats; it is not put again. */
-export function metBefore(carried: CarriedOver | undefined, question: ApprovalQuestion): string | undefined {
+export function metBefore(carried: CarriedOver | undefined, question: ApprovalQuestion): StoredQuestion | undefined {
   const stored = carried?.questions.get(question.callId);
   // Another act under the same call, because the configuration has changed, is another question.
   if (stored === undefined || approvalKey(stored.question) !== approvalKey(question)) return undefined;
   carried?.questions.delete(question.callId);
-  return stored.approvalId;
+  return stored;
 }

@@ -22,7 +22,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { OUTCOME_UNKNOWN } from "./context.ts";
 import { stateOf } from "./holder.ts";
-import { holderOf, isAnswered, waitingQuestions } from "./parked.ts";
+import { holderOf, waitingQuestions, type WaitingQuestions } from "./parked.ts";
 import { readStream } from "./stored-events.ts";
 import { terminalKey } from "./terminal.ts";
 import { purgeThread, removeFiles } from "./threads.ts";
@@ -31,14 +31,20 @@ export interface Recovered {
   /** How many abandoned turns were closed. */
   readonly closed: number;
   /** Turns that wait for an answer, or have one that nobody has acted on. */
-  readonly parked: readonly { readonly threadId: string; readonly turnId: string; readonly isAnswered: boolean }[];
+  readonly parked: readonly ParkedTurn[];
+}
+
+export interface ParkedTurn {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly questions: WaitingQuestions;
 }
 
 /** Closes abandoned turns. A turn of a live process is left alone, and so is one that only waits for an answer. */
 export async function recover(journal: Journal): Promise<Recovered> {
   if (journal.damage !== undefined) return { closed: 0, parked: [] };
   let closed = 0;
-  const parked: Recovered["parked"][number][] = [];
+  const parked: ParkedTurn[] = [];
   for (const turn of await journal.threads.openTurns()) {
     const events = await readStream(journal, turn.threadId, { after: turn.admittedVersion - 1 });
     const admitted = events[0]?.body;
@@ -48,7 +54,7 @@ export async function recover(journal: Journal): Promise<Recovered> {
     const { threadId } = turn;
     const questions = waitingQuestions(turnId, events);
     if (questions !== undefined && !(await isEphemeral(journal, threadId))) {
-      parked.push({ threadId, turnId, isAnswered: isAnswered(questions) });
+      parked.push({ threadId, turnId, questions });
       continue;
     }
     failpoint("recover.before-turn");

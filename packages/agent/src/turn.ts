@@ -38,6 +38,8 @@ export interface TurnDeps {
   readonly live: Live;
   readonly runner: Runner;
   readonly isUnattended: boolean;
+  /** So long a question waits; absent: for ever. */
+  readonly approvalTimeoutMs: number | undefined;
   /** Called when the runner is done and before the terminal event, to end what must not outlive the turn. */
   leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
 }
@@ -184,8 +186,9 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     follow: (itemId, ongoing) => recorder.follow(itemId, ongoing),
     async ask(question, takenBack = signal) {
       const { threadId, turnId } = turn;
-      const storedAs = metBefore(turn.carried, question);
-      const options = { threadId, turnId, signal: takenBack, isUnattended: deps.isUnattended, storedAs };
+      const { isUnattended, approvalTimeoutMs: timeoutMs } = deps;
+      const stored = metBefore(turn.carried, question);
+      const options = { threadId, turnId, signal: takenBack, isUnattended, timeoutMs, stored };
       const resolution = await ask(deps.journal, inbox, question, options);
       // Whoever cancels wants the call undone and the turn to stop.
       if (resolution.decision === "cancel")

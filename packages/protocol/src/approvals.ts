@@ -103,6 +103,8 @@ export type Decision = z.infer<typeof Decision>;
 /** An answer with what it brings along. */
 export interface ApprovalAnswer {
   readonly decision: Decision;
+  /** In the words of whoever answered; the model hears why a call was declined. */
+  readonly reason?: string | undefined;
   /** Of `userInput`. */
   readonly answers?: UserAnswers | undefined;
   /** Of `elicitation`. */

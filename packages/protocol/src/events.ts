@@ -316,6 +316,8 @@ export const EventBody = z.discriminatedUnion("type", [
     question: ApprovalQuestion,
     /** Nobody could be asked: policy answers, and the question does not outlive its process. */
     isUnattended: z.literal(true).optional(),
+    /** Declined by policy when nobody has answered by then; absent: it waits as long as it takes. */
+    answerBy: z.number().optional(),
   }),
   z.object({
     type: z.literal("approval.resolved"),

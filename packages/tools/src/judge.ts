@@ -158,8 +158,10 @@ async function askFirst(question: ApprovalQuestion, place: CallPlace, { wished, 
     case "accept":
     case "acceptForThread":
       return stepOut(place, wished, { answer, context });
-    case "decline":
-      return denied(new HeddleError("policy.denied", "the user declined this call"));
+    case "decline": {
+      const why = answer.reason === undefined ? "" : `: ${answer.reason}`;
+      return denied(new HeddleError("policy.denied", `the user declined this call${why}`));
+    }
     case "cancel": {
       const message = "the user declined this call and stopped the turn";
       return { kind: "cancelled", failure: { code: "turn.interrupted", message } };

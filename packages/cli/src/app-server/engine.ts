@@ -68,6 +68,7 @@ export async function openEngine(
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
     background: backgroundOf(config),
+    ...(config.approval_timeout_sec === undefined ? {} : { approvalTimeoutMs: config.approval_timeout_sec * 1000 }),
     ...(config.client_tool_timeout_sec === undefined ? {} : { clientToolMs: config.client_tool_timeout_sec * 1000 }),
   });
   if (heddle.recoveredTurns > 0) log(`${heddle.recoveredTurns} turns of dead processes were closed`);

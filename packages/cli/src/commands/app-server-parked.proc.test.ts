@@ -1,6 +1,6 @@
 /** Questions that outlive their server: put by one process, answered in the next, through every door. */
 import { readFileSync } from "node:fs";
-import { stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { openJournal } from "@heddle/journal";
 import { startModelServer, type ModelServer } from "@heddle/models/testing";
@@ -253,3 +253,26 @@ test("F29: after a restart HTTP lists the question; of two answers at once one w
   expectOnce(await eventsOf(world, threadId), wasAccepted ? "accept" : "decline");
   expect((await served.call("GET", "/api/approvals")).json).toEqual({ data: [] });
 });
+
+test.each(["asked", "restarted"])(
+  "F29: a question that nobody answers in time is declined by policy, by the server that %s",
+  async (which) => {
+    await using world = await openWorld();
+    await using model = await modelFor(world);
+    const config = path.join(world.home, "config.toml");
+    await writeFile(config, `approval_timeout_sec = 2\n${await readFile(config, "utf8")}`);
+    const left = which === "restarted" ? await leaveAtQuestion(world) : undefined;
+    await using served = serve([], { world, env: KEY });
+    const { client } = served;
+    await client.initialize();
+    const threadId = left?.threadId ?? (await startThread(client, UNTRUSTED));
+    if (left === undefined) await startTurn(client, threadId, "go");
+    else await client.call("thread/resume", { threadId, excludeTurns: true });
+    await client.note("serverRequest/resolved");
+    expect(at(await client.note("turn/completed"), "params.turn.status")).toBe("completed");
+    const events = await eventsOf(world, threadId);
+    expectOnce(events, "decline");
+    expect(events.find(({ body }) => body.type === "approval.resolved")?.author).toBe("policy:timeout");
+    expect(JSON.stringify(model.requests.at(-1)?.body)).toContain("nobody answered in time");
+  },
+);

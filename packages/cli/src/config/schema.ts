@@ -83,6 +83,9 @@ const ProjectTable = z.strictObject({ trust_level: z.enum(["trusted", "untrusted
 /** Policies that need somebody to ask; `exec` has nobody, so there they all mean `never`. */
 const ApprovalPolicyKey = z.enum(["never", "on-request", "untrusted", "on-failure"]);
 
+/** What a timer can count. */
+const MAX_TIMER_SEC = 2_000_000;
+
 const Choices = {
   model: text.optional(),
   model_provider: text.optional(),
@@ -112,8 +115,63 @@ const TasksTable = z.strictObject({
 });
 export type TasksTable = z.infer<typeof TasksTable>;
 
+/** Names of notifications, or `*`: in a list, or in one text. */
+const names = z.union([z.string(), z.array(z.string())]);
+const variable = text.regex(/^[A-Za-z_]\w*$/, "must be the name of an environment variable");
+
+/** One place that is told what happens to tasks. Secrets come from the environment, never from this file. */
+const NotifyTable = z.strictObject({
+  type: z.enum(["webhook", "slack", "discord", "ntfy", "telegram", "file", "desktop"]).optional(),
+  enabled: z.boolean().optional(),
+  events: names.optional(),
+  url: z.url({ protocol: /^https?$/ }).optional(),
+  /** For an address that is itself the key, as at Slack. */
+  url_env: variable.optional(),
+  /** Bodies are signed with it. */
+  secret_env: variable.optional(),
+  http_headers: strings.optional(),
+  env_http_headers: strings.optional(),
+  /** Of `telegram`. */
+  token_env: variable.optional(),
+  chat_id: text.optional(),
+  timeout_ms: z.int().min(1).max(60_000).optional(),
+  max_tries: z.int().min(1).max(1000).optional(),
+  /** Receivers in private networks are meant. */
+  allow_private: z.boolean().optional(),
+  /** Of `file`. */
+  folder: absolute.optional(),
+  prefix: text.regex(/^[\w.-]+$/, "must be letters, digits, dots and hyphens").optional(),
+  keep: z.int().min(1).max(1_000_000).optional(),
+});
+export type NotifyTable = z.infer<typeof NotifyTable>;
+
+const WebhookSourceTable = z.strictObject({
+  type: z.enum(["generic", "github"]).optional(),
+  secret_env: variable.optional(),
+  workspace: absolute.optional(),
+  /** By repository, `owner/name`. */
+  workspaces: z.record(text, absolute).optional(),
+  label: text.optional(),
+  command: text.optional(),
+});
+
+/** A folder whose files become tasks, and programs elsewhere that may send orders. */
+const InboxTable = z.strictObject({
+  folder: absolute.optional(),
+  default_workspace: absolute.optional(),
+  default_thread: text.optional(),
+  /** How often one looks when nothing was noticed. */
+  poll_seconds: z.number().min(1).max(3600).optional(),
+  /** How long a file must stay the same before it is taken. */
+  settle_ms: z.int().min(50).max(60_000).optional(),
+  webhooks: z.record(text, WebhookSourceTable).optional(),
+});
+export type InboxTable = z.infer<typeof InboxTable>;
+
 export const ConfigFile = z.strictObject({
   ...Choices,
+  /** So long a question waits for an answer before it counts as declined; for ever unless said. */
+  approval_timeout_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
   /** The widest a thread may ever be, whoever asks for more or allows it. */
   sandbox_ceiling: SandboxMode.optional(),
   /** Servers: the agent may ask the user outside planning too. */
@@ -133,6 +191,9 @@ export const ConfigFile = z.strictObject({
   /** Requests beside the turns of a server (titles of chats): `off`, a model, or `provider:model`; the chat's own unless said. */
   background: z.strictObject({ model: text.optional() }).optional(),
   tasks: TasksTable.optional(),
+  inbox: InboxTable.optional(),
+  /** By name: `[notify.team]`. */
+  notify: z.record(text.regex(/^[\w.-]+$/, "must be letters, digits, dots and hyphens"), NotifyTable).optional(),
   /** By absolute folder. In a trusted one the sandbox lets the agent write unless something says otherwise. */
   projects: z.record(text, ProjectTable).optional(),
   profiles: z.record(text, z.strictObject(Choices)).optional(),
