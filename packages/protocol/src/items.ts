@@ -143,6 +143,12 @@ export type Item = z.infer<typeof Item>;
 export type ItemType = Item["type"];
 export type ItemOf<T extends ItemType> = Extract<Item, { type: T }>;
 
+/** A running item with what it has added since it began. */
+export function grownItem(item: Item, appended: string): Item {
+  if (item.type === "agentMessage") return { ...item, text: item.text + appended };
+  return item.type === "commandExecution" ? { ...item, output: item.output + appended } : item;
+}
+
 /** Live only, never stored: what a running item adds. */
 export interface ItemDelta {
   readonly threadId: string;

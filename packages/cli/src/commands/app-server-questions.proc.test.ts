@@ -178,10 +178,41 @@ test("where nobody can be asked the tool is not there, and a call of it is answe
   const { ended } = await runTurn(client, threadId, "go");
   expect(ended).toMatchObject({ params: { turn: { status: "completed" } } });
   expect(tools(model.requests[0]?.body)).not.toContain("request_user_input");
-  expect(told(model)).toContain("there is no tool");
+  expect(told(model)).toContain("request_user_input is not available");
   client.end();
   await served.running.ended;
   const exec = await run(["exec", "--skip-git-repo-check", "-c", "ask_user=true", "go"], { world, env: KEY });
   expect(exec.code).toBe(0);
   expect(tools(model.requests.at(-2)?.body)).not.toContain("request_user_input");
+});
+
+test("a chat is told how a running item stands, about once a second", async () => {
+  await using world = await openWorld();
+  const sh = "until test -e stop; do echo tick; sleep 0.2; done";
+  await using model = await startModelServer({
+    respond: ({ body }) =>
+      JSON.stringify(body).includes("function_call_output")
+        ? { text: "done" }
+        : { calls: [{ tool: "exec_command", args: { cmd: sh, yield_time_ms: 30_000 } }] },
+  });
+  await pointAt(world, model.url);
+  await using server = await serveOnSocket(world);
+  using chat = await connectTo(server.socket);
+  const { client } = chat;
+  await client.call("events.subscribe", { topic: "chat.item.*" });
+  const settings = { sandbox: "workspace-write", approval_policy: "never" };
+  const chatId = text(await client.call("chat.create", { settings }), "chat_id");
+  await client.call("chat.message.send", { chat_id: chatId, message: "run it" });
+  const updated = await client.note("chat.item.updated");
+  expect(updated).toMatchObject({
+    params: { live: true, chat_id: chatId, item: { type: "commandExecution", status: "inProgress" } },
+  });
+  expect(text(updated, "params.item.aggregatedOutput")).toMatch(/^(tick\n)+$/);
+  const started = await client.note("chat.item.started");
+  expect(at(updated, "params.seq")).toBeGreaterThanOrEqual(Number(at(started, "params.seq")));
+  await world.file("workspace/stop", "");
+  const over = await client.hears(
+    (wire) => wire.method === "chat.item.completed" && at(wire, "params.item.type") === "commandExecution",
+  );
+  expect(at(over, "params.itemId")).toBe(at(updated, "params.itemId"));
 });

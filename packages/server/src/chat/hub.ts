@@ -132,6 +132,7 @@ export class ChatHub implements AsyncDisposable {
     if (open === undefined || version <= open.log.version) return;
     for (const event of open.log.event(stored)) this.#tell(event, false);
     if (body.type === "item.started") for (const early of open.log.takeWaiting(body.item.id)) this.#tell(early, true);
+    if (body.type === "item.checkpointed") for (const grown of open.log.updated(body)) this.#tell(grown, true);
     if (body.type === "approval.requested") this.#remember(body.approvalId, stream);
     if (body.type === "thread.deleted") this.#drop(stream);
     if (body.type === "turn.completed") this.#dropIdle();

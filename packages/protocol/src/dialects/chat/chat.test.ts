@@ -166,7 +166,13 @@ test("every stored event is as many events as it weighs, numbered without a gap,
     expect([topic, CHAT_EVENTS[topic].safeParse(params).error]).toEqual([topic, undefined]);
   const wishes = told.flatMap(({ params }) => ("settings" in params ? [params.settings] : []));
   expect(wishes).toEqual([{ model: "m2", effort: "low" }, { model: "m2" }]);
-  const live = new Set(["chat.message.delta", "chat.reasoning.delta", "chat.command.output", "chat.file.output"]);
+  const live = new Set([
+    "chat.item.updated",
+    "chat.message.delta",
+    "chat.reasoning.delta",
+    "chat.command.output",
+    "chat.file.output",
+  ]);
   const topics = new Set<string>(told.map(({ topic }) => topic));
   expect(Object.keys(CHAT_EVENTS).filter((topic) => !topics.has(topic) && !live.has(topic))).toEqual([]);
 });
@@ -244,6 +250,26 @@ describe("C5 a client written from the table of topics", () => {
     expect(delta("i3", "reasoningSummary", "one")).toEqual(["+i3:one"]);
     expect(delta("i3", "reasoningSummary", "\n\ntwo")).toEqual(["+i3:two"]);
   });
+});
+
+test("a running item is told as its checkpoints have it, live and without a number of its own", () => {
+  const log = new ChatLog({ threadId: "t" });
+  const item: Item = { type: "agentMessage", id: "m", text: "" };
+  const grown = (appended: string) =>
+    ({ type: "item.checkpointed", v: 1, turnId, itemId: "m", channel: "text", appended }) as const;
+  const [first] = stored;
+  if (first === undefined) throw new Error("there is no event");
+  for (const body of [{ type: "item.started", v: 1, turnId, item } as const, grown("he"), grown("llo")]) {
+    log.event({ ...first, body });
+  }
+  const [updated] = log.updated(grown("llo"));
+  expect(updated).toMatchObject({
+    topic: "chat.item.updated",
+    params: { seq: 1, live: true, turnId, itemId: "m", item: { type: "agentMessage", text: "hello" } },
+  });
+  expect(CHAT_EVENTS["chat.item.updated"].safeParse(updated?.params).error).toBeUndefined();
+  log.event({ ...first, body: { type: "item.completed", v: 1, turnId, item } });
+  expect(log.updated(grown("late"))).toEqual([]);
 });
 
 test("a failed turn has one end, with its reason; one that was taken out of the queue too", () => {

@@ -36,6 +36,7 @@ export const CHAT_EVENTS = {
     duration_ms: z.number().optional(),
   }),
   "chat.item.started": z.object({ ...Base, item: ChatItem }),
+  "chat.item.updated": z.object({ ...Base, item: ChatItem }),
   "chat.item.completed": z.object({ ...Base, item: ChatItem }),
   "chat.message.delta": z.object({ ...Base, delta: z.string() }),
   "chat.reasoning.delta": z.object({ ...Base, delta: z.string(), summary_index: z.int().optional() }),

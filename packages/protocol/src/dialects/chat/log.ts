@@ -6,7 +6,7 @@ import type { ApprovalQuestion, Decision } from "../../approvals.ts";
 import { isRetryable } from "../../errors.ts";
 import type { Failure } from "../../event-parts.ts";
 import type { EventOf, StoredEvent } from "../../events.ts";
-import type { Item, ItemDelta } from "../../items.ts";
+import { grownItem, type Item, type ItemDelta } from "../../items.ts";
 import type { Usage } from "../../model-output.ts";
 import { addUsage, NO_USAGE } from "../../usage.ts";
 import type { ChatEvent, ChatParamsOf, ChatTopic } from "./events.ts";
@@ -41,7 +41,7 @@ export class ChatLog {
   #settings: ChatSettings = {};
   #diffs: string[] = [];
   /** Running items by id, with the section of the summary that is being written. */
-  readonly #items = new Map<string, { readonly type: Item["type"]; section: number }>();
+  readonly #items = new Map<string, { item: Item; section: number }>();
   readonly #waiting = new Map<string, ItemDelta[]>();
   #waitingChars = 0;
   readonly #approvals = new Map<string, ChatEvent>();
@@ -93,6 +93,15 @@ export class ChatLog {
     return [];
   }
 
+  /** A running item as a checkpoint has it, for those who have not heard its deltas. Live only. */
+  updated({ turnId, itemId }: EventOf<"item.checkpointed">): readonly ChatEvent[] {
+    const open = this.#items.get(itemId);
+    if (open === undefined || isShownOtherwise(open.item)) return [];
+    const item = chatItem(open.item, turnId);
+    const place = { seq: this.#seq, ts: new Date().toISOString(), live: true } as const;
+    return [this.#dressed({ topic: "chat.item.updated", params: { turnId, itemId, item } }, place)];
+  }
+
   /** Deltas that came before the stored beginning of their item; to be told right after it. */
   takeWaiting(itemId: string): readonly ChatEvent[] {
     const item = this.#items.get(itemId);
@@ -117,7 +126,7 @@ export class ChatLog {
     return { topic, params: { ...place, chat_id: threadId, threadId, schema: 1, ...params } } as ChatEvent;
   }
 
-  #deltaOf(item: { readonly type: Item["type"]; section: number }, given: ItemDelta): readonly ChatEvent[] {
+  #deltaOf(open: { readonly item: Item; section: number }, given: ItemDelta): readonly ChatEvent[] {
     const { turnId, itemId, channel, delta } = given;
     const at = { turnId, itemId, delta };
     const live = (told: Told): ChatEvent[] => [
@@ -127,16 +136,16 @@ export class ChatLog {
       case "text":
         return live({ topic: "chat.message.delta", params: at });
       case "output":
-        return item.type === "fileChange"
+        return open.item.type === "fileChange"
           ? live({ topic: "chat.file.output", params: at })
           : live({ topic: "chat.command.output", params: { ...at, stream: "output" } });
       case "reasoningText":
         return live({ topic: "chat.reasoning.delta", params: at });
       case "reasoningSummary": {
-        const isNext = item.section < 0 || delta.startsWith("\n\n");
-        const words = item.section >= 0 && isNext ? delta.slice(2) : delta;
-        if (isNext) item.section += 1;
-        return live({ topic: "chat.reasoning.delta", params: { ...at, delta: words, summary_index: item.section } });
+        const isNext = open.section < 0 || delta.startsWith("\n\n");
+        const words = open.section >= 0 && isNext ? delta.slice(2) : delta;
+        if (isNext) open.section += 1;
+        return live({ topic: "chat.reasoning.delta", params: { ...at, delta: words, summary_index: open.section } });
       }
     }
   }
@@ -156,6 +165,11 @@ export class ChatLog {
         return this.#ended(body);
       case "item.started":
         return this.#itemStarted(body);
+      case "item.checkpointed": {
+        const open = this.#items.get(body.itemId);
+        if (open !== undefined) open.item = grownItem(open.item, body.appended);
+        return [];
+      }
       case "item.completed":
         return this.#itemCompleted(body);
       case "model.responded":
@@ -194,7 +208,7 @@ export class ChatLog {
   }
 
   #itemStarted({ turnId, item }: EventOf<"item.started">): readonly Told[] {
-    this.#items.set(item.id, { type: item.type, section: -1 });
+    this.#items.set(item.id, { item, section: -1 });
     if (isShownOtherwise(item)) return [];
     return [{ topic: "chat.item.started", params: { turnId, itemId: item.id, item: chatItem(item, turnId) } }];
   }

@@ -1,6 +1,6 @@
 /** The stored past of a thread as turns and items. */
 import type { EventOf, StoredEvent } from "../../events.ts";
-import type { Item } from "../../items.ts";
+import { grownItem, type Item } from "../../items.ts";
 import { turnError } from "./errors.ts";
 import { codexItem } from "./items.ts";
 import { enteredReview, exitedReview } from "./reviews.ts";
@@ -42,17 +42,13 @@ export function storedTurns(history: readonly StoredEvent[]): readonly StoredTur
     }
     if (body.type === "item.checkpointed") {
       const open = turn.items.get(body.itemId);
-      if (open?.completedAtMs === null) turn.items.set(body.itemId, { ...open, item: grown(open.item, body.appended) });
+      if (open?.completedAtMs === null) {
+        turn.items.set(body.itemId, { ...open, item: grownItem(open.item, body.appended) });
+      }
     }
     if (body.type === "turn.completed") turn.end = { body, atMs: at };
   }
   return [...turns.values()];
-}
-
-/** A running item with what it has said so far. */
-function grown(item: Item, appended: string): Item {
-  if (item.type === "agentMessage") return { ...item, text: item.text + appended };
-  return item.type === "commandExecution" ? { ...item, output: item.output + appended } : item;
 }
 
 export function codexTurn(turn: StoredTurn, view: CodexTurn["itemsView"]): CodexTurn {
