@@ -63,6 +63,8 @@ export type RunnerEvent = Exclude<
       | "turn.queued"
       | "turn.dequeued"
       | "background.ran"
+      | "client.intended"
+      | "client.settled"
       | "thread.deleted"
       | "turn.admitted"
       | "turn.started"

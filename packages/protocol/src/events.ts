@@ -10,6 +10,7 @@ import { ApprovalPolicy, Envelope, SandboxLevel, SandboxMode } from "./envelope.
 import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ClientTool } from "./client-tools.ts";
 import { Failure, Holder } from "./event-parts.ts";
+import { clientEvents } from "./client-events.ts";
 import { hopEvents } from "./hop-events.ts";
 import { HookEvent } from "./hooks.ts";
 import { InputPart, Item, PlanStep } from "./items.ts";
@@ -371,6 +372,7 @@ export const EventBody = z.discriminatedUnion("type", [
     quarantinedTo: z.string().optional(),
   }),
   ...hopEvents,
+  ...clientEvents,
   ...taskEvents,
 ]);
 export type EventBody = z.infer<typeof EventBody>;

@@ -76,6 +76,7 @@ export type { CheckResult, CheckViolation, LeafCheck, LeafCheckOf, TaskBaseline 
 export type { Culprit, PromptReason, WaitCause } from "./task-events.ts";
 export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
 export { McpApproval, McpHttpServer, McpServerConfig, McpStdioServer, type McpServerInput } from "./mcp.ts";
+export type { ClientAct } from "./client-events.ts";
 export type {
   BegunMcpLogin,
   McpAuthority,

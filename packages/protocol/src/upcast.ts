@@ -52,6 +52,8 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "hop.refused": 1,
   "mcp.listed": 1,
   "background.ran": 1,
+  "client.intended": 1,
+  "client.settled": 1,
   "path.violated": 1,
   "task.created": 1,
   "task.waited": 1,

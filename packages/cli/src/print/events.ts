@@ -4,6 +4,7 @@ import {
   never,
   visibleLine,
   visibleText,
+  type ClientAct,
   type EventBody,
   type InputPart,
   type Item,
@@ -36,6 +37,10 @@ function words(body: EventBody): readonly string[] {
       return [`will not be run: ${visibleLine(body.failure.message)}`];
     case "background.ran":
       return [`${body.purpose} with ${body.provider}/${body.model}: ${body.outcome}`];
+    case "client.intended":
+      return [`${body.client} ${body.actId}: ${actWords(body.act)}`];
+    case "client.settled":
+      return [`${body.actId} ${body.outcome}${body.exitCode === undefined ? "" : ` (exit code ${body.exitCode})`}`];
     case "turn.admitted": {
       const { settings } = body;
       return [`${settings.provider}/${settings.model}, ${settings.sandboxMode}`, inputText(body.input)];
@@ -178,4 +183,9 @@ function itemWords(item: Item): readonly string[] {
     default:
       return never(item);
   }
+}
+
+function actWords(act: ClientAct): string {
+  if (act.kind === "mcpTool") return `calls ${act.tool} of the MCP server ${act.server}`;
+  return `runs ${act.argv.join(" ")} in ${act.cwd}${act.isConfined ? "" : ", with full access"}`;
 }

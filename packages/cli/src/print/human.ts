@@ -164,6 +164,8 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "turn.queued":
     case "turn.dequeued":
     case "background.ran":
+    case "client.intended":
+    case "client.settled":
     case "thread.deleted":
     case "context.loaded":
     case "context.added":

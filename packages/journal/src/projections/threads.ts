@@ -72,6 +72,8 @@ export function apply(connection: Connection, event: StoredEvent): void {
     // Beside the conversation: no activity of it.
     case "thread.goal-changed":
     case "background.ran":
+    case "client.intended":
+    case "client.settled":
     case "turn.dequeued":
       return;
     case "thread.deleted":

@@ -75,6 +75,8 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "turn.queued":
       case "turn.dequeued":
       case "background.ran":
+      case "client.intended":
+      case "client.settled":
       case "thread.deleted":
       case "context.loaded":
       case "context.added":

@@ -1,7 +1,7 @@
 /** `command/exec`: one command outside any thread, within the wall the client asks for. */
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import type { SandboxMode } from "@heddle/protocol";
+import type { ClientAct, SandboxMode } from "@heddle/protocol";
 import {
   sandboxFrom,
   type CommandExecParams,
@@ -12,6 +12,7 @@ import {
 } from "@heddle/protocol/codex-app-server";
 import { commandEnvironment, envelopeFor } from "@heddle/tools";
 import type { Call, ServerContext } from "../call.ts";
+import { beginAct, type BegunAct } from "../client-acts.ts";
 import type { Connection } from "../connection.ts";
 import { defaultWall } from "../host-wall.ts";
 import { HostCommand, type CommandPlace, type HostCommandOptions } from "../host-command.ts";
@@ -40,19 +41,35 @@ export async function execCommand(params: CommandExecParams, call: Call): Promis
   const key = typeof params.processId === "string" ? `named ${params.processId}` : `unnamed ${unnamed++}`;
   if (own.has(key)) throw refuse(`duplicate active command/exec process id: ${JSON.stringify(params.processId)}`);
   if (own.size >= MAX_RUNNING) throw refuse(`a connection may run ${MAX_RUNNING} commands at once`);
+  let recorded: BegunAct | undefined;
   const command = new HostCommand({
     connection,
     ...runOptions(params, server),
-    place: async () => placeOf(params, { server, cwd: await folder(params.cwd ?? ".", server) }),
+    place: async () => {
+      const place = await placeOf(params, { server, cwd: await folder(params.cwd ?? ".", server) });
+      recorded = await beginAct(call, { act: actOf(params, place) });
+      return place;
+    },
   });
   own.set(key, command);
   const forget = connection.ends.add(command);
   try {
-    return { result: await command.done };
+    const result = await command.done.catch(async (error: unknown) => {
+      await recorded?.failed(error);
+      throw error;
+    });
+    const { exitCode, stdout, stderr } = result;
+    await recorded?.settled({ outcome: exitCode === 0 ? "ok" : "failed", exitCode, output: stdout + stderr });
+    return { result };
   } finally {
     own.delete(key);
     forget();
   }
+}
+
+function actOf({ command, env }: CommandExecParams, { cwd, isConfined, policy }: CommandPlace): ClientAct {
+  const envNames = Object.keys(env ?? {});
+  return { kind: "command", argv: [...command], cwd, envNames, isConfined, network: policy.network };
 }
 
 function check(params: CommandExecParams): void {

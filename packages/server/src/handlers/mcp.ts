@@ -7,8 +7,9 @@ import type {
   McpServerStatusListParams,
   McpToolCallParams,
 } from "@heddle/protocol/codex-app-server";
-import type { McpInventory } from "@heddle/tools/mcp-desk";
+import type { McpDesk, McpInventory } from "@heddle/tools/mcp-desk";
 import type { Call, ServerContext } from "../call.ts";
+import { beginAct } from "../client-acts.ts";
 import { atDesk } from "../mcp-desks.ts";
 import { pageOf } from "../paging.ts";
 import { RPC, RpcError, type Reply } from "../peer.ts";
@@ -73,9 +74,17 @@ export async function callMcpTool(params: McpToolCallParams, call: Call): Promis
   if (typeof given !== "object" || Array.isArray(given)) throw refuse("arguments must be an object");
   const signal = AbortSignal.timeout(CALL_MS);
   const asked = { arguments: Object.fromEntries(Object.entries(given)), signal };
-  const { content, structuredContent, isError, _meta } = await atDesk(params.threadId, call, (desk) =>
-    desk.call(params.server, params.tool, asked),
+  const { threadId, server, tool } = params;
+  const act = { kind: "mcpTool", server, tool, arguments: JSON.stringify(given) } as const;
+  const recorded = await beginAct(call, { threadId, act });
+  const answer = await atDesk(threadId, call, (desk) => desk.call(server, tool, asked)).catch(
+    async (error: unknown) => {
+      await recorded.failed(error);
+      throw error;
+    },
   );
+  await recorded.settled({ outcome: answer.isError === true ? "failed" : "ok", output: wordsOf(answer) });
+  const { content, structuredContent, isError, _meta } = answer;
   return {
     result: {
       content,
@@ -84,6 +93,10 @@ export async function callMcpTool(params: McpToolCallParams, call: Call): Promis
       ...(_meta === undefined ? {} : { _meta }),
     },
   };
+}
+
+function wordsOf({ content }: Awaited<ReturnType<McpDesk["call"]>>): string {
+  return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
 
 export async function readMcpResource(params: McpResourceReadParams, call: Call): Promise<Reply> {
