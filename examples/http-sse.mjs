@@ -20,7 +20,7 @@ async function post(path, body) {
 async function* follow(threadId) {
   for (let last = 0; ; await new Promise((resolve) => setTimeout(resolve, 1000))) {
     try {
-      const response = await fetch(`${url}/api/threads/${threadId}/events?deltas=true`, {
+      const response = await fetch(`${url}/api/threads/${threadId}/events`, {
         headers: { ...headers, "last-event-id": String(last) },
       });
       if (!response.ok) throw Object.assign(new Error(await response.text()), { isFinal: true });
@@ -46,7 +46,9 @@ const thread = await post("/api/threads", { workspace: process.cwd() });
 // Sent again with the same clientId, after a timeout say, it would still be one turn.
 const turn = await post(`/api/threads/${thread.id}/turns`, { input: process.argv[2], clientId: randomUUID() });
 for await (const { name, data } of follow(thread.id)) {
-  if (name === "delta" && data.channel === "text") process.stdout.write(data.delta);
+  // Whole, whenever we began to listen; with ?deltas=true its pieces come before it, live.
+  const { type, item } = data.body ?? {};
+  if (type === "item.completed" && item.type === "agentMessage") process.stdout.write(item.text);
   if (name !== "stored" || data.body.type !== "turn.completed" || data.body.turnId !== turn.id) continue;
   process.stdout.write(`\n${data.body.status}, ${data.body.usage.outputTokens} output tokens\n`);
   process.exit(data.body.status === "completed" ? 0 : 1);
