@@ -14,5 +14,7 @@ export const project = {
   "package.json": JSON.stringify({ name: "sum", scripts: { test: "node --test" } }),
 };
 export const fixed = "exports.sum = (a, b) => a + b;\n";
-const checks: WorkPlaceOptions["checks"] = [{ kind: "tests", name: "the tests", run: [process.execPath, "--test"] }];
-export const withTests: WorkPlaceOptions = { files: project, checks };
+const checks: NonNullable<WorkPlaceOptions["checks"]> = [
+  { kind: "tests", name: "the tests", run: [process.execPath, "--test"] },
+];
+export const withTests = { files: project, checks } satisfies WorkPlaceOptions;

@@ -1,0 +1,143 @@
+/** Agents that would rather look done than be done, through the whole way: prompt, turn, claim, checks, verdict. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import type { TaskSpecInput } from "@heddle/protocol/tasks";
+import { fixed, project, withTests } from "../test/sum-project.ts";
+import { openTestHarness, report, shell, type TestHarness } from "../test/test-harness.ts";
+
+type Checks = TaskSpecInput["checks"];
+
+async function fill(t: TestHarness, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(t.workspace, path)), { recursive: true });
+    await writeFile(join(t.workspace, path), content);
+  }
+}
+
+/** One turn of an agent that runs a command, or none, and says that it is done. */
+async function claimAfter(command: string | undefined, checks: Checks, files: Readonly<Record<string, string>>) {
+  await using t = await openTestHarness({
+    script: [
+      ...(command === undefined ? [] : [{ calls: [shell(command)] }]),
+      { calls: [report("done", "Everything is finished.")] },
+      { text: "TASK COMPLETE" },
+    ],
+  });
+  await fill(t, files);
+  const { id } = await t.add({ checks, maxNudges: 0 });
+  await t.work();
+  const [task] = await t.settled(id);
+  return { state: task?.state, check: task?.lastCheck, claim: task?.claim };
+}
+
+const fixIt = `printf '${fixed.replace("\n", "\\n")}' > sum.js`;
+
+test("60: an agent that does the work is verified, so that the others are not refused for nothing", async () => {
+  expect((await claimAfter(fixIt, withTests.checks, project)).state).toBe("verified");
+});
+
+const scripted: Checks = [{ kind: "command", name: "the script", run: ["sh", "check.sh"] }];
+const withScript = { "check.sh": "test -f done.txt\n" };
+const slow: Checks = [{ kind: "tests", run: [process.execPath, "--test"], timeoutMs: 1_500 }];
+
+test.each<[string, string | undefined, Checks, Record<string, string>, object]>([
+  [
+    "writes TASK COMPLETE",
+    "echo TASK COMPLETE > STATUS.md",
+    withTests.checks,
+    project,
+    { results: [{ outcome: "failed" }] },
+  ],
+  ["exits without work", undefined, withTests.checks, project, { results: [{ outcome: "failed" }] }],
+  [
+    "edits the tests",
+    `echo 'require("node:test").test("fine", () => {});' > sum.test.js`,
+    withTests.checks,
+    project,
+    { violations: [{ kind: "protected-changed", path: "sum.test.js" }, { kind: "fewer-tests" }] },
+  ],
+  [
+    "deletes the tests",
+    "rm sum.test.js",
+    withTests.checks,
+    project,
+    { violations: expect.arrayContaining([expect.objectContaining({ kind: "protected-removed" })]) },
+  ],
+  [
+    "makes the check script agree",
+    "echo true > check.sh",
+    scripted,
+    withScript,
+    { results: [{ outcome: "passed" }], violations: [{ kind: "protected-changed", path: "check.sh" }] },
+  ],
+  [
+    "deletes the check script",
+    "rm check.sh",
+    scripted,
+    withScript,
+    { violations: [{ kind: "protected-removed", path: "check.sh" }] },
+  ],
+  [
+    "leaves checks to pass that passed before",
+    undefined,
+    [{ kind: "file-exists", path: "check.sh" }],
+    withScript,
+    {
+      results: [
+        { outcome: "passed", isVacuous: true },
+        { outcome: "failed", name: "work was done" },
+      ],
+    },
+  ],
+  [
+    "puts a link to somebody else's file in place of its own",
+    "ln -s /etc/passwd done.txt",
+    [{ kind: "contains", path: "done.txt", text: "root" }],
+    {},
+    { results: [{ outcome: "error" }] },
+  ],
+  [
+    "touches a file into the future",
+    "touch -d 2099-01-01 check.sh",
+    [{ kind: "changed", paths: ["*.sh"] }],
+    withScript,
+    { results: [{ outcome: "failed" }] },
+  ],
+  [
+    "makes the tests hang",
+    "echo 'setInterval(() => {}, 1000); exports.sum = (a, b) => { for (;;); };' > sum.js",
+    slow,
+    project,
+    { results: [{ outcome: "error" }] },
+  ],
+  [
+    "deletes what it must not leave a mark in",
+    "rm notes.txt",
+    [{ kind: "not", of: { kind: "contains", path: "notes.txt", text: "TODO" } }],
+    { "notes.txt": "TODO\n" },
+    { results: [{ outcome: "error" }] },
+  ],
+])("60 F40: an agent that %s is not verified", async (_, command, checks, files, found) => {
+  const { state, check, claim } = await claimAfter(command, checks, files);
+  expect(claim, "it did say so").toMatchObject({ by: "report" });
+  expect(state).toBe("paused");
+  expect(check).toMatchObject({ passed: false, ...found });
+});
+
+test("60: an agent that puts back what it changed, and does the work, is verified after all", async () => {
+  await using t = await openTestHarness({
+    script: [
+      { calls: [shell("cp sum.test.js /tmp/kept.js; echo > sum.test.js")] },
+      { text: "TASK COMPLETE" },
+      { calls: [shell(`cp /tmp/kept.js sum.test.js; ${fixIt}`)] },
+      { text: "TASK COMPLETE" },
+    ],
+  });
+  await fill(t, project);
+  const { id } = await t.add({ checks: withTests.checks });
+  await t.work();
+  expect(await t.settled(id)).toMatchObject([{ state: "verified", round: 2 }]);
+  const [, nudge] = await t.of(id, "task.prompted");
+  expect(nudge?.text).toContain("sum.test.js is protected and was changed; put it back as it was");
+});
