@@ -25,8 +25,6 @@ export interface HeddleOptions {
   readonly hooks?: readonly HookConfig[];
   /** Skills besides those in the usual folders, and which of all are off. */
   readonly skills?: SkillChoices | undefined;
-  /** The demo alone sets this: its scripted model may play on a host that can give no kernel sandbox. */
-  readonly scriptMayGoUnconfined?: boolean;
   /** Absolute paths that do not exist for the agent, besides the home. */
   readonly masked?: readonly string[];
   /** From the user's own configuration, never from a workspace. */
@@ -110,7 +108,6 @@ export interface InterruptReason {
 export interface GivenAnswer extends ApprovalAnswer {
   readonly threadId: string;
   readonly approvalId: string;
-  readonly reason?: string;
 }
 
 export interface Heddle extends AsyncDisposable {

@@ -368,10 +368,9 @@ class Engine implements Heddle {
   }
 
   #enter({ threadId, workspace, settings }: PlaceToEnter): Promise<TurnRequest["place"]> {
-    const mayGoUnconfined = this.#options.scriptMayGoUnconfined === true && settings.provider === "scripted";
     const envelope = turnEnvelope(this.#options, { settings, workspace });
     const { allowedTools: allowTools = [] } = settings;
-    return this.#places.enter({ threadId, workspace, envelope, allowTools, mayGoUnconfined });
+    return this.#places.enter({ threadId, workspace, envelope, allowTools });
   }
 
   async #threadOfOpen(turnId: string): Promise<string> {

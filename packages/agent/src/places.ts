@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
-import { canonical, isHeddleError, type Envelope, type McpServerConfig, type McpTokenSource } from "@heddle/protocol";
+import { canonical, type Envelope, type McpServerConfig, type McpTokenSource } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import {
   openThreadState,
@@ -40,8 +40,6 @@ export interface EnterOptions {
   readonly envelope: Envelope;
   /** MCP tools that run without a question: names, or prefixes ending in `*`. */
   readonly allowTools: readonly string[];
-  /** Only the demo's known script: run without a kernel sandbox where the host cannot give one. */
-  readonly mayGoUnconfined: boolean;
 }
 
 export interface Places extends AsyncDisposable {
@@ -76,11 +74,11 @@ export function createPlaces(options: PlacesOptions): Places {
   }
 
   return {
-    async enter({ threadId, workspace, envelope, allowTools, mayGoUnconfined }) {
+    async enter({ threadId, workspace, envelope, allowTools }) {
       const known = open.get(threadId);
       if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
       if (known !== undefined) await leave(threadId);
-      const sandbox = await openFor(envelope, workspace, { ...options, threadId, mayGoUnconfined });
+      const sandbox = await openFor(envelope, workspace, { ...options, threadId });
       const state = openThreadState({
         spillDir: join(options.home, "outputs", threadId),
         env: options.env,
@@ -96,13 +94,13 @@ export function createPlaces(options: PlacesOptions): Places {
         return { mcp: openMcpServers({ ...shared, allowTools, mayElicit: options.mayWait, openSandbox: openLike }) };
       };
       const openLike = (network: "none" | "all"): Promise<Sandbox> =>
-        openFor({ ...envelope, network }, workspace, { ...options, threadId, mayGoUnconfined });
+        openFor({ ...envelope, network }, workspace, { ...options, threadId });
       const wider: OpenPlace["wider"] = new Map();
       const widen = (to: Envelope): Promise<Walls> => {
         const name = canonical(to);
         const known = wider.get(name);
         if (known !== undefined) return known;
-        const opening = openFor(to, workspace, { ...options, threadId, mayGoUnconfined: false });
+        const opening = openFor(to, workspace, { ...options, threadId });
         const walls = opening.then((opened) => ({ envelope: to, sandbox: opened }));
         wider.set(name, walls);
         // What could not be opened now may be later.
@@ -131,7 +129,7 @@ export function createPlaces(options: PlacesOptions): Places {
 async function openFor(
   envelope: Envelope,
   workspace: string,
-  options: PlacesOptions & { readonly threadId: string; readonly mayGoUnconfined: boolean },
+  options: PlacesOptions & { readonly threadId: string },
 ): Promise<Sandbox> {
   const { writeRoots, masked, network } = envelope;
   const visible = programFolders(options.mcpServers);
@@ -140,17 +138,10 @@ async function openFor(
     await options.prepared?.[Symbol.asyncDispose]();
     return openUnconfined(policy);
   }
-  try {
-    return await openSandbox(policy, {
-      backend: options.backend,
-      quarantineDir: join(options.home, "quarantine", options.threadId),
-      mayWait: options.mayWait,
-      prepared: options.prepared,
-    });
-  } catch (error) {
-    if (options.mayGoUnconfined && isHeddleError(error) && error.code === "sandbox.unavailable") {
-      return openUnconfined(policy);
-    }
-    throw error;
-  }
+  return openSandbox(policy, {
+    backend: options.backend,
+    quarantineDir: join(options.home, "quarantine", options.threadId),
+    mayWait: options.mayWait,
+    prepared: options.prepared,
+  });
 }

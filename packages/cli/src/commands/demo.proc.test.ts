@@ -10,20 +10,34 @@ async function demoEnv(world: World): Promise<Record<string, string>> {
   return { TMPDIR: `${world.root}/tmp` };
 }
 
-test("the demo mends the failing test in the sandbox, judges it from disk, and names the record", async () => {
+test("the demo's agent claims too much and is rejected, mends it and is verified, and the record is named", async () => {
   await using world = await openWorld();
   const ran = await run(["demo"], { world, env: await demoEnv(world) });
   expect(ran.stderr).toBe("");
   expect(ran.code).toBe(0);
-  expect(ran.stdout).toContain("The model is SCRIPTED");
-  expect(ran.stdout).toMatch(/1\. The test before: fails \(exit 1\)/);
-  expect(ran.stdout).toMatch(/3\. Heddle runs the test itself: passes/);
-  expect(ran.stdout).toContain("+  const seconds = total % 60;");
-  expect(ran.stdout).toContain("VERIFIED: the test that failed before passes now");
+  expect(ran.ms).toBeLessThan(30_000);
+  const order = [
+    "The model is SCRIPTED",
+    "turn 1: started by the harness, the goal",
+    "claimed, not verified: the agent reported that it is done: mended the seconds, all tests pass",
+    "FAILED the test passes: 2 passed, 1 failed",
+    "rejected: the test passes, the code has changed",
+    "turn 2: started by the harness, because checks did not pass",
+    "+  const seconds = total % 60;",
+    "passed the test passes: 3 passed, 0 failed",
+    "[mend the test] VERIFIED: every check passed",
+    "What is on disk now:",
+    "VERIFIED: the test that failed before passes now",
+  ];
+  const places = order.map((text) => ran.stdout.indexOf(text));
+  expect(places).not.toContain(-1);
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
   expect(ran.stdout).toMatch(/sandbox: (namespaces|bwrap)/);
 
-  const [, home, threadId] = /HEDDLE_HOME=(\S+) npx heddle threads show (\S+)/.exec(ran.stdout) ?? [];
+  const [, home, taskId] = /HEDDLE_HOME=(\S+) npx heddle task show (\S+)/.exec(ran.stdout) ?? [];
+  const [, threadId] = /npx heddle threads show (\S+)/.exec(ran.stdout) ?? [];
   const env = { HEDDLE_HOME: home ?? "" };
+  expect((await run(["task", "show", taskId ?? ""], { world, env })).stdout).toMatch(/state +verified/);
   const shown = await run(["threads", "show", threadId ?? ""], { world, env });
   expect(shown.stdout).toContain("node --test");
   expect(await run(["verify"], { world, env })).toMatchObject({ code: 0 });

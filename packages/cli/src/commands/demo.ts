@@ -1,26 +1,35 @@
 /**
- * `heddle demo`: a small repository with a failing test, mended by Heddle's own loop, and then judged from what is on disk.
- * The model is scripted unless `--live` is given, and the demo says so; the loop, the tools, the sandbox and the record are
- * the real ones.
+ * `heddle demo`: a small repository with a failing test, as a task. The agent claims what it has not done and is refuted by
+ * the checks, then does it and is verified. The model is scripted unless `--live` is given, and the demo says so; the loop,
+ * the tools, the sandbox, the harness, the checks and the record are the real ones.
  */
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { openHeddle } from "@heddle/agent";
+import { openHeddle, type Heddle } from "@heddle/agent";
 import { BUILT_IN_PROVIDERS, type ProviderConfig } from "@heddle/models";
-import { EXIT, HeddleError, visibleText, type SandboxLevel, type TurnSettings } from "@heddle/protocol";
+import {
+  EXIT,
+  HeddleError,
+  visibleText,
+  type SandboxLevel,
+  type TaskRecord,
+  type TurnSettings,
+} from "@heddle/protocol";
+import { openHarness, openTasks, readSpec } from "@heddle/tasks";
 import { probeSandbox } from "@heddle/tools";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { resolveSettings } from "../config/settings.ts";
-import { runTests, workspaceDiff, type CheckOptions, type TestRun } from "../demo/check.ts";
+import { workspaceDiff } from "../demo/diff.ts";
 import { DEMO_SCRIPT } from "../demo/script.ts";
-import { makeWorkspace, PROMPT, TEST_FILE } from "../demo/workspace.ts";
-import { followTurn } from "../follow.ts";
-import { createHumanPrinter } from "../print/human.ts";
+import { demoTask, makeWorkspace } from "../demo/workspace.ts";
 import { openOutput, type Output } from "../print/output.ts";
 import { styleFor } from "../print/style.ts";
+import { allEvents } from "../record.ts";
 import { watchForStop, type Stop } from "../stop.ts";
+import { exitCodeOfTask, standing } from "../tasks/outcome.ts";
+import { showTasks } from "../tasks/show-tasks.ts";
 
 const OPTIONS: readonly OptionSpec[] = [
   { name: "live", help: "Ask a real model instead of the script; needs the key of a provider" },
@@ -30,8 +39,8 @@ const OPTIONS: readonly OptionSpec[] = [
 export const demoCommand: Command = {
   usage: "demo [--live [--model MODEL]]",
   about:
-    "Makes a small repository with a failing test, lets the agent mend it in the sandbox, then runs the test itself and\n" +
-    "says verified or not verified from what is on disk. Everything stays in one temporary folder.",
+    "Makes a small repository with a failing test and a task to mend it. The agent says that it is done and is not, is\n" +
+    "rejected by the checks that Heddle runs itself, mends it and is verified. Everything stays in one temporary folder.",
   options: OPTIONS,
   examples: ["heddle demo", "OPENAI_API_KEY=... heddle demo --live", "ANTHROPIC_API_KEY=... heddle demo --live"],
   run,
@@ -47,24 +56,16 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const home = path.join(folder, "home");
   await mkdir(workspace);
   await makeWorkspace(workspace);
-  const check: CheckOptions = { workspace, home, env: context.env, signal: stop.signal };
-
-  await out.write(introduction(chosen, await sandboxLine()));
-  const before = await runTests(check);
-  await out.write(`1. The test before: ${before.passes ? "passes" : `fails (exit ${before.exitCode})`}\n`);
-  if (before.passes)
-    throw new HeddleError("internal", `the demo's test passes before anything was mended: ${workspace}`);
-
-  await out.write(`2. The agent works in ${workspace}\n\n`);
-  const turn = await mend({ chosen, home, workspace }, context, stop, out);
-  const after = await runTests(check);
-  const verdict = judge(before, after, turn.status);
-  await out.write(`\n3. Heddle runs the test itself: ${after.passes ? "passes" : `fails (exit ${after.exitCode})`}\n`);
-  await out.write(`   ${TEST_FILE} is ${after.testFileHash === before.testFileHash ? "unchanged" : "CHANGED"}\n\n`);
-  await out.write(`${indent(visibleText(await workspaceDiff(check)))}\n`);
-  await out.write(summary({ verdict, turn, home, startedAt }));
-  if (stop.exitCode !== undefined) return stop.exitCode;
-  return verdict.isVerified ? EXIT.ok : EXIT.turnFailed;
+  const { namespaces, bwrap } = await probeSandbox();
+  const hasWall = namespaces.ok || bwrap.ok;
+  await out.write(introduction(chosen, hasWall ? WALLED : withoutWall(namespaces.reason, bwrap.reason)));
+  // Its own known script goes without a wall where the host has none; a real model never does.
+  const sandbox = hasWall || chosen.isLive ? "workspace-write" : "danger-full-access";
+  const worked = await work({ ...chosen, home, workspace, sandbox }, context, { stop, out });
+  const diff = await workspaceDiff({ workspace, home, env: context.env, signal: stop.signal });
+  await out.write(`\nWhat is on disk now:\n\n${indent(visibleText(diff))}\n\n`);
+  await out.write(summary({ ...worked, home, startedAt, isLive: chosen.isLive }));
+  return stop.exitCode ?? (worked.task.state === "verified" ? EXIT.ok : exitCodeOfTask(worked.task) || EXIT.turnFailed);
 }
 
 interface Chosen {
@@ -103,96 +104,89 @@ function liveProvider(env: NodeJS.ProcessEnv): string {
   throw new HeddleError("auth.missing", `--live needs a key; set one of ${names}, or leave --live out`);
 }
 
-async function sandboxLine(): Promise<string> {
-  const { namespaces, bwrap } = await probeSandbox();
-  if (namespaces.ok || bwrap.ok) return "Commands run in the kernel sandbox: no network, writes only in the workspace.";
+const WALLED = "Commands and checks run in the kernel sandbox: no network, writes only in the workspace.";
+
+function withoutWall(namespaces: string | undefined, bwrap: string | undefined): string {
   return [
     "!! NO KERNEL SANDBOX on this machine:",
-    `!!   namespaces: ${namespaces.reason}`,
-    `!!   bubblewrap: ${bwrap.reason}`,
-    "!! The demo plays its own known script without one. Nothing else in Heddle ever does: heddle exec refuses.",
+    `!!   namespaces: ${namespaces}`,
+    `!!   bubblewrap: ${bwrap}`,
+    "!! The demo plays its own known script without one. Nothing else in Heddle does by itself: heddle exec refuses.",
   ].join("\n");
 }
 
 function introduction({ settings, isLive }: Chosen, sandbox: string): string {
   const model = isLive
     ? `The model is real: ${settings.model} of ${settings.provider}. It is asked over the network and costs tokens.`
-    : "The model is SCRIPTED: it plays a fixed repair and no provider is asked. --live uses a real one.";
-  return `Heddle demo: mend a failing test, and prove it.\n${model}\n${sandbox}\n\n`;
+    : "The model is SCRIPTED: it plays a fixed agent that claims too much, and no provider is asked. --live uses a real one.";
+  return `Heddle demo: a task is done when its checks say so.\n${model}\n${sandbox}\n\n`;
 }
 
-interface Mended {
-  readonly threadId: string;
-  readonly status: string;
-  readonly seconds: number;
-  readonly tokens: string;
+interface Place extends Chosen {
+  readonly home: string;
+  readonly workspace: string;
+  readonly sandbox: TurnSettings["sandboxMode"];
+}
+
+interface Worked {
+  readonly task: TaskRecord;
   readonly sandboxLevel: SandboxLevel | undefined;
 }
 
-async function mend(
-  { chosen, home, workspace }: { readonly chosen: Chosen; readonly home: string; readonly workspace: string },
-  { env, version }: CommandContext,
-  stop: Stop,
-  out: Output,
-): Promise<Mended> {
-  await using heddle = await openHeddle({
-    home,
-    providers: chosen.providers,
-    env,
-    isUnattended: true,
-    scriptMayGoUnconfined: !chosen.isLive,
+async function work(
+  { home, workspace, providers, settings, sandbox }: Place,
+  { env }: CommandContext,
+  { stop, out }: { readonly stop: Stop; readonly out: Output },
+): Promise<Worked> {
+  await using heddle = await openHeddle({ home, providers, env, isUnattended: true });
+  const [spec] = readSpec({ file: "demo.yaml", text: demoTask(sandbox), folder: workspace }).specs;
+  if (spec === undefined) throw new HeddleError("internal", "the demo has no task");
+  const task = await openTasks({ journal: heddle.journal }).add({ spec, source: { kind: "cli", ref: "demo" } });
+  const style = styleFor("auto", out.isTerminal, env);
+  const show = showTasks({
+    journal: heddle.journal,
+    from: 0,
+    chosen: [task],
+    out,
+    style,
+    isJson: false,
+    hasItems: true,
   });
-  const handle = await heddle.startTurn({
-    thread: { workspace, origin: "demo" },
-    input: [{ type: "text", text: PROMPT }],
-    settings: chosen.settings,
-  });
-  const printer = createHumanPrinter({
-    err: out,
-    style: styleFor("auto", out.isTerminal, env),
-    version,
-    workspace,
-    scriptFile: undefined,
-  });
-  const { terminal, sandboxLevel } = await followTurn(heddle, handle, { printer, stop });
-  const { status, durationMs, usage } = terminal.body;
-  return {
-    threadId: handle.threadId,
-    status,
-    seconds: durationMs / 1000,
-    tokens: `${usage.inputTokens + usage.outputTokens} tokens${chosen.isLive ? "" : " by the script's own count, none bought"}`,
-    sandboxLevel,
-  };
+  const settingsFor = (): TurnSettings => ({ ...settings, sandboxMode: sandbox });
+  await using harness = await openHarness({ heddle, settingsFor, home, concurrency: 1 });
+  const [ended = task] = await harness.drained([task.id], stop.signal);
+  await harness[Symbol.asyncDispose]();
+  await show.end();
+  return { task: ended, sandboxLevel: await sandboxLevelOf(heddle, ended) };
 }
 
-interface Verdict {
-  readonly isVerified: boolean;
-  readonly reason: string;
+async function sandboxLevelOf({ journal }: Heddle, { threadId }: TaskRecord): Promise<SandboxLevel | undefined> {
+  if (threadId === undefined) return undefined;
+  for await (const { body } of allEvents(journal, threadId)) if (body.type === "turn.started") return body.sandboxLevel;
+  return undefined;
 }
 
-/** From the disk alone: the same test that failed before passes now. What the agent said is not looked at. */
-function judge(before: TestRun, after: TestRun, status: string): Verdict {
-  if (after.testFileHash !== before.testFileHash) return { isVerified: false, reason: "the test itself was changed" };
-  if (!after.passes) return { isVerified: false, reason: `the test still fails (turn ${status})` };
-  return { isVerified: true, reason: "the test that failed before passes now, and it is the same test" };
-}
+const VERIFIED =
+  "VERIFIED: the test that failed before passes now, it is the same test, and Heddle ran it itself. The first claim was rejected.";
 
-function summary(end: {
-  readonly verdict: Verdict;
-  readonly turn: Mended;
-  readonly home: string;
-  readonly startedAt: number;
-}): string {
-  const { verdict, turn, home } = end;
+function summary(
+  end: Worked & { readonly home: string; readonly startedAt: number; readonly isLive: boolean },
+): string {
+  const { task, home } = end;
+  const { spent } = task;
   const seconds = ((performance.now() - end.startedAt) / 1000).toFixed(1);
   const prefix = `HEDDLE_HOME=${home} npx heddle`;
+  const tokens = `${spent.tokens} tokens${end.isLive ? "" : " by the script's own count, none bought"}`;
   return [
-    `${verdict.isVerified ? "VERIFIED" : "NOT VERIFIED"}: ${verdict.reason}.`,
-    `Turn ${turn.seconds.toFixed(1)} s, demo ${seconds} s, ${turn.tokens}, sandbox: ${turn.sandboxLevel ?? "none"}.`,
+    task.state === "verified" ? VERIFIED : `NOT VERIFIED: ${visibleText(standing(task))}.`,
+    `Turns ${spent.turns}, ${spent.nudges} of them started by the harness because checks did not pass. Demo ${seconds} s, ${tokens}, sandbox: ${end.sandboxLevel ?? "none"}.`,
     "",
-    "Look at the record:",
-    `  ${prefix} threads show ${turn.threadId}`,
+    "Look at it:",
+    `  ${prefix} task show ${task.id}`,
+    `  ${prefix} task log ${task.id}`,
+    ...(task.threadId === undefined ? [] : [`  ${prefix} threads show ${task.threadId}`]),
     `  ${prefix} verify`,
+    "Make one of your own: heddle task init, and docs/use/tasks.md",
     "",
   ].join("\n");
 }

@@ -39,6 +39,7 @@ const OPTIONS: readonly OptionSpec[] = [
   },
   { name: "reason", value: "TEXT", help: "Kept with a pause, cancel, retry or complete" },
   { name: "back", of: "archive", help: "Take it back from the archive" },
+  { name: "items", of: "run", help: "Show what the agent says and does too" },
   { name: "verbose", short: "v", of: "run", help: "Say first what it runs with; secrets are masked" },
   ...CONFIG_OPTIONS.map((option) => ({ ...option, of: "run" })),
 ];

@@ -10,6 +10,7 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "once", help: "End when all tasks have ended; the exit code is their outcome" },
   { name: "queue", help: "Add nothing, also where this folder has a task file" },
   { name: "json", help: "JSON lines: every stored event of the tasks, and how it ended" },
+  { name: "items", help: "Show what the agents say and do too" },
   { name: "verbose", short: "v", help: "Say first what tasks run with; secrets are masked" },
   ...CONFIG_OPTIONS,
 ];

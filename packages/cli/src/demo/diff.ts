@@ -1,10 +1,4 @@
-/**
- * The demo's own look at the result: it runs the test itself, in a read-only sandbox, and compares what is on disk with
- * what it put there. The agent's word plays no part.
- */
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+/** What the demo shows of the result: the difference on disk, read by git in a sandbox that cannot change it. */
 import { isHeddleError } from "@heddle/protocol";
 import {
   CappedOutput,
@@ -14,49 +8,23 @@ import {
   startCommand,
   type Sandbox,
 } from "@heddle/tools";
-import { TEST_COMMAND, TEST_FILE } from "./workspace.ts";
 
 const TIMEOUT_MS = 60_000;
+const DIFF = ["git", "--no-pager", "diff", "--no-ext-diff", "--no-color"];
 
-export interface TestRun {
-  readonly passes: boolean;
-  readonly exitCode: number | undefined;
-  readonly output: string;
-  readonly testFileHash: string;
-}
-
-export interface CheckOptions {
+export interface DiffOptions {
   readonly workspace: string;
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
 }
 
-export async function runTests(options: CheckOptions): Promise<TestRun> {
-  const { exitCode, output } = await runInside(TEST_COMMAND, options);
-  const testFile = await readFile(join(options.workspace, TEST_FILE));
-  return {
-    passes: exitCode === 0,
-    exitCode,
-    output,
-    testFileHash: createHash("sha256").update(testFile).digest("hex"),
-  };
-}
-
-export async function workspaceDiff(options: CheckOptions): Promise<string> {
-  const { output } = await runInside(["git", "--no-pager", "diff", "--no-ext-diff", "--no-color"], options);
-  return output;
-}
-
-async function runInside(
-  argv: readonly string[],
-  { workspace, home, env, signal }: CheckOptions,
-): Promise<{ exitCode: number | undefined; output: string }> {
+export async function workspaceDiff({ workspace, home, env, signal }: DiffOptions): Promise<string> {
   await using sandbox = await openReadOnly(workspace, home);
   const output = new CappedOutput({});
   await using child = await startCommand({
     sandbox,
-    argv,
+    argv: DIFF,
     cwd: workspace,
     env: commandEnvironment(env),
     stdin: "ignore",
@@ -64,11 +32,11 @@ async function runInside(
     signal,
     timeoutMs: TIMEOUT_MS,
   });
-  const { exitCode } = await child.exited;
-  return { exitCode, output: output.snapshot().text };
+  await child.exited;
+  return output.snapshot().text;
 }
 
-/** Its own repository and its own test: where the host has no kernel sandbox the demo has said so and goes on. */
+/** Its own repository: where the host has no kernel sandbox the demo has said so and goes on. */
 async function openReadOnly(workspace: string, home: string): Promise<Sandbox> {
   const policy = { workspace, writeRoots: [], masked: [home], network: "none" } as const;
   try {

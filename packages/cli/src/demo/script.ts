@@ -1,4 +1,7 @@
-/** What the demo's scripted model says and calls: a plain repair, step by step. The tools it calls are real. */
+/**
+ * What the demo's scripted model says and calls: first it claims what it has not done, then it does it. The tools it calls
+ * are real, and so are the checks that refute it.
+ */
 import type { ProviderConfig } from "@heddle/models";
 import { BUGGY_LINE, FIXED_LINE, SOURCE_FILE, TEST_COMMAND, TEST_FILE } from "./workspace.ts";
 
@@ -9,20 +12,27 @@ const PATCH = `*** Begin Patch
 +${FIXED_LINE}
 *** End Patch`;
 
-const runTests = { tool: "exec_command", args: { cmd: TEST_COMMAND.join(" ") } };
+const shell = (cmd: string): { tool: string; args: { cmd: string } } => ({ tool: "exec_command", args: { cmd } });
+const done = (summary: string): { tool: string; args: { status: string; summary: string } } => ({
+  tool: "task_report",
+  args: { status: "done", summary },
+});
 
 export const DEMO_SCRIPT: NonNullable<ProviderConfig["script"]> = [
-  { text: "I run the test first, to see how it fails.", calls: [runTests] },
+  { text: "I look at the code.", calls: [shell(`cat ${SOURCE_FILE}`)] },
   {
-    text: "The seconds are wrong as soon as there are minutes. I look at the code.",
-    calls: [{ tool: "exec_command", args: { cmd: `cat ${SOURCE_FILE}` } }],
+    text: "The seconds are taken from the rest of the hour. That is an easy one, all tests pass now.",
+    calls: [done("mended the seconds, all tests pass")],
   },
+  { text: "The task is complete." },
   {
-    text: "`total % 3600` keeps the minutes inside the seconds; it has to be `total % 60`.",
+    text: "The check is right: I changed nothing. `total % 3600` keeps the minutes inside the seconds; it has to be `total % 60`.",
     calls: [{ tool: "apply_patch", args: PATCH }],
   },
-  { text: "Now the test again.", calls: [runTests] },
+  { text: "Now I run the test before I say anything.", calls: [shell(TEST_COMMAND)] },
   {
-    text: `The seconds were taken from the rest of the hour instead of the rest of the minute. I changed one line in ${SOURCE_FILE}; the test in ${TEST_FILE} is untouched and passes.`,
+    text: `One line of ${SOURCE_FILE} is changed, ${TEST_FILE} is untouched, and the test passes.`,
+    calls: [done("the seconds are the rest of the minute now; the test passes")],
   },
+  { text: "Done." },
 ];

@@ -8,9 +8,22 @@ export const SOURCE_FILE = "src/duration.mjs";
 export const TEST_FILE = "test/duration.test.mjs";
 
 /** Works with every Node from 20 on, needs no package and no network. */
-export const TEST_COMMAND: readonly string[] = ["node", "--test", "--test-reporter=dot", TEST_FILE];
+export const TEST_COMMAND = `node --test --test-reporter=tap ${TEST_FILE}`;
 
-export const PROMPT = `The test in ${TEST_FILE} fails. Find out why and mend the code. Do not change the test.`;
+/** The same words a user would write into a file. */
+export function demoTask(sandbox: string): string {
+  return `name: mend the test
+workspace: .
+goal: The test in ${TEST_FILE} fails. Find out why and mend the code. Do not change the test.
+sandbox: ${sandbox}
+checks:
+  - name: the test passes
+    tests: ${TEST_COMMAND}
+  - name: the code has changed
+    changed: [${SOURCE_FILE}]
+budget: { time: 10m, turns: 6 }
+`;
+}
 
 export const BUGGY_LINE = "  const seconds = total % 3600;";
 export const FIXED_LINE = "  const seconds = total % 60;";

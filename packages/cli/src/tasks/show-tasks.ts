@@ -1,10 +1,18 @@
 /** Shows what is stored about tasks, as it is stored: lines for people, or the events as JSON lines. */
 import type { Journal } from "@heddle/journal";
-import { isTaskEvent, visibleLine, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
-import type { ParsedArgs } from "../args.ts";
+import {
+  isTaskEvent,
+  visibleLine,
+  visibleText,
+  type Item,
+  type StoredEvent,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
+import { itemHead, itemTail } from "../print/items.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
-import { styleFor } from "../print/style.ts";
+import type { Output } from "../print/output.ts";
+import type { Style } from "../print/style.ts";
 import { taskLines } from "./task-lines.ts";
 
 export interface ShowOptions {
@@ -13,8 +21,11 @@ export interface ShowOptions {
   readonly from: number;
   /** Only these, and what their schedules begin; undefined: all. */
   readonly chosen: readonly TaskRecord[] | undefined;
-  readonly args: ParsedArgs;
-  readonly env: NodeJS.ProcessEnv;
+  readonly out: Output;
+  readonly style: Style;
+  readonly isJson: boolean;
+  /** What the agent says and does too. */
+  readonly hasItems: boolean;
 }
 
 export interface Show {
@@ -22,35 +33,15 @@ export interface Show {
   end(): Promise<void>;
 }
 
-export function showTasks({ journal, from, chosen, args, env }: ShowOptions): Show {
-  const out = openOutput(process.stdout);
-  const style = styleFor("auto", out.isTerminal, env);
+export function showTasks(options: ShowOptions): Show {
+  const { journal, from } = options;
   const tailing = new AbortController();
-  const names = new Map(chosen?.map(({ id, spec }) => [id, spec.name]));
+  const show = shower(options);
   let seen = from;
   let last = Number.POSITIVE_INFINITY;
-
-  const isShown = ({ stream, body }: StoredEvent<TaskEventBody>): boolean => {
-    if (body.type === "task.created" && (chosen === undefined || names.has(body.parentId ?? "")))
-      names.set(stream, body.spec.name);
-    return chosen === undefined || names.has(stream);
-  };
-  const print = async (event: StoredEvent<TaskEventBody>): Promise<void> => {
-    if (!isShown(event)) return;
-    if (args.has("json")) return out.write(toLine(event));
-    const name = names.get(event.stream) ?? (await journal.tasks.get(event.stream))?.spec.name ?? event.stream;
-    names.set(event.stream, name);
-    const label = style.dim(`[${visibleLine(name)}]`);
-    await out.write(
-      taskLines(event, style)
-        .map((line) => `${label} ${line}\n`)
-        .join(""),
-    );
-  };
   const following = (async () => {
     for await (const event of journal.tail({ after: from, signal: tailing.signal })) {
-      const { body } = event;
-      if (isTaskEvent(body)) await print({ ...event, body });
+      await show(event);
       seen = event.position;
       if (seen >= last) return;
     }
@@ -62,4 +53,49 @@ export function showTasks({ journal, from, chosen, args, env }: ShowOptions): Sh
       await following;
     },
   };
+}
+
+function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
+  const { journal, chosen, out, style } = options;
+  const names = new Map(chosen?.map(({ id, spec }) => [id, spec.name]));
+  /** Threads of the tasks that are shown. */
+  const threads = new Set<string>();
+
+  const isShown = ({ stream, body }: StoredEvent<TaskEventBody>): boolean => {
+    if (body.type === "task.created" && (chosen === undefined || names.has(body.parentId ?? "")))
+      names.set(stream, body.spec.name);
+    return chosen === undefined || names.has(stream);
+  };
+  const showTask = async (event: StoredEvent<TaskEventBody>): Promise<void> => {
+    if (!isShown(event)) return;
+    if (event.body.type === "task.prepared") threads.add(event.body.threadId);
+    if (options.isJson) return out.write(toLine(event));
+    const name = names.get(event.stream) ?? (await journal.tasks.get(event.stream))?.spec.name ?? event.stream;
+    names.set(event.stream, name);
+    const label = style.dim(`[${visibleLine(name)}]`);
+    await out.write(
+      taskLines(event, style)
+        .map((line) => `${label} ${line}\n`)
+        .join(""),
+    );
+  };
+  return async (event) => {
+    const { body, stream } = event;
+    if (isTaskEvent(body)) await showTask({ ...event, body });
+    else if (options.hasItems && body.type === "item.completed" && threads.has(stream))
+      await out.write(
+        // Green is kept for what is verified.
+        itemLines(body.item, { ...style, green: style.bold })
+          .map((line) => `    ${line}\n`)
+          .join(""),
+      );
+  };
+}
+
+function itemLines(item: Item, style: Style): readonly string[] {
+  const head = itemHead(item, style);
+  const text = item.type === "agentMessage" ? visibleText(item.text).split("\n") : [];
+  return [...(head === undefined || head === "" ? [] : [head]), ...text, ...itemTail(item, style)].flatMap((line) =>
+    line.split("\n"),
+  );
 }

@@ -10,10 +10,11 @@ import { log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts
 import { openServing, type Serving } from "../app-server/open-serving.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
-import { styleFor } from "../print/style.ts";
+import { openOutput, type Output } from "../print/output.ts";
+import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { addOrTakeUp } from "./add.ts";
+import { openDesk } from "./open-desk.ts";
 import { exitCodeOfTasks, paintState, standing } from "./outcome.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 import { settingsForTask } from "./settings-for.ts";
@@ -50,9 +51,12 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
     await tellSettings({ env, home, config, settings, cwd, concurrency });
 
   const { journal } = heddle;
+  await openDesk(ends, { journal, home, config, env, log });
   const from = await journal.position();
   const chosen = read === undefined ? undefined : await addAll(journal, read.found);
-  const show = showTasks({ journal, from, chosen, args, env });
+  const out = openOutput(process.stdout);
+  const style = styleFor("auto", out.isTerminal, env);
+  const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
   const settingsFor = settingsForTask.bind(undefined, settings);
   const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log }));
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
@@ -67,7 +71,7 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
   await ends.disposeAsync();
   return tellEnd(
     ended.filter((task) => task !== undefined),
-    { args, env, stop },
+    { args, out, style, stop },
   );
 }
 
@@ -166,9 +170,13 @@ async function chosenNow(journal: Journal, chosen: readonly TaskRecord[]): Promi
 
 async function tellEnd(
   tasks: readonly TaskRecord[],
-  { args, env, stop }: { readonly args: ParsedArgs; readonly env: NodeJS.ProcessEnv; readonly stop: Stop },
+  {
+    args,
+    out,
+    style,
+    stop,
+  }: { readonly args: ParsedArgs; readonly out: Output; readonly style: Style; readonly stop: Stop },
 ): Promise<number> {
-  const out = openOutput(process.stdout);
   const exitCode = stop.exitCode ?? exitCodeOfTasks(tasks);
   if (args.has("json")) {
     const ended = tasks.map((task) => ({
@@ -180,7 +188,6 @@ async function tellEnd(
     await out.write(toLine({ type: "watch.ended", exitCode, isStopped: stop.exitCode !== undefined, tasks: ended }));
     return exitCode;
   }
-  const style = styleFor("auto", out.isTerminal, env);
   for (const task of tasks)
     await out.write(
       `${paintState(task.state, style)}  ${visibleLine(task.spec.name)}  ${task.id}  ${visibleLine(standing(task))}\n`,
