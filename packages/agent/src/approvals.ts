@@ -111,7 +111,6 @@ export interface Answer extends ApprovalAnswer {
   readonly threadId: string;
   readonly turnId: string;
   readonly approvalId: string;
-  readonly reason?: string;
 }
 
 /** Answers a question put by any process; the first answer stands. Resolves to the turn that asked. */
