@@ -40,6 +40,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "List, show, export, name or delete threads",
     load: async () => (await import("./commands/threads.ts")).threadsCommand,
   },
+  notify: {
+    summary: "Show who is told what happens to tasks, and deliver again what failed",
+    load: async () => (await import("./commands/notify.ts")).notifyCommand,
+  },
   verify: {
     summary: "Prove that the record is what was written",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,

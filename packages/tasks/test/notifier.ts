@@ -1,6 +1,6 @@
 /** A notifier on a test store, begun. */
 import { readNames } from "../src/notify/names.ts";
-import { openNotifier } from "../src/notify/open-notifier.ts";
+import { openNotifier, type NotifierOptions } from "../src/notify/open-notifier.ts";
 import type { Sink } from "../src/notify/sink.ts";
 import { webhookSink, type WebhookOptions } from "../src/notify/sinks/webhook.ts";
 import { eventually, type TestStore } from "./test-store.ts";
@@ -12,7 +12,7 @@ export function hook(url: URL, options: Partial<WebhookOptions> = {}): Sink {
 export function open(
   store: TestStore,
   sinks: readonly Sink[],
-  options: { readonly firstWaitMs?: number } = {},
+  options: Pick<NotifierOptions, "firstWaitMs" | "now"> = {},
 ): AsyncDisposable {
   return openNotifier({ journal: store.journal, home: store.home, sinks, log: () => undefined, ...options });
 }
@@ -21,7 +21,7 @@ export function open(
 export async function begin(
   store: TestStore,
   sinks: readonly Sink[],
-  options: { readonly firstWaitMs?: number } = {},
+  options: Pick<NotifierOptions, "firstWaitMs" | "now"> = {},
 ): Promise<AsyncDisposable> {
   const notifier = open(store, sinks, options);
   for (const { name } of sinks) await eventually(`${name} begins`, () => store.journal.notifications.cursor(name));

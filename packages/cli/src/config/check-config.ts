@@ -29,7 +29,8 @@ export function parseOverrides(overrides: readonly string[], options: LoadOption
     if (equals < 1 || first === undefined) {
       throw new HeddleError("usage.invalid", `-c "${override}" is not key=value; write -c model="gpt-5.1" for example`);
     }
-    if (isCodexOnly(first)) continue;
+    // Codex knows one program under this name; a table of sinks has names below it.
+    if (isCodexOnly(first) && !(first === "notify" && key.length > 1)) continue;
     if (isForeign(first) && options.isStrict !== true) passedOver.push(first);
     else setAt(raw, key, tomlValue(override.slice(equals + 1)));
   }
@@ -68,13 +69,18 @@ export function parseOwn(text: string, file: string): ConfigFile {
   return config;
 }
 
+/**
+ * Codex means something else by them, or keeps the trust they need elsewhere: Heddle runs only hooks of its own
+ * configuration, and tells only sinks of its own what happens.
+ */
+const OWN_ONLY: ReadonlySet<string> = new Set(["hooks", "notify", "inbox"]);
+
 /** Codex's file has many keys that mean nothing here; they are dropped before the rest is checked. */
 export function parseCodex(text: string, file: string, { isStrict }: Pick<LoadOptions, "isStrict">): ConfigFile {
   const whole = parseToml(text, file);
   const raw: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(whole)) {
-    // Its hooks need a trust that is kept elsewhere; Heddle runs only hooks of its own configuration.
-    if (Object.hasOwn(ConfigFile.shape, key) && key !== "hooks") raw[key] = value;
+    if (Object.hasOwn(ConfigFile.shape, key) && !OWN_ONLY.has(key)) raw[key] = value;
     else if (isStrict === true && key !== "hooks" && !isCodexOnly(key)) {
       throw new HeddleError("config.invalid", `${place(text, file, [key])}: unknown key "${key}"`);
     }

@@ -6,7 +6,7 @@ import { BUILT_IN_PROVIDERS, modelInfo, resolveProvider, type Provider, type Pro
 import { HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { didYouMean } from "../suggest.ts";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
-import type { ConfigFile, McpServerTable, ProviderTable } from "./schema.ts";
+import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
 
 export interface Choices {
   readonly model?: string | undefined;
@@ -139,6 +139,8 @@ export function effectiveConfig(layers: Layers, named: string | undefined): Conf
     mcp_servers: mergeTables<McpServerTable>(file.mcp_servers, overrides.mcp_servers),
     projects: mergeTables(file.projects, overrides.projects),
     tasks: { ...file.tasks, ...overrides.tasks },
+    inbox: { ...file.inbox, ...overrides.inbox },
+    notify: mergeTables<NotifyTable>(file.notify, overrides.notify),
   };
 }
 

@@ -22,10 +22,8 @@ const PATIENCE_MS = 86_400_000;
 const MAX_RETRY_AFTER_MS = 3_600_000;
 /** What a sink says of a failure, at most. */
 const MAX_MESSAGE_CHARS = 500;
-/** A send that is under way when everything ends may finish, for so long. */
+/** What is due when everything ends is still sent, for so long. */
 const LAST_SEND_MS = 2_000;
-/** The longest a timer of Node can be; nothing waits so long. */
-const MAX_TIMER_MS = 2_147_483_647;
 
 export interface DeliveryOptions {
   readonly journal: Journal;
@@ -53,7 +51,7 @@ export function openDelivery(options: DeliveryOptions): Delivery {
     },
     async [Symbol.asyncDispose]() {
       ending.abort();
-      // Cut off now, it would arrive and be sent again all the same.
+      // Cut off at once, it would arrive and be sent again all the same.
       const cut = setTimeout(() => cutting.abort(), LAST_SEND_MS);
       await ended;
       clearTimeout(cut);
@@ -69,42 +67,40 @@ interface Pause {
 }
 
 interface Running {
-  /** No further try. */
+  /** What is due is still tried; nothing is waited for. */
   readonly signal: AbortSignal;
-  /** Not even the end of this one. */
+  /** Not even the end of this try. */
   readonly sending: AbortSignal;
   readonly bell: Bell;
 }
 
 /** A store that cannot be written now can be later; until then what was sent is sent again. */
 async function keepGoing(options: DeliveryOptions, pause: Pause, running: Running): Promise<void> {
-  while (!running.signal.aborted) {
+  for (;;) {
     try {
-      await run(options, pause, running);
+      return await run(options, pause, running);
     } catch (error) {
       if (running.signal.aborted) return;
       options.log(
         `notifications to ${options.sink.name} wait: ${error instanceof Error ? error.message : String(error)}`,
       );
       pause.failures += 1;
-      const ms = pause.waitMs(pause.failures);
-      pause.until = options.now() + ms;
-      await running.bell.after(running.bell.rung(), ms);
+      await running.bell.after(running.bell.rung(), pause.waitMs(pause.failures));
     }
   }
 }
 
 async function run({ journal, sink, now, log }: DeliveryOptions, pause: Pause, running: Running): Promise<void> {
   const { signal, bell } = running;
-  while (!signal.aborted) {
+  while (!running.sending.aborted) {
     const rung = bell.rung();
     const { head, late } = await journal.notifications.next(sink.name, ORDERED_TRIES);
     // After a failure another one tells whether the receiver is down or that one cannot arrive; else the older goes first.
     const due = dueOf(pause.failures > 0 ? [head, late] : [late, head], now());
-    if (due.row === undefined || pause.until > now()) {
-      // The clock may jump while it waits: it never waits for more than the longest pause at a time.
-      const until = Math.max(pause.until, due.at ?? 0);
-      await bell.after(rung, until === 0 ? undefined : Math.min(until - now(), MAX_WAIT_MS));
+    const pausedMs = pause.until - performance.now();
+    if (due.row === undefined || pausedMs > 0) {
+      if (signal.aborted) return;
+      await bell.after(rung, due.inMs === undefined ? undefined : Math.max(pausedMs, due.inMs));
       continue;
     }
     const sent = await attempt(sink, due.row, running.sending);
@@ -120,20 +116,25 @@ async function run({ journal, sink, now, log }: DeliveryOptions, pause: Pause, r
     if (result.outcome === "dead") log(`notification ${due.row.id} to ${sink.name} is dead: ${result.message}`);
     if (result.outcome === "retry") {
       pause.failures += 1;
-      pause.until = now() + Math.max(pause.waitMs(pause.failures), pauseMs);
+      pause.until = performance.now() + Math.max(pause.waitMs(pause.failures), pauseMs);
     } else Object.assign(pause, { failures: 0, until: 0 });
   }
 }
 
-/** The first whose time has come, and the time of the next one. A head that is not due keeps those behind it waiting. */
+/**
+ * The first whose time has come, and how long until the next one's. A head that is not due keeps those behind it waiting.
+ * A time that lies further ahead than any wait is that of a clock that was wrong.
+ */
 function dueOf(
   rows: readonly (NotificationRow | undefined)[],
   now: number,
-): { readonly row: NotificationRow | undefined; readonly at: number | undefined } {
-  const waiting = rows.filter((row) => row !== undefined);
-  const row = waiting.find(({ nextAt }) => (nextAt ?? 0) <= now);
-  const times = waiting.map(({ nextAt }) => nextAt ?? 0);
-  return { row, at: times.length === 0 ? undefined : Math.min(...times) };
+): { readonly row: NotificationRow | undefined; readonly inMs: number | undefined } {
+  const waiting = rows.flatMap((row) => {
+    const inMs = (row?.nextAt ?? 0) - now;
+    return row === undefined ? [] : [{ row, inMs: inMs > MAX_RETRY_AFTER_MS ? 0 : Math.max(0, inMs) }];
+  });
+  const row = waiting.find(({ inMs }) => inMs === 0)?.row;
+  return { row, inMs: waiting.length === 0 ? undefined : Math.min(...waiting.map(({ inMs }) => inMs)) };
 }
 
 async function attempt(sink: Sink, row: NotificationRow, signal: AbortSignal): Promise<SendResult> {
@@ -168,7 +169,7 @@ function settled(
   if (tries >= (sink.maxTries ?? Infinity)) {
     return { outcome: "dead", ...said, message: `${said.message}; given up after ${tries} tries`, pauseMs: 0 };
   }
-  if (now - row.queuedAt > PATIENCE_MS) {
+  if (now - row.queuedAt > PATIENCE_MS && tries >= ORDERED_TRIES) {
     return { outcome: "dead", ...said, message: `${said.message}; given up after a day`, pauseMs: 0 };
   }
   const pauseMs = Math.min(result.afterMs ?? 0, MAX_RETRY_AFTER_MS);
@@ -200,8 +201,7 @@ function createBell(signal: AbortSignal): Bell {
     after: (rung, ms) =>
       new Promise((resolve) => {
         if (signal.aborted || rung !== count) return resolve();
-        const timer =
-          ms === undefined ? undefined : setTimeout(() => answer(), Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+        const timer = ms === undefined ? undefined : setTimeout(() => answer(), ms);
         answer = () => {
           clearTimeout(timer);
           answer = () => undefined;

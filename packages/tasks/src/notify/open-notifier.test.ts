@@ -224,6 +224,37 @@ describe("what a restart finds", () => {
     expect(receiver.received.map(({ body }) => JSON.parse(body).task_id)).toEqual([missed, last]);
   });
 
+  test("what is stored when it is closed is still told, a receiver that hangs is not waited for", async () => {
+    await using store = await openTestStore();
+    await using receiver = await openReceiver();
+    await using hanging = await openReceiver(() => ({ status: 200, hangs: true }));
+    const events = readNames("TASK_CREATED");
+    const notifier = await begin(store, [
+      hook(receiver.url, { events }),
+      hook(hanging.url, { events, name: "hangs", timeoutMs: 60_000 }),
+    ]);
+    for (let n = 0; n < 20; n += 1) await store.happen([]);
+    const start = performance.now();
+    await notifier[Symbol.asyncDispose]();
+    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(receiver.received).toHaveLength(20);
+    const waiting = await store.journal.notifications.page({ sink: "hangs", state: "queued", limit: 100 });
+    expect(waiting).toHaveLength(20);
+  });
+
+  test("a clock that was a day ahead holds nothing up", async () => {
+    await using store = await openTestStore();
+    const sink = memorySink((_, tries) => (tries === 1 ? { kind: "retry", message: "later" } : delivered));
+    let ahead = 86_400_000;
+    const clock = { now: () => Date.now() + ahead, firstWaitMs: 300 };
+    await using _notifier = await begin(store, [sink], clock);
+    ahead = 0;
+    await store.happen([]);
+    await eventually("the first try", () => sink.sent[0]);
+    ahead = -86_400_000;
+    await eventually("the second try", () => sink.sent[1]);
+  });
+
   test("events that no sink wants are not read again after a restart", async () => {
     await using store = await openTestStore();
     const sink = memorySink(() => delivered);

@@ -34,40 +34,53 @@ export interface NotifierOptions {
 }
 
 const DEFAULT_RECENT_MESSAGES = 3;
+/** A process that ends does not wait longer for what it has to tell. */
+const LAST_WORDS_MS = 2_000;
 /** How often one looks whether the process that notifies is gone, or the store can be read again. */
 const LOOK_AGAIN_MS = 5_000;
 
+/** Closing it tells what is stored by then and tries to deliver it, for a moment; the rest is for the next start. */
 export function openNotifier(options: NotifierOptions): AsyncDisposable {
   const ending = new AbortController();
+  const cutting = new AbortController();
   for (const sink of options.sinks) options.journal.redactor.learn(sink.secrets);
-  const ended = options.sinks.length === 0 ? Promise.resolve() : keepGoing(options, ending.signal);
+  const end = { ending: ending.signal, cutting: cutting.signal };
+  const ended = options.sinks.length === 0 ? Promise.resolve() : keepGoing(options, end);
   return {
     async [Symbol.asyncDispose]() {
       ending.abort();
+      const cut = setTimeout(() => cutting.abort(), LAST_WORDS_MS);
       await ended;
+      clearTimeout(cut);
     },
   };
 }
 
-async function keepGoing(options: NotifierOptions, signal: AbortSignal): Promise<void> {
+interface End {
+  /** What is stored is still told. */
+  readonly ending: AbortSignal;
+  readonly cutting: AbortSignal;
+}
+
+async function keepGoing(options: NotifierOptions, end: End): Promise<void> {
   let said = "";
-  while (!signal.aborted) {
+  while (!end.ending.aborted) {
     try {
       await using _claim = await claimStore(path.join(options.home, "notify"), "notifications of another Heddle");
-      await notify(options, signal);
+      await notify(options, end);
     } catch (error) {
-      if (signal.aborted) return;
+      if (end.ending.aborted) return;
       const line = error instanceof Error ? error.message : String(error);
       // Another one at work is no failure, and nothing is said twice in a row.
       if (line !== said && !(isHeddleError(error) && error.code === "store.owned"))
         options.log(`notifications: ${line}`);
       said = line;
-      await pause(LOOK_AGAIN_MS, signal);
+      await pause(LOOK_AGAIN_MS, end.ending);
     }
   }
 }
 
-async function notify(options: NotifierOptions, signal: AbortSignal): Promise<void> {
+async function notify(options: NotifierOptions, { ending, cutting }: End): Promise<void> {
   const { journal, sinks, log, now = Date.now } = options;
   await using deliveries = new AsyncDisposableStack();
   const readers: Reader[] = [];
@@ -77,16 +90,47 @@ async function notify(options: NotifierOptions, signal: AbortSignal): Promise<vo
     readers.push({ sink, delivery, mark });
   }
   const fold = foldTasks(journal);
+  const read = (): number => Math.min(...readers.map(({ mark }) => mark.position));
+  using last = readToTheEnd(journal, { ending, cutting, read });
   try {
-    for await (const event of journal.tail({ after: Math.min(...readers.map(({ mark }) => mark.position)), signal })) {
+    for await (const event of journal.tail({ after: read(), signal: last.signal })) {
       wakeRedelivered(readers, event);
       if (isTaskEvent(event.body)) await tellAll(options, readers, { ...event, body: event.body }, fold);
       for (const { mark } of readers) await mark.advance(event.position);
+      last.look();
     }
   } finally {
     // The next start reads on from here; without it, only more is read again.
     for (const { mark } of readers) await mark.store().catch(() => undefined);
   }
+}
+
+/** Aborts when everything that was stored at the end has been read. */
+function readToTheEnd(
+  journal: Journal,
+  { ending, cutting, read }: End & { readonly read: () => number },
+): Disposable & { readonly signal: AbortSignal; look(): void } {
+  const over = new AbortController();
+  let target: number | undefined;
+  const look = (): void => {
+    if (target !== undefined && read() >= target) over.abort();
+  };
+  const onEnd = (): void => {
+    journal.position().then(
+      (position) => {
+        target = position;
+        look();
+      },
+      () => over.abort(),
+    );
+  };
+  if (ending.aborted) onEnd();
+  else ending.addEventListener("abort", onEnd, { once: true });
+  return {
+    signal: AbortSignal.any([over.signal, cutting]),
+    look,
+    [Symbol.dispose]: () => ending.removeEventListener("abort", onEnd),
+  };
 }
 
 interface Reader {
