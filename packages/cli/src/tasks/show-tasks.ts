@@ -85,7 +85,7 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
     else if (options.hasItems && body.type === "item.completed" && threads.has(stream))
       await out.write(
         // Green is kept for what is verified.
-        itemLines(body.item, { ...style, green: style.bold })
+        itemLines(body.item, { ...style, green: (text) => style.bold(text) })
           .map((line) => `    ${line}\n`)
           .join(""),
       );
