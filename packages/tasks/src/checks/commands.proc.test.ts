@@ -1,10 +1,12 @@
 import { createServer } from "node:http";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { chmod, symlink } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openWorkPlace, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { runChecks } from "../baseline.ts";
 
 type Checks = NonNullable<WorkPlaceOptions["checks"]>;
 
@@ -99,6 +101,26 @@ test("50: commands see neither keys nor Heddle's home nor the network, and write
   expect(results[0]?.output).toContain("CI=true");
   expect([join(place.root, "outside.txt"), "/etc/heddle-outside"].filter(existsSync)).toEqual([]);
   expect(readFileSync(join(place.workspace, "inside.txt"), "utf8")).toBe("x\n");
+});
+
+test("a program of the workspace does not stand for one of the host, and a link leads no command out", async () => {
+  await using place = await openWorkPlace({
+    git: true,
+    files: { "bin/git": "#!/bin/sh\necho main\n", "bin/hello": "#!/bin/sh\necho hello\n" },
+    checks: [
+      { kind: "git", branch: "topic" },
+      { kind: "command", run: ["hello"] },
+      { kind: "command", run: ["pwd"], cwd: "away" },
+      { kind: "command", run: ["pwd"], cwd: "bin/git" },
+    ],
+  });
+  await chmod(join(place.workspace, "bin/git"), 0o755);
+  await chmod(join(place.workspace, "bin/hello"), 0o755);
+  await symlink("/etc", join(place.workspace, "away"));
+  const env = { PATH: `${place.workspace}/bin:./bin:${process.env["PATH"]}` };
+  const results = await runChecks({ ...place.place, env });
+  expect(results.map(({ outcome }) => outcome)).toEqual(["failed", "failed", "error", "error"]);
+  expect(results[0]?.message).toBe("on branch main, not topic");
 });
 
 test("a check that says so reaches the network", async () => {

@@ -3,7 +3,7 @@
  * network unless the check says so, and see neither keys nor Heddle's home. Closing ends whatever is left of them.
  */
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { delimiter, isAbsolute, join, normalize } from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import {
   CappedOutput,
@@ -16,6 +16,7 @@ import {
 } from "@heddle/tools";
 import type { CheckPlace } from "./check.ts";
 import { relativePath } from "./relative-path.ts";
+import type { Workspace } from "./workspace.ts";
 
 /** What an output is judged by. A run that says more has to write a report. */
 const JUDGED_BYTES = 4 * 1024 * 1024;
@@ -61,17 +62,21 @@ export function isBroken(end: Ended | Broken): end is Broken {
   return !("exitCode" in end);
 }
 
-export function openCommands(place: CheckPlace, root: string): Commands {
+export function openCommands(place: CheckPlace, files: Workspace): Commands {
   const open = new Map<SandboxPolicy["network"], Promise<Sandbox>>();
   const sandboxFor = (network: SandboxPolicy["network"]): Promise<Sandbox> => {
-    const known = open.get(network) ?? openFor(place, root, network);
+    const known = open.get(network) ?? openFor(place, files.root, network);
     open.set(network, known);
     return known;
   };
   return {
     async run(command) {
+      const entry = await files.entry(command.cwd);
+      if (entry?.kind !== "directory") {
+        throw new HeddleError("path.invalid", `${command.cwd} is no folder of the workspace to run a command in`);
+      }
       const sandbox = await sandboxFor(command.network ? "all" : "none");
-      return await runIn(sandbox, command, { place, root });
+      return await runIn(sandbox, command, { place, root: files.root });
     },
     async [Symbol.asyncDispose]() {
       for (const sandbox of await Promise.allSettled(open.values())) {
@@ -112,7 +117,10 @@ async function runIn(
     argv: typeof command.run === "string" ? ["/bin/sh", "-c", command.run] : command.run,
     cwd: join(root, relativePath(command.cwd)),
     // Test runners watch for changes, ask and write new snapshots unless they are told that nobody is there.
-    env: commandEnvironment(place.env ?? process.env, { CI: "true", NO_COLOR: "1", ...command.env }),
+    env: withoutOwnPrograms(
+      commandEnvironment(place.env ?? process.env, { CI: "true", NO_COLOR: "1", ...command.env }),
+      root,
+    ),
     stdin: "ignore",
     output: {
       push(chunk) {
@@ -138,6 +146,13 @@ async function runIn(
   }
   if (exit.exitCode === undefined) return { message: `it was ended by ${exit.signal ?? "a signal"}`, ...more };
   return { exitCode: exit.exitCode, text, isWhole: truncatedBytes === 0, ...more };
+}
+
+/** What the agent can write must not stand for a program that a check names. */
+function withoutOwnPrograms(env: Readonly<Record<string, string>>, root: string): Record<string, string> {
+  const isOutside = (folder: string): boolean =>
+    isAbsolute(folder) && normalize(folder) !== root && !normalize(folder).startsWith(`${root}/`);
+  return { ...env, PATH: (env["PATH"] ?? "").split(delimiter).filter(isOutside).join(delimiter) };
 }
 
 /** How a shell tells that what it ran was killed: nobody chose such an end, unless a check expects it. */

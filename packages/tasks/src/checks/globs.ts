@@ -8,15 +8,21 @@ export interface Glob {
   readonly fixed: readonly string[];
 }
 
-/** A folder by name means everything in it. */
+/**
+ * What has no wildcard is a file, or a folder with everything in it. A name is itself before it is a pattern, so that
+ * `app/[id].ts` is found by its name.
+ */
 export function globOf(pattern: string): Glob {
   const path = relativePath(pattern);
-  const isFolder = pattern.endsWith("/");
-  const whole = isFolder || path === "" ? `${path === "" ? "" : `${path}/`}**` : path;
+  const whole = path === "" ? "**" : pattern.endsWith("/") ? `${path}/**` : path;
   const parts = whole.split("/");
   const variable = parts.findIndex((part) => /[*?[{]/.test(part));
-  const fixed = parts.slice(0, variable === -1 ? -1 : variable);
-  return { matches: globMatcher(whole), fixed };
+  const isMatch = globMatcher(whole);
+  const matches: GlobMatcher =
+    variable === -1
+      ? (found) => found === whole || found.startsWith(`${whole}/`)
+      : (found) => found === whole || isMatch(found);
+  return { matches, fixed: variable === -1 ? parts : parts.slice(0, variable) };
 }
 
 /** Whether something below the folder can match. A skipped folder is entered only when the glob names it. */

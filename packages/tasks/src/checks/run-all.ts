@@ -15,7 +15,7 @@ export interface OpenPlace extends AsyncDisposable {
 export async function openCheckPlace(place: CheckPlace): Promise<OpenPlace> {
   const masked = [place.home, ...(place.masked ?? [])];
   const files = await openWorkspace(place.folder, { masked, signal: place.signal });
-  const commands = openCommands(place, files.root);
+  const commands = openCommands(place, files);
   return { files, commands, [Symbol.asyncDispose]: () => commands[Symbol.asyncDispose]() };
 }
 

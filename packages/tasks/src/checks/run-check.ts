@@ -71,7 +71,7 @@ export async function runCheck(named: NamedCheck, context: Omit<CheckContext, "n
     name,
     kind: check.kind,
     ...rest,
-    message: message.slice(0, MAX_MESSAGE_CHARS),
+    message: message.replaceAll(/\s*\n\s*/g, " ").slice(0, MAX_MESSAGE_CHARS),
     ...(output === undefined || output === "" ? {} : { output: endsOf(output) }),
     startedAt,
     durationMs: Math.round(performance.now() - began),

@@ -86,7 +86,10 @@ export async function openWorkspace(folder: string, options: WorkspaceOptions): 
       }
     },
     find: (patterns) => find(root, rules, { globs: patterns.map(globOf), signal: options.signal }),
-    hash: (path) => hashEntry(root, rules, relativePath(path)),
+    async hash(path) {
+      options.signal.throwIfAborted();
+      return await hashEntry(root, rules, relativePath(path));
+    },
   };
 }
 
