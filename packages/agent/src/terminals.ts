@@ -15,9 +15,9 @@ export async function listTerminals(
   for (const { body } of await readStream(journal, threadId)) {
     if (body.type === "tool.settled" && body.processId !== undefined) items.set(body.processId, body.itemId);
   }
-  return running.map(({ id, command, cwd }) => {
+  return running.map(({ id, command, cwd, pid, hasInput }) => {
     const processId = String(id);
-    return { processId, itemId: items.get(processId), command, cwd };
+    return { processId, itemId: items.get(processId), command, cwd, pid, hasInput };
   });
 }
 
@@ -25,5 +25,14 @@ export async function listTerminals(
 export async function endTerminals(state: ThreadState | undefined, processId?: string): Promise<number> {
   const chosen = (state?.processes.running ?? []).filter(({ id }) => (processId ?? String(id)) === String(id));
   await Promise.all(chosen.map((command) => command.kill()));
+  return chosen.length;
+}
+
+/** Ends the input of one of them, or of all that have one: whoever reads it meets its end. Answers how many there were. */
+export function endInputs(state: ThreadState | undefined, processId?: string): number {
+  const chosen = (state?.processes.running ?? []).filter(
+    ({ id, hasInput }) => hasInput && (processId ?? String(id)) === String(id),
+  );
+  for (const command of chosen) command.endInput();
   return chosen.length;
 }

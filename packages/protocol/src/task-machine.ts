@@ -303,7 +303,7 @@ function stall(task: TaskRecord, body: EventOf<"task.stalled" | "task.recovered"
       return { ...task, state: "running", ...(open === undefined ? {} : { stall: { ...open, isOpen: false } }) };
     case "task.stall-acted":
       demand(task, body, task.stall?.episode === body.episode);
-      return task;
+      return task.stall === undefined ? task : { ...task, stall: { ...task.stall, action: body.action } };
   }
 }
 

@@ -3,7 +3,7 @@ import type { Failure, Holder } from "./event-parts.ts";
 import type { EventOf } from "./events.ts";
 import type { CheckResult, CheckViolation } from "./task-checks.ts";
 import type { Culprit, TaskSource, WaitCause } from "./task-events.ts";
-import type { FailureClass, TaskBudget, TaskSpec } from "./task-spec.ts";
+import type { FailureClass, StallAction, TaskBudget, TaskSpec } from "./task-spec.ts";
 
 export const TASK_STATES = [
   "pending",
@@ -85,6 +85,8 @@ export interface TaskRecord {
     readonly isOpen: boolean;
     readonly message: string;
     readonly culprits: readonly Culprit[];
+    /** What was done about it last. */
+    readonly action?: StallAction;
   };
   readonly stepsDone: readonly number[];
   readonly spent: TaskSpent;

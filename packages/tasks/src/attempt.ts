@@ -33,7 +33,7 @@ import { judgeWork, watchTurn } from "./work.ts";
 
 /** What all attempts of a harness share. */
 export interface Workshop {
-  readonly heddle: Pick<Heddle, "journal" | "createThread" | "startTurn" | "interrupt">;
+  readonly heddle: Heddle;
   readonly feed: Feed;
   /** What turns of such a task run with, from its spec and the user's configuration. */
   readonly settingsFor: (spec: Hold["task"]["spec"]) => Promise<TurnSettings> | TurnSettings;
@@ -278,6 +278,9 @@ function judgeEnd(hold: Hold, { terminal, stoppedFor }: Followed): EndVerdict {
   if (told.code === "turn.abandoned") return { kind: "again", why: "restarted" };
   const { stall } = hold.task;
   if (status === "interrupted") {
+    const { attempt } = hold.task;
+    if (stall?.isOpen === true && stall.action === "retry")
+      return { kind: "over", event: () => ({ type: "task.retried", v: 1, attempt, reason: stall.message }) };
     if (stall?.isOpen === true) return { kind: "again", why: "stall" };
     const message = `its turn was interrupted: ${told.message}`;
     return { kind: "over", event: () => ({ type: "task.paused", v: 1, cause: "user", message }) };

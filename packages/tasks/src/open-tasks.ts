@@ -11,7 +11,7 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
-import type { TaskSpec } from "@heddle/protocol/tasks";
+import type { StallAction, TaskSpec } from "@heddle/protocol/tasks";
 import { findThread } from "@heddle/agent";
 import type { Journal, TaskPageWish } from "@heddle/journal";
 import { BUDGET_WORDS, describe, usedUp, wordOf } from "./budget.ts";
@@ -52,6 +52,7 @@ export function openTasks(options: TasksOptions): Tasks {
       if (mayBe && task.spec.beforeArchive.length > 0) await runHooksOf(task, options.home);
       return change(taskId, () => [{ type: "task.archived", v: 1, isArchived }]);
     },
+    relieve: (taskId, action) => change(taskId, (task) => [relieved(task, action)]),
     async remove(taskId) {
       await change(taskId, () => [{ type: "task.deleted", v: 1 }]);
     },
@@ -185,6 +186,12 @@ async function log(
   const { after = 0, limit } = range;
   const events = await journal.read({ stream: taskId, after, ...(limit === undefined ? {} : { limit }) });
   return events.filter((event): event is StoredEvent<TaskEventBody> => isTaskEvent(event.body));
+}
+
+/** Stored as the user's wish; the worker that holds the task does it and says what came of it. */
+function relieved({ id, attempt, stall }: TaskRecord, action: StallAction): TaskEventBody {
+  if (stall?.isOpen !== true) throw new HeddleError("task.illegal", `task ${id} is not stalled`);
+  return { type: "task.stall-acted", v: 1, attempt, episode: stall.episode, action, message: "asked for" };
 }
 
 /** Refused while what ran out has not been added to: it would be paused again at once. */

@@ -1,6 +1,6 @@
 /** What every door gets: the calls about tasks. They read and append; a harness (`harness.ts`) carries tasks out. */
 import type { StoredEvent, TaskEventBody, TaskRecord } from "@heddle/protocol";
-import type { TaskSource, TaskSpec } from "@heddle/protocol/tasks";
+import type { StallAction, TaskSource, TaskSpec } from "@heddle/protocol/tasks";
 import type { TaskPageWish } from "@heddle/journal";
 
 export interface NewTask {
@@ -32,6 +32,8 @@ export interface Tasks {
   complete(taskId: string, note?: string): Promise<TaskRecord>;
   /** Runs the hooks of the spec first; one that fails keeps the task. */
   archive(taskId: string, isArchived?: boolean): Promise<TaskRecord>;
+  /** Asks whoever runs the task to do something about its stall; `task.illegal` when it has none. */
+  relieve(taskId: string, action: StallAction): Promise<TaskRecord>;
   /** Only of what has ended. */
   remove(taskId: string): Promise<void>;
 }

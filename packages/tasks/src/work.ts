@@ -6,6 +6,7 @@ import type { CheckPlace } from "./checks/check.ts";
 import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { secondOpinion } from "./second-opinion.ts";
+import { watchForStalls } from "./stall/watch-for-stalls.ts";
 import { verifyWork } from "./verify.ts";
 
 export interface WorkPlace {
@@ -44,8 +45,10 @@ export async function findFolder({ task }: Hold): Promise<string> {
   throw new HeddleError("task.setup-failed", "worktrees are not there yet");
 }
 
-export function watchTurn(_place: WorkPlace, _turn: FollowedTurn): AsyncDisposable {
-  return { [Symbol.asyncDispose]: async () => undefined };
+export function watchTurn({ shop, hold, folder }: WorkPlace, turn: FollowedTurn): AsyncDisposable {
+  const { heddle, feed, log } = shop;
+  const { threadId, turnId, version } = turn;
+  return watchForStalls({ heddle, feed, log, hold, folder, threadId, turnId, version });
 }
 
 function checkPlace({ shop, hold, folder, signal }: WorkPlace): CheckPlace {

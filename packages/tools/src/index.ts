@@ -13,6 +13,7 @@ export { CappedOutput } from "./output.ts";
 export { fitText } from "./fit-text.ts";
 export { readFileInside } from "./paths.ts";
 export { startCommand } from "./process.ts";
+export { sightOf, treeUse, type ProcessSight, type TreeUse } from "./process-sight.ts";
 export { findSkills, readSkill, type Skill, type SkillsFound } from "./skills.ts";
 export { openSandbox, openUnconfined } from "./sandbox/open.ts";
 export { probeSandbox } from "./sandbox/probe.ts";

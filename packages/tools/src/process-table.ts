@@ -167,6 +167,11 @@ export class OpenCommand {
     return this.#process.isRunning;
   }
 
+  /** Of the process that carries it, as the host numbers it. */
+  get pid(): number {
+    return this.#process.pid;
+  }
+
   /** From now on this one hears the live output; undefined: nobody. */
   listen(onText: ((delta: string) => void) | undefined): void {
     this.#listener.hear = onText ?? (() => undefined);
