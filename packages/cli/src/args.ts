@@ -2,8 +2,7 @@
  * Command-line words into options, by a table each command brings. Anything the table does not name is refused with what
  * to write instead; nothing is guessed. Options may stand anywhere; after `--` everything is a word.
  */
-import { HeddleError } from "@heddle/protocol";
-import { nearest } from "./suggest.ts";
+import { nearest, HeddleError } from "@heddle/protocol";
 
 export interface OptionSpec {
   readonly name: string;

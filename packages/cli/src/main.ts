@@ -3,13 +3,12 @@
  * Whatever goes wrong ends here as one line that says what to do, and an exit code.
  */
 import { readFileSync } from "node:fs";
-import { exitCodeOf, HeddleError, isHeddleError, visibleLine, visibleText } from "@heddle/protocol";
+import { didYouMean, exitCodeOf, HeddleError, isHeddleError, visibleLine, visibleText } from "@heddle/protocol";
 import { HELP_OPTION, mergeArgs, parseCommandArgs, splitLeadingOptions, usage } from "./args.ts";
 import { helpText, type CommandEntry } from "./command.ts";
 import { EXEC_OPTIONS } from "./commands/exec-options.ts";
 import { watchLauncher } from "./launcher.ts";
 import { flushed } from "./print/output.ts";
-import { didYouMean } from "./suggest.ts";
 
 const commands: Readonly<Record<string, CommandEntry>> = {
   exec: {

@@ -1,9 +1,8 @@
 /** The names of `--allow-tool`, as models know the tools or as Heddle does, into Heddle's own. An unknown name is refused. */
 import type { ModelFamily } from "@heddle/models";
-import { McpServerConfig } from "@heddle/protocol";
+import { didYouMean, McpServerConfig } from "@heddle/protocol";
 import { envelopeFor, toolsFor } from "@heddle/tools";
 import { usage } from "../args.ts";
-import { didYouMean } from "../suggest.ts";
 
 const EVERYTHING = {
   mode: "danger-full-access",

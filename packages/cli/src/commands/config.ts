@@ -1,6 +1,6 @@
 /** `heddle config`: looks at the configuration in force, and changes one key of Heddle's own file without touching the rest. */
 import { readFile } from "node:fs/promises";
-import { EXIT, HeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -11,7 +11,6 @@ import { splitKey } from "../config/toml-lines.ts";
 import { writeWhole } from "../config/write-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput, type Output } from "../print/output.ts";
-import { didYouMean } from "../suggest.ts";
 
 const VERBS = ["get", "set", "unset", "list", "path"] as const;
 

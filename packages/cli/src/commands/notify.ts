@@ -1,6 +1,6 @@
 /** `heddle notify`: who is told what happens to tasks, whether that works, and what could not be delivered. */
 import type { Journal, NotificationRow } from "@heddle/journal";
-import { EXIT, HeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
 import { NOTIFICATION_NAMES, redeliver, type Sink } from "@heddle/tasks";
 import { CONFIG_OPTIONS, readConfig } from "../app-server/engine.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
@@ -9,7 +9,6 @@ import { notifyingOf } from "../config/notify.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput, type Output } from "../print/output.ts";
 import { openRecord } from "../record.ts";
-import { didYouMean } from "../suggest.ts";
 
 const VERBS = ["list", "test", "dead", "redeliver"] as const;
 /** One screen or two; the rest is reached with --after. */
@@ -119,12 +118,10 @@ async function test(sink: Sink, { out, isJson }: Printing): Promise<number> {
     data: { summary: "This is a test. Notifications arrive." },
   };
   const notification = { id: `ntf_test-${now.toString(16)}`, event: "NOTIFY_TEST", payload };
-  const result = await sink
-    .send(notification, { signal: AbortSignal.timeout(60_000) })
-    .catch((error: unknown) => ({
-      kind: "retry" as const,
-      message: error instanceof Error ? error.message : String(error),
-    }));
+  const result = await sink.send(notification, { signal: AbortSignal.timeout(60_000) }).catch((error: unknown) => ({
+    kind: "retry" as const,
+    message: error instanceof Error ? error.message : String(error),
+  }));
   const isDelivered = result.kind === "delivered";
   if (isJson) await out.write(toLine({ sink: sink.name, target: sink.target, ...result }));
   else

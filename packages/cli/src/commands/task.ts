@@ -1,11 +1,10 @@
 /** `heddle task`: work orders, from the first file to the last look. What carries them out is `heddle watch`, or `heddle serve`. */
-import { EXIT } from "@heddle/protocol";
+import { didYouMean, EXIT } from "@heddle/protocol";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, readConfig } from "../app-server/engine.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import { didYouMean } from "../suggest.ts";
 import { addTasks } from "../tasks/add.ts";
 import { CHANGES, changeTasks, type Change } from "../tasks/change.ts";
 import { initTask } from "../tasks/init.ts";

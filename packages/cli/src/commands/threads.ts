@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
 import type { Journal, ThreadRow } from "@heddle/journal";
-import { EXIT, HeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { heddleHome } from "../config/read-config.ts";
@@ -12,7 +12,6 @@ import { toLine } from "../print/jsonl.ts";
 import { openOutput, type Output } from "../print/output.ts";
 import { styleFor } from "../print/style.ts";
 import { allEvents, openRecord } from "../record.ts";
-import { didYouMean } from "../suggest.ts";
 import { openWorkspace } from "../workspace.ts";
 
 const DEFAULT_LIMIT = 50;

@@ -1,9 +1,8 @@
 /** Judges what a configuration says, key by key, and says of a mistake where it is and what to write instead. */
 import { BUILT_IN_PROVIDERS } from "@heddle/models";
-import { HeddleError } from "@heddle/protocol";
+import { didYouMean, nearest, HeddleError } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
-import { didYouMean, nearest } from "../suggest.ts";
 import { parseToml } from "./parse-toml.ts";
 import type { LoadOptions } from "./read-config.ts";
 import { CODEX_ONLY_KEYS, ConfigFile } from "./schema.ts";

@@ -3,8 +3,7 @@
  * are checked here, before a home is touched; nothing is ever exchanged for something else without being told.
  */
 import { BUILT_IN_PROVIDERS, modelInfo, resolveProvider, type Provider, type ProviderConfig } from "@heddle/models";
-import { HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
-import { didYouMean } from "../suggest.ts";
+import { didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
 import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
 

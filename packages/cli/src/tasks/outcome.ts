@@ -99,7 +99,7 @@ export function standing(task: TaskRecord): string {
   }
 }
 
-export function failing(task: TaskRecord): readonly string[] {
+function failing(task: TaskRecord): readonly string[] {
   const { results = [], violations = [] } = task.lastCheck ?? {};
   return [
     ...results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name),

@@ -41,7 +41,7 @@ export function isDuration(key: string): boolean {
   return key.endsWith("Ms");
 }
 
-export function snakeCase(key: string): string {
+function snakeCase(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

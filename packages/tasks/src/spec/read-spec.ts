@@ -38,7 +38,7 @@ export interface ReadSpecs {
 
 /** A goal of many pages; nothing that people write is longer. */
 export const MAX_SPEC_BYTES = 1024 * 1024;
-export const MIN_EVERY_MS = 60_000;
+const MIN_EVERY_MS = 60_000;
 const MAX_TASKS = 1000;
 
 /** Throws SpecError (`task.invalid`) with everything that is wrong. */

@@ -1,1 +1,0 @@
-export { didYouMean, nearest } from "@heddle/protocol";
