@@ -17,3 +17,4 @@ export {
   type Role,
   type Scope,
 } from "./principals.ts";
+export type { TlsPair } from "./transports/secure.ts";

@@ -9,6 +9,7 @@ import {
   tokenCheck,
   type AppServer,
   type Listener,
+  type TlsPair,
 } from "@heddle/server";
 import { usage, type ParsedArgs } from "../args.ts";
 
@@ -16,7 +17,7 @@ export type ListenAt =
   | { readonly kind: "stdio" }
   | { readonly kind: "off" }
   | { readonly kind: "unix"; readonly path: string | undefined }
-  | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly hasTls: boolean };
 
 export function parseListen(text: string, cwd: string): ListenAt {
   if (text === "stdio://" || text === "stdio") return { kind: "stdio" };
@@ -25,10 +26,11 @@ export function parseListen(text: string, cwd: string): ListenAt {
     const given = text.slice("unix://".length);
     return { kind: "unix", path: given === "" ? undefined : path.resolve(cwd, given) };
   }
-  const [, six, four, port] = /^ws:\/\/(?:\[([0-9a-f:.]+)\]|([0-9.]+)):(\d{1,5})\/?$/i.exec(text) ?? [];
+  const [, secure, six, four, port] = /^ws(s?):\/\/(?:\[([0-9a-f:.]+)\]|([0-9.]+)):(\d{1,5})\/?$/i.exec(text) ?? [];
   const host = six ?? four ?? "";
-  if (isIP(host) !== 0 && Number(port) <= 65_535) return { kind: "tcp", host, port: Number(port) };
-  throw usage(`--listen "${text}" is none of stdio://, unix://, unix://PATH, ws://IP:PORT, off`);
+  if (isIP(host) !== 0 && Number(port) <= 65_535)
+    return { kind: "tcp", host, port: Number(port), hasTls: secure !== "" };
+  throw usage(`--listen "${text}" is none of stdio://, unix://, unix://PATH, ws://IP:PORT, wss://IP:PORT, off`);
 }
 
 const OWN_SOCKET = "app-server.sock";
@@ -39,6 +41,7 @@ export interface ListenContext {
   readonly home: string;
   readonly cwd: string;
   readonly log: (line: string) => void;
+  readonly tls: TlsPair | undefined;
 }
 
 export async function listen(
@@ -52,12 +55,14 @@ export async function listen(
   };
   if (at.kind === "unix") return listenUnix(at.path ?? path.join(context.home, OWN_SOCKET), onChannel);
   const check = tokenCheck(await tokenHash(context));
-  return listenWebsocket(at, { isAllowed: (request) => check.isAllowed(request), onChannel });
+  return listenWebsocket(at, { isAllowed: (request) => check.isAllowed(request), onChannel, tls: context.tls });
 }
 
 export function refuseOpenDoor(at: ListenAt, args: ParsedArgs): void {
-  if (at.kind !== "tcp" || isLoopback(at.host) || args.has("allow-non-loopback")) return;
-  throw usage(`${at.host} can be reached from other machines; listen on 127.0.0.1, or add --allow-non-loopback`);
+  if (at.kind !== "tcp" || at.hasTls || isLoopback(at.host) || args.has("allow-non-loopback")) return;
+  throw usage(
+    `${at.host} can be reached from other machines; listen on 127.0.0.1, write wss:// with --tls-cert and --tls-key, or add --allow-non-loopback`,
+  );
 }
 
 function isLoopback(host: string): boolean {

@@ -10,6 +10,7 @@ import { CONFIG_OPTIONS, log, makeHome, readConfig, untilAborted } from "../app-
 import { openServing } from "../app-server/open-serving.ts";
 import { generate, GENERATORS, isGenerator } from "../app-server/generate.ts";
 import { listen, parseListen, refuseOpenDoor } from "../app-server/listen.ts";
+import { readTls, TLS_OPTIONS } from "../app-server/tls.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
 
@@ -17,7 +18,7 @@ const OPTIONS: readonly OptionSpec[] = [
   {
     name: "listen",
     value: "URL",
-    help: "Where clients come from: stdio:// (default), unix://, unix://PATH, ws://IP:PORT, off",
+    help: "Where clients come from: stdio:// (default), unix://, unix://PATH, ws://IP:PORT, wss://IP:PORT, off",
   },
   { name: "out", value: "DIR", completes: "folder", help: "Where generated types go" },
   { name: "experimental", help: "Generate types of experimental methods too" },
@@ -39,6 +40,7 @@ const OPTIONS: readonly OptionSpec[] = [
     completes: "folder",
     help: "Where fs/* may write besides the workspaces of threads; absent: the folder it is started in",
   },
+  ...TLS_OPTIONS,
   { name: "allow-non-loopback", help: "Listen where other machines can reach it, without TLS" },
   { name: "enable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
   { name: "disable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
@@ -57,6 +59,7 @@ export const appServerCommand: Command = {
     "heddle app-server",
     "heddle app-server --listen unix:///run/user/1000/heddle.sock",
     "heddle app-server --listen ws://127.0.0.1:4500",
+    "heddle app-server --listen wss://192.0.2.7:4500 --tls-cert cert.pem --tls-key key.pem",
     "heddle app-server -c model=gpt-5.5 -c approval_policy=on-request",
   ],
   run,
@@ -72,6 +75,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   if (extra !== undefined) throw usage(`app-server takes no words, only options; what is "${extra}"?`);
   const at = parseListen(args.value("listen") ?? "stdio://", cwd);
   refuseOpenDoor(at, args);
+  const tls = await readTls(args, cwd, at.kind === "tcp" && at.hasTls);
   using stop = watchForStop(undefined, STOP_MS);
   const { file, config, warnings } = await readConfig(args, env);
   const home = await makeHome(env);
@@ -83,7 +87,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const { host, heddle, settings } = await openServing(ends, { args, env, cwd, file, config, home, sockets });
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings: warnings, log });
   if (at.kind === "unix" || at.kind === "tcp") {
-    const listener = ends.use(await listen(at, server, { args, home, cwd, log }));
+    const listener = ends.use(await listen(at, server, { args, home, cwd, log, tls }));
     log(`listening on ${listener.address}`);
   }
   ends.use(server);

@@ -6,13 +6,14 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
 import { EXIT, isHeddleError, visibleText } from "@heddle/protocol";
-import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal } from "@heddle/server";
+import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal, type TlsPair } from "@heddle/server";
 import { ensureOwnerToken, HttpDoor, isLoopback, listTokens, openTokenBook, ownerTokenPath } from "@heddle/server/http";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
 import { openServing } from "../app-server/open-serving.ts";
 import { hostFacts } from "../app-server/host-facts.ts";
 import { parseServeAt, type ServeAt } from "../app-server/serve-at.ts";
+import { readTls, TLS_OPTIONS } from "../app-server/tls.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
 
@@ -21,8 +22,9 @@ const OPTIONS: readonly OptionSpec[] = [
     name: "listen",
     value: "URL",
     isMultiple: true,
-    help: "http://IP:PORT, unix://PATH, or unix:// (default: a port of this machine alone, and unix://)",
+    help: "http://IP:PORT, https://IP:PORT, unix://PATH, or unix:// (default: a port of this machine alone, and unix://)",
   },
+  ...TLS_OPTIONS,
   { name: "allow-non-loopback", help: "Listen where other machines can reach it, without TLS" },
   { name: "allow-host", value: "NAME", isMultiple: true, help: "Another name under which clients may call" },
   ...CONFIG_OPTIONS,
@@ -37,6 +39,7 @@ export const serveCommand: Command = {
   examples: [
     "heddle serve",
     "heddle serve --listen http://127.0.0.1:4617",
+    "heddle serve --listen https://0.0.0.0:4617 --allow-host me.example --tls-cert cert.pem --tls-key key.pem",
     "heddle serve --listen unix:///run/user/1000/heddle.sock",
     'curl -H "Authorization: Bearer $(cat ~/.heddle/serve.token)" http://127.0.0.1:4617/api/threads',
   ],
@@ -54,6 +57,11 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   if (extra !== undefined) throw usage(`serve takes no words, only options; what is "${extra}"?`);
   const wished = args.values("listen").map((text) => parseServeAt(text, cwd));
   for (const at of wished) refuseOpenDoor(at, args);
+  const tls = await readTls(
+    args,
+    cwd,
+    wished.some((at) => at.kind === "tcp" && at.hasTls),
+  );
   using stop = watchForStop(undefined, STOP_MS);
   const { file, config, warnings } = await readConfig(args, env);
   const home = await makeHome(env);
@@ -82,7 +90,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const names = args.values("allow-host");
   const listeners: Listener[] = [];
   for (const at of wished.length > 0 ? wished : await ownPlaces(home)) {
-    const listener = await open(at, { door, accept: acceptFrom(LOCAL_OWNER), home, names });
+    const listener = await open(at, { door, accept: acceptFrom(LOCAL_OWNER), home, names, tls });
     // The door closes what listens for it; a socket's file goes with its listener.
     if (at.kind === "unix") ends.use(listener);
     listeners.push(listener);
@@ -102,15 +110,16 @@ interface Opening {
   readonly accept: Accept;
   readonly home: string;
   readonly names: readonly string[];
+  readonly tls: TlsPair | undefined;
 }
 
-async function open(at: ServeAt, { door, accept, home, names }: Opening): Promise<Listener> {
+async function open(at: ServeAt, { door, accept, home, names, tls }: Opening): Promise<Listener> {
   if (at.kind === "unix") {
     const http = { server: door.privateServer(), [Symbol.asyncDispose]: () => Promise.resolve() };
     return listenUnix(at.path ?? path.join(home, OWN_SOCKET), accept, http);
   }
   try {
-    return await door.listen({ host: at.host, port: at.port, names });
+    return await door.listen({ host: at.host, port: at.port, names, tls: at.hasTls ? tls : undefined });
   } catch (error) {
     // A port from an earlier start may be somebody else's by now; one that was asked for is not replaced.
     if (at.isRemembered !== true || !isHeddleError(error)) throw error;
@@ -123,15 +132,16 @@ async function ownPlaces(home: string): Promise<readonly ServeAt[]> {
   const text = await readFile(path.join(home, ADDRESS_FILE), "utf8").catch(() => "{}");
   const port = Number(/"port":\s*(\d{1,5})/.exec(text)?.[1] ?? 0);
   return [
-    { kind: "tcp", host: "127.0.0.1", port: port <= 65_535 ? port : 0, isRemembered: true },
+    { kind: "tcp", host: "127.0.0.1", port: port <= 65_535 ? port : 0, hasTls: false, isRemembered: true },
     { kind: "unix", path: undefined },
   ];
 }
 
 async function remember(home: string, listeners: readonly Listener[]): Promise<void> {
   const addresses = listeners.map(({ address }) => address);
-  const url = addresses.find((address) => address.startsWith("http:"));
-  const port = url === undefined ? undefined : Number(new URL(url).port);
+  const url = addresses.find((address) => /^https?:/.test(address));
+  const plain = addresses.find((address) => address.startsWith("http:"));
+  const port = plain === undefined ? undefined : Number(new URL(plain).port);
   const target = path.join(home, ADDRESS_FILE);
   const draft = `${target}.${process.pid}`;
   await writeFile(draft, `${JSON.stringify({ addresses, url, port, pid: process.pid })}\n`, { mode: 0o600 });
@@ -139,7 +149,7 @@ async function remember(home: string, listeners: readonly Listener[]): Promise<v
 }
 
 function tellHow(home: string, listeners: readonly Listener[], newToken: string | undefined): void {
-  const url = listeners.map(({ address }) => address).find((address) => address.startsWith("http:"));
+  const url = listeners.map(({ address }) => address).find((address) => /^https?:/.test(address));
   const lines = [
     ...listeners.map(({ address }) => `serving  ${address}`),
     // Once, when it is made: what is printed tends to end up in logs.
@@ -156,6 +166,8 @@ function socketsOf(places: readonly ServeAt[]): readonly string[] {
 }
 
 function refuseOpenDoor(at: ServeAt, args: ParsedArgs): void {
-  if (at.kind !== "tcp" || isLoopback(at.host) || args.has("allow-non-loopback")) return;
-  throw usage(`${at.host} can be reached from other machines; listen on 127.0.0.1, or add --allow-non-loopback`);
+  if (at.kind !== "tcp" || at.hasTls || isLoopback(at.host) || args.has("allow-non-loopback")) return;
+  throw usage(
+    `${at.host} can be reached from other machines; listen on 127.0.0.1, write https:// with --tls-cert and --tls-key, or add --allow-non-loopback`,
+  );
 }

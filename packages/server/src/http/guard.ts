@@ -16,6 +16,7 @@ export type Entrance =
       readonly kind: "tcp";
       /** `name:port` in lower case. */
       readonly hosts: ReadonlySet<string>;
+      readonly scheme: "http" | "https";
     };
 
 export function checkOrigin({ headers }: IncomingMessage, entrance: Entrance): void {
@@ -24,12 +25,17 @@ export function checkOrigin({ headers }: IncomingMessage, entrance: Entrance): v
   if (own !== undefined && !own.has((host ?? "").toLowerCase())) {
     throw new HeddleError("door.wrong-host", "this server is not known under that name");
   }
-  const isOwn =
-    origin === undefined || (own?.has(origin.replace(/^http:\/\//, "")) === true && origin.startsWith("http://"));
+  const isOwn = origin === undefined || isOwnOrigin(origin, entrance);
   const site = headers["sec-fetch-site"];
   if (!isOwn || (site !== undefined && site !== "same-origin" && site !== "none")) {
     throw new HeddleError("door.forbidden", "pages of other origins may not call this server");
   }
+}
+
+function isOwnOrigin(origin: string, entrance: Entrance): boolean {
+  if (entrance.kind === "private") return false;
+  const scheme = `${entrance.scheme}://`;
+  return origin.startsWith(scheme) && entrance.hosts.has(origin.slice(scheme.length));
 }
 
 export class Guard {

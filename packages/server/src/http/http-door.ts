@@ -3,7 +3,7 @@
  * passes the same checks in the same order: where it thinks it is, whose page sent it, who it is, what it wants, whether
  * it may, what it brings.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import type { Heddle } from "@heddle/agent";
@@ -11,6 +11,7 @@ import { scopeAllows, type Principal } from "../principals.ts";
 import type { SettingsSource } from "../settings.ts";
 import type { Listener, OnChannel } from "../transports/listener.ts";
 import { urlOf } from "../transports/request-url.ts";
+import { createDoorServer, type DoorServer, type TlsPair } from "../transports/secure.ts";
 import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
 import { readBody } from "./body.ts";
@@ -45,6 +46,8 @@ export interface TcpAt {
   readonly port: number;
   /** Names besides the address itself and, on loopback, `localhost`. */
   readonly names: readonly string[];
+  /** Absent: in the clear. */
+  readonly tls?: TlsPair | undefined;
 }
 
 /** A whole request may take three times as long. */
@@ -61,7 +64,7 @@ export class HttpDoor implements AsyncDisposable {
   readonly #options: HttpDoorOptions;
   readonly #context: HttpContext;
   readonly #guard: Guard;
-  readonly #servers = new Set<Server>();
+  readonly #servers = new Set<DoorServer>();
   readonly #sockets = websocketUpgrade();
   readonly #guests: Guests;
   #isStopping = false;
@@ -82,13 +85,14 @@ export class HttpDoor implements AsyncDisposable {
   }
 
   /** For connections that another server accepts on a private socket. */
-  privateServer(): Server {
+  privateServer(): DoorServer {
     return this.#server({ kind: "private" });
   }
 
-  async listen({ host, port, names }: TcpAt): Promise<Listener> {
+  async listen({ host, port, names, tls }: TcpAt): Promise<Listener> {
     const hosts = new Set<string>();
-    const server = this.#server({ kind: "tcp", hosts });
+    const scheme = tls === undefined ? "http" : "https";
+    const server = this.#server({ kind: "tcp", hosts, scheme }, tls);
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject).listen(port, host, resolve);
     }).catch((cause: unknown) => {
@@ -101,7 +105,7 @@ export class HttpDoor implements AsyncDisposable {
     for (const name of [own, ...(isLoopback(host) ? ["localhost"] : []), ...names]) {
       hosts.add(`${name.toLowerCase()}:${boundPort}`);
     }
-    return { address: `http://${own}:${boundPort}`, [Symbol.asyncDispose]: () => this.#close(server) };
+    return { address: `${scheme}://${own}:${boundPort}`, [Symbol.asyncDispose]: () => this.#close(server) };
   }
 
   /** Nothing new is begun, and turns that were begun here get their end. Followers stay. */
@@ -119,9 +123,9 @@ export class HttpDoor implements AsyncDisposable {
     await Promise.all([...this.#servers].map((server) => this.#close(server)));
   }
 
-  #server(entrance: Entrance): Server {
+  #server(entrance: Entrance, tls?: TlsPair): DoorServer {
     const { headersMs = HEADERS_TIMEOUT_MS } = this.#options;
-    const server = createServer(
+    const server = createDoorServer(
       {
         headersTimeout: headersMs,
         requestTimeout: headersMs * 3,
@@ -131,6 +135,7 @@ export class HttpDoor implements AsyncDisposable {
         keepAliveInitialDelay: KEEP_ALIVE_MS,
         noDelay: true,
       },
+      tls,
       (request, response) => void this.#answer(request, response, entrance),
     );
     server.maxConnections = MAX_CONNECTIONS;
@@ -139,7 +144,7 @@ export class HttpDoor implements AsyncDisposable {
     return server;
   }
 
-  async #close(server: Server): Promise<void> {
+  async #close(server: DoorServer): Promise<void> {
     this.#servers.delete(server);
     const isListening = server.listening;
     const closed = new Promise<void>((resolve) => {

@@ -2,13 +2,14 @@
  * WebSocket over TCP or over another server's sockets. A page in a browser is nobody's client here: whatever carries an
  * Origin is refused, and a name that is not the server's own (DNS rebinding) too. Every TCP connection needs the token.
  */
-import { createServer, type IncomingMessage, type Server as HttpServer } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { HeddleError } from "@heddle/protocol";
 import { WebSocketServer, type WebSocket } from "ws";
 import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../channel.ts";
 import type { Listener, OnChannel } from "./listener.ts";
 import { urlOf } from "./request-url.ts";
+import { createDoorServer, type DoorServer, type TlsPair } from "./secure.ts";
 import { WrongTokens } from "../wrong-tokens.ts";
 
 export interface TcpAddress {
@@ -22,6 +23,8 @@ export interface WebsocketOptions {
   /** Names under which clients may call; undefined: any. */
   readonly hosts: readonly string[] | undefined;
   readonly onChannel: OnChannel;
+  /** Absent: in the clear. */
+  readonly tls?: TlsPair | undefined;
   /** How often a client is asked whether it is still there. */
   readonly heartbeatMs?: number;
 }
@@ -50,14 +53,14 @@ export async function listenWebsocket(
   const bound = http.server.address();
   const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
   return {
-    address: `ws://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
+    address: `${options.tls === undefined ? "ws" : "wss"}://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
     [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
   };
 }
 
 export interface WebsocketServer extends AsyncDisposable {
   /** Not listening yet. */
-  readonly server: HttpServer;
+  readonly server: DoorServer;
 }
 
 export interface WebsocketUpgrade extends Disposable {
@@ -86,12 +89,13 @@ function newSockets(): WebSocketServer {
 export function websocketServer(options: WebsocketOptions): WebsocketServer {
   const sockets = newSockets();
   const wrong = new WrongTokens();
-  const server = createServer(
+  const server = createDoorServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: HEADERS_TIMEOUT_MS / 5,
     },
+    options.tls,
     (request, response) => {
       const status = request.headers.origin === undefined ? statusOf(request) : 403;
       response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end();
