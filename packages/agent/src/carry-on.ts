@@ -62,7 +62,7 @@ export function createParkedTurns(engine: CarryOn): ParkedTurns {
     resume(turns) {
       if (isUnattended) return;
       for (const { threadId, turnId, questions } of turns) {
-        if (isAnswered(questions)) void attempt(threadId, turnId);
+        if (isAnswered(questions)) attempt(threadId, turnId).catch(() => undefined);
         else
           for (const { approvalId, answerBy } of questions.values()) {
             const due = { threadId, turnId, approvalId, answerBy };

@@ -96,7 +96,7 @@ export function holderOf(turnId: string, events: readonly StoredEvent[]): Holder
 }
 
 /** The turn as it was left, when nobody runs it and it waits for an answer. */
-export async function readParked(journal: Journal, threadId: string, turnId: string): Promise<Parked | undefined> {
+async function readParked(journal: Journal, threadId: string, turnId: string): Promise<Parked | undefined> {
   const row = await journal.threads.turn(turnId);
   if (row === undefined || row.status !== "open") return undefined;
   const events = await readStream(journal, threadId, { after: row.admittedVersion - 1 });

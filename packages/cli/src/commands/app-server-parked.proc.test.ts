@@ -247,7 +247,7 @@ test("F29: after a restart HTTP lists the question; of two answers at once one w
   expect(json).toMatchObject({ data: [{ threadId, turnId, question: { kind: "command", command: MAKE } }] });
   const where = `/api/threads/${threadId}/approvals/${text(json, "data.0.id")}`;
   const answers = await Promise.all(["accept", "decline"].map((decision) => served.call("POST", where, { decision })));
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
   await served.events(threadId, ({ body }) => body.type === "turn.completed");
   const wasAccepted = answers[0]?.status === 200;
   expectOnce(await eventsOf(world, threadId), wasAccepted ? "accept" : "decline");
