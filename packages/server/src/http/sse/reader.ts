@@ -125,6 +125,14 @@ export class Reader {
   #end(bytes: Buffer): void {
     if (this.gone.aborted) return;
     this.#response.end(bytes);
-    setTimeout(() => this.#response.destroy(), END_GRACE_MS).unref();
+    setTimeout(() => this.#cut(), END_GRACE_MS).unref();
+  }
+
+  /** Whoever reads on too late finds a broken connection, not a part that looks like all; and the kernel keeps none of it. */
+  #cut(): void {
+    const { socket } = this.#response;
+    // The other end of a socket file has no address, and cannot be reset.
+    if (socket?.remoteAddress === undefined) this.#response.destroy();
+    else socket.resetAndDestroy();
   }
 }
