@@ -144,7 +144,7 @@ test("configRequirements/read, experimentalFeature/list, collaborationMode/list 
   });
   expect(await client.call("experimentalFeature/list", { limit: 2 })).toEqual({ data: [], nextCursor: null });
   expect(await refused(client, "experimentalFeature/list", { limit: "x" })).toMatch(/^-32600 Invalid request/);
-  expect(await client.call("collaborationMode/list")).toMatchObject({ data: [{ mode: "default" }] });
+  expect(await client.call("collaborationMode/list")).toMatchObject({ data: [{ mode: "plan" }, { mode: "default" }] });
   expect(await client.call("modelProvider/capabilities/read")).toEqual({ imageGeneration: false, webSearch: false });
 });
 
