@@ -216,3 +216,27 @@ test("a chat is told how a running item stands, about once a second", async () =
   );
   expect(at(over, "params.itemId")).toBe(at(updated, "params.itemId"));
 });
+
+test("a question to the user outlives its server: the next one asks it again, and the answer lets the turn go on", async () => {
+  await using world = await openWorld();
+  await using model = await withModel(world);
+  const first = await serveOnSocket(world);
+  using one = await connectTo(first.socket);
+  await one.client.initialize(EXPERIMENTAL);
+  const threadId = await startThread(one.client, { approvalPolicy: "on-request" });
+  const turnId = await plan(one.client, threadId);
+  await one.client.note("item/tool/requestUserInput");
+  first.running.child.kill("SIGKILL");
+  await first.running.ended;
+
+  await using second = await serveOnSocket(world);
+  using two = await connectTo(second.socket);
+  await two.client.initialize(EXPERIMENTAL);
+  await two.client.call("thread/resume", { threadId, excludeTurns: true });
+  const again = await two.client.note("item/tool/requestUserInput");
+  expect(again).toMatchObject({ params: { threadId, turnId, questions: [{ id: "which" }] } });
+  two.client.send({ id: again.id, result: { answers: { which: { answers: ["B"] } } } });
+  const end = await two.client.hears((wire) => isEndOf(wire, turnId));
+  expect(end).toMatchObject({ params: { turn: { status: "completed" } } });
+  expect(told(model)).toContain(String.raw`\"which\":{\"answers\":[\"B\"]}`);
+});
