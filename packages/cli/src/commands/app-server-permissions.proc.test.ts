@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
-import { at, KEY, pointAt, runTurn, serve, startThread, text } from "../../test/app-server-client.ts";
+import { at, KEY, pointAt, runTurn, serve, startThread, startTurn, text } from "../../test/app-server-client.ts";
 import { openWorld } from "../../test/heddle-process.ts";
 import { answeredTurn, eventsOf, ON_REQUEST, PERMISSIONS, plain, wanting } from "../../test/hop-client.ts";
 import { startServe } from "../../test/serve-client.ts";
@@ -146,4 +146,37 @@ test("permissions: what was started with rights for the turn ends with the turn"
   );
   expect(at(command, "params.item")).toMatchObject({ status: "failed", exitCode: expect.any(Number) });
   expect(await client.call("thread/backgroundTerminals/list", { threadId })).toMatchObject({ data: [] });
+});
+
+test("permissions: the question outlives its server, and what the next one grants holds in the same turn", async () => {
+  await using world = await openWorld();
+  const extra = path.join(world.root, "extra");
+  await mkdir(extra);
+  const script = [{ calls: [wanting([extra], true)] }, { calls: [plain(`touch ${extra}/one.txt`)] }, { text: "ok" }];
+  await using model = await startModelServer({ script });
+  await pointAt(world, model.url);
+  let threadId: string;
+  {
+    await using served = serve([], { world, env: KEY });
+    await served.client.initialize();
+    threadId = await startThread(served.client, ON_REQUEST);
+    await startTurn(served.client, threadId, "go");
+    await served.client.note(PERMISSIONS);
+    served.running.child.kill("SIGKILL");
+    await served.running.ended;
+  }
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  await client.call("thread/resume", { threadId, excludeTurns: true });
+  const question = await client.note(PERMISSIONS);
+  // For the session, and only a part: the network is not given.
+  const result = { permissions: { fileSystem: { write: [extra], read: null } }, scope: "session" };
+  client.send({ id: question.id, result });
+  expect(at(await client.note("turn/completed"), "params.turn.status")).toBe("completed");
+  expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
+  expect(await eventsOf(world, threadId, "approval.requested")).toHaveLength(1);
+  expect(await eventsOf(world, threadId, "hop.taken")).toMatchObject([
+    { author: "user", body: { scope: "thread", to: { network: "none", writeRoots: [world.workspace, extra] } } },
+  ]);
 });
