@@ -138,6 +138,7 @@ test("60: an agent that puts back what it changed, and does the work, is verifie
   const { id } = await t.add({ checks: withTests.checks });
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified", round: 2 }]);
-  const [, nudge] = await t.of(id, "task.prompted");
+  const [first, nudge] = await t.of(id, "task.prompted");
+  expect(first?.text, "it was told beforehand").toContain("leave as they are tests that exist");
   expect(nudge?.text).toContain("sum.test.js is protected and was changed; put it back as it was");
 });

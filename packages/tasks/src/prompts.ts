@@ -1,6 +1,7 @@
 /** What the harness says to an agent. Only facts it needs: the order, what is demanded, and what was found. */
 import { never, type CheckResult, type PromptReason, type TaskRecord } from "@heddle/protocol";
 import type { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
+import { protectionText } from "./checks/protect.ts";
 
 /** One check that prints much must not push the goal out of the context. */
 const MAX_OUTPUT = 4000;
@@ -32,7 +33,8 @@ export function promptText(task: TaskRecord, why: PromptReason): string {
 const ENDING =
   'When you believe it is done call task_report with status "done" (without that tool write TASK COMPLETE on a line of its own); if you cannot go on without a person, call it with status "blocked" and your question.';
 
-function order({ name, goal, steps, acceptance, checks }: TaskSpec): string {
+function order(spec: TaskSpec): string {
+  const { name, goal, steps, acceptance, checks } = spec;
   return [
     `# Task: ${name}`,
     goal,
@@ -44,6 +46,7 @@ function order({ name, goal, steps, acceptance, checks }: TaskSpec): string {
     [
       "Work without asking for confirmation.",
       checks.length === 0 ? "" : "What decides is what the checks find, not what you say.",
+      protectionText(spec),
       steps.length === 0 ? "" : "Name the steps that are done in task_report as steps_done (or write STEP DONE: n).",
       ENDING,
     ]

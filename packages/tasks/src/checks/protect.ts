@@ -8,6 +8,7 @@ import { globOf } from "./globs.ts";
 import { leavesOf } from "./names.ts";
 import { relativePath } from "./relative-path.ts";
 import { filesOfCommand, manifestsOf } from "./run-files.ts";
+import { listed } from "./shown.ts";
 import { isTestFile } from "./test-files.ts";
 import { sha256, type Workspace } from "./workspace.ts";
 
@@ -85,6 +86,22 @@ export async function findViolations(
 }
 
 const RESTORE = "put it back as it was";
+
+/** What an agent is told of it beforehand, so that it need not find out by being rejected; "" when there is nothing. */
+export function protectionText(spec: ProtectingSpec): string {
+  const named = spec.protect.filter((glob) => !glob.startsWith("!"));
+  const free = spec.protect.filter((glob) => glob.startsWith("!")).map((glob) => glob.slice(1));
+  const tests = spec.protectTests && leavesOf(spec.checks).some(isCommand);
+  const held = [
+    ...(tests ? ["tests that exist", "what check commands run from"] : []),
+    ...(schemaFiles(spec).length > 0 ? ["schemas of checks"] : []),
+    ...named,
+  ];
+  if (held.length === 0) return "";
+  const except = free.length === 0 ? "" : `, except ${listed(free)}`;
+  const welcome = tests ? " New tests are welcome." : "";
+  return `Work that changes what it is judged by is rejected: leave as they are ${held.join(", ")}${except}.${welcome}`;
+}
 
 function schemaFiles(spec: ProtectingSpec): readonly string[] {
   return leavesOf(spec.checks).flatMap((check) =>

@@ -3,9 +3,10 @@
  * the tools, hashed without following links. What was opened is what is judged.
  */
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
-import { open, readlink, realpath } from "node:fs/promises";
+import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
+import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { setImmediate as turnOfOthers } from "node:timers/promises";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import {
   listInside,
@@ -20,6 +21,9 @@ import { relativePath } from "./relative-path.ts";
 
 /** A document that a check reads whole. */
 const MAX_READ_BYTES = 16 * 1024 * 1024;
+const READ_AT_ONCE_BYTES = 1024 * 1024;
+/** A few milliseconds. */
+const HASHED_IN_A_ROW = 50;
 const MAX_ENTRIES = 200_000;
 const MAX_FOLDER_ENTRIES = 50_000;
 
@@ -63,6 +67,7 @@ export async function openWorkspace(folder: string, options: WorkspaceOptions): 
   const rules: PathRules = { writeRoots: [], masked: options.masked };
   const stat = await statInside(root, rules);
   if (stat?.kind !== "directory") throw new HeddleError("workspace.missing", `the workspace ${folder} is no folder`);
+  let hashed = 0;
   return {
     root,
     async entry(path) {
@@ -87,6 +92,8 @@ export async function openWorkspace(folder: string, options: WorkspaceOptions): 
     },
     find: (patterns) => find(root, rules, { globs: patterns.map(globOf), signal: options.signal }),
     async hash(path) {
+      hashed += 1;
+      if (hashed % HASHED_IN_A_ROW === 0) await turnOfOthers();
       options.signal.throwIfAborted();
       return await hashEntry(root, rules, relativePath(path));
     },
@@ -135,39 +142,45 @@ function sorted(entries: readonly Found[]): Found[] {
   return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
+/** Thousands are hashed in a row, most of them small: those are read at once, because each wait costs more than the reading. */
 async function hashEntry(root: string, rules: PathRules, path: string): Promise<string | undefined> {
   if (path === "") return undefined;
   const parent = join(root, dirname(path));
+  let fd: number | undefined;
   try {
     using folder = openFolderInside(parent, rules);
-    const real = await readlink(folder.address);
-    if (real !== join(root, dirname(path))) return sha256(`reached by a link: ${real}`);
+    const real = readlinkSync(folder.address);
+    if (real !== parent) return sha256(`reached by a link: ${real}`);
     const at = `${folder.address}/${basename(path)}`;
-    return (await hashLink(at)) ?? (await hashFile(at));
+    const link = linkAt(at);
+    if (link !== undefined) return sha256(`link: ${link}`);
+    fd = openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) return sha256("no regular file");
+    return stat.size <= READ_AT_ONCE_BYTES ? sha256(readFileSync(fd)) : await hashStream(fd);
   } catch (error) {
-    if (isHeddleError(error) && (error.details["isMissing"] === true || error.code === "path.invalid")) {
-      return undefined;
-    }
-    if (codeOf(error) === "ENOENT") return undefined;
+    const isMissing = isHeddleError(error) && (error.details["isMissing"] === true || error.code === "path.invalid");
+    if (isMissing || codeOf(error) === "ENOENT") return undefined;
     if (codeOf(error) === "EACCES") return sha256("cannot be read");
     throw error;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
   }
 }
 
-async function hashLink(at: string): Promise<string | undefined> {
+/** Undefined when it is none. */
+function linkAt(at: string): string | undefined {
   try {
-    return sha256(`link: ${await readlink(at)}`);
+    return readlinkSync(at);
   } catch (error) {
     if (codeOf(error) === "EINVAL") return undefined;
     throw error;
   }
 }
 
-async function hashFile(at: string): Promise<string> {
-  await using file = await open(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  if (!(await file.stat()).isFile()) return sha256("no regular file");
+async function hashStream(fd: number): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of file.createReadStream({ autoClose: false })) hash.update(chunk as Buffer);
+  for await (const chunk of createReadStream("", { fd, autoClose: false })) hash.update(chunk as Buffer);
   return hash.digest("hex");
 }
 
