@@ -1,0 +1,98 @@
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ApprovalPolicy, Envelope, HopWish, Permissions, SandboxMode } from "@heddle/protocol";
+import { expect, test } from "vitest";
+import { aboveCeiling, envelopeFor, widenEnvelope } from "./envelopes.ts";
+import { exactWish, foldersBeyond, grantedWish } from "./hop-wish.ts";
+
+interface Folders extends AsyncDisposable {
+  readonly root: string;
+  readonly workspace: string;
+  envelope(approval?: ApprovalPolicy, mode?: SandboxMode): Envelope;
+}
+
+async function openFolders(): Promise<Folders> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "heddle-hop-")));
+  const workspace = join(root, "workspace");
+  for (const name of ["workspace", "extra", "home"]) await mkdir(join(root, name));
+  await writeFile(join(root, "file.txt"), "");
+  await symlink(join(root, "extra"), join(workspace, "link"));
+  await symlink(join(root, "home"), join(workspace, "door"));
+  return {
+    root,
+    workspace,
+    envelope: (approval = "on-request", mode = "workspace-write") =>
+      envelopeFor({ mode, workspace, writableRoots: [], networkAccess: false, approval, masked: [join(root, "home")] }),
+    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
+  };
+}
+
+function wider(permissions: Partial<Permissions>): HopWish {
+  return { kind: "wider", permissions: { read: [], write: [], network: false, ...permissions } };
+}
+
+test("a wish names what would really be opened, and nothing that is there already", async () => {
+  await using folders = await openFolders();
+  const { root, workspace } = folders;
+  const exact = (wish: HopWish) => exactWish(wish, folders.envelope(), workspace);
+  expect(exact(wider({ write: ["link", join(root, "extra"), "."], network: true }))).toEqual(
+    wider({ write: [join(root, "extra")], network: true }),
+  );
+  expect(exact(wider({ write: [workspace, "sub/.."] }))).toBeUndefined();
+  expect(exact({ kind: "outside" })).toEqual({ kind: "outside" });
+  expect(
+    exactWish({ kind: "outside" }, folders.envelope("on-request", "danger-full-access"), workspace),
+  ).toBeUndefined();
+});
+
+test.each([
+  ["what is masked", "../home", "path.outside"],
+  ["what is masked, by a link", "door", "path.outside"],
+  ["a folder of the kernel", "/proc/self", "path.invalid"],
+  ["what does not exist", "../nothing", "path.invalid"],
+  ["a file", "../file.txt", "path.invalid"],
+  ["a home by its short name", "~/x", "path.invalid"],
+])("nobody is asked for %s", async (_what, path, code) => {
+  await using folders = await openFolders();
+  const wish = (): unknown => exactWish(wider({ write: [path] }), folders.envelope(), folders.workspace);
+  expect(wish).toThrow(expect.objectContaining({ code }));
+});
+
+test("a file beyond the folders that may be written is a wish for its folder, where somebody can be asked", async () => {
+  await using folders = await openFolders();
+  const { root, workspace } = folders;
+  const beyond = (path: string, approval: ApprovalPolicy = "on-request", mayAsk = true) =>
+    foldersBeyond(path, folders.envelope(approval), { mayAsk });
+  expect(beyond(join(workspace, "a/b.txt"))).toEqual([]);
+  expect(beyond(join(root, "extra/new/deep/b.txt"))).toEqual([join(root, "extra")]);
+  const outside = expect.objectContaining({ code: "path.outside" });
+  expect(() => beyond(join(root, "extra/b.txt"), "never")).toThrow(outside);
+  expect(() => beyond(join(root, "extra/b.txt"), "on-request", false)).toThrow(outside);
+  expect(() => beyond(join(root, "home/b.txt"))).toThrow(outside);
+  expect(() => beyond(join(root, "extra/.git/config"))).toThrow(expect.objectContaining({ code: "path.protected" }));
+});
+
+test("only what was asked for can be granted", () => {
+  const wish = wider({ write: ["/a", "/b"], network: true });
+  expect(grantedWish(wish, undefined)).toEqual(wish);
+  const granted = { read: [], write: ["/b", "/c"], network: false };
+  expect(grantedWish(wish, granted)).toEqual(wider({ write: ["/b"] }));
+});
+
+test("a wider envelope keeps its tools, and is measured against the ceiling", async () => {
+  await using folders = await openFolders();
+  const { root } = folders;
+  const envelope = folders.envelope();
+  const ceiling = folders.envelope("on-request", "workspace-write");
+  const full = folders.envelope("on-request", "danger-full-access");
+  const out = widenEnvelope(envelope, { kind: "outside" });
+  expect(out).toMatchObject({ id: "full", tools: envelope.tools, writeRoots: ["/"], network: "all", sandbox: "off" });
+  expect(aboveCeiling(out, ceiling)).toBe("running outside the sandbox");
+  expect(aboveCeiling(widenEnvelope(envelope, wider({ network: true })), ceiling)).toBe("the network");
+  const far = widenEnvelope(envelope, wider({ write: [join(root, "extra")] }));
+  expect(far).toMatchObject({ id: "edit", sandbox: "required", network: "none" });
+  expect(aboveCeiling(far, ceiling)).toBe(`writing to ${join(root, "extra")}`);
+  for (const wide of [out, far]) expect(aboveCeiling(wide, full)).toBeUndefined();
+  expect(aboveCeiling(envelope, ceiling)).toBeUndefined();
+});
