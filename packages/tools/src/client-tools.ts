@@ -6,7 +6,7 @@ export interface ClientTools {
   /** After this nobody waits for the client any more. */
   readonly timeoutMs: number;
   /** What a client says to the call with this item. Rejects when the signal aborts. */
-  answer(itemId: string, signal: AbortSignal): Promise<ClientToolAnswer>;
+  readonly answer: (itemId: string, signal: AbortSignal) => Promise<ClientToolAnswer>;
 }
 
 export interface ClientToolAnswer {
