@@ -10,7 +10,7 @@ async function demoEnv(world: World): Promise<Record<string, string>> {
   return { TMPDIR: `${world.root}/tmp` };
 }
 
-test("the demo's agent claims too much and is rejected, mends it and is verified, and the record is named", async () => {
+test("the demo's agent claims too much and is rejected, mends it, hangs and is freed, is verified, and the record is named", async () => {
   await using world = await openWorld();
   const ran = await run(["demo"], { world, env: await demoEnv(world) });
   expect(ran.stderr).toBe("");
@@ -24,6 +24,8 @@ test("the demo's agent claims too much and is rejected, mends it and is verified
     "rejected: the test passes, the code has changed",
     "turn 2: started by the harness, because checks did not pass",
     "+  const seconds = total % 60;",
+    "waits for input on stdin",
+    "kill-child: killed 1 command; the turn goes on",
     "passed the test passes: 3 passed, 0 failed",
     "[mend the test] VERIFIED: every check passed",
     "What is on disk now:",
@@ -32,6 +34,9 @@ test("the demo's agent claims too much and is rejected, mends it and is verified
   const places = order.map((text) => ran.stdout.indexOf(text));
   expect(places).not.toContain(-1);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
+  expect(ran.stdout).toMatch(
+    /stalled: nothing has moved for \d+ s: sh scripts\/release.sh \(pid \d+\) waits for input/,
+  );
   expect(ran.stdout).toMatch(/sandbox: (namespaces|bwrap)/);
 
   const [, home, taskId] = /HEDDLE_HOME=(\S+) npx heddle task show (\S+)/.exec(ran.stdout) ?? [];

@@ -131,6 +131,20 @@ test("Ctrl-C stops within five seconds and leaves the task to go on, with the sa
   expect(listed.stdout.trim().split("\n")).toHaveLength(1);
 });
 
+test("97: a stall is told with what hangs, and a user at another terminal frees it without ending the turn", async () => {
+  const hangs = { calls: [{ tool: "exec_command", args: { cmd: "cat", tty: true, yield_time_ms: 30_000 } }] };
+  await using mock = await openMockWorld({ script: [hangs, ...DONE] });
+  await mock.world.file("workspace/t.yaml", task("hangs", "stall: {after: 1s}\n"));
+  await using running = start(["watch", "t.yaml", "--once"], { world: mock.world, env: MOCK_KEY });
+  await running.sees("waits for input on stdin");
+  const freed = await run(["task", "relieve", "hangs", "--action", "eof"], { world: mock.world });
+  expect(freed).toMatchObject({ code: 0 });
+  const ran = await running.ended;
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.stdout).toContain("eof: ended the input of 1 command");
+  expect(ran.stdout).not.toContain("turn 2");
+});
+
 test("a file that was watched to its end is a new task the next time, also when the first is deleted", async () => {
   await using mock = await openMockWorld({ respond: () => ({ text: "Yes." }) });
   await mock.world.file("workspace/t.yaml", "name: again\nworkspace: .\ngoal: g\n");

@@ -1,9 +1,9 @@
 /**
- * What the demo's scripted model says and calls: first it claims what it has not done, then it does it. The tools it calls
- * are real, and so are the checks that refute it.
+ * What the demo's scripted model says and calls: first it claims what it has not done, then it does it, and on the way it
+ * starts something that hangs. The tools it calls are real, and so is everything that watches over them.
  */
 import type { ProviderConfig } from "@heddle/models";
-import { BUGGY_LINE, FIXED_LINE, SOURCE_FILE, TEST_COMMAND, TEST_FILE } from "./workspace.ts";
+import { ASKING_SCRIPT, BUGGY_LINE, FIXED_LINE, SOURCE_FILE, TEST_COMMAND, TEST_FILE } from "./workspace.ts";
 
 const PATCH = `*** Begin Patch
 *** Update File: ${SOURCE_FILE}
@@ -29,7 +29,14 @@ export const DEMO_SCRIPT: NonNullable<ProviderConfig["script"]> = [
     text: "The check is right: I changed nothing. `total % 3600` keeps the minutes inside the seconds; it has to be `total % 60`.",
     calls: [{ tool: "apply_patch", args: PATCH }],
   },
-  { text: "Now I run the test before I say anything.", calls: [shell(TEST_COMMAND)] },
+  {
+    text: "While I am at it, I try the release script.",
+    calls: [{ tool: "exec_command", args: { cmd: `sh ${ASKING_SCRIPT}`, tty: true, yield_time_ms: 30_000 } }],
+  },
+  {
+    text: "It waited for an answer and was killed; that is not my task. I run the test before I say anything.",
+    calls: [shell(TEST_COMMAND)],
+  },
   {
     text: `One line of ${SOURCE_FILE} is changed, ${TEST_FILE} is untouched, and the test passes.`,
     calls: [done("the seconds are the rest of the minute now; the test passes")],

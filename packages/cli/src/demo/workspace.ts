@@ -7,6 +7,9 @@ import { promisify } from "node:util";
 export const SOURCE_FILE = "src/duration.mjs";
 export const TEST_FILE = "test/duration.test.mjs";
 
+/** Waits for an answer that nobody is there to give. */
+export const ASKING_SCRIPT = "scripts/release.sh";
+
 /** Works with every Node from 20 on, needs no package and no network. */
 export const TEST_COMMAND = `node --test --test-reporter=tap ${TEST_FILE}`;
 
@@ -21,6 +24,7 @@ checks:
     tests: ${TEST_COMMAND}
   - name: the code has changed
     changed: [${SOURCE_FILE}]
+stall: { after: 2s, action: kill-child }
 budget: { time: 10m, turns: 6 }
 `;
 }
@@ -56,6 +60,9 @@ test("minutes and seconds are split", () => {
 test("hours are counted", () => {
   assert.equal(formatDuration(3_605), "1:00:05");
 });
+`,
+  [ASKING_SCRIPT]: `printf 'Release this? [y/N] '
+read -r answer
 `,
   "README.md": "# duration\n\nFormats seconds. Made by `heddle demo`; delete it whenever you like.\n",
 };

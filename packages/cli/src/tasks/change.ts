@@ -1,5 +1,6 @@
-/** What a user does to tasks: pause, resume, cancel, retry, complete, archive, delete. Each answers with how the task stands then. */
+/** What a user does to tasks: pause, resume, cancel, retry, relieve, complete, archive, delete. Each answers with how the task stands then. */
 import { EXIT, HeddleError, visibleLine, type TaskRecord } from "@heddle/protocol";
+import { StallAction } from "@heddle/protocol/tasks";
 import { parseDuration, type Tasks } from "@heddle/tasks";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
@@ -9,7 +10,7 @@ import { styleFor } from "../print/style.ts";
 import { paintState, standing } from "./outcome.ts";
 import { requireTasks } from "./store.ts";
 
-export const CHANGES = ["pause", "resume", "cancel", "retry", "complete", "archive", "delete"] as const;
+export const CHANGES = ["pause", "resume", "cancel", "retry", "relieve", "complete", "archive", "delete"] as const;
 export type Change = (typeof CHANGES)[number];
 
 /** Several at once; the first that cannot be done ends it, and says which. */
@@ -21,13 +22,20 @@ export async function changeTasks(
 ): Promise<number> {
   const [first] = selectors;
   if (first === undefined) throw usage(`write heddle task ${verb} ID; heddle task list shows them`);
+  const action = StallAction.options.find((known) => known === args.value("action"));
   const more = verb === "resume" ? moreBudget(args.values("more")) : undefined;
   const out = openOutput(process.stdout);
   const style = styleFor("auto", out.isTerminal, env);
   await using store = await requireTasks(env, first);
   for (const selector of selectors) {
     const { id, spec } = await store.tasks.find(selector);
-    const task = await change(store.tasks, id, { verb, note: args.value("reason"), isBack: args.has("back"), more });
+    const task = await change(store.tasks, id, {
+      verb,
+      note: args.value("reason"),
+      isBack: args.has("back"),
+      more,
+      action,
+    });
     if (args.has("json")) await out.write(toLine(task ?? { id, isDeleted: true }));
     else {
       const state =
@@ -43,9 +51,14 @@ interface Wish {
   readonly note: string | undefined;
   readonly isBack: boolean;
   readonly more: Readonly<Record<string, number>> | undefined;
+  readonly action: StallAction | undefined;
 }
 
-async function change(tasks: Tasks, id: string, { verb, note, isBack, more }: Wish): Promise<TaskRecord | undefined> {
+async function change(
+  tasks: Tasks,
+  id: string,
+  { verb, note, isBack, more, action }: Wish,
+): Promise<TaskRecord | undefined> {
   switch (verb) {
     case "pause":
       return tasks.pause(id, note);
@@ -55,6 +68,8 @@ async function change(tasks: Tasks, id: string, { verb, note, isBack, more }: Wi
       return tasks.cancel(id, note);
     case "retry":
       return tasks.retry(id, note);
+    case "relieve":
+      return tasks.relieve(id, action ?? "kill-child");
     case "complete":
       return tasks.complete(id, note);
     case "archive":
