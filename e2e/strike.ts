@@ -59,7 +59,7 @@ export function worksReaching(name: Failpoint): readonly Work[] {
   if (name.startsWith("recover.")) return ["recovery"];
   // No run writes credentials; packages/models/src/auth/store.proc.test.ts strikes whoever does.
   if (name.startsWith("credentials.")) return [];
-  // No run has tasks; packages/tasks/src/kills.proc.test.ts strikes the harness.
+  // No run has tasks; task-kills.test.ts strikes the harness, and other tests of tasks the rest.
   if (/^(task|check|notify|inbox|worktree)\./.test(name)) return [];
   return name.startsWith("journal.") && name !== "journal.migrate.before-commit" ? ["exec", "recovery"] : ["exec"];
 }
