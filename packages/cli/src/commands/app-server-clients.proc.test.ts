@@ -188,32 +188,47 @@ test("W7: a client that goes away in the middle of a turn changes nothing", asyn
   });
 });
 
-test("a question that was open when the server was killed is over after the next start", async () => {
+test("F29: a question of a killed server is put to both clients of the next one; the first answer wins, the other is told", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: TOUCH });
   await pointAt(world, model.url);
   let threadId: string;
+  let turnId: string;
   {
     await using server = await serveOnSocket(world);
     using first = await connectTo(server.socket);
     await first.client.initialize();
     threadId = await startThread(first.client, UNTRUSTED);
-    await startTurn(first.client, threadId, "go");
+    turnId = await startTurn(first.client, threadId, "go");
     await first.client.note("item/commandExecution/requestApproval");
     server.running.child.kill("SIGKILL");
     await server.running.ended;
   }
   // The socket that the killed server left is taken over.
   await using server = await serveOnSocket(world);
-  using later = await connectTo(server.socket);
-  await later.client.initialize();
-  expect(await later.client.call("thread/resume", { threadId })).toMatchObject({
-    approvalPolicy: "untrusted",
-    thread: { status: { type: "idle" }, turns: [{ status: "interrupted", error: { code: "turn.abandoned" } }] },
-  });
-  const { ended } = await runTurn(later.client, threadId, "again");
-  expect(at(ended, "params.turn.status")).toBe("completed");
-  expect(later.client.kinds()).not.toContain("item/commandExecution/requestApproval");
+  using one = await connectTo(server.socket);
+  using two = await connectTo(server.socket);
+  for (const { client } of [one, two]) {
+    await client.initialize();
+    expect(await client.call("thread/resume", { threadId })).toMatchObject({
+      approvalPolicy: "untrusted",
+      thread: {
+        status: { type: "active", activeFlags: ["waitingOnApproval"] },
+        turns: [{ id: turnId, status: "inProgress" }],
+      },
+    });
+  }
+  const questions = await Promise.all(
+    [one, two].map(({ client }) => client.note("item/commandExecution/requestApproval")),
+  );
+  expect(questions[0]).toMatchObject({ id: questions[1]?.id, params: { threadId, turnId } });
+  for (const { client } of [one, two]) client.send({ id: questions[0]?.id, result: { decision: "accept" } });
+  for (const { client } of [one, two]) {
+    await client.note("serverRequest/resolved");
+    const ended = await client.hears((wire) => isEndOf(wire, turnId));
+    expect(at(ended, "params.turn.status")).toBe("completed");
+    expect(client.kinds().filter((kind) => kind === "item/completed commandExecution")).toHaveLength(1);
+  }
 });
 
 test("a second server takes neither the socket nor the store of a living one", async () => {
