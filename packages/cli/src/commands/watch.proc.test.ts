@@ -1,4 +1,5 @@
 /** `heddle watch` and `heddle task run` against a model server on loopback. Numbers as in the list of promises. */
+import { access, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import type { ModelServerOptions } from "@heddle/models/testing";
 import { run, start, type Ran } from "../../test/heddle-process.ts";
@@ -186,9 +187,22 @@ test("what was added is found by whoever watches, and --queue leaves the file of
   expect(ran.stdout).not.toContain("of the folder");
 });
 
+test("75: whoever watches looks after the inbox too", async () => {
+  await using mock = await openMockWorld({ script: DONE });
+  const { world } = mock;
+  const config = await readFile(`${world.home}/config.toml`, "utf8");
+  const inbox = `[inbox]\nfolder = "${world.root}/inbox"\ndefault_workspace = "${world.workspace}"\n`;
+  await world.file("home/config.toml", `${config}${inbox}`);
+  await using running = start(["watch"], { world, env: MOCK_KEY });
+  await running.sees("Ctrl-C stops it");
+  await world.file("inbox/order.md", "# From the inbox\n\nMake done.txt.\n\n## Checks\n\n- file-exists: done.txt\n");
+  await running.sees("[From the inbox] VERIFIED");
+  running.child.kill("SIGINT");
+  expect(await running.ended).toMatchObject({ code: 130 });
+});
+
 /** Waits for what a child process does, with a deadline. */
 async function fileAppears(file: string): Promise<void> {
-  const { access } = await import("node:fs/promises");
   await expect
     .poll(
       () =>

@@ -4,7 +4,7 @@
  */
 import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { openHarness, openTasks, type FoundSpec, type Harness } from "@heddle/tasks";
+import { openTasks, type FoundSpec, type Harness } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import { log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
 import { openServing, type Serving } from "../app-server/open-serving.ts";
@@ -15,14 +15,13 @@ import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { addOrTakeUp } from "./add.ts";
 import { openDesk } from "./open-desk.ts";
+import { concurrencyOf, openWorker } from "./open-worker.ts";
 import { exitCodeOfTasks, paintState, standing } from "./outcome.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 import { settingsForTask } from "./settings-for.ts";
 import { showTasks } from "./show-tasks.ts";
 import { tellSettings } from "./tell-settings.ts";
 
-/** How many tasks are carried out at a time unless the configuration says otherwise. */
-const DEFAULT_CONCURRENCY = 2;
 /** Turns get their end, tasks their state; then it is over, whatever hangs. */
 const STOP_MS = 4_800;
 
@@ -46,7 +45,7 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
   const serving = await openServing(ends, { args, env, cwd, file, config, home, sockets: [] });
   const { heddle, settings } = serving;
   await requireProvider(serving, read?.found ?? [], cwd);
-  const concurrency = config.tasks?.concurrency ?? DEFAULT_CONCURRENCY;
+  const concurrency = concurrencyOf(config);
   if (args.has("verbose") || read?.isVerbose === true)
     await tellSettings({ env, home, config, settings, cwd, concurrency });
 
@@ -57,8 +56,7 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
   const out = openOutput(process.stdout);
   const style = styleFor("auto", out.isTerminal, env);
   const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
-  const settingsFor = settingsForTask.bind(undefined, settings);
-  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log }));
+  const { harness } = await openWorker(ends, { heddle, settings, home, config, env });
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
   if (!isOnce) {
     log(`watching the tasks of ${home}, ${concurrency} at a time; Ctrl-C stops it`);

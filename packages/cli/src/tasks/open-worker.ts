@@ -1,0 +1,34 @@
+/** A process that works for the tasks of a home: the harness that carries them out, the inbox that brings them, the sinks that are told. */
+import { openHarness, type Harness } from "@heddle/tasks";
+import { log } from "../app-server/engine.ts";
+import type { Serving } from "../app-server/open-serving.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { openDesk, type Desk } from "./open-desk.ts";
+import { settingsForTask } from "./settings-for.ts";
+
+export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
+  readonly home: string;
+  readonly config: ConfigFile;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export interface Worker {
+  readonly harness: Harness;
+  readonly desk: Desk;
+}
+
+/** How many tasks are carried out at a time unless the configuration says otherwise. */
+const DEFAULT_CONCURRENCY = 2;
+
+export function concurrencyOf({ tasks }: ConfigFile): number {
+  return tasks?.concurrency ?? DEFAULT_CONCURRENCY;
+}
+
+/** Everything that is opened is closed with `ends`. */
+export async function openWorker(ends: AsyncDisposableStack, options: WorkerOptions): Promise<Worker> {
+  const { heddle, settings, home, config, env } = options;
+  const desk = await openDesk(ends, { journal: heddle.journal, home, config, env, log });
+  const settingsFor = settingsForTask.bind(undefined, settings);
+  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency: concurrencyOf(config), log }));
+  return { harness, desk };
+}
