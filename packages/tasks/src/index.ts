@@ -28,3 +28,4 @@ export type { Sink } from "./notify/sink.ts";
 export { desktopSink } from "./notify/sinks/desktop.ts";
 export { fileSink } from "./notify/sinks/file.ts";
 export { webhookSink, type WebhookKind } from "./notify/sinks/webhook.ts";
+export { collectWorktrees, type Collected } from "./worktree/collect-worktrees.ts";

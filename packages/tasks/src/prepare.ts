@@ -20,7 +20,7 @@ export async function prepare(
   known: { readonly baseline: TaskBaseline | undefined; readonly signal: AbortSignal },
 ): Promise<Place> {
   const { task } = hold;
-  const folder = task.folder ?? (await findFolder(hold));
+  const folder = task.folder ?? (await findFolder(shop, hold, known.signal));
   await requireFolder(folder);
   const threadId = await threadFor(shop, hold, folder);
   const { baseline: standing, signal } = known;

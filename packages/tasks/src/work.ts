@@ -1,5 +1,5 @@
 /** What an attempt does beside talking to the agent: the rooms of checks, worktrees and stalls, entered at one place. */
-import { HeddleError, type CheckResult, type CheckViolation, type EventOf, type TaskBaseline } from "@heddle/protocol";
+import { type CheckResult, type CheckViolation, type EventOf, type TaskBaseline } from "@heddle/protocol";
 import type { Workshop } from "./attempt.ts";
 import { takeBaseline } from "./baseline.ts";
 import type { CheckPlace } from "./checks/check.ts";
@@ -7,7 +7,9 @@ import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { secondOpinion } from "./second-opinion.ts";
 import { watchForStalls } from "./stall/watch-for-stalls.ts";
-import { verifyWork } from "./verify.ts";
+import { verifyWork, type Verdict } from "./verify.ts";
+import { mergeBack } from "./worktree/merge-back.ts";
+import { openWorktree } from "./worktree/open-worktree.ts";
 
 export interface WorkPlace {
   readonly shop: Workshop;
@@ -30,9 +32,25 @@ export function lookAround(place: WorkPlace): Promise<TaskBaseline> {
 }
 
 export async function judgeWork(place: WorkPlace, baseline: TaskBaseline): Promise<Found> {
-  const { shop, hold } = place;
+  const { hold } = place;
   const checks = checkPlace(place);
   const verdict = await verifyWork(checks, baseline);
+  const judged = await heard(place, { checks, baseline, verdict });
+  if (!judged.passed) return judged;
+  const { merged, failing } = await mergeBack({ place: checks, task: hold.task, baseline });
+  if (failing.length > 0) return { ...judged, results: [...judged.results, ...failing], passed: false };
+  return merged === undefined ? judged : { ...judged, merged };
+}
+
+/** With what another model says of it, where one is to be asked. */
+async function heard(
+  { shop, hold }: WorkPlace,
+  {
+    checks,
+    baseline,
+    verdict,
+  }: { readonly checks: CheckPlace; readonly baseline: TaskBaseline; readonly verdict: Verdict },
+): Promise<Found> {
   if (hold.task.spec.secondOpinion === undefined) return verdict;
   const { provider } = await shop.settingsFor(hold.task.spec);
   const opinion = await secondOpinion({ place: checks, baseline, verdict, heddle: shop.heddle, provider });
@@ -40,9 +58,9 @@ export async function judgeWork(place: WorkPlace, baseline: TaskBaseline): Promi
 }
 
 /** Where the task works: its workspace, or a worktree of it. */
-export async function findFolder({ task }: Hold): Promise<string> {
+export async function findFolder({ home }: Workshop, { task }: Hold, signal: AbortSignal): Promise<string> {
   if (task.spec.worktree === undefined) return task.spec.workspace;
-  throw new HeddleError("task.setup-failed", "worktrees are not there yet");
+  return (await openWorktree({ home, task, signal })).folder;
 }
 
 export function watchTurn({ shop, hold, folder }: WorkPlace, turn: FollowedTurn): AsyncDisposable {

@@ -1,0 +1,151 @@
+/**
+ * Brings verified work of a worktree back, and only what was verified on what comes back: a fresh tree of the result, with
+ * its setup, in which all checks are run again. So nothing counts that git leaves out, or that others changed meanwhile.
+ *
+ *   commit what is there ─▶ result (itself, or joined with what the repository has now) ─▶ fresh tree ─▶ checks ─▶ deliver
+ */
+import { realpath, rename, rm, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { type CheckResult, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
+import type { CheckPlace } from "../checks/check.ts";
+import { ask } from "../checks/git.ts";
+import { openCheckPlace } from "../checks/run-all.ts";
+import { verifyWork } from "../verify.ts";
+import { branchOf, cloneAt, readWorktree, setUp, worktreesRoot, type Worktree } from "./open-worktree.ts";
+import { git, tryGit } from "./repository-git.ts";
+
+export interface BroughtBack {
+  readonly merged?: Pick<EventOf<"task.merged">, "how" | "ref">;
+  /** Why nothing came back; empty when it did. */
+  readonly failing: readonly CheckResult[];
+}
+
+export interface MergeOptions {
+  readonly place: CheckPlace;
+  readonly task: Pick<TaskRecord, "id" | "spec">;
+  readonly baseline: TaskBaseline;
+}
+
+const NAME = "merge back";
+/** For a host where git has no name to commit under. */
+const IDENTITY = ["-c", "user.name=Heddle", "-c", "user.email=heddle@localhost"];
+
+export async function mergeBack(options: MergeOptions): Promise<BroughtBack> {
+  const { place, task } = options;
+  const how = task.spec.worktree?.merge ?? "none";
+  const worktree = await readWorktree(join(worktreesRoot(place.home), task.id));
+  if (how === "none" || worktree === undefined) return { failing: [] };
+  const work = await commitAll(worktree, options);
+  if (work === worktree.base) return refused("the worktree has no change that git would bring back");
+  const result = join(worktree.tree, "..", "result");
+  try {
+    await rm(result, { recursive: true, force: true });
+    const problem = await makeResult({ how, worktree, work, result }, options);
+    if (problem !== undefined) return refused(problem);
+    const failing = await judgeResult(worktree, result, options);
+    return failing.length > 0 ? { failing } : await deliver({ how, worktree, work, result }, options);
+  } finally {
+    await rm(result, { recursive: true, force: true });
+  }
+}
+
+/** Inside the walls: the tree is the agent's, and git does what its configuration says. */
+async function commitAll({ tree, taskId }: Worktree, { place, task }: MergeOptions): Promise<string> {
+  await using open = await openCheckPlace({ ...place, folder: tree });
+  await ask(open.commands, ["add", "--all"]);
+  const staged = await ask(open.commands, ["diff", "--cached", "--name-only", "--no-ext-diff"]);
+  const message = `${task.spec.name}\n\nTask: ${taskId}`;
+  if (staged.trim() !== "") await ask(open.commands, [...IDENTITY, "commit", "--quiet", "--no-verify", "-m", message]);
+  return (await ask(open.commands, ["rev-parse", "HEAD"])).trim();
+}
+
+interface Delivery {
+  readonly how: "branch" | "patch" | "commit";
+  readonly worktree: Worktree;
+  /** The commit of the work itself. */
+  readonly work: string;
+  /** A fresh tree of what comes back. */
+  readonly result: string;
+}
+
+/** The work itself; where it is to be committed on top of a repository that has moved on, joined with that. */
+async function makeResult(
+  { how, worktree, work, result }: Delivery,
+  { place: { signal } }: MergeOptions,
+): Promise<string | undefined> {
+  const { repository, base, tree } = worktree;
+  const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], { signal }) : base;
+  if (head === base) {
+    await cloneAt({ repository: tree, commit: work, tree: result, branch: RESULT, signal });
+    return undefined;
+  }
+  await cloneAt({ repository, commit: head, tree: result, branch: RESULT, signal });
+  await git(result, ["fetch", "--quiet", "--no-tags", tree, "HEAD"], { signal });
+  const end = await tryGit(result, [...IDENTITY, "merge", "--quiet", "--no-edit", "--no-verify", work], { signal });
+  if (end.exitCode === 0) return undefined;
+  const words = `${end.stdout}\n${end.stderr}`.trim();
+  return `the repository has moved on since, and the work does not join with it:\n${words}`;
+}
+
+const RESULT = "result";
+
+/** Checks run where only the result is; what they find there decides. */
+async function judgeResult(worktree: Worktree, result: string, options: MergeOptions): Promise<readonly CheckResult[]> {
+  const { place, baseline } = options;
+  const folder = join(result, relative(worktree.tree, worktree.folder));
+  await setUp({ ...place, folder });
+  const verdict = await verifyWork({ ...place, folder }, { ...baseline, folder: await realpath(folder) });
+  if (verdict.passed) return [];
+  const broken = verdict.violations.map(({ message }) => failed(message));
+  return [...broken, ...verdict.results.filter(({ outcome }) => outcome !== "passed").map(onResult)];
+}
+
+function onResult(result: CheckResult): CheckResult {
+  return { ...result, name: `${result.name} (on what comes back)` };
+}
+
+async function deliver(delivery: Delivery, options: MergeOptions): Promise<BroughtBack> {
+  const { how } = delivery;
+  switch (how) {
+    case "branch":
+      return { merged: { how, ref: await asBranch(delivery, options) }, failing: [] };
+    case "patch":
+      return { merged: { how, ref: await asPatch(delivery, options) }, failing: [] };
+    case "commit":
+      return asCommit(delivery, options);
+  }
+}
+
+async function asBranch({ worktree }: Delivery, { place, task }: MergeOptions): Promise<string> {
+  const branch = branchOf(task);
+  await git(worktree.repository, ["fetch", "--quiet", "--no-tags", worktree.tree, `+HEAD:refs/heads/${branch}`], place);
+  return branch;
+}
+
+async function asPatch({ worktree, work }: Delivery, { place, task }: MergeOptions): Promise<string> {
+  const { tree, base } = worktree;
+  const file = join(tree, "..", `${branchOf(task).replace("heddle/", "")}.patch`);
+  await using open = await openCheckPlace({ ...place, folder: tree });
+  const patch = await ask(open.commands, ["diff", "--binary", "--no-ext-diff", "--no-textconv", base, work]);
+  await writeFile(`${file}.new`, patch, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+  return file;
+}
+
+/** Git itself refuses to walk over what is not committed there, and to go anywhere but forward. */
+async function asCommit({ worktree, result }: Delivery, { place }: MergeOptions): Promise<BroughtBack> {
+  const { repository } = worktree;
+  await git(repository, ["fetch", "--quiet", "--no-tags", result, RESULT], place);
+  const commit = await git(result, ["rev-parse", "HEAD"], place);
+  const end = await tryGit(repository, ["merge", "--quiet", "--ff-only", commit], place);
+  if (end.exitCode === 0) return { merged: { how: "commit", ref: commit }, failing: [] };
+  return refused(`it could not be committed to ${repository}: ${end.stderr.trim()}`);
+}
+
+function refused(message: string): BroughtBack {
+  return { failing: [failed(message)] };
+}
+
+function failed(message: string): CheckResult {
+  return { name: NAME, kind: "merge", outcome: "failed", message, startedAt: Date.now(), durationMs: 0 };
+}

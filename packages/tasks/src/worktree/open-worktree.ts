@@ -1,0 +1,120 @@
+/**
+ * A tree of its own for a task: a clone that reads the objects of the repository it came from where they are. It is made in
+ * the time of a checkout, has a `.git` of its own, so that git works inside the walls, and nothing the agent does there
+ * reaches the repository (hard links would). What was not committed stays behind.
+ *
+ *   <home>-worktrees/<task id>/
+ *     origin.json   where it came from; written last, so that a half-made one is made anew
+ *     tree/         where the agent works
+ */
+import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { HeddleError, type TaskRecord } from "@heddle/protocol";
+import type { CheckPlace } from "../checks/check.ts";
+import { isBroken } from "../checks/commands.ts";
+import { openCheckPlace } from "../checks/run-all.ts";
+import { git, tryGit } from "./repository-git.ts";
+
+export interface Worktree {
+  readonly taskId: string;
+  /** Of the user: its top folder. */
+  readonly repository: string;
+  /** The commit it starts from. */
+  readonly base: string;
+  /** Where the clone is. */
+  readonly tree: string;
+  /** Where the task works: the workspace's place in the clone. */
+  readonly folder: string;
+}
+
+export interface WorktreePlace {
+  readonly home: string;
+  readonly task: Pick<TaskRecord, "id" | "spec">;
+  readonly signal: AbortSignal;
+}
+
+const SETUP_MS = 1_800_000;
+const ORIGIN = "origin.json";
+
+/** Beside the home, because the home does not exist for an agent. */
+export function worktreesRoot(home: string): string {
+  return `${home}-worktrees`;
+}
+
+/** The one there is, or a new one with its setup done. */
+export async function openWorktree(place: WorktreePlace): Promise<Worktree> {
+  const { home, task, signal } = place;
+  const own = join(worktreesRoot(home), task.id);
+  const standing = await readWorktree(own);
+  if (standing !== undefined) return standing;
+  const { spec } = task;
+  const repository = await repositoryOf(spec.workspace, signal);
+  const wanted = spec.worktree?.base ?? "HEAD";
+  const base = await git(repository, ["rev-parse", "--verify", "--end-of-options", `${wanted}^{commit}`], { signal });
+  const tree = join(own, "tree");
+  await rm(own, { recursive: true, force: true });
+  await mkdir(own, { recursive: true, mode: 0o700 });
+  await cloneAt({ repository, commit: base, tree, branch: branchOf(task), signal });
+  const folder = join(tree, relative(repository, await realpath(spec.workspace)));
+  await mkdir(folder, { recursive: true });
+  await setUp({ folder, spec, home, signal });
+  const worktree: Worktree = { taskId: task.id, repository, base, tree, folder };
+  await writeFile(join(own, `${ORIGIN}.new`), JSON.stringify(worktree), { mode: 0o600 });
+  await rename(join(own, `${ORIGIN}.new`), join(own, ORIGIN));
+  return worktree;
+}
+
+export async function readWorktree(own: string): Promise<Worktree | undefined> {
+  const text = await readFile(join(own, ORIGIN), "utf8").catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as Worktree);
+}
+
+/** Fast because nothing is copied but the files of the commit; of a repository that is not seen inside the walls all is. */
+export async function cloneAt(clone: {
+  readonly repository: string;
+  readonly commit: string;
+  readonly tree: string;
+  readonly branch: string;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { repository, commit, tree, branch, signal } = clone;
+  const objects = isHiddenInside(repository) ? "--no-hardlinks" : "--shared";
+  const options = ["--quiet", objects, "--no-checkout", "--no-tags", "--template="];
+  await git(repository, ["clone", ...options, "--", repository, tree], { signal });
+  await git(tree, ["checkout", "--quiet", "-B", branch, commit], { signal });
+}
+
+/** Every sandbox has temporary folders of its own. */
+function isHiddenInside(path: string): boolean {
+  return ["/tmp/", "/var/tmp/"].some((folder) => path.startsWith(folder));
+}
+
+/** Throws `task.setup-failed` with the end of what it printed. */
+export async function setUp(place: CheckPlace): Promise<void> {
+  const run = place.spec.worktree?.setup;
+  if (run === undefined) return;
+  await using open = await openCheckPlace(place);
+  const end = await open.commands.run({ run, cwd: ".", timeoutMs: SETUP_MS, network: place.spec.network });
+  if (!isBroken(end) && end.exitCode === 0) return;
+  const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
+  throw new HeddleError("task.setup-failed", `the setup of the worktree failed: ${why}\n${end.output}`.trim());
+}
+
+/** What verified work is called in the repository it goes back to. */
+export function branchOf({ id, spec }: Pick<TaskRecord, "id" | "spec">): string {
+  const words = spec.name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .slice(0, 40)
+    .replaceAll(/^-+|-+$/g, "");
+  return `heddle/${words === "" ? "task" : words}-${id.slice(-8)}`;
+}
+
+async function repositoryOf(workspace: string, signal: AbortSignal): Promise<string> {
+  const end = await tryGit(workspace, ["rev-parse", "--show-toplevel"], { signal });
+  if (end.exitCode === 0) return await realpath(end.stdout.trim());
+  throw new HeddleError(
+    "task.setup-failed",
+    `${workspace} is in no git repository, so there is no worktree of it; leave out worktree, or run git init and commit`,
+  );
+}

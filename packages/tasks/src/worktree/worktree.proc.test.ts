@@ -1,0 +1,185 @@
+/** Tasks in trees of their own, with real repositories: how one is made, what comes back and what never does. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { TaskSpecInput } from "@heddle/protocol/tasks";
+import { openTestHarness, shell, type TestHarness, type TestHarnessOptions } from "../../test/test-harness.ts";
+import { collectWorktrees, type Collected } from "./collect-worktrees.ts";
+
+const exists = { kind: "file-exists", path: "done.txt" } as const;
+
+function git(folder: string, ...args: readonly string[]): string {
+  const identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"];
+  return execFileSync("git", [...identity, ...args], { cwd: folder, encoding: "utf8" }).trim();
+}
+
+async function openRepository(script: TestHarnessOptions["script"] = [], folder?: string): Promise<TestHarness> {
+  const t = await openTestHarness({ script, ...(folder === undefined ? {} : { folder }) });
+  git(t.workspace, "init", "--quiet", "--initial-branch=main");
+  writeFileSync(join(t.workspace, "readme.txt"), "first\n");
+  git(t.workspace, "add", "--all");
+  git(t.workspace, "commit", "--quiet", "-m", "first");
+  return t;
+}
+
+const works = (command: string): TestHarnessOptions["script"] => [{ calls: [shell(command)] }, { text: "done" }];
+
+async function run(t: TestHarness, spec: Partial<TaskSpecInput>) {
+  const { id } = await t.add({ checks: [exists], maxNudges: 0, ...spec });
+  await t.work();
+  const [task] = await t.settled(id);
+  if (task === undefined) throw new Error("no task");
+  return task;
+}
+
+test("work in a worktree comes back as a branch, and the workspace stays as it was", async () => {
+  await using t = await openRepository(works("echo x > done.txt && git status --short"));
+  const task = await run(t, { name: "Mend it!", worktree: { merge: "branch" } });
+  expect(task).toMatchObject({ state: "verified", merged: { how: "branch" } });
+  expect(task.merged?.ref).toMatch(/^heddle\/mend-it-[0-9a-f]{8}$/);
+  expect(existsSync(join(t.workspace, "done.txt"))).toBe(false);
+  expect(git(t.workspace, "show", `${task.merged?.ref}:done.txt`)).toBe("x");
+  expect(git(t.workspace, "status", "--porcelain")).toBe("");
+});
+
+test("what the agent committed itself comes back too", async () => {
+  await using t = await openRepository(
+    works("echo x > done.txt; git add -A; git -c user.name=a -c user.email=a@localhost commit -qm 'by the agent'"),
+  );
+  const task = await run(t, { worktree: { merge: "branch" } });
+  expect(task.state).toBe("verified");
+  expect(git(t.workspace, "log", "-1", "--format=%s", task.merged?.ref ?? "")).toBe("by the agent");
+});
+
+test("as a commit it lands on the branch that is checked out, also when that has moved on", async () => {
+  await using t = await openRepository(works("echo x > done.txt"));
+  const base = git(t.workspace, "rev-parse", "HEAD");
+  writeFileSync(join(t.workspace, "other.txt"), "other\n");
+  git(t.workspace, "add", "--all");
+  git(t.workspace, "commit", "--quiet", "-m", "other");
+  const task = await run(t, { worktree: { merge: "commit", base } });
+  const head = git(t.workspace, "rev-parse", "HEAD");
+  expect(task).toMatchObject({ state: "verified", merged: { how: "commit", ref: head } });
+  expect(readFileSync(join(t.workspace, "done.txt"), "utf8")).toBe("x\n");
+  expect(readFileSync(join(t.workspace, "other.txt"), "utf8")).toBe("other\n");
+});
+
+test("where the walls let it be seen, the repository's objects are read where they are and cannot be changed", async () => {
+  const folder = mkdtempSync(join(homedir(), ".heddle-worktree-"));
+  try {
+    const objects = join(folder, "workspace", ".git", "objects");
+    await using t = await openRepository(works(`rm -rf ${objects}; git log --format=%s > done.txt`), folder);
+    const task = await run(t, { worktree: { merge: "branch" } });
+    expect(task.state).toBe("verified");
+    expect(git(t.workspace, "show", `${task.merged?.ref}:done.txt`)).toBe("first");
+    git(t.workspace, "fsck", "--strict");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("work that does not join with what the repository has now is not verified", async () => {
+  await using t = await openRepository(works("echo mine > readme.txt; touch done.txt"));
+  const base = git(t.workspace, "rev-parse", "HEAD");
+  writeFileSync(join(t.workspace, "readme.txt"), "theirs\n");
+  git(t.workspace, "commit", "--quiet", "-am", "theirs");
+  const task = await run(t, { worktree: { merge: "commit", base } });
+  expect([task.state, task.merged]).toEqual(["paused", undefined]);
+  expect(task.lastCheck?.results.at(-1)).toMatchObject({ name: "merge back", outcome: "failed" });
+  expect(task.lastCheck?.results.at(-1)?.message).toContain("readme.txt");
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("theirs\n");
+});
+
+test("what is not committed in the workspace is never walked over", async () => {
+  await using t = await openRepository(works("echo mine > readme.txt; touch done.txt"));
+  writeFileSync(join(t.workspace, "readme.txt"), "being edited\n");
+  const task = await run(t, { worktree: { merge: "commit" } });
+  expect(task.state).toBe("paused");
+  expect(task.reason).toContain("readme.txt");
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("being edited\n");
+});
+
+test("as a patch it lies beside the worktree and applies to the workspace", async () => {
+  await using t = await openRepository(works("echo x > done.txt"));
+  const task = await run(t, { worktree: { merge: "patch" } });
+  expect(task).toMatchObject({ state: "verified", merged: { how: "patch" } });
+  git(t.workspace, "apply", task.merged?.ref ?? "");
+  expect(readFileSync(join(t.workspace, "done.txt"), "utf8")).toBe("x\n");
+});
+
+test("a file that git leaves out does not count: the checks are run again on what comes back", async () => {
+  await using t = await openRepository(works("echo done.txt > .gitignore; touch done.txt"));
+  const task = await run(t, { worktree: { merge: "branch" } });
+  expect(task.state).toBe("paused");
+  expect(task.lastCheck).toMatchObject({ passed: false });
+  expect(task.lastCheck?.results.at(-1)?.name).toContain("on what comes back");
+  expect(git(t.workspace, "branch", "--list", "heddle/*")).toBe("");
+});
+
+test("the setup runs before the first prompt, and its failure is the task's, with what it printed", async () => {
+  await using t = await openRepository(works("cp made.txt done.txt"));
+  expect(await run(t, { worktree: { setup: "echo made > made.txt; echo made.txt > .gitignore" } })).toMatchObject({
+    state: "verified",
+  });
+  await using u = await openRepository([]);
+  const failed = await run(u, { worktree: { setup: "echo cannot install; exit 3" }, retries: { max: 0 } });
+  expect(failed).toMatchObject({ state: "failed", failure: { code: "task.setup-failed" }, spent: { turns: 0 } });
+  expect(failed.failure?.message).toContain("cannot install");
+});
+
+test("a workspace without a repository has no worktree, and says what to do", async () => {
+  await using t = await openTestHarness({ script: [] });
+  const task = await run(t, { worktree: {}, retries: { max: 0 } });
+  expect(task).toMatchObject({ state: "failed", failure: { code: "task.setup-failed" } });
+  expect(task.failure?.message).toContain("git init");
+});
+
+test("two tasks of one repository work at once, each in its own tree", async () => {
+  await using t = await openRepository([
+    { calls: [shell("echo a > done.txt")] },
+    { calls: [shell("echo a > done.txt")] },
+    { text: "done" },
+    { text: "done" },
+  ]);
+  const specs = [await t.add({ checks: [exists], worktree: {} }), await t.add({ checks: [exists], worktree: {} })];
+  await t.work();
+  const ended = await t.settled(...specs.map(({ id }) => id));
+  expect(ended.map(({ state }) => state)).toEqual(["verified", "verified"]);
+  expect(new Set(ended.map(({ folder }) => folder)).size).toBe(2);
+});
+
+test("worktrees are removed by rule: never while in use, changed or ahead; a dry run removes nothing", async () => {
+  await using t = await openRepository(works("echo x > done.txt"));
+  const task = await run(t, { worktree: { merge: "branch" } });
+  const collect = (more: {
+    readonly isDryRun: boolean;
+    readonly olderThanMs?: number;
+  }): Promise<readonly Collected[]> =>
+    collectWorktrees({
+      journal: t.heddle.journal,
+      home: t.home,
+      olderThanMs: 0,
+      now: () => Date.now() + 1000,
+      signal: AbortSignal.timeout(20_000),
+      ...more,
+    });
+  const folder = task.folder ?? "";
+  expect(await collect({ isDryRun: false, olderThanMs: 60_000 })).toMatchObject([{ outcome: "kept" }]);
+  expect(await collect({ isDryRun: true })).toMatchObject([{ taskId: task.id, outcome: "would-remove" }]);
+  writeFileSync(join(folder, "left.txt"), "x");
+  expect(await collect({ isDryRun: false })).toMatchObject([
+    { outcome: "kept", reason: "it has changes that are not committed" },
+  ]);
+  git(folder, "add", "--all");
+  git(folder, "commit", "--quiet", "-m", "ahead");
+  expect(await collect({ isDryRun: false })).toMatchObject([
+    { outcome: "kept", reason: "it has commits that its repository does not have" },
+  ]);
+  git(t.workspace, "fetch", "--quiet", folder, "HEAD:refs/heads/kept");
+  expect(existsSync(folder)).toBe(true);
+  expect(await collect({ isDryRun: false })).toMatchObject([{ outcome: "removed" }]);
+  expect(existsSync(folder)).toBe(false);
+  expect(await collect({ isDryRun: false })).toEqual([]);
+});
