@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
+import type { EventOf } from "./events.ts";
 import type { TaskEventBody } from "./task-event-kinds.ts";
 import { afterEvents } from "./task-machine.ts";
 import type { CheckResult } from "./task-checks.ts";
 import type { TaskRecord } from "./task-record.ts";
 import { TaskSpec } from "./task-spec.ts";
+import { EVENT_VERSIONS } from "./upcast.ts";
 import { NO_USAGE } from "./usage.ts";
 
 const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "n" };
@@ -110,4 +112,156 @@ test("26: an archived task takes nothing but to be brought back", () => {
   expect(task.state).toBe("archived");
   expect(() => run([{ type: "task.resumed", v: 1 }], task)).toThrow(/archived/);
   expect(run([{ type: "task.archived", v: 1, isArchived: false }], task).state).toBe("cancelled");
+});
+
+const fail = { code: "provider.overloaded", message: "busy" };
+const failedCheck = checked(1, [{ ...passed, outcome: "failed" }], false);
+const rejected: TaskEventBody = { type: "task.rejected", v: 1, attempt: 1, failing: ["a"] };
+const waited = (cause: EventOf<"task.waited">["cause"]): TaskEventBody => ({
+  type: "task.waited",
+  v: 1,
+  cause,
+  message: "",
+});
+const paused: TaskEventBody = { type: "task.paused", v: 1, cause: "user", message: "" };
+const cancelled: TaskEventBody = { type: "task.cancelled", v: 1, reason: "" };
+const failed: TaskEventBody = { type: "task.failed", v: 1, class: "provider", failure: fail };
+const stalled = (episode: number): TaskEventBody => ({
+  type: "task.stalled",
+  v: 1,
+  attempt: 1,
+  episode,
+  message: "",
+  quietMs: 1,
+  culprits: [],
+});
+const archived = (isArchived: boolean): TaskEventBody => ({ type: "task.archived", v: 1, isArchived });
+
+/** One task for each place a task can be in, and how it came there. */
+const PLACES = {
+  pending: [created],
+  queued: [created, waited("dependency")],
+  taken: [created, taken(1)],
+  prompted: [created, taken(1), prompted(1, 1)],
+  asking: [created, taken(1), prompted(1, 1), waited("approval")],
+  stalled: [created, taken(1), prompted(1, 1), stalled(1)],
+  claimed: toClaim,
+  passed: [...toClaim, checked(1, [passed])],
+  refuted: [...toClaim, failedCheck],
+  rejected: [...toClaim, failedCheck, rejected],
+  paused: [created, paused],
+  pausedInTurn: [created, taken(1), prompted(1, 1), paused],
+  verified: [...toClaim, checked(1, [passed]), verified(1)],
+  failed: [created, failed],
+  cancelled: [created, cancelled],
+  said: [created, { ...claimed(1), by: "user" } as TaskEventBody],
+  archived: [created, cancelled, archived(true)],
+} satisfies Record<string, readonly TaskEventBody[]>;
+type PlaceName = keyof typeof PLACES;
+
+const HELD: readonly PlaceName[] = [
+  "taken",
+  "prompted",
+  "asking",
+  "stalled",
+  "claimed",
+  "passed",
+  "refuted",
+  "rejected",
+];
+const OPEN: readonly PlaceName[] = ["pending", "queued", ...HELD];
+const NOT_OVER: readonly PlaceName[] = [...OPEN, "paused", "pausedInTurn"];
+const OVER: readonly PlaceName[] = ["verified", "failed", "cancelled", "said"];
+const ALL = [...NOT_OVER, ...OVER, "archived"] as const;
+
+const IN_TURN: ReadonlySet<PlaceName> = new Set(["prompted", "asking", "stalled"]);
+
+const next = (place: PlaceName): number => run(PLACES[place]).attempt + 1;
+const round = (place: PlaceName): number => run(PLACES[place]).round + 1;
+
+/** Every event, made to fit as well as it can where it is tried, and the places that take it. Everywhere else it is refused. */
+const MOVES: readonly (readonly [string, (place: PlaceName) => TaskEventBody, readonly PlaceName[]])[] = [
+  ["created", () => created, []],
+  ["waited in the queue", () => waited("backoff"), ["pending", "queued"]],
+  ["waited during an attempt", () => waited("provider"), HELD],
+  ["woken", () => ({ type: "task.woken", v: 1 }), ["queued", "asking"]],
+  ["taken", (place) => taken(next(place)), OPEN],
+  ["prepared", () => ({ type: "task.prepared", v: 1, attempt: 1, threadId: "t", folder: "/w" }), HELD],
+  ["prompted", (place) => prompted(1, round(place)), HELD.filter((name) => !IN_TURN.has(name))],
+  ["turn-ended", () => ended(1, 1), ["prompted", "asking", "stalled", "pausedInTurn"]],
+  ["progressed", () => ({ type: "task.progressed", v: 1, attempt: 1, stepsDone: [1] }), HELD],
+  ["claimed", () => claimed(1), HELD.filter((name) => !IN_TURN.has(name))],
+  ["claimed by its user", () => ({ ...claimed(1), by: "user" }) as TaskEventBody, NOT_OVER],
+  ["checked", () => checked(1, [passed]), ["claimed", "passed", "refuted"]],
+  ["verified", () => verified(1), ["passed"]],
+  ["rejected", () => rejected, ["refuted"]],
+  ["merged", () => ({ type: "task.merged", v: 1, attempt: 1, how: "branch", ref: "r" }), [...HELD, "verified"]],
+  ["paused", () => paused, OPEN],
+  ["resumed", () => ({ type: "task.resumed", v: 1 }), ["paused", "pausedInTurn"]],
+  ["warned", () => ({ type: "task.budget-warned", v: 1, what: "time", spent: 8, limit: 10 }), HELD],
+  ["stalled", (place) => stalled(place === "stalled" ? 2 : 1), HELD.filter((name) => name !== "stalled")],
+  ["recovered", () => ({ type: "task.recovered", v: 1, attempt: 1, episode: 1 }), ["stalled"]],
+  [
+    "stall-acted",
+    () => ({ type: "task.stall-acted", v: 1, attempt: 1, episode: 1, action: "eof", message: "" }),
+    ["stalled"],
+  ],
+  ["failed", () => failed, NOT_OVER],
+  ["retried by its user", () => ({ type: "task.retried", v: 1, reason: "" }), ["failed", "cancelled", "said"]],
+  ["retried by rule", () => ({ type: "task.retried", v: 1, attempt: 1, class: "provider", reason: "" }), HELD],
+  ["cancelled", () => cancelled, NOT_OVER],
+  ["archived", () => archived(true), OVER],
+  ["brought back", () => archived(false), ["archived"]],
+  ["deleted", () => ({ type: "task.deleted", v: 1 }), [...OVER, "archived"]],
+];
+
+test.each(MOVES)("26: %s is taken where it fits and refused everywhere else, by a code", (_, make, places) => {
+  const takers = ALL.filter((place) => {
+    try {
+      run([make(place)], run(PLACES[place]));
+      return true;
+    } catch (error) {
+      expect(error).toMatchObject({ code: "task.illegal" });
+      return false;
+    }
+  });
+  expect(takers).toEqual(ALL.filter((place) => places.includes(place)));
+});
+
+test("every kind of event of a task has its row", () => {
+  const rows = new Set<string>(MOVES.map(([, make]) => make("pending").type));
+  const kinds = Object.keys(EVENT_VERSIONS).filter((type) => type.startsWith("task."));
+  expect(kinds.filter((type) => !rows.has(type))).toEqual([]);
+});
+
+test.each(MOVES.filter(([, make]) => "attempt" in make("taken") && make("taken").type !== "task.taken"))(
+  "the fence: %s of another attempt is stale, and so is one of no attempt that was",
+  (_, make) => {
+    const second = run([taken(2)], run(PLACES.taken));
+    expect(() => run([{ ...make("taken"), attempt: 1 } as TaskEventBody], second)).toThrow(/not the current one/);
+    expect(() => run([{ ...make("taken"), attempt: 3 } as TaskEventBody], second)).toThrow(/not the current one/);
+  },
+);
+
+test("what a person says begins the count of nudges and retries anew, and more of what ran out is added", () => {
+  const nudged = run([...PLACES.rejected, prompted(1, 2), ended(1, 2)]);
+  expect(nudged.spent).toMatchObject({ nudges: 1, turns: 2 });
+  const retried = run(
+    [{ type: "task.retried", v: 1, attempt: 1, class: "provider", failure: fail, reason: "" }],
+    nudged,
+  );
+  expect(retried).toMatchObject({ state: "pending", retries: 1, spent: { nudges: 1 } });
+  const heard = run([paused, { type: "task.resumed", v: 1, budget: { turns: 5 } }], retried);
+  expect(heard).toMatchObject({
+    state: "pending",
+    retries: 0,
+    spent: { nudges: 0, turns: 2 },
+    extraBudget: { turns: 5 },
+  });
+});
+
+test("a prompt outlives a pause: its turn is counted then, and again nowhere", () => {
+  const task = run([ended(1, 1)], run(PLACES.pausedInTurn));
+  expect(task).toMatchObject({ state: "paused", spent: { turns: 1, tokens: 12 } });
+  expect(() => run([ended(1, 1)], task)).toThrow(/does not fit/);
 });

@@ -99,6 +99,7 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
     case "task.turn-ended":
       return turnEnded(task, body);
     case "task.progressed":
+      demand(task, body, task.holder !== undefined);
       return { ...task, stepsDone: union(task.stepsDone, body.stepsDone) };
     case "task.claimed":
       return claimed(task, body);
@@ -118,6 +119,7 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
     case "task.resumed":
       return resumed(task, body, at);
     case "task.budget-warned":
+      demand(task, body, task.holder !== undefined);
       return { ...task, warned: [...new Set([...task.warned, body.what])] };
     case "task.stalled":
     case "task.recovered":
