@@ -17,7 +17,7 @@ export interface Redactor {
   /** A copy without secrets, or the value itself when there is none. `json` is its JSON text, looked at first. */
   body<T>(value: T, json: string): T;
   /** From now on these exact values are secrets too: a key that was just stored, a token that was just renewed. */
-  learn(values: readonly string[]): void;
+  readonly learn: (values: readonly string[]) => void;
 }
 
 export function redactText(text: string): string {

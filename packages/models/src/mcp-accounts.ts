@@ -20,6 +20,7 @@ import { LOCAL_OWNER, type Credential, type CredentialKey, type McpCredential } 
 import { RefusedLogin } from "./auth/issuer.ts";
 import { createLoginBook, untilBack, type LoginBook } from "./auth/login-book.ts";
 import { usableLogin } from "./auth/refresh.ts";
+import type { CredentialStore } from "./auth/store.ts";
 
 /** Besides the names of model providers. */
 const PROVIDER = "mcp-server";
@@ -66,10 +67,10 @@ export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
       rejected,
     });
   return {
-    ended: book.ended,
-    paste: book.paste,
-    cancel: book.cancel,
-    [Symbol.asyncDispose]: book[Symbol.asyncDispose],
+    ended: (loginId) => book.ended(loginId),
+    paste: (loginId, text) => book.paste(loginId, text),
+    cancel: (loginId) => book.cancel(loginId),
+    [Symbol.asyncDispose]: () => book[Symbol.asyncDispose](),
     async token(server) {
       if (own(await store.get(keyOf(server))) === undefined) return undefined;
       return (await usable(server)).accessToken;
@@ -86,52 +87,60 @@ export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
       if (login !== undefined) return "notLoggedIn";
       return issuers.hasLogins(server, signal).then((has) => (has ? "notLoggedIn" : "unsupported"), unlessTyped);
     },
-    async start(server, { scopes, timeoutMs = LIFETIME_MS }) {
-      if (bringsToken(server)) {
-        throw new HeddleError(
-          "login.failed",
-          `mcp_servers.${server.name} has a token of its own in the configuration; take it out to log in`,
-        );
-      }
-      const key = keyOf(server);
-      await book.clear(key);
-      const state = randomBytes(32).toString("base64url");
-      const ports = [server.oauthCallbackPort ?? 0];
-      const callback = await openCallback({ state, path: "/callback", ports, host: "127.0.0.1" });
-      try {
-        const { redirectUri, isManual } = callback;
-        const begun = await issuers.begin(server, {
-          redirectUri,
-          state,
-          scopes,
-          signal: AbortSignal.timeout(REFRESH_MS),
-        });
-        const loginId = book.follow(key, callback, async (signal) => {
-          const code = await untilBack(callback.granted, signal, Math.min(timeoutMs, MAX_LIFETIME_MS));
-          return credentialOf(server, begun.authority, await begun.redeem(code, signal));
-        });
-        return { loginId, authorizationUrl: begun.authorizationUrl, isManual };
-      } catch (error) {
-        await callback[Symbol.asyncDispose]();
-        throw error;
-      }
-    },
-    async logout(server) {
-      let login: McpCredential | undefined;
-      let isRevoked = false;
-      await store.change(keyOf(server), async (entry) => {
-        login = own(entry);
-        if (login !== undefined) {
-          const { authority, refreshToken, accessToken } = login;
-          const signal = AbortSignal.timeout(REVOKE_MS);
-          // At its best: whoever wants to be logged out here is, whatever the issuer says.
-          isRevoked = await issuers.revoke(authority, refreshToken ?? accessToken, signal).catch(() => false);
-        }
-        return undefined;
-      });
-      return { wasLoggedIn: login !== undefined, isRevoked };
-    },
+    start: (server, wish) => start(server, wish, { book, issuers }),
+    logout: (server) => logout(server, store, issuers),
   };
+}
+
+async function start(
+  server: McpHttpServer,
+  { scopes, timeoutMs = LIFETIME_MS }: Parameters<McpAccounts["start"]>[1],
+  { book, issuers }: { readonly book: LoginBook; readonly issuers: McpIssuers },
+): Promise<StartedMcpLogin> {
+  if (bringsToken(server)) {
+    throw new HeddleError(
+      "login.failed",
+      `mcp_servers.${server.name} has a token of its own in the configuration; take it out to log in`,
+    );
+  }
+  const key = keyOf(server);
+  await book.clear(key);
+  const state = randomBytes(32).toString("base64url");
+  const ports = [server.oauthCallbackPort ?? 0];
+  const callback = await openCallback({ state, path: "/callback", ports, host: "127.0.0.1" });
+  try {
+    const { redirectUri, isManual } = callback;
+    const signal = AbortSignal.timeout(REFRESH_MS);
+    const begun = await issuers.begin(server, { redirectUri, state, scopes, signal });
+    const loginId = book.follow(key, callback, async (waiting) => {
+      const code = await untilBack(callback.granted, waiting, Math.min(timeoutMs, MAX_LIFETIME_MS));
+      return credentialOf(server, begun.authority, await begun.redeem(code, waiting));
+    });
+    return { loginId, authorizationUrl: begun.authorizationUrl, isManual };
+  } catch (error) {
+    await callback[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function logout(
+  server: McpHttpServer,
+  store: CredentialStore,
+  issuers: McpIssuers,
+): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }> {
+  let login: McpCredential | undefined;
+  let isRevoked = false;
+  await store.change(keyOf(server), async (entry) => {
+    login = own(entry);
+    if (login !== undefined) {
+      const { authority, refreshToken, accessToken } = login;
+      const signal = AbortSignal.timeout(REVOKE_MS);
+      // At its best: whoever wants to be logged out here is, whatever the issuer says.
+      isRevoked = await issuers.revoke(authority, refreshToken ?? accessToken, signal).catch(() => false);
+    }
+    return undefined;
+  });
+  return { wasLoggedIn: login !== undefined, isRevoked };
 }
 
 /** The configuration brings a token of its own; no login takes its place. */

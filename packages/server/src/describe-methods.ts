@@ -67,8 +67,9 @@ const DIFFERS: Readonly<Record<string, string>> = {
   "fs/readFile": "not Heddle's home; at most 12 MiB",
   "fs/remove": "writes inside the client's folders alone",
   "fs/writeFile": "writes inside the client's folders alone",
+  "thread/start": "also `clientThreadId`: the same id again is the same thread",
   "skills/config/write": "kept as `disabled_skills` in Heddle's own file",
-  "mcpServer/oauth/login": "always refused: tokens come from `bearer_token_env_var`",
+  "mcpServer/oauth/login": "clients are registered anew (`dcr`); `cimd` is refused",
   "mcpServer/tool/call": "a server of its own for this connection, not that of a running turn",
 };
 

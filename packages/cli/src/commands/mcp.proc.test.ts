@@ -69,7 +69,7 @@ test("mcp login, list and logout: a run uses the login, and no token is seen any
   const exec = ["exec", "--skip-git-repo-check", "--json", "who am I?"];
   const before = await run(["mcp", "list"], { world, env: KEY });
   expect(before.stdout).toMatch(/^far .*not logged in; heddle mcp login far$/m);
-  const loggedIn = await logIn(world, far.authorize);
+  const loggedIn = await logIn(world, (url) => far.authorize(url));
   expect(loggedIn).toMatchObject({ code: 0, stderr: "heddle: logged in at the MCP server far\n" });
   expect(loggedIn.stdout).toContain(`{"name":"far","success":true}`);
   const listed = await run(["mcp", "list", "--json"], { world, env: KEY });

@@ -37,10 +37,6 @@ function words(body: EventBody): readonly string[] {
       return [`will not be run: ${visibleLine(body.failure.message)}`];
     case "background.ran":
       return [`${body.purpose} with ${body.provider}/${body.model}: ${body.outcome}`];
-    case "client.intended":
-      return [`${body.client} ${body.actId}: ${actWords(body.act)}`];
-    case "client.settled":
-      return [`${body.actId} ${body.outcome}${body.exitCode === undefined ? "" : ` (exit code ${body.exitCode})`}`];
     case "turn.admitted": {
       const { settings } = body;
       return [`${settings.provider}/${settings.model}, ${settings.sandboxMode}`, inputText(body.input)];
@@ -113,10 +109,15 @@ function words(body: EventBody): readonly string[] {
   }
 }
 
-type ThreadEvent = Extract<EventBody, { type: `thread.${string}` }>;
+/** About the thread itself, or beside its turns. */
+type ThreadEvent = Extract<EventBody, { type: `thread.${string}` | `client.${string}` }>;
 
 function threadWords(body: ThreadEvent): readonly string[] {
   switch (body.type) {
+    case "client.intended":
+      return [`${body.client} ${body.actId}: ${actWords(body.act)}`];
+    case "client.settled":
+      return [`${body.actId} ${body.outcome}${body.exitCode === undefined ? "" : ` (exit code ${body.exitCode})`}`];
     case "thread.created":
       return [`${body.workspace} (${body.origin})${body.title === undefined ? "" : ` ${visibleLine(body.title)}`}`];
     case "thread.moved":
