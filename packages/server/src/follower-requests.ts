@@ -24,6 +24,9 @@ export function questionFor(heddle: Heddle, threadId: string, out: OutgoingOf<"a
   };
 }
 
+/** It is stored, and stays. */
+const MAX_ANSWER_CHARS = 4 * 1024 * 1024;
+
 /** A call is over soon, one way or the other: the model waits for it. */
 export function callFor({ journal }: Heddle, threadId: string, out: OutgoingOf<"call">): FollowerRequest {
   const { turnId, itemId, request } = out;
@@ -34,6 +37,9 @@ export function callFor({ journal }: Heddle, threadId: string, out: OutgoingOf<"
     isToldWhenOver: false,
     async answered(answer) {
       if (answer.kind === "error") return failed("tool.failed", `the client refused the call: ${answer.message}`);
+      if (JSON.stringify(answer.result).length > MAX_ANSWER_CHARS) {
+        return failed("tool.failed", "the answer of the client is larger than 4 MiB");
+      }
       const { content, failure } = clientAnswerFrom(answer.result);
       const failing = failure === undefined ? {} : { failure: { code: "tool.failed", message: failure } };
       return answerClientCall(journal, { threadId, turnId, itemId, content, ...failing });

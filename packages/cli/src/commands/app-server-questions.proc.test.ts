@@ -134,7 +134,14 @@ test("a chat that plans is asked the same question, and answers it", async () =>
   );
   await client.call("chat.message.send", { chat_id: chatId, message: "plan it" });
   const asked = await client.note("chat.approval.required");
-  expect(asked).toMatchObject({ params: { kind: "userInput", questions: [QUESTION], chat_id: chatId } });
+  expect(asked).toMatchObject({
+    params: {
+      kind: "userInput",
+      questions: [QUESTION],
+      chat_id: chatId,
+      available_decisions: ["accept", "decline", "cancel"],
+    },
+  });
   const request_id = text(asked, "params.request_id");
   const answers = { which: ["B"] };
   await client.call("chat.approval.respond", { request_id, decision: "accept", answers });

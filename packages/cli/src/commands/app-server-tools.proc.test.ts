@@ -94,6 +94,7 @@ test("tools in a namespace are called with it, and one that fails says so to the
 test.each([
   ["refuses the call", { error: { code: -32601, message: "no such method" } }, "no such method"],
   ["answers what nobody can read", { result: { words: 1 } }, "dynamic tool response was invalid"],
+  ["answers more than can be kept", { result: { ...OPEN, more: "x".repeat(5 * 1024 * 1024) } }, "larger than 4 MiB"],
 ])("a client that %s: the item fails and the turn goes on", async (_what, reply, why) => {
   await using world = await openWorld();
   await using model = await withModel(world);

@@ -58,9 +58,14 @@ export async function startThread(params: ThreadStartParams, { server, connectio
   return began(loaded, { server, connection }, beginning);
 }
 
+/** Every request to the model carries them. */
+const MAX_TOOLS_CHARS = 256 * 1024;
+
 /** Tools that this client carries out itself. */
 function toolsOf({ dynamicTools }: ThreadStartParams): readonly ClientTool[] {
-  const read = clientToolsFrom(dynamicTools ?? []);
+  const given = dynamicTools ?? [];
+  if (JSON.stringify(given).length > MAX_TOOLS_CHARS) throw refuse("dynamic tools are larger than 256 KiB");
+  const read = clientToolsFrom(given);
   if ("problem" in read) throw refuse(read.problem);
   return read.tools;
 }

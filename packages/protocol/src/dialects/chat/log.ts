@@ -289,6 +289,15 @@ export function decisionOf(decision: (typeof CHAT_DECISIONS)[number]): Decision 
   return decision === "accept_for_session" ? "acceptForThread" : decision;
 }
 
+/** Words that were said once do not answer the next question. */
+function isAnsweredOnce({ kind }: ApprovalQuestion): boolean {
+  return kind === "userInput" || kind === "elicitation";
+}
+
+function isOnce(decision: (typeof CHAT_DECISIONS)[number]): boolean {
+  return decision !== "accept_for_session";
+}
+
 function asked({ turnId, approvalId, question }: EventOf<"approval.requested">): Told {
   const params = {
     turnId,
@@ -298,7 +307,7 @@ function asked({ turnId, approvalId, question }: EventOf<"approval.requested">):
     kind: question.kind,
     ...(question.reason === undefined ? {} : { reason: question.reason }),
     ...subject(question),
-    available_decisions: [...CHAT_DECISIONS],
+    available_decisions: isAnsweredOnce(question) ? CHAT_DECISIONS.filter(isOnce) : [...CHAT_DECISIONS],
   };
   return { topic: "chat.approval.required", params };
 }
