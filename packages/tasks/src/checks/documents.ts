@@ -72,7 +72,7 @@ async function judge(check: Expectation, found: Found, where: string, signal: Ab
   const { value } = found;
   if (check.matches !== undefined) {
     const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-    const isMatch = await testPattern({ source: check.matches, flags: "", text }, signal);
+    const isMatch = await testPattern({ source: check.matches, flags: "m", text }, signal);
     const message = `${where} is ${shown(value)}, which ${isMatch ? "matches" : "does not match"} /${check.matches}/`;
     return isMatch ? passed(message) : failed(message);
   }

@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import path from "node:path";
 import type { TaskCheck, TaskSchedule, TaskSpec } from "@heddle/protocol/tasks";
+import { parsePath } from "../checks/document-path.ts";
 import { checkSchedule } from "../schedule.ts";
 import { formatDuration } from "./durations.ts";
 import type { Places, Table } from "./places.ts";
@@ -80,11 +81,13 @@ function checkRules(check: TaskCheck, at: readonly PropertyKey[], tell: Tell): v
     if (check.max !== undefined && check.max < check.min)
       here(["max"], `max is below min (${check.min}); nothing could pass`);
   }
+  if (check.kind === "schema" && typeof check.schema === "string") staysInside(check.schema, ["schema"], here);
   if (check.kind === "matches") isPattern(check.regex, check.flags, ["regex"], here);
   else if ("matches" in check && check.matches !== undefined) isPattern(check.matches, "m", ["matches"], here);
   if (check.kind === "json" || check.kind === "yaml") {
     const said = [check.equals, check.matches, check.exists].filter((value) => value !== undefined);
     if (said.length !== 1) here([], `a ${check.kind} check has exactly one of equals, matches and exists`);
+    isPlace(check.at ?? "", ["at"], here);
   }
   if (
     check.kind === "git" &&
@@ -108,6 +111,14 @@ function sameNames(checks: readonly TaskCheck[], tell: Tell): void {
 function staysInside(given: string, at: readonly PropertyKey[], tell: Tell): void {
   const isOut = path.isAbsolute(given) || path.normalize(given).split(path.sep).includes("..");
   if (isOut) tell(at, `"${given}" leads out of the workspace; write a path relative to it`);
+}
+
+function isPlace(place: string, at: readonly PropertyKey[], tell: Tell): void {
+  try {
+    parsePath(place);
+  } catch (error) {
+    tell(at, error instanceof Error ? error.message : String(error));
+  }
 }
 
 function isPattern(source: string, flags: string, at: readonly PropertyKey[], tell: Tell): void {
