@@ -23,7 +23,6 @@ export const newItemId = (): string => `item_${uuidv7()}`;
 export const inputItemId = (turnId: string): string => `item_${turnId}`;
 export const newApprovalId = (): string => `apr_${uuidv7()}`;
 export const newTaskId = (): string => `task_${uuidv7()}`;
-export const newNotificationId = (): string => `ntf_${uuidv7()}`;
 export const newCallId = (): string => `call_${uuidv7()}`;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

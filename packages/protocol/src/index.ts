@@ -19,7 +19,6 @@ export {
   newCallId,
   newEventId,
   newItemId,
-  newNotificationId,
   newTaskId,
   newThreadId,
   newTurnId,

@@ -18,7 +18,7 @@ export interface TestStore extends AsyncDisposable {
 }
 
 /** No test waits longer than this for what should come. */
-export const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 15_000;
 
 export async function openTestStore(options: { readonly folder?: string } = {}): Promise<TestStore> {
   const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), "heddle-tasks-")));
@@ -41,7 +41,7 @@ export async function openTestStore(options: { readonly folder?: string } = {}):
   };
 }
 
-export function testSpec(spec: Partial<TaskSpecInput> = {}): TaskSpec {
+function testSpec(spec: Partial<TaskSpecInput> = {}): TaskSpec {
   return TaskSpec.parse({ name: "mend the test", workspace: "/tmp/work", goal: "make it pass", ...spec });
 }
 

@@ -1,6 +1,6 @@
 /** What a process that works for tasks has around it: the inbox that brings orders, the sinks that are told of them. */
 import type { Journal } from "@heddle/journal";
-import { openInbox, openLoomSettings, openNotifier, openTasks, type WebhookDoor } from "@heddle/tasks";
+import { openInbox, openLoomSettings, openNotifier, openTasks, parseDuration, type WebhookDoor } from "@heddle/tasks";
 import { inboxOf } from "../config/inbox.ts";
 import { notifyingOf } from "../config/notify.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -29,6 +29,7 @@ export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions)
     journal,
     tasks: openTasks({ journal }),
     specDefaults: openLoomSettings(env).defaults,
+    minEveryMs: parseDuration(config.tasks?.min_interval ?? ""),
     ...common,
   };
   // Told before it is begun: what the first order does is heard of.

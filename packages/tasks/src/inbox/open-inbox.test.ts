@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { TaskEventBody } from "@heddle/protocol";
 import { openTestInbox, order } from "../../test/test-inbox.ts";
 import { eventually } from "../../test/test-store.ts";
+import type { Connector } from "./connector.ts";
 import { fsConnector } from "./fs-connector.ts";
 
 async function tickAfter(file: string): Promise<true | undefined> {
@@ -86,6 +87,24 @@ describe("orders become tasks", () => {
     }
     await t.appears("slow.md.processed-");
     expect((await t.tasks())[0]?.spec.goal).toBe(Array.from({ length: 8 }, (_, n) => `line ${n}`).join("\n"));
+  });
+
+  test("F42: a file that is written to while it is read is read again when it rests", async () => {
+    await using t = await openTestInbox();
+    const plain = fsConnector(t.folder);
+    let reads = 0;
+    const connector: Connector = {
+      ...plain,
+      download(given, options) {
+        if (given.includes(".taking-") && (reads += 1) === 1) appendFileSync(path.join(t.folder, given), "And that.\n");
+        return plain.download(given, options);
+      },
+    };
+    await using _inbox = await t.open({ folder: connector });
+    await t.put("one.md", order(t.workspace));
+    await t.appears("one.md.processed-");
+    expect((await t.tasks()).map(({ spec }) => spec.goal)).toEqual(["Do it.\nAnd that."]);
+    expect(reads).toBe(2);
   });
 
   test("what is moved in whole is taken whole, and unfinished names are left alone", async () => {

@@ -28,6 +28,8 @@ export interface OrderDoor {
   readonly roots?: readonly string[] | undefined;
   /** For what an order does not say itself. */
   readonly specDefaults?: Partial<TaskSpecInput> | undefined;
+  /** No schedule begins a task more often. */
+  readonly minEveryMs?: number | undefined;
 }
 
 export interface Order {
@@ -90,6 +92,7 @@ function readOrder(door: OrderDoor, order: Order): { readonly spec: TaskSpec; re
       folder: NOWHERE,
     },
     {
+      ...(door.minEveryMs === undefined ? {} : { minEveryMs: door.minEveryMs }),
       defaults: {
         ...door.specDefaults,
         name: path.posix.basename(order.file, path.posix.extname(order.file)) || UNNAMED,

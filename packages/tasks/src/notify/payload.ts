@@ -33,6 +33,6 @@ export function payloadOf(
 }
 
 /** Exactly what JSON can carry: an absent value is absent. */
-export function plain(value: object): Payload {
+function plain(value: object): Payload {
   return JSON.parse(JSON.stringify(value)) as Payload;
 }

@@ -9,6 +9,8 @@ export interface Told {
 
 /** A check may print a lot; whoever wants all of it finds it in the record. */
 const MAX_EXCERPT_CHARS = 2_000;
+/** A goal of many pages is not for a glance. */
+const MAX_GOAL_CHARS = 10_000;
 
 /** `task`: as it is after the event. */
 export function tell(body: TaskEventBody, task: TaskRecord): readonly Told[] {
@@ -20,7 +22,7 @@ export function tell(body: TaskEventBody, task: TaskRecord): readonly Told[] {
 function ownNames(body: TaskEventBody, task: TaskRecord): readonly Told[] {
   switch (body.type) {
     case "task.created":
-      return [{ name: "TASK_CREATED", data: { spec: body.spec, workspace: body.spec.workspace, source: body.source } }];
+      return [created(body)];
     case "task.prepared":
       return [started(body)];
     case "task.waited":
@@ -59,6 +61,11 @@ function ownNames(body: TaskEventBody, task: TaskRecord): readonly Told[] {
     default:
       return [];
   }
+}
+
+function created({ spec, source }: EventOf<"task.created">): Told {
+  const goal = spec.goal.length <= MAX_GOAL_CHARS ? spec.goal : `${spec.goal.slice(0, MAX_GOAL_CHARS)}…`;
+  return { name: "TASK_CREATED", data: { spec: { ...spec, goal }, workspace: spec.workspace, source } };
 }
 
 function started({ threadId, attempt, folder }: EventOf<"task.prepared">): Told {

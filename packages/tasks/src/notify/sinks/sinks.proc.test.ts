@@ -121,7 +121,7 @@ describe("where a webhook may connect to", () => {
       url,
       events,
       secret: "signing secret",
-      headers: { "x-key": "header secret" },
+      secretHeaders: { "x-key": "header secret" },
     });
     expect(sink.target).toBe("http://127.0.0.1:9/…");
     expect(sink.secrets).toEqual([

@@ -13,6 +13,10 @@ export interface WebhookOptions {
   readonly url: URL;
   readonly events: ReadonlySet<NotificationName>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Values that nobody may see. */
+  readonly secretHeaders?: Readonly<Record<string, string>>;
+  /** What is behind the host is the key to it, as it always is at Slack, Discord and Telegram. */
+  readonly isSecretUrl?: boolean;
   /** Bodies are signed with it. */
   readonly secret?: string;
   /** OpenLoom's signature too, for receivers that know no other. It has no time in it. */
@@ -29,15 +33,13 @@ export interface WebhookOptions {
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 export function webhookSink(options: WebhookOptions): Sink {
-  const { name, kind, url, events, secret, headers = {}, now = Date.now } = options;
-  // What is behind the host is the key to it at Slack and its like.
-  const hidden = [...(url.pathname.length > 8 ? [url.pathname.slice(1)] : []), url.search.slice(1), url.password];
+  const { name, kind, url, events, secret, headers = {}, secretHeaders = {}, now = Date.now } = options;
   return {
     name,
     kind,
     target: `${url.protocol}//${url.host}${url.pathname.length > 1 || url.search !== "" ? "/…" : ""}`,
     events,
-    secrets: [secret ?? "", ...Object.values(headers), ...hidden].filter((value) => value !== ""),
+    secrets: secretsOf(options),
     ...(options.maxTries === undefined ? {} : { maxTries: options.maxTries }),
     send(notification, { signal }) {
       const body = bodyOf(options, notification);
@@ -52,6 +54,7 @@ export function webhookSink(options: WebhookOptions): Sink {
           "x-openloom-event": notification.event,
           ...(secret === undefined ? {} : signatures(options, secret, body.text, now())),
           ...headers,
+          ...secretHeaders,
         },
         timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         allowsPrivate: options.allowsPrivate ?? false,
@@ -59,6 +62,15 @@ export function webhookSink(options: WebhookOptions): Sink {
       });
     },
   };
+}
+
+const KEYED: ReadonlySet<WebhookKind> = new Set(["slack", "discord", "telegram"]);
+
+/** Only what is meant to be secret: every text that is equal to one of these is hidden in all records. */
+function secretsOf({ kind, url, secret, secretHeaders = {}, isSecretUrl }: WebhookOptions): readonly string[] {
+  const behind = isSecretUrl === true || KEYED.has(kind) ? [url.pathname.slice(1), url.search.slice(1)] : [];
+  const given = [secret ?? "", ...Object.values(secretHeaders), url.password, ...behind];
+  return given.filter((value) => value !== "");
 }
 
 function bodyOf({ kind, chatId = "" }: WebhookOptions, notification: Outgoing): Body {
