@@ -60,7 +60,13 @@ export const AROUND_TOOLS: readonly Difference[] = [
   {
     in: /^goal-begins$/,
     message: /^thread\/goal\/updated$/,
-    why: "what work for a goal has used is told when its turn has ended, and so is the last time after it was paused",
+    why: "what work for a goal has used is told when its turn has ended; Codex tells it with every answer",
+  },
+  {
+    in: /^goal-begins$/,
+    kind: "added",
+    message: /^item\/(started|completed) mcpToolCall$/,
+    why: "a call of one of Heddle's own tools is an item, as every call is",
   },
   {
     in: /^shell-command-active$/,

@@ -198,15 +198,14 @@ export const TOOLS: readonly Scenario[] = [
   },
   {
     id: "goal-begins",
-    about: "a goal that is active begins a turn",
-    script: [say("one"), say("two"), say("three")],
+    about: "an active goal is worked for until the agent says that it is reached",
+    script: [say("one"), say("two"), { calls: [{ tool: "update_goal", args: { status: "complete" } }] }, say("three")],
     moves: [
       ...threadStarted(),
       ...turn("Hello"),
       { call: "thread/goal/set", params: { threadId: "{thread}", objective: "ship it" } },
       { until: "turn/completed" },
-      { call: "thread/goal/set", params: { threadId: "{thread}", status: "paused" } },
-      { until: "thread/goal/updated" },
+      { until: "turn/completed" },
     ],
   },
   {
