@@ -203,9 +203,29 @@ test("a tool that is configured to need a person asks whoever can be asked, and 
   expect(decide(reading, envelope("workspace-write", "never"), NOTHING)).toEqual({ kind: "run" });
 });
 
+test("a question to the user is put every time, whatever was accepted before, and not where nobody is asked", () => {
+  const question = { ...CALLS.plan, tool: "request_user_input", isQuestion: true };
+  const accepted = new Set(["key"]);
+  expect(decide(question, envelope("read-only", "on-request"), accepted)).toMatchObject({ kind: "ask" });
+  expect(decide(question, envelope("read-only", "untrusted"), accepted)).toMatchObject({ kind: "ask" });
+  expect(decide(question, envelope("read-only", "never"), accepted)).toMatchObject({
+    kind: "deny",
+    code: "policy.denied",
+    message: expect.stringContaining("nobody can be asked"),
+  });
+});
+
+test("a tool of a client is called without a question: whoever would be asked carries it out", () => {
+  const call = { ...base, tool: "client.lookup", effects: ["message"], isReadOnly: false } satisfies CallFacts;
+  for (const policy of ["never", "on-request", "untrusted"] as const) {
+    expect(decide(call, envelope("danger-full-access", policy), NOTHING)).toEqual({ kind: "run" });
+  }
+});
+
 test("an answer about an MCP tool covers one definition of it", () => {
   const question: ApprovalQuestion = { kind: "tool", callId: "1", itemId: "1", tool: "mcp.a.b", arguments: {} };
   const first = approvalKey({ ...question, definition: "one" });
   expect(approvalKey({ ...question, callId: "2", definition: "one" })).toBe(first);
   expect(approvalKey({ ...question, definition: "two" })).not.toBe(first);
+  expect(approvalKey({ ...question, definition: "one", description: "what it is for" })).toBe(first);
 });
