@@ -16,6 +16,7 @@ import { parseServeAt, type ServeAt } from "../app-server/serve-at.ts";
 import { readTls, TLS_OPTIONS } from "../app-server/tls.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
+import { openWorker } from "../tasks/open-worker.ts";
 
 const OPTIONS: readonly OptionSpec[] = [
   {
@@ -73,6 +74,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   await listTokens(home);
   const sockets = socketsOf(wished);
   const { host, heddle, settings } = await openServing(ends, { args, env, cwd, file, config, home, sockets });
+  const { harness } = await openWorker(ends, { heddle, settings, home, config, env });
   const facts = hostFacts(host);
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings: warnings, log });
   const acceptFrom =
@@ -84,7 +86,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const websockets = { "/": acceptFrom };
   const door = new HttpDoor({ heddle, settings, facts, tokens, cwd, version, log, websockets });
   ends.defer(async () => {
-    await Promise.allSettled([server[Symbol.asyncDispose](), door.endRuns()]);
+    await Promise.allSettled([server[Symbol.asyncDispose](), door.endRuns(), harness[Symbol.asyncDispose]()]);
     await door[Symbol.asyncDispose]();
   });
   const names = args.values("allow-host");

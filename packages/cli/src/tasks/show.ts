@@ -85,15 +85,15 @@ export async function logTask(selector: string, args: ParsedArgs, { env }: Comma
     after = last.version;
   }
   if (!args.has("follow")) return EXIT.ok;
-  const isOver = async (): Promise<boolean> => {
+  const isLast = async (version: number): Promise<boolean> => {
     const task = await store.journal.tasks.get(id);
-    return task === undefined || hasEnded(task);
+    return task === undefined || (hasEnded(task) && version >= task.version);
   };
-  if (await isOver()) return EXIT.ok;
+  if (await isLast(after)) return EXIT.ok;
   for await (const event of store.journal.tail({ stream: id, after, signal: stop.signal })) {
     const { body } = event;
     if (isTaskEvent(body)) await print({ ...event, body });
-    if (out.isClosed || (await isOver())) break;
+    if (out.isClosed || (await isLast(event.version))) break;
   }
   return stop.exitCode ?? EXIT.ok;
 }
