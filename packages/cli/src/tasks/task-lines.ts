@@ -15,7 +15,7 @@ const WHY: Readonly<Record<PromptReason, string>> = {
   first: "started by the harness, the goal",
   rejected: "started by the harness, because checks did not pass",
   continue: "started by the harness, because the agent stopped without saying that it is done",
-  restarted: "started by the harness, to go on after a crash",
+  restarted: "started by the harness, to go on where it was stopped",
   resumed: "started by the harness, because its user resumed it",
   retry: "started by the harness, to try again",
   stall: "started by the harness, after a stall",
