@@ -14,7 +14,7 @@ import { codexGoal, type CodexNotification } from "@heddle/protocol/codex-app-se
 import type { LoadedThreads } from "./loaded.ts";
 
 export interface GoalTurns extends AsyncDisposable {
-  /** Begins work for the goal of a loaded thread, unless it is under way. */
+  /** Begins work for the goal of a loaded thread, after what is under way. */
   begin(threadId: string): void;
 }
 
@@ -67,6 +67,19 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
     return signal.aborted ? undefined : "paused";
   }
 
+  /** Work that cannot begin is told by the goal, and in the log why. */
+  async function work(threadId: string): Promise<void> {
+    let status: Goal["status"] | undefined;
+    try {
+      status = await drive(threadId);
+    } catch (error) {
+      if (signal.aborted) return;
+      log(`there can be no turn for the goal of ${threadId}: ${String(error)}`);
+      status = "blocked";
+    }
+    if (status !== undefined) await change(threadId, status);
+  }
+
   /** undefined: another turn ran, and has ended. */
   async function run(start: StartTurn & { readonly thread: string }): Promise<Ended | undefined> {
     const { thread } = start;
@@ -89,13 +102,15 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
 
   return {
     begin(threadId) {
-      if (signal.aborted || drives.has(threadId)) return;
-      const driving = drive(threadId)
-        .then(async (status) => (status === undefined ? undefined : await change(threadId, status)))
-        .catch((error: unknown) => {
-          if (!signal.aborted) log(`work for the goal of ${threadId} has ended: ${String(error)}`);
-        })
-        .finally(() => drives.delete(threadId));
+      if (signal.aborted) return;
+      // Whoever is at it may have looked at the goal for the last time.
+      const before = drives.get(threadId) ?? Promise.resolve();
+      const driving = before
+        .then(() => work(threadId))
+        .catch((error: unknown) => log(`the goal of ${threadId} could not be changed: ${String(error)}`))
+        .finally(() => {
+          if (drives.get(threadId) === driving) drives.delete(threadId);
+        });
       drives.set(threadId, driving);
     },
     async [Symbol.asyncDispose]() {

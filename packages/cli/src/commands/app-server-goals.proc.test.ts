@@ -1,3 +1,5 @@
+import { mkdir, rmdir } from "node:fs/promises";
+import path from "node:path";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
 import {
@@ -135,4 +137,26 @@ test("a thread is made without a key, and its first turn says what is missing", 
     },
   });
   expect(client.kinds()).toContain("item/completed userMessage");
+});
+
+test("a goal that no turn can be begun for is blocked, and works once the reason is gone", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({
+    respond: ({ answers }) =>
+      answers === 0 ? { calls: [{ tool: "update_goal", args: { status: "complete" } }] } : { text: "reached" },
+  });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  const cwd = path.join(world.root, "gone");
+  await mkdir(cwd);
+  const threadId = await startThread(client, { cwd });
+  await rmdir(cwd);
+  await client.call("thread/goal/set", { threadId, objective: "ship it" });
+  await client.hears((wire) => at(wire, "params.goal.status") === "blocked");
+  expect(model.requests).toHaveLength(0);
+  await mkdir(cwd);
+  await client.call("thread/goal/set", { threadId, status: "active" });
+  await client.hears((wire) => at(wire, "params.goal.status") === "complete");
 });
