@@ -22,7 +22,7 @@ describe("what app-server of Codex sent, Heddle's sends", () => {
 
   beforeAll(async () => {
     played = await playAll(heddle, SCENARIOS);
-  }, 180_000);
+  }, 300_000);
 
   test.each([
     { what: "a lost message", change: (all: Messages) => all.filter(({ method }) => method !== "turn/started") },
