@@ -101,3 +101,27 @@ test("nobody is asked about work that its checks reject", async () => {
   expect(verdict.passed).toBe(false);
   expect(opinion).toBeUndefined();
 });
+
+test("an opinion that is no longer needed is stopped", async () => {
+  await using place = await openWorkPlace({
+    files: { "a.txt": "old" },
+    checks: [{ kind: "contains", path: "a.txt", text: "new" }],
+    spec: { secondOpinion: { model: "judge" } },
+  });
+  const baseline = await place.takeBaseline();
+  await place.write("a.txt", "new");
+  const verdict = await place.verify(baseline);
+  await using heddle = await openHeddle({
+    home: place.place.home,
+    providers: [{ id: "scripted", family: "openai", script: [{ text: "late", delayMs: 60_000 }] }],
+    env: { PATH: process.env["PATH"] },
+    isUnattended: true,
+  });
+  const opinion = secondOpinion({ place: place.place, baseline, verdict, heddle, provider: "scripted" });
+  const stopped = expect(opinion).rejects.toThrow();
+  for await (const { body } of heddle.journal.tail({ after: 0, signal: AbortSignal.timeout(10_000) })) {
+    if (body.type === "model.requested") break;
+  }
+  place.stop();
+  await stopped;
+});

@@ -33,7 +33,7 @@ test("an agent that exits without work is not verified", async () => {
 });
 
 test("49: what changed since the task began is told by content, not by time", async () => {
-  const files = { "src/a.ts": "a", "src/b.ts": "b", "keep/c.txt": "c" };
+  const files = { "src/a.ts": "a", "src/b.ts": "b", "keep/c.txt": "c", "keep/odd\nname ü.txt": "d" };
   const checks: Checks = [
     { kind: "changed", paths: ["src/**"] },
     { kind: "unchanged", paths: ["keep/**"] },
@@ -260,4 +260,19 @@ test("58: results come in the order of the spec, with kind, time and hash, and s
   ]);
   expect(results[1]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   for (const result of results) expect(CheckResult.parse(JSON.parse(JSON.stringify(result)))).toEqual(result);
+});
+
+test("49: more files than a task remembers leave unjudged what compares with them", async () => {
+  const files = Object.fromEntries(Array.from({ length: 5_010 }, (_, index) => [`many/${index}.txt`, "x"]));
+  const checks: Checks = [
+    { kind: "unchanged", paths: ["many"] },
+    { kind: "file-exists", path: "new.txt" },
+  ];
+  const verdict = await judge({ files, checks, spec: { protect: ["many/1.txt"] } }, (place) =>
+    place.write("new.txt", ""),
+  );
+  expect(verdict).toMatchObject({ passed: false, results: [{ outcome: "error" }, { outcome: "passed" }] });
+  expect(verdict.violations).toMatchObject([
+    { kind: "protected-changed", message: expect.stringContaining("remembers") },
+  ]);
 });

@@ -19,12 +19,9 @@ export async function differences(globs: readonly string[], { files, baseline }:
     const now = await files.find([pattern]);
     if (now.isPartial) return { kind: "unknown", message: `not everything in ${pattern} could be looked at` };
     const before = Object.keys(baseline.files).filter((path) => glob.matches(path));
-    const both = new Set([...before, ...now.entries.map(({ path }) => path)]);
-    const differing: string[] = [];
-    for (const path of both) {
-      if (((await files.hash(path)) ?? "") !== (baseline.files[path] ?? "")) differing.push(path);
-    }
-    changed.push(differing.toSorted());
+    const both = [...new Set([...before, ...now.entries.map(({ path }) => path)])];
+    const hashes = await files.hashes(both);
+    changed.push(both.filter((path) => (hashes.get(path) ?? "") !== (baseline.files[path] ?? "")).toSorted());
   }
   return { kind: "known", changed };
 }

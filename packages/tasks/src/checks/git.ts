@@ -130,12 +130,11 @@ async function judgeOnly(globs: readonly string[], { baseline, commands, files }
   if (baseline.git === undefined) return cannot("no commit is known from before the task, so nothing can be compared");
   const allowed = globs.map(globOf);
   const { commit, uncommitted = [] } = baseline.git;
-  const changed: string[] = [];
-  for (const path of new Set([...(await changedSince(commit, commands)), ...uncommitted])) {
-    const wasThere = uncommitted.includes(path);
-    // What was uncommitted when the task began is no change while it stays the same.
-    if (!wasThere || ((await files.hash(path)) ?? "") !== baseline.files[path]) changed.push(path);
-  }
+  const hashes = await files.hashes(uncommitted);
+  // What was uncommitted when the task began is no change while it stays the same.
+  const same = new Set(uncommitted.filter((path) => (hashes.get(path) ?? "") === baseline.files[path]));
+  const differing = new Set([...(await changedSince(commit, commands)), ...uncommitted]);
+  const changed = [...differing].filter((path) => !same.has(path));
   const outside = changed.filter((path) => !allowed.some(({ matches }) => matches(path)));
   return outside.length === 0
     ? passed(`${changed.length} files changed, all within ${listed(globs)}`)

@@ -57,8 +57,9 @@ export async function findViolations(
 ): Promise<readonly CheckViolation[]> {
   const violations: CheckViolation[] = [];
   const judges = new Set(schemaFiles(spec));
+  const hashes = await files.hashes(baseline.protected);
   for (const path of baseline.protected) {
-    const now = await files.hash(path);
+    const now = hashes.get(path);
     if (now === undefined) {
       violations.push({ kind: "protected-removed", path, message: `${path} is protected and was removed` });
     } else if (now !== baseline.files[path]) {

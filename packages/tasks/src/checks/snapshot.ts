@@ -1,5 +1,5 @@
 /** Files by content at one moment: those that checks and protections name. Taken at the beginning, and around every run of checks. */
-import type { LeafCheck } from "@heddle/protocol";
+import { canonical, type LeafCheck } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import { boxGlobs } from "./checkboxes.ts";
 import { globOf } from "./globs.ts";
@@ -26,13 +26,9 @@ export async function takeSnapshot(
   more: readonly string[] = [],
 ): Promise<Snapshot> {
   const leaves = leavesOf(spec.checks);
-  const named = new Set([...more, ...leaves.flatMap(pathsOf).filter(isUsable)]);
+  const named = new Set([...more, ...leaves.flatMap(pathsOf).filter(isUsable).map(relativePath)]);
   for (const { path } of (await files.find(leaves.flatMap(globsOf).filter(isUsable))).entries) named.add(path);
-  const hashes: Record<string, string> = {};
-  for (const path of [...named].slice(0, MAX_FILES)) {
-    const hash = await files.hash(path);
-    if (hash !== undefined) hashes[relativePath(path)] = hash;
-  }
+  const hashes: Record<string, string> = Object.fromEntries(await files.hashes([...named].slice(0, MAX_FILES)));
   for (const path of more) hashes[path] ??= "";
   return { files: hashes, isTruncated: named.size > MAX_FILES };
 }
@@ -41,11 +37,8 @@ export async function takeSnapshot(
 export async function hashTree(files: Workspace, spec: Pick<TaskSpec, "checks">): Promise<string> {
   const { entries } = await files.find(["**"]);
   const reports = new Set(leavesOf(spec.checks).map((check) => (check.kind === "tests" ? check.report : undefined)));
-  const lines: string[] = [];
-  for (const { path } of entries) {
-    if (!LEFTOVERS.test(path) && !reports.has(path)) lines.push(`${await files.hash(path)} ${path}`);
-  }
-  return sha256(lines.join("\n"));
+  const work = entries.map(({ path }) => path).filter((path) => !LEFTOVERS.test(path) && !reports.has(path));
+  return sha256(canonical(Object.fromEntries(await files.hashes(work))));
 }
 
 /** Paths that differ between two moments. */

@@ -23,7 +23,7 @@ import { relativePath } from "./relative-path.ts";
 const MAX_READ_BYTES = 16 * 1024 * 1024;
 const READ_AT_ONCE_BYTES = 1024 * 1024;
 /** A few milliseconds. */
-const HASHED_IN_A_ROW = 50;
+const HASHED_IN_A_ROW = 100;
 const MAX_ENTRIES = 200_000;
 const MAX_FOLDER_ENTRIES = 50_000;
 
@@ -52,6 +52,8 @@ export interface Workspace {
   find(globs: readonly string[]): Promise<FoundFiles>;
   /** Undefined when there is nothing. What is no regular file reached without links has the hash of what it is instead. */
   hash(path: string): Promise<string | undefined>;
+  /** Of many, by the paths that `find` gives, however odd their names; what is not there has no entry. */
+  hashes(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
 export interface WorkspaceOptions {
@@ -67,7 +69,19 @@ export async function openWorkspace(folder: string, options: WorkspaceOptions): 
   const rules: PathRules = { writeRoots: [], masked: options.masked };
   const stat = await statInside(root, rules);
   if (stat?.kind !== "directory") throw new HeddleError("workspace.missing", `the workspace ${folder} is no folder`);
-  let hashed = 0;
+  const hashes: Workspace["hashes"] = async (paths) => {
+    const groups = Map.groupBy(new Set(paths), dirname);
+    const found = new Map<string, string>();
+    for (const group of groups.values()) {
+      for (let from = 0; from < group.length; from += HASHED_IN_A_ROW) {
+        options.signal.throwIfAborted();
+        const part = group.slice(from, from + HASHED_IN_A_ROW).filter((path) => path !== "");
+        for (const [path, hash] of await hashIn(root, rules, part)) found.set(path, hash);
+        await turnOfOthers();
+      }
+    }
+    return found;
+  };
   return {
     root,
     async entry(path) {
@@ -92,11 +106,10 @@ export async function openWorkspace(folder: string, options: WorkspaceOptions): 
     },
     find: (patterns) => find(root, rules, { globs: patterns.map(globOf), signal: options.signal }),
     async hash(path) {
-      hashed += 1;
-      if (hashed % HASHED_IN_A_ROW === 0) await turnOfOthers();
-      options.signal.throwIfAborted();
-      return await hashEntry(root, rules, relativePath(path));
+      const relative = relativePath(path);
+      return (await hashes([relative])).get(relative);
     },
+    hashes,
   };
 }
 
@@ -142,16 +155,29 @@ function sorted(entries: readonly Found[]): Found[] {
   return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Thousands are hashed in a row, most of them small: those are read at once, because each wait costs more than the reading. */
-async function hashEntry(root: string, rules: PathRules, path: string): Promise<string | undefined> {
-  if (path === "") return undefined;
-  const parent = join(root, dirname(path));
-  let fd: number | undefined;
+/** A folder is reached once for all that is asked of it. What is not there has no entry. */
+async function hashIn(root: string, rules: PathRules, group: readonly string[]): Promise<readonly [string, string][]> {
+  const parent = join(root, dirname(group[0] ?? ""));
   try {
     using folder = openFolderInside(parent, rules);
     const real = readlinkSync(folder.address);
-    if (real !== parent) return sha256(`reached by a link: ${real}`);
-    const at = `${folder.address}/${basename(path)}`;
+    if (real !== parent) return group.map((path) => [path, sha256(`reached by a link: ${real}`)]);
+    const found: [string, string][] = [];
+    for (const path of group) {
+      const hash = await hashAt(`${folder.address}/${basename(path)}`);
+      if (hash !== undefined) found.push([path, hash]);
+    }
+    return found;
+  } catch (error) {
+    if (isHeddleError(error) && (error.details["isMissing"] === true || error.code === "path.invalid")) return [];
+    throw error;
+  }
+}
+
+/** Most files are small and are read at once, because each wait costs more than the reading. */
+async function hashAt(at: string): Promise<string | undefined> {
+  let fd: number | undefined;
+  try {
     const link = linkAt(at);
     if (link !== undefined) return sha256(`link: ${link}`);
     fd = openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -159,8 +185,7 @@ async function hashEntry(root: string, rules: PathRules, path: string): Promise<
     if (!stat.isFile()) return sha256("no regular file");
     return stat.size <= READ_AT_ONCE_BYTES ? sha256(readFileSync(fd)) : await hashStream(fd);
   } catch (error) {
-    const isMissing = isHeddleError(error) && (error.details["isMissing"] === true || error.code === "path.invalid");
-    if (isMissing || codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") return undefined;
     if (codeOf(error) === "EACCES") return sha256("cannot be read");
     throw error;
   } finally {
