@@ -17,6 +17,7 @@ export type {
   VerifyReport,
 } from "./journal.ts";
 export type { NotificationQueries, NotificationRow, TaskPageWish, TaskQueries } from "./task-queries.ts";
+export { USAGE_KEYS, type UsageKey, type UsageRow, type UsageWish } from "./usage-queries.ts";
 export { verifyExport, type ExportReport } from "./verify-export.ts";
 export { openJournal, type OpenJournalOptions } from "./sqlite.ts";
 export { createRedactor, redactText, type Redactor } from "./redact.ts";

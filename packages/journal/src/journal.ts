@@ -17,6 +17,7 @@
 import type { Author, EventBody, StoredEvent } from "@heddle/protocol";
 import type { Redactor } from "./redact.ts";
 import type { NotificationQueries, TaskQueries } from "./task-queries.ts";
+import type { UsageQueries } from "./usage-queries.ts";
 
 export interface Append {
   readonly stream: string;
@@ -141,6 +142,7 @@ export interface Journal extends AsyncDisposable {
   readonly threads: ThreadQueries;
   readonly tasks: TaskQueries;
   readonly notifications: NotificationQueries;
+  readonly usage: UsageQueries;
 }
 
 export interface ThreadRow {

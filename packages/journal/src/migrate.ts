@@ -15,6 +15,7 @@ import { settingsAndQueue } from "./migrations/0005-settings-and-queue.ts";
 import { gitInfo } from "./migrations/0006-git-info.ts";
 import { tasks } from "./migrations/0007-tasks.ts";
 import { sinks } from "./migrations/0008-sinks.ts";
+import { usage } from "./migrations/0009-usage.ts";
 import { createProjections, rebuildAll } from "./projections/projections.ts";
 import { integer } from "./rows.ts";
 
@@ -27,6 +28,7 @@ const MIGRATIONS: readonly string[] = [
   gitInfo,
   tasks,
   sinks,
+  usage,
 ];
 const NEWEST = MIGRATIONS.length;
 

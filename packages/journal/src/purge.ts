@@ -3,12 +3,15 @@
  * hashes stay, so that chain, checkpoints and witness still fit. The freed bytes are overwritten.
  */
 import { HeddleError, type StoredEvent } from "@heddle/protocol";
-import { store, type PreparedAppend } from "./append.ts";
+import { prepare, store } from "./append.ts";
 import { connect, untilFree, type Connection } from "./driver.ts";
 import { sizeOf } from "./home.ts";
+import type { Purge } from "./journal.ts";
 import { copiesOf } from "./migration-copy.ts";
 import { queries as threads } from "./projections/threads.ts";
 import { queries as turns } from "./projections/turns.ts";
+import { takenBy } from "./projections/usage-days.ts";
+import type { Redactor } from "./redact.ts";
 import { integer, text } from "./rows.ts";
 
 /** Named in a refusal; who has more forks than this finds the rest by deleting these. */
@@ -16,10 +19,17 @@ const MAX_NAMED_FORKS = 20;
 
 const FORGET = "UPDATE events SET body = NULL WHERE stream = ? AND version < ? AND body IS NOT NULL";
 
-/** Inside the write transaction. `prepared` holds the one event that says so. */
-export function purge(connection: Connection, prepared: PreparedAppend, now: number): StoredEvent {
-  const { stream } = prepared.append;
+export interface Purging extends Purge {
+  readonly redactor: Redactor;
+  readonly now: number;
+}
+
+/** Inside the write transaction. The one event that says so keeps what the thread took. */
+export function purge(connection: Connection, { stream, author, reason, redactor, now }: Purging): StoredEvent {
   refuseWhileNeeded(connection, stream);
+  const usage = [...takenBy(connection, stream)];
+  const deletion = { type: "thread.deleted", v: 1, reason, ...(usage.length === 0 ? {} : { usage }) } as const;
+  const prepared = prepare({ stream, author, events: [deletion] }, redactor);
   return overwriting(connection, () => {
     const [deleted] = store(connection, prepared, now).events;
     if (deleted === undefined) throw new HeddleError("internal", `the end of ${stream} was not stored`);

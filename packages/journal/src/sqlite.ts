@@ -31,7 +31,7 @@ import type {
 } from "./journal.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
-import { purge, purgeCopies, settle } from "./purge.ts";
+import { purge, purgeCopies, settle, type Purging } from "./purge.ts";
 import { BATCH_EVENTS, lastPosition, lastVersion, readAfter, readBatch, readSized } from "./read.ts";
 import { RecentEvents, type Cursor } from "./recent-events.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
@@ -39,6 +39,7 @@ import { openReserve, type Reserve } from "./reserve.ts";
 import { withShapes } from "./rows.ts";
 import { readOnlyError, toStoreError, writeFaultOf } from "./store-errors.ts";
 import { notificationQueries, taskQueries } from "./task-queries.ts";
+import { usageQueries } from "./usage-queries.ts";
 import { asDamage, verifyStore } from "./verify.ts";
 import { createWake, type Wake } from "./wake.ts";
 import { openWitness, type Witness } from "./witness.ts";
@@ -63,6 +64,7 @@ class SqliteJournal implements Journal {
   readonly threads: Journal["threads"];
   readonly tasks: Journal["tasks"];
   readonly notifications: Journal["notifications"];
+  readonly usage: Journal["usage"];
   readonly #paths: HomePaths;
   readonly #now: () => number;
   readonly #wake: Wake;
@@ -87,6 +89,7 @@ class SqliteJournal implements Journal {
     this.threads = threadQueries((work) => this.#read(work));
     this.tasks = taskQueries((work) => this.#read(work));
     this.notifications = notificationQueries((work) => this.#read(work));
+    this.usage = usageQueries((work) => this.#read(work));
     this.#paths = paths;
     this.#now = options.now ?? Date.now;
     this.#connection = opened.connection;
@@ -130,11 +133,9 @@ class SqliteJournal implements Journal {
     }
   }
 
-  async purge({ stream, author, reason }: Purge): Promise<StoredEvent> {
-    const events = [{ type: "thread.deleted", v: 1, reason } as const];
-    const prepared = prepare({ stream, author, events }, this.redactor);
+  async purge(wish: Purge): Promise<StoredEvent> {
     try {
-      return await this.#inTurn(() => this.#purge(prepared));
+      return await this.#inTurn(() => this.#purge({ ...wish, redactor: this.redactor, now: this.#now() }));
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
     }
@@ -304,15 +305,14 @@ class SqliteJournal implements Journal {
     this.#reserve.refill();
   }
 
-  async #purge(prepared: PreparedAppend): Promise<StoredEvent> {
-    const deleted = await this.#write(() => purge(this.#connection, prepared, this.#now()), PLAIN);
+  async #purge(purging: Purging): Promise<StoredEvent> {
+    const deleted = await this.#write(() => purge(this.#connection, purging), PLAIN);
     this.#recent.forget(deleted.stream);
     this.#wake.now();
     this.#testify([deleted], "full");
     const { database } = this.#paths;
-    const inStore = await settle(this.#connection, database);
     const inCopies = await purgeCopies(database, deleted.stream, deleted.version);
-    const unsettled = inStore ?? inCopies;
+    const unsettled = (await settle(this.#connection, database)) ?? inCopies;
     if (unsettled !== undefined) this.#notice({ kind: "purge-unsettled", message: unsettled });
     return deleted;
   }

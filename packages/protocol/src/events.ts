@@ -103,7 +103,26 @@ export const EventBody = z.discriminatedUnion("type", [
   /** From here on the past of the thread ends before this turn. What is stored stays; reading and the model pass over it. */
   z.object({ type: z.literal("thread.reverted"), v: v1, beforeTurnId: z.string() }),
   /** The last event of its stream: with it, what all earlier ones said was purged. */
-  z.object({ type: z.literal("thread.deleted"), v: v1, reason: z.string() }),
+  z.object({
+    type: z.literal("thread.deleted"),
+    v: v1,
+    reason: z.string(),
+    /** What models took for it, so that the ledger stays whole. */
+    usage: z
+      .array(
+        z.object({
+          day: z.string(),
+          provider: z.string(),
+          model: z.string(),
+          taskId: z.string().optional(),
+          requests: z.number().int(),
+          unpriced: z.number().int(),
+          usage: Usage,
+          costUsd: z.number(),
+        }),
+      )
+      .optional(),
+  }),
   z.object({
     type: z.literal("turn.admitted"),
     v: v1,

@@ -7,12 +7,14 @@ import { EVENT_COLUMNS, toEvent } from "../rows.ts";
 import { threadPage } from "../thread-page.ts";
 import * as notifications from "./notifications.ts";
 import * as queued from "./queued.ts";
+import * as requests from "./requests.ts";
 import * as sinks from "./sinks.ts";
 import * as tasks from "./tasks.ts";
 import * as threads from "./threads.ts";
 import * as turns from "./turns.ts";
+import * as usageDays from "./usage-days.ts";
 
-const PROJECTIONS = [threads, turns, queued, tasks, notifications, sinks] as const;
+const PROJECTIONS = [threads, turns, queued, tasks, notifications, sinks, usageDays, requests] as const;
 
 /** Inside the transaction that stores the event. */
 export function project(connection: Connection, event: StoredEvent): void {
