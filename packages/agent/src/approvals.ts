@@ -97,7 +97,7 @@ export function declineAt(journal: Journal, due: DueQuestion, then?: () => Promi
     },
     Math.max(0, answerBy - Date.now()),
   );
-  return { [Symbol.dispose]: () => clearTimeout(timer.unref()) };
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
 /** Cancels a question that nobody waits for any more; one that is answered stays so. */

@@ -96,7 +96,7 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     await begin(deps, turn, recorder);
     const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
     outcome = await deps.runner.run(turn, io);
-    await takeBackLeft(deps.journal, turn);
+    if (!isParking(signal.reason)) await takeBackLeft(deps.journal, turn);
   } catch (error) {
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }

@@ -61,6 +61,8 @@ export const ApprovalQuestion = z.discriminatedUnion("kind", [
     arguments: z.unknown(),
     /** Hash of what an MCP server says about the tool, so that an answer does not cover another definition. */
     definition: z.string().optional(),
+    /** Allowed, this one call acts beyond the envelope of its thread. */
+    wish: HopWish.optional(),
     /** What the tool is for, in its server's words. */
     description: z.string().optional(),
     reason: z.string().optional(),

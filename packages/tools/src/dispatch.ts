@@ -21,11 +21,10 @@ import { CANCELLED, isReadOnly, judge, type Admitted, type Behind, type JudgeCon
 import { refusedItem, settledItem, unreadItem } from "./outcome-items.ts";
 import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
 import type { ProtectedPathViolation } from "./sandbox/sandbox.ts";
-import type { CallPlace, OngoingItem, ThreadState, Tool, ToolResult } from "./tool.ts";
+import type { CallPlace, OngoingItem, Tool, ToolResult } from "./tool.ts";
 
 export interface DispatchContext extends JudgeContext {
   readonly toolset: Toolset;
-  readonly state: ThreadState;
   /** Absolute. */
   readonly cwd: string;
   newItemId(): string;

@@ -18,9 +18,10 @@ import { absolutePath } from "./call-path.ts";
 import { exactWish, foldersBeyond, grantedWish, type Hops, type Walls } from "./hop-wish.ts";
 import { checkPath } from "./path-rules.ts";
 import { approvalKey, decide, type PolicyDecision } from "./policy.ts";
-import type { CallPlace, Tool, WishedHop } from "./tool.ts";
+import type { CallPlace, ThreadState, Tool, WishedHop } from "./tool.ts";
 
 export interface JudgeContext extends Walls {
+  readonly state: ThreadState;
   readonly signal: AbortSignal;
   /** Keys of acts accepted for the whole thread; the asker adds to it. See `approvalKey`. */
   readonly remembered: ReadonlySet<string>;
@@ -70,7 +71,7 @@ export async function judge(admitted: Admitted, place: CallPlace, context: Judge
       else beyond.push(...foldersBeyond(absolute, envelope, { mayAsk: context.hops !== undefined }));
       if (access === "write") writePaths.push(absolute);
     }
-    wished = exactly(beyond.length === 0 ? tool.wish?.(args) : writingBeyond(beyond), place, envelope);
+    wished = exactly(beyond.length === 0 ? tool.wish?.(args, context) : writingBeyond(beyond), place, envelope);
   } catch (error) {
     return denied(error);
   }
@@ -118,9 +119,16 @@ function exactly(wished: WishedHop | undefined, place: CallPlace, envelope: Enve
 /** The question says what an answer would allow beyond the envelope; an answer to it covers nothing else. */
 function asking(question: ApprovalQuestion, wish: HopWish | undefined): ApprovalQuestion {
   if (wish === undefined) return question;
-  if (question.kind === "command" || question.kind === "fileChange") return { ...question, wish };
-  if (question.kind === "permissions" && wish.kind === "wider") return { ...question, permissions: wish.permissions };
-  return question;
+  switch (question.kind) {
+    case "command":
+    case "fileChange":
+    case "tool":
+      return { ...question, wish };
+    case "permissions":
+      return wish.kind === "wider" ? { ...question, permissions: wish.permissions } : question;
+    default:
+      return question;
+  }
 }
 
 /** Set when nobody could grant the wish. */

@@ -29,7 +29,6 @@ export interface OpenCommandOptions {
 
 export class ProcessTable implements AsyncDisposable {
   readonly #open = new Map<number, OpenCommand>();
-  readonly #behind = new WeakMap<OpenCommand, Sandbox>();
   readonly #spillDir: string;
   readonly #newFilter: (() => StoredTextFilter) | undefined;
   readonly #closing = new AbortController();
@@ -76,7 +75,6 @@ export class ProcessTable implements AsyncDisposable {
         signal: this.#closing.signal,
       });
       this.#open.set(id, command);
-      this.#behind.set(command, options.sandbox);
       return command;
     } finally {
       this.#starting -= 1;
@@ -90,9 +88,7 @@ export class ProcessTable implements AsyncDisposable {
 
   /** Ends every open command, or those in one sandbox, and waits until they are gone. */
   async killAll(sandbox?: Sandbox): Promise<void> {
-    const commands = [...this.#open.values()].filter(
-      (command) => sandbox === undefined || this.#behind.get(command) === sandbox,
-    );
+    const commands = [...this.#open.values()].filter((command) => sandbox === undefined || command.sandbox === sandbox);
     for (const { id } of commands) this.#open.delete(id);
     await Promise.all(commands.map((command) => command.kill()));
   }
@@ -122,6 +118,8 @@ export class OpenCommand {
   readonly command: string;
   readonly cwd: string;
   readonly hasInput: boolean;
+  /** That it runs in. */
+  readonly sandbox: Sandbox;
   readonly #output: CappedOutput;
   readonly #process: OwnedProcess;
   readonly #listener: { hear: (delta: string) => void };
@@ -139,6 +137,7 @@ export class OpenCommand {
     this.command = options.command;
     this.cwd = options.cwd;
     this.hasInput = options.stdin === "pipe";
+    this.sandbox = options.sandbox;
     this.#output = parts.output;
     this.#process = parts.process;
     this.#listener = parts.listener;

@@ -48,10 +48,16 @@ export interface Tool<A = unknown> {
   /** The call is a question to the user: it runs with the answer, and not without one. */
   readonly isQuestion?: true;
   /** What the call asks for beyond its envelope, and the model's words for why. Paths as the model wrote them. */
-  wish?(args: A): WishedHop | undefined;
+  wish?(args: A, here: WishPlace): WishedHop | undefined;
   /** The call is really another tool's; it is then judged and run as that one. */
   redirect?(args: A): { readonly tool: string; readonly input: unknown } | undefined;
   run(args: A, context: ToolContext): Promise<ToolResult>;
+}
+
+/** Where a call would run without its wish. */
+export interface WishPlace {
+  readonly sandbox: Sandbox;
+  readonly state: ThreadState;
 }
 
 export interface WishedHop {

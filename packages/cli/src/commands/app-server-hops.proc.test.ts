@@ -314,3 +314,25 @@ test("hop: over chat an escalated command says what it wants, and runs when it i
   expect(await client.note("chat.turn.completed")).toMatchObject({ params: { status: "completed" } });
   expect(existsSync(outside)).toBe(true);
 });
+
+test("hop: what is typed into a command that was let out is asked about by itself, and looking is not", async () => {
+  await using world = await openWorld();
+  const outside = path.join(world.root, "out.txt");
+  const shell = { tool: "exec_command", args: { ...escalated("bash").args, tty: true, yield_time_ms: 250 } };
+  const typed = (chars: string) => ({ tool: "write_stdin", args: { session_id: 1000, chars, yield_time_ms: 250 } });
+  const script = [{ calls: [shell] }, { calls: [typed("")] }, { calls: [typed(`touch ${outside}\n`)] }, { text: "ok" }];
+  await using model = await startModelServer({ script });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize();
+  const threadId = await startThread(client, ON_REQUEST);
+  const turnId = await startTurn(client, threadId, "go");
+  client.send({ id: (await client.note(COMMAND)).id, result: { decision: "accept" } });
+  const second = await client.note("mcpServer/elicitation/request");
+  expect(at(second, "params._meta.reason")).toContain("runs beyond the sandbox");
+  client.send({ id: second.id, result: { action: "decline" } });
+  await client.hears((wire) => isEndOf(wire, turnId));
+  expect(existsSync(outside)).toBe(false);
+  expect(await eventsOf(world, threadId, "hop.taken")).toHaveLength(1);
+});

@@ -1,6 +1,7 @@
 /** `write_stdin`: sends text to an open command, or only looks what it has printed since. \u0003 interrupts it, \u0004 ends its input. */
-import { HeddleError, toHeddleError, type Failure, type ItemOf } from "@heddle/protocol";
+import { HeddleError, toHeddleError, type Failure, type HopWish, type ItemOf } from "@heddle/protocol";
 import type { OpenCommand } from "../process-table.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import { awaitCommand } from "../shell-call.ts";
 import type { CallPlace, Tool } from "../tool.ts";
 import { z } from "./schema.ts";
@@ -30,10 +31,18 @@ export const writeStdin: Tool<Input> = {
   shape: "json",
   input: Input,
   effects: ["read", "exec"],
-  // Text can be a command for an open shell; only looking and stopping are harmless.
-  isReadOnly: (args) => args.chars === "" || args.chars === INTERRUPT,
+  isReadOnly: isHarmless,
   deadlineMs: (args) => waitMs(args) + 30_000,
   paths: () => [],
+  wish(args, { sandbox, state }) {
+    const command = state.processes.get(args.session_id);
+    if (command === undefined || command.sandbox === sandbox || isHarmless(args)) return undefined;
+    return {
+      wish: wayTo(command.sandbox),
+      reason: `it types into ${command.command}, which runs beyond the sandbox`,
+      scope: "call",
+    };
+  },
   describe: (args, place) => stdinItem(args, place),
   question: (args, place) => ({
     kind: "tool",
@@ -81,6 +90,18 @@ export const writeStdin: Tool<Input> = {
     return { isError: failure !== undefined, output, item, ...(failure === undefined ? {} : { failure }) };
   },
 };
+
+/** Text can be a command for an open shell; only looking and stopping are harmless. */
+function isHarmless({ chars }: Input): boolean {
+  return chars === "" || chars === INTERRUPT;
+}
+
+/** What allowed one command to leave does not allow another that is typed into it. */
+function wayTo({ level, policy }: Sandbox): HopWish {
+  if (level === "none") return { kind: "outside" };
+  const permissions = { read: [], write: [...policy.writeRoots], network: policy.network === "all" };
+  return { kind: "wider", permissions };
+}
 
 /** What went wrong, if anything. A command that does not read leaves the text in its pipe; that is no reason to wait for it. */
 async function send(command: OpenCommand, text: string, signal: AbortSignal): Promise<Failure | undefined> {
