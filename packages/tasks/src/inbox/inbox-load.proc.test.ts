@@ -51,22 +51,24 @@ describe("73: an inbox that is killed makes no second task and loses none", () =
     expect((await readdir(folder)).filter((name) => !name.includes(".processed-"))).toEqual([]);
   });
 
-  test("a full disk makes it wait, not lose", async () => {
+  test("a full disk makes all of them wait, in their order", async () => {
     await using store = await openTestStore();
     const [folder, workspace] = [path.join(store.folder, "inbox"), path.join(store.folder, "work")];
     await mkdir(folder);
     await mkdir(workspace);
-    await writeFile(path.join(folder, "one.md"), `---\nworkspace: ${workspace}\n---\nDo it.\n`);
-    // The first append is that of the inbox itself, the second is the task.
-    const child = start(store, folder, "journal.append.before-insert@2=enospc");
+    for (let n = 0; n < 4; n += 1) {
+      await writeFile(path.join(folder, `${n}.md`), `---\nworkspace: ${workspace}\n---\nnumber ${n}\n`);
+    }
+    // The first append is that of the inbox itself; the third is the second task.
+    const child = start(store, folder, "journal.append.before-insert@3=enospc");
     await eventually(
-      "it is processed",
-      async () => (await readdir(folder)).some((name) => name.startsWith("one.md.processed-")) || undefined,
+      "all are processed",
+      async () => (await readdir(folder)).every((name) => name.includes(".processed-")) || undefined,
     );
     child.kill();
     await child.ended;
-    expect(await tasksOf(store, 10)).toHaveLength(1);
-    expect(await readdir(folder)).toHaveLength(1);
+    expect((await tasksOf(store, 10)).map(({ spec }) => spec.goal)).toEqual([0, 1, 2, 3].map((n) => `number ${n}`));
+    expect(await readdir(folder)).toHaveLength(4);
   });
 
   test("two processes on one folder take each order once", async () => {

@@ -10,6 +10,7 @@ import path from "node:path";
 import { isHeddleError, isTaskEvent, uuidv7, type ErrorCode } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { openReadMark, type ReadMark } from "../notify/read-mark.ts";
+import { pause } from "../feed.ts";
 import { MAX_SPEC_BYTES } from "../spec/read-spec.ts";
 import type { Connector, FileEntry } from "./connector.ts";
 import { fsConnector } from "./fs-connector.ts";
@@ -119,7 +120,8 @@ async function scan(connector: Connector): Promise<Scanned> {
   const skips = (name: string): boolean => readName(name).kind === "ours";
   const walk = async (folder: string, depth: number): Promise<void> => {
     for (const entry of await connector.ls(folder, { skips })) {
-      if (entry.kind !== "folder") files.push(entry);
+      // What was taken before, by somebody who could not finish, comes first.
+      if (entry.kind !== "folder") files.push(isTaken(entry) ? { ...entry, arrivedAt: 0 } : entry);
       else if (depth < MAX_DEPTH && !path.posix.basename(entry.path).startsWith(".")) {
         folders.push(entry);
         await walk(entry.path, depth + 1);
@@ -128,6 +130,10 @@ async function scan(connector: Connector): Promise<Scanned> {
   };
   await walk("", 0);
   return { folders, files };
+}
+
+function isTaken(entry: FileEntry): boolean {
+  return readName(path.posix.basename(entry.path)).kind === "taken";
 }
 
 /** A file that stayed the same. It leaves its name, or is looked at again later. */
@@ -148,6 +154,8 @@ async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void>
     }
     await admit(inbox, { taken: at, order, orderId, entry });
   } catch (error) {
+    // Then nobody else can be taken either, and the order of all must hold.
+    if (isOfStore(error)) throw error;
     looks.putOff(at, TRY_AGAIN_MS);
     inbox.say(`${order} waits: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -188,10 +196,13 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
   }
 }
 
-/** Not the order's fault, and over some time later. */
+/** Not the order's fault, and over some time later: of the store, or of the file system. */
 function isPassing(error: unknown): boolean {
-  if (!isHeddleError(error)) return codeOf(error) !== undefined;
-  return error.code !== "store.id-conflict" && error.code.startsWith("store.");
+  return isHeddleError(error) ? isOfStore(error) : codeOf(error) !== undefined;
+}
+
+function isOfStore(error: unknown): boolean {
+  return isHeddleError(error) && error.code !== "store.id-conflict" && error.code.startsWith("store.");
 }
 
 function codeOf(error: unknown): unknown {
@@ -297,17 +308,4 @@ function watchFolders(connector: Connector): Watched {
     forget: stop,
     [Symbol.dispose]: stop,
   };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-  });
 }

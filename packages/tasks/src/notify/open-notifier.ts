@@ -2,7 +2,7 @@
  * Tells sinks what happens to tasks. One reader of the journal queues, in the sink's own stream, what each sink wants to
  * know; a delivery per sink works its queue off. Both are behind what they read: nothing that runs waits for either.
  *
- * - Once: the key of what is queued is sink, position and name, so reading an event again queues nothing again.
+ * - Once: the key of what is queued is sink and position, so reading an event again queues nothing again.
  * - A sink reads on from where it was, also over events that do not concern it. A new one begins now.
  * - One process at a time does this for a home; others wait until it is gone.
  */
@@ -11,6 +11,7 @@ import { claimStore } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { isHeddleError, isTaskEvent, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import { pause } from "../feed.ts";
 import { recentActivity } from "./activity.ts";
 import { openDelivery, type Delivery } from "./delivery.ts";
 import { payloadOf } from "./payload.ts";
@@ -95,7 +96,7 @@ async function notify(options: NotifierOptions, { ending, cutting }: End): Promi
   try {
     for await (const event of journal.tail({ after: read(), signal: last.signal })) {
       wakeRedelivered(readers, event);
-      if (isTaskEvent(event.body)) await tellAll(options, readers, { ...event, body: event.body }, fold);
+      if (isTaskEvent(event.body)) await tellOrSay(options, readers, { ...event, body: event.body }, fold);
       for (const { mark } of readers) await mark.advance(event.position);
       last.look();
     }
@@ -145,6 +146,16 @@ function wakeRedelivered(readers: readonly Reader[], { stream, body }: StoredEve
   readers.find(({ sink }) => sinkStream(sink.name) === stream)?.delivery.wake("redelivered");
 }
 
+/** An event that cannot be told is a defect, and must not keep those behind it from being told. */
+async function tellOrSay(...[options, readers, event, fold]: Parameters<typeof tellAll>): Promise<void> {
+  try {
+    await tellAll(options, readers, event, fold);
+  } catch (error) {
+    if (isHeddleError(error)) throw error;
+    options.log(`notifications: ${event.body.type} of ${event.stream} cannot be told: ${String(error)}`);
+  }
+}
+
 async function tellAll(
   { journal, recentMessages = DEFAULT_RECENT_MESSAGES }: NotifierOptions,
   readers: readonly Reader[],
@@ -190,11 +201,4 @@ async function queueOnce(journal: Journal, sink: string, position: number, event
     // It was queued before, when the agent had said less.
     if (!isHeddleError(error) || error.code !== "store.id-conflict") throw error;
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-  });
 }
