@@ -178,7 +178,7 @@ function summary(
   const prefix = `HEDDLE_HOME=${home} npx heddle`;
   const tokens = `${spent.tokens} tokens${end.isLive ? "" : " by the script's own count, none bought"}`;
   return [
-    task.state === "verified" ? VERIFIED : `NOT VERIFIED: ${visibleText(standing(task))}.`,
+    task.state === "verified" ? VERIFIED : `NOT VERIFIED: ${task.state}, ${visibleText(standing(task))}.`,
     `Turns ${spent.turns}, ${spent.nudges} of them started by the harness because checks did not pass. Demo ${seconds} s, ${tokens}, sandbox: ${end.sandboxLevel ?? "none"}.`,
     "",
     "Look at it:",

@@ -1,7 +1,7 @@
 /** `heddle task`: work orders, from the first file to the last look. What carries them out is `heddle watch`, or `heddle serve`. */
 import { didYouMean, EXIT } from "@heddle/protocol";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { CONFIG_OPTIONS, readConfig } from "../app-server/engine.ts";
+import { CONFIG_OPTIONS } from "../app-server/engine.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
@@ -100,10 +100,8 @@ async function runVerb(args: ParsedArgs, context: CommandContext): Promise<numbe
   switch (verb) {
     case "lint":
       return lintTasks(first, args, context);
-    case "add": {
-      const { config } = await readConfig(args, context.env);
-      return addTasks(first, { args, context, config });
-    }
+    case "add":
+      return addTasks(first, args, context);
     case "run":
       return watchTasks({ place: first, args, context, isOnce: true });
     case "show":

@@ -29,7 +29,7 @@ test("4: the task file of this folder is added, started, shown and seen to its e
   expect(at("claimed, not verified")).toBeGreaterThan(at("turn 1"));
   expect(at("the harness ran 1 check: 1 passed")).toBeGreaterThan(at("claimed, not verified"));
   expect(at("VERIFIED: every check passed")).toBeGreaterThan(at("the harness ran"));
-  expect(ran.stdout).toMatch(/^verified {2}make it {2}task_\S+ {2}verified: 1 check passed$/m);
+  expect(ran.stdout).toMatch(/^verified {2}make it {2}task_\S+ {2}1 check passed$/m);
 });
 
 test("8: an explicit path, and nothing is green before it is verified", async () => {
@@ -50,6 +50,20 @@ test("5: what is not verified makes the exit code, and says how to go on", async
   expect(ran.stdout).toMatch(/^paused {2}lazy/m);
   expect(ran.stdout).not.toContain("VERIFIED");
   expect(ran.stderr).toContain("heddle task resume ID goes on");
+});
+
+test("5 43: a budget that is used up pauses the task and makes the exit code of a limit; more of it goes on", async () => {
+  await using mock = await openMockWorld({
+    respond: ({ number }) => (number === 0 ? { text: "TASK COMPLETE" } : (DONE[number - 1] ?? { text: "Yes." })),
+  });
+  await mock.world.file("workspace/t.yaml", task("dear", "budget: {turns: 1}\n"));
+  const ran = await watch(mock, "t.yaml", "--once");
+  expect(ran).toMatchObject({ code: 6 });
+  expect(ran.stdout).toMatch(/^paused {2}dear .*turns are used up: 1 of 1$/m);
+  const place = { world: mock.world };
+  expect(await run(["task", "resume", "dear"], place)).toMatchObject({ code: 6 });
+  expect(await run(["task", "resume", "dear", "--more", "turns=2"], place)).toMatchObject({ code: 0 });
+  expect(await watch(mock, "t.yaml", "--once")).toMatchObject({ code: 0 });
 });
 
 test("5: a provider that fails makes the exit code of a provider", async () => {
@@ -173,7 +187,7 @@ test("task run adds one and sees it to its end; its log says the same afterwards
   expect(log).toMatchObject({ code: 0 });
   expect(log.stdout).toContain("VERIFIED: every check passed");
   const shown = await run(["task", "show", "By page"], { world: mock.world });
-  expect(shown.stdout).toMatch(/state +verified {2}verified: 1 check passed/);
+  expect(shown.stdout).toMatch(/state +verified {2}1 check passed/);
 });
 
 test("what was added is found by whoever watches, and --queue leaves the file of the folder alone", async () => {

@@ -4,19 +4,14 @@ import { canonical, EXIT, hasEnded, isHeddleError, visibleLine, type TaskRecord 
 import type { FoundSpec, Tasks } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import type { ConfigFile } from "../config/schema.ts";
+import { loadConfig } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 import { openTaskStore } from "./store.ts";
 
-export interface Adding {
-  readonly args: ParsedArgs;
-  readonly context: CommandContext;
-  readonly config: ConfigFile;
-}
-
-export async function addTasks(place: string, { args, context, config }: Adding): Promise<number> {
+export async function addTasks(place: string, args: ParsedArgs, context: CommandContext): Promise<number> {
+  const { config } = await loadConfig(context.env);
   const { found, warnings } = await readTasks(place, config, context);
   warn(warnings);
   const out = openOutput(process.stdout);

@@ -65,7 +65,7 @@ function rowLine(task: TaskRecord, style: Style): string {
   const { steps } = task.spec;
   const progress = steps.length === 0 ? "" : ` ${task.stepsDone.length}/${steps.length}`;
   const why = standing(task);
-  const more = why === task.state ? "" : `  ${style.dim(visibleLine(why))}`;
+  const more = why === "" ? "" : `  ${style.dim(visibleLine(why))}`;
   const pad = " ".repeat(Math.max(0, 9 - task.state.length));
   return `${task.id}  ${when}  ${paintState(task.state, style)}${pad}${progress}  ${visibleLine(task.spec.name)}${more}`;
 }

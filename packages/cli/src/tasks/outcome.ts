@@ -1,5 +1,6 @@
 /** What the end of tasks means for the caller: words, and an exit code. Claimed and verified never look alike. */
 import {
+  budgetOf,
   ERROR_CODES,
   EXIT,
   exitCodeOf,
@@ -22,7 +23,7 @@ export function exitCodeOfTask(task: TaskRecord): number {
     case "failed":
       return codeOf(task.failure?.code);
     case "paused":
-      return exitCodeOf(task.warned.length > 0 ? "limit.reached" : "task.unverified");
+      return exitCodeOf(isSpent(task) ? "limit.reached" : "task.unverified");
     case "pending":
     case "waiting":
     case "running":
@@ -36,6 +37,12 @@ export function exitCodeOfTask(task: TaskRecord): number {
 /** The worst one decides; a failure that says something about the machine or the provider says more than a rejection. */
 export function exitCodeOfTasks(tasks: readonly TaskRecord[]): number {
   return Math.max(EXIT.ok, ...tasks.map(exitCodeOfTask));
+}
+
+function isSpent(task: TaskRecord): boolean {
+  const { spent } = task;
+  const { timeMs, turns, tokens, costUsd = Number.POSITIVE_INFINITY } = budgetOf(task);
+  return spent.timeMs >= timeMs || spent.turns >= turns || spent.tokens >= tokens || spent.costUsd >= costUsd;
 }
 
 function isOnlyDue({ state, wait }: TaskRecord): boolean {
@@ -70,32 +77,32 @@ export function paintState(state: TaskState, style: Style): string {
   }
 }
 
-/** One sentence for how it stands. */
+/** What its state alone does not say; it may be nothing. */
 export function standing(task: TaskRecord): string {
   switch (task.state) {
     case "verified":
-      return `verified: ${count(task.lastCheck?.results.length ?? 0, "check")} passed`;
+      return `${count(task.lastCheck?.results.length ?? 0, "check")} passed`;
     case "claimed":
-      if (!hasEnded(task)) return "claimed, not verified yet";
+      if (!hasEnded(task)) return "not verified yet";
       return task.claim?.by === "user"
-        ? "claimed by its user, NOT verified"
-        : "claimed, NOT verified: it has no checks that could";
+        ? "NOT verified: it is its user's word"
+        : "NOT verified: it has no checks that could";
     case "failed":
-      return `failed${task.failure === undefined ? "" : ` (${task.failure.code})`}: ${task.reason ?? "no reason is known"}`;
+      return `${task.failure === undefined ? "" : `${task.failure.code}: `}${task.reason ?? "no reason is known"}`;
     case "paused":
     case "cancelled":
-      return `${task.state}: ${task.reason ?? "by its user"}`;
+      return task.reason ?? "by its user";
     case "waiting":
-      return `waiting: ${task.wait?.message ?? "for something to happen"}`;
+      return task.wait?.message ?? "for something to happen";
     case "stalled":
-      return `stalled: ${task.stall?.message ?? "nothing moves"}`;
+      return task.stall?.message ?? "nothing moves";
     case "rejected":
-      return `rejected: ${failing(task).join(", ")}`;
+      return failing(task).join(", ");
     case "archived":
-      return `archived, before it ${task.stateBefore ?? "was cancelled"}`;
+      return `${task.stateBefore ?? "cancelled"} before`;
     case "pending":
     case "running":
-      return task.state;
+      return "";
   }
 }
 

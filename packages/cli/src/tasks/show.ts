@@ -41,7 +41,10 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
     ...line("workspace", visibleLine(spec.workspace)),
     ...line("folder", task.folder === spec.workspace ? undefined : task.folder),
     ...line("thread", task.threadId),
-    ...line("next", task.nextAt === undefined ? undefined : new Date(task.nextAt).toISOString()),
+    ...line(
+      "next",
+      task.nextAt === undefined || task.nextAt <= Date.now() ? undefined : new Date(task.nextAt).toISOString(),
+    ),
     ...line("attempt", task.attempt === 0 ? undefined : `${task.attempt}, turn ${task.round}`),
     ...line(
       "used",
