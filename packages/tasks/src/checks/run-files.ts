@@ -8,6 +8,7 @@ import type { Workspace } from "./workspace.ts";
 
 const MAX_WORDS = 200;
 const MAX_SCRIPTS = 20;
+const MAX_FOLDERS = 5;
 
 export interface CommandWords {
   readonly run: string | readonly string[];
@@ -23,32 +24,50 @@ const RECIPES: Readonly<Record<string, readonly string[]>> = {
 
 const PACKAGE_RUNNERS: ReadonlySet<string> = new Set(["npm", "pnpm", "yarn", "bun"]);
 
-export async function filesOfCommand({ run, cwd }: CommandWords, files: Workspace): Promise<readonly string[]> {
-  const words = wordsOf(run);
-  const found = new Set<string>();
+export async function filesOfCommand(command: CommandWords, files: Workspace): Promise<readonly string[]> {
+  const words = wordsOf(command.run);
   const own = words.flatMap((word) => RECIPES[posix.basename(word)] ?? []);
-  const scripted = (await scriptsOf({ run, cwd }, files)).flatMap(wordsOf);
-  for (const word of [...words, ...own, ...scripted].slice(0, MAX_WORDS)) {
-    for (const path of candidates(word, cwd, files.root)) if (await isFile(path, files)) found.add(path);
+  const found = new Set<string>();
+  for (const folder of await foldersOf(command, files)) {
+    const scripted = (await scriptsIn(folder, words, files)).flatMap(wordsOf);
+    for (const word of [...words, ...own, ...scripted].slice(0, MAX_WORDS)) {
+      for (const path of candidates(word, folder, files.root)) {
+        if ((await kindOf(path, files)) === "file") found.add(path);
+      }
+    }
   }
   return [...found];
 }
 
-/** The package.json whose scripts it runs. */
-export async function manifestsOf({ run, cwd }: CommandWords, files: Workspace): Promise<readonly string[]> {
-  if (!wordsOf(run).some((word) => PACKAGE_RUNNERS.has(posix.basename(word)))) return [];
-  const path = posix.join(cwd, "package.json");
-  return (await isFile(path, files)) ? [path] : [];
+/** Every package.json whose scripts it may run. */
+export async function manifestsOf(command: CommandWords, files: Workspace): Promise<readonly string[]> {
+  if (!wordsOf(command.run).some((word) => PACKAGE_RUNNERS.has(posix.basename(word)))) return [];
+  const found: string[] = [];
+  for (const folder of await foldersOf(command, files)) {
+    const path = posix.join(folder, "package.json");
+    if ((await kindOf(path, files)) === "file") found.push(path);
+  }
+  return found;
+}
+
+/** Where it may work: its own folder, and those it names, as in `cd lib && npm test` and `npm test -w packages/a`. */
+async function foldersOf({ run, cwd }: CommandWords, files: Workspace): Promise<readonly string[]> {
+  const folders = new Set([cwd]);
+  for (const word of wordsOf(run).slice(0, MAX_WORDS)) {
+    for (const path of candidates(word, cwd, files.root)) {
+      if (folders.size < MAX_FOLDERS && (await kindOf(path, files)) === "directory") folders.add(path);
+    }
+  }
+  return [...folders];
 }
 
 /** The lines of the scripts that are named, and of those that these name. */
-async function scriptsOf(command: CommandWords, files: Workspace): Promise<readonly string[]> {
-  const [manifest] = await manifestsOf(command, files);
-  if (manifest === undefined) return [];
-  const scripts = await readScripts(manifest, files);
+async function scriptsIn(folder: string, words: readonly string[], files: Workspace): Promise<readonly string[]> {
+  if (!words.some((word) => PACKAGE_RUNNERS.has(posix.basename(word)))) return [];
+  const scripts = await readScripts(posix.join(folder, "package.json"), files);
   const lines: string[] = [];
   const seen = new Set<string>();
-  const open = [...wordsOf(command.run)];
+  const open = [...words];
   while (open.length > 0 && seen.size < MAX_SCRIPTS) {
     const name = open.shift() ?? "";
     if (seen.has(name)) continue;
@@ -83,11 +102,12 @@ function candidates(word: string, cwd: string, root: string): readonly string[] 
   return /^[\w]+(\.\w+)+$/.test(word) ? [inside, posix.join(cwd, `${word.replaceAll(".", "/")}.py`)] : [inside];
 }
 
-async function isFile(path: string, files: Workspace): Promise<boolean> {
+async function kindOf(path: string, files: Workspace): Promise<string | undefined> {
   try {
-    return (await files.entry(path))?.kind === "file";
+    return (await files.entry(path))?.kind;
   } catch (error) {
-    if (isHeddleError(error)) return false;
+    // A word that cannot be a path of the workspace names nothing in it.
+    if (isHeddleError(error)) return undefined;
     throw error;
   }
 }
