@@ -172,6 +172,22 @@ test("an interrupt while the user is asked ends the turn once and takes the ques
   expect(model.requests).toHaveLength(1);
 });
 
+test("words of a client for its mode have no effect, and it is told so", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ text: "a plan" }] });
+  await pointAt(world, model.url);
+  await using served = serve([], { world, env: KEY });
+  const { client } = served;
+  await client.initialize(EXPERIMENTAL);
+  const threadId = await startThread(client);
+  const collaborationMode = { mode: "plan", settings: { ...PLAN.settings, developer_instructions: "Be brief." } };
+  await client.call("turn/start", { threadId, input: [{ type: "text", text: "go" }], collaborationMode });
+  expect(await client.note("warning")).toMatchObject({
+    params: { message: expect.stringContaining("collaborationMode.settings.developer_instructions") },
+  });
+  await client.note("turn/completed");
+});
+
 test("where nobody can be asked the tool is not there, and a call of it is answered so", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({

@@ -194,7 +194,7 @@ function tellUsage(feed: ThreadFeed, connection: Connection): void {
 }
 
 /** What was asked for and is not done must not look as if it were. */
-function warnOfUnused(connection: Connection, threadId: string, unused: readonly string[]): void {
+export function warnOfUnused(connection: Connection, threadId: string, unused: readonly string[]): void {
   if (unused.length === 0) return;
   const message = `these have no effect in heddle app-server: ${unused.join(", ")}`;
   connection.notify({ method: "warning", params: { threadId, message } });

@@ -18,12 +18,12 @@ import { readInput } from "../input.ts";
 import { changesBetween } from "../next-settings.ts";
 import type { Reply } from "../peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
-import { folderOf } from "./threads.ts";
+import { folderOf, warnOfUnused } from "./threads.ts";
 
 /** A turn may end or begin between two looks; more often than this it does not. */
 const MAX_TRIES = 5;
 
-export async function startTurn(params: TurnStartParams, { server }: Call): Promise<Reply> {
+export async function startTurn(params: TurnStartParams, { server, connection }: Call): Promise<Reply> {
   const loaded = requireLoaded(server, params.threadId);
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
   const input = await readInput(params.input, workspace);
@@ -46,9 +46,16 @@ export async function startTurn(params: TurnStartParams, { server }: Call): Prom
     ...reply,
     after() {
       if (updated !== undefined) server.threads.openFeed(loaded.threadId)?.tell(updated);
+      warnOfUnused(connection, loaded.threadId, unheededIn(params));
       reply.after?.();
     },
   };
+}
+
+/** Of a mode the words are Heddle's own. */
+function unheededIn({ collaborationMode }: TurnStartParams): readonly string[] {
+  const words = collaborationMode?.settings.developer_instructions;
+  return typeof words === "string" ? ["collaborationMode.settings.developer_instructions"] : [];
 }
 
 interface Wanted {
