@@ -40,7 +40,7 @@ export async function changeTasks(
     else {
       const state =
         task === undefined ? style.dim("deleted") : `${paintState(task.state, style)}  ${visibleLine(standing(task))}`;
-      await out.write(`${id}  ${visibleLine(spec.name)}  ${state}\n`);
+      await out.write(`${`${id}  ${visibleLine(spec.name)}  ${state}`.trimEnd()}\n`);
     }
   }
   return EXIT.ok;

@@ -34,7 +34,7 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
   const budget = budgetOf(task);
   const cost = `${money(spent.costUsd)}${spent.isCostPartial ? " or more" : ""}${budget.costUsd === undefined ? "" : ` of ${money(budget.costUsd)}`}`;
   const line = (name: string, value: string | undefined): readonly string[] =>
-    value === undefined ? [] : [`${name.padEnd(10)} ${value}`];
+    value === undefined ? [] : [`${name.padEnd(10)} ${value}`.trimEnd()];
   return [
     `${style.bold(visibleLine(spec.name))}  ${task.id}`,
     ...line("state", `${paintState(task.state, style)}  ${visibleLine(standing(task))}`),

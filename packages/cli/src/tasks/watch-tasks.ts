@@ -14,7 +14,6 @@ import { openOutput, type Output } from "../print/output.ts";
 import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { addOrTakeUp } from "./add.ts";
-import { openDesk } from "./open-desk.ts";
 import { concurrencyOf, openWorker } from "./open-worker.ts";
 import { exitCodeOfTasks, paintState, standing } from "./outcome.ts";
 import { readTasks, warn } from "./read-tasks.ts";
@@ -50,13 +49,13 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
     await tellSettings({ env, home, config, settings, cwd, concurrency });
 
   const { journal } = heddle;
-  await openDesk(ends, { journal, home, config, env, log });
   const from = await journal.position();
+  // Before anything is added: what is told of tasks begins with their first word.
+  const { harness } = await openWorker(ends, { heddle, settings, home, config, env });
   const chosen = read === undefined ? undefined : await addAll(journal, read.found);
   const out = openOutput(process.stdout);
   const style = styleFor("auto", out.isTerminal, env);
   const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
-  const { harness } = await openWorker(ends, { heddle, settings, home, config, env });
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
   if (!isOnce) {
     log(`watching the tasks of ${home}, ${concurrency} at a time; Ctrl-C stops it`);
