@@ -30,6 +30,7 @@ import {
   toldTo,
   wanting,
 } from "../../test/hop-client.ts";
+import { startServe } from "../../test/serve-client.ts";
 
 function commandsIn(heard: readonly Wire[]): readonly unknown[] {
   return heard
@@ -204,6 +205,23 @@ test("hop: above the ceiling nobody is asked: the call is refused by code, and s
     sandboxPolicy: { type: "dangerFullAccess" },
   });
   expect(wide.error?.message).toContain("above the ceiling");
+});
+
+test("hop: above the ceiling a run of exec and a turn over HTTP are refused before they begin", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ text: "never" }] });
+  await pointAt(world, model.url);
+  const args = ["-c", 'sandbox_ceiling="workspace-write"', "-s", "danger-full-access", "go"];
+  const { code, stderr } = await run(["exec", ...args], { world, env: KEY });
+  expect([code, stderr]).toEqual([7, expect.stringContaining("above the ceiling")]);
+  await using served = await startServe(world, { args: ["-c", 'sandbox_ceiling="read-only"'] });
+  const threadId = text((await served.call("POST", "/api/threads", { workspace: world.workspace })).json, "id");
+  const wishes = { input: "go", sandboxMode: "workspace-write" };
+  expect(await served.call("POST", `/api/threads/${threadId}/turns`, wishes)).toMatchObject({
+    status: 403,
+    json: { error: { code: "ceiling.exceeded" } },
+  });
+  expect(model.requests).toEqual([]);
 });
 
 test("hop: with additional permissions one command gets its folder, still inside a sandbox", async () => {

@@ -31,6 +31,7 @@ const STATUS: Partial<Readonly<Record<ErrorCode, number>>> = {
   "store.purged": 410,
   "cursor.expired": 410,
   "policy.denied": 403,
+  "ceiling.exceeded": 403,
   "limit.reached": 429,
   "sandbox.unavailable": 503,
   "store.busy": 503,
