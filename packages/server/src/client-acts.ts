@@ -3,9 +3,8 @@ import { randomUUID } from "node:crypto";
 import { toHeddleError, type ClientAct, type EventOf } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
 import type { Call } from "./call.ts";
+import { HOST_STREAM } from "./host-stream.ts";
 
-/** Of what belongs to no thread. */
-const HOST_STREAM = "host";
 const MAX_OUTPUT_BYTES = 4 * 1024;
 const MAX_ARGUMENTS_BYTES = 16 * 1024;
 const MAX_WORD_BYTES = 4 * 1024;

@@ -148,8 +148,10 @@ export class ChatHub implements AsyncDisposable {
     if (known !== undefined) return known;
     const { heddle, contextWindow } = this.#options;
     const log = new ChatLog({ threadId: stream, contextWindow });
-    const events = await ownEvents(heddle, stream);
-    if (events?.[0]?.body.type !== "thread.created") return undefined;
+    // Streams of other things may be long, and are not read for each of their events.
+    const [first] = (await ownEvents(heddle, stream, 1)) ?? [];
+    if (first?.body.type !== "thread.created") return undefined;
+    const events = (await ownEvents(heddle, stream)) ?? [];
     for (const event of events) {
       // What comes after is still to be told.
       if (event.version > upTo || event.position > this.#position) break;
@@ -213,9 +215,9 @@ export function refuseAhead(after: number, lastSeq: number): void {
 }
 
 /** What a thread has seen itself, without the past of what it was forked from. undefined: it was deleted. */
-async function ownEvents(heddle: Heddle, stream: string): Promise<readonly StoredEvent[] | undefined> {
+async function ownEvents(heddle: Heddle, stream: string, limit?: number): Promise<readonly StoredEvent[] | undefined> {
   try {
-    return await heddle.journal.read({ stream, after: 0 });
+    return await heddle.journal.read({ stream, after: 0, ...(limit === undefined ? {} : { limit }) });
   } catch (error) {
     if (isHeddleError(error) && error.code === "store.purged") return undefined;
     throw error;

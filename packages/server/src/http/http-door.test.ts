@@ -262,3 +262,18 @@ test("S10: while the list of tokens cannot be trusted, the owner alone is let in
   ];
   await expect.poll(statuses).toEqual([401, 200]);
 });
+
+test("what the owner did in no thread is not among the events of threads", async () => {
+  await using world = await openHttpWorld();
+  const act = { kind: "mcpTool", server: "s", tool: "t", arguments: "private words" } as const;
+  const events = [{ type: "client.intended", v: 1, actId: "act_1", client: "c", act }] as const;
+  await world.heddle.journal.append({ stream: "host", author: "user", events });
+  const threadId = await world.newThread();
+  const token = world.tokens.viewer;
+  const { status, text } = await world.ask("/api/events?follow=false", { token });
+  expect(status).toBe(200);
+  expect(text).toContain(threadId);
+  expect(text).not.toContain("private words");
+  expect(await world.ask("/api/threads/host/events?follow=false", { token })).toMatchObject({ status: 400 });
+  expect(await world.ask("/api/threads/host", { token })).toMatchObject({ status: 400 });
+});

@@ -3,6 +3,7 @@
  * has a name of its own and no id, so that it never moves the cursor of whoever listens.
  */
 import type { ItemDelta, StoredEvent } from "@heddle/protocol";
+import { HOST_STREAM } from "../../host-stream.ts";
 
 export interface Frame {
   /** undefined: live only. */
@@ -18,6 +19,8 @@ function eventView({ stream, version, position, id, at, author, hash, body }: St
 /** In the stream of one thread the cursor is the thread's `seq`, in that of all threads the journal's `position`. */
 export function storedFrame(event: StoredEvent, isOfAll: boolean): Frame & { readonly cursor: number } {
   const cursor = isOfAll ? event.position : event.version;
+  // It moves the cursor and says nothing.
+  if (event.stream === HOST_STREAM) return { cursor, bytes: HEARTBEAT };
   return { cursor, bytes: Buffer.from(`id: ${cursor}\ndata: ${JSON.stringify(eventView(event))}\n\n`) };
 }
 
