@@ -6,7 +6,7 @@
  * `turn.admitted` and `turn.completed` exist exactly once a turn; `turn.started` may be missing when a turn ends early.
  */
 import { z } from "zod";
-import { ApprovalPolicy, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
+import { Envelope, SandboxLevel } from "./envelope.ts";
 import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ClientTool } from "./client-tools.ts";
 import { Failure, Holder } from "./event-parts.ts";
@@ -17,45 +17,9 @@ import { InputPart, Item, PlanStep } from "./items.ts";
 import { ModelOutputPart, Usage } from "./model-output.ts";
 import { taskEvents } from "./task-events.ts";
 import { ConversationEntry, GitInfoChange, Goal } from "./thread-facts.ts";
+import { TurnSettings } from "./turn-settings.ts";
 
-/** What a turn may spend. Reaching one ends the turn with `limit.reached`; what was said so far is kept. */
-export const TurnLimits = z.object({
-  /** Questions put to a model, tries of the same one counted once. */
-  maxRequests: z.number().int().positive().optional(),
-  /** Input and output together. */
-  maxTokens: z.number().int().positive().optional(),
-  maxCostUsd: z.number().positive().optional(),
-});
-export type TurnLimits = z.infer<typeof TurnLimits>;
-
-export const TurnSettings = z.object({
-  provider: z.string(),
-  model: z.string(),
-  effort: z.string().optional(),
-  sandboxMode: SandboxMode,
-  networkAccess: z.boolean(),
-  writableRoots: z.array(z.string()),
-  approvalPolicy: ApprovalPolicy,
-  outputSchema: z.unknown().optional(),
-  /** The model's window, where the list of models does not know it or is to be overruled. */
-  contextTokens: z.number().int().positive().optional(),
-  /** From this size on the context is compacted; absent: at four fifths of the window. */
-  compactAtTokens: z.number().int().positive().optional(),
-  limits: TurnLimits.optional(),
-  /** Only these tools exist, by their own names; absent: all that the sandbox mode gives. */
-  allowedTools: z.array(z.string()).optional(),
-  /** `plan`: the agent finds out and proposes, and may ask the user. */
-  mode: z.literal("plan").optional(),
-  /** The agent may ask the user outside planning too. */
-  asksUser: z.literal(true).optional(),
-  /** The turn works on a task: the agent can report on it. */
-  isForTask: z.literal(true).optional(),
-  /** Whoever follows the turn carries out the tools that were declared in the thread. */
-  hasClientTools: z.literal(true).optional(),
-  /** The widest this thread may ever be, set by the owner; absent: nothing is above it. */
-  ceiling: SandboxMode.optional(),
-});
-export type TurnSettings = z.infer<typeof TurnSettings>;
+export { TurnLimits, TurnSettings } from "./turn-settings.ts";
 
 export const TurnStatus = z.enum(["completed", "failed", "interrupted"]);
 export type TurnStatus = z.infer<typeof TurnStatus>;
