@@ -44,7 +44,9 @@ export async function openChatWorld(options: ChatWorldOptions = {}): Promise<Cha
   const model = ends.use(await startModelServer(options));
   const providers = [model.provider("openai-responses")];
   const env = { PATH: process.env["PATH"], HOME: root, ...options.env };
-  const heddle = ends.use(await openHeddle({ home, providers, env, isUnattended: false, background: options.background }));
+  const heddle = ends.use(
+    await openHeddle({ home, providers, env, isUnattended: false, background: options.background }),
+  );
   const accounts = ends.use(openAccounts({ home, env, configs: [...providers, ...(options.accounts ?? [])] }));
   const logged: string[] = [];
   const server = ends.use(
