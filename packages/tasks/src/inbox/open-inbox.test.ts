@@ -3,11 +3,13 @@ import { appendFileSync, openSync, closeSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import type { TaskEventBody } from "@heddle/protocol";
+import { uuidv7 } from "@heddle/protocol";
 import { openTestInbox, order } from "../../test/test-inbox.ts";
 import { eventually } from "../../test/test-store.ts";
+import { openTasks } from "../open-tasks.ts";
 import type { Connector } from "./connector.ts";
 import { fsConnector } from "./fs-connector.ts";
+import { takeOrder } from "./take-order.ts";
 
 async function tickAfter(file: string): Promise<true | undefined> {
   const probe = `${file}.tmp`;
@@ -74,9 +76,27 @@ describe("orders become tasks", () => {
     expect(ids.size).toBe(3);
   });
 
+  test("73: whoever finds an order that was begun goes on with its number, and with no other words", async () => {
+    await using t = await openTestInbox();
+    const [same, other] = [uuidv7(), uuidv7()];
+    const door = { journal: t.store.journal, tasks: openTasks({ journal: t.store.journal }) };
+    const begun = async (id: string, goal: string): Promise<string> => {
+      const text = order(t.workspace, goal);
+      const { task } = await takeOrder(door, { file: "a.md", text, source: { kind: "inbox" }, key: `inbox:${id}` });
+      return task.id;
+    };
+    const ids = [await begun(same, "Do it."), await begun(other, "Do that.")];
+    await t.put(`a.md.taking-${same}`, order(t.workspace, "Do it."));
+    await t.put(`b/a.md.taking-${other}`, order(t.workspace, "Do something else."));
+    await using _inbox = await t.open();
+    expect(await t.appears("a.md.processed-")).toBe(`a.md.processed-${ids[0]}`);
+    await t.appears("b/a.md.error-dispatch-raised.reason.txt");
+    expect((await t.tasks()).map(({ id }) => id)).toEqual(ids);
+  });
+
   test("72: a file that is still written is not taken until it rests", async () => {
     await using t = await openTestInbox();
-    await using _inbox = await t.open({ settleMs: 250 });
+    await using _inbox = await t.open({ settleMs: 1_500 });
     await t.put("slow.md", `---\nworkspace: ${t.workspace}\n---\n`);
     for (let n = 0; n < 8; n += 1) {
       appendFileSync(path.join(t.folder, "slow.md"), `line ${n}\n`);
@@ -294,93 +314,5 @@ describe("places", () => {
     await t.put("good.md", order(path.join(t.workspace, "in")));
     await t.appears("good.md.processed-");
     expect(await t.tasks()).toHaveLength(1);
-  });
-});
-
-describe("answers", () => {
-  const claimedByUser: TaskEventBody = { type: "task.claimed", v: 1, attempt: 1, by: "user", summary: "all done" };
-
-  test("78: the status and the result come in the format of the order", async () => {
-    await using t = await openTestInbox();
-    await using _inbox = await t.open();
-    await t.put("a.json", JSON.stringify({ goal: "x", workspace: t.workspace }));
-    await t.put("b.yaml", `goal: x\nworkspace: ${t.workspace}\n`);
-    await t.put("c.md", order(t.workspace));
-    const tasks = await eventually("three tasks", async () => {
-      const found = await t.tasks();
-      return found.length === 3 ? found : undefined;
-    });
-    for (const { id } of tasks) {
-      await t.store.journal.append({
-        stream: id,
-        author: "user",
-        events: [{ type: "task.paused", v: 1, cause: "user", message: "later" }],
-      });
-    }
-    for (const name of ["a.status.json", "b.status.yaml", "c.status.md"]) await t.appears(name);
-    expect(JSON.parse(await readFile(path.join(t.folder, "a.status.json"), "utf8"))).toMatchObject({
-      task_id: tasks.find(({ spec }) => spec.name === "a")?.id,
-      status: "paused",
-      reason: "later",
-      verified: false,
-    });
-    for (const { id } of tasks) {
-      await t.store.journal.append({
-        stream: id,
-        author: "user",
-        events: [{ type: "task.cancelled", v: 1, reason: "no more" }],
-      });
-    }
-    for (const name of ["a.result.json", "b.result.yaml", "c.result.md"]) await t.appears(name);
-    await eventually(
-      "no status is left",
-      async () => !(await t.files()).some((name) => name.includes(".status.")) || undefined,
-    );
-    expect(await readFile(path.join(t.folder, "b.result.yaml"), "utf8")).toContain(
-      "status: cancelled\nverified: false\n",
-    );
-    const page = await readFile(path.join(t.folder, "c.result.md"), "utf8");
-    expect(page).toContain("# c: cancelled\n\nno more\n");
-    // Answers are no orders.
-    await t.put("marker.md", order(t.workspace));
-    await t.appears("marker.md.processed-");
-    expect(await t.tasks()).toHaveLength(4);
-  });
-
-  test("79, D23: a task that ends while nobody looks still gets its result, once, and the order is not taken again", async () => {
-    await using t = await openTestInbox();
-    const first = await t.open();
-    await t.put("fix.md", order(t.workspace));
-    await t.appears("fix.md.processed-");
-    await first[Symbol.asyncDispose]();
-    const [task] = await t.tasks();
-    await t.store.journal.append({ stream: task?.id ?? "", author: "user", events: [claimedByUser] });
-    const second = await t.open();
-    const result = await t.appears("fix.result.md");
-    expect(await readFile(path.join(t.folder, result), "utf8")).toContain(
-      "Said to be done. Nothing has checked it.\n\nall done",
-    );
-    await second[Symbol.asyncDispose]();
-    // Whoever waited has taken it away; it is not written again.
-    await rm(path.join(t.folder, result));
-    await using _third = await t.open();
-    await t.put("marker.md", order(t.workspace));
-    await t.appears("marker.md.processed-");
-    expect(await t.tasks()).toHaveLength(2);
-    expect((await t.files()).filter((name) => name.includes("result"))).toEqual([]);
-  });
-
-  test("an earlier order of the same name keeps its result", async () => {
-    await using t = await openTestInbox();
-    await using _inbox = await t.open();
-    for (const name of ["fix.result.md", "fix.result.1.md"]) {
-      await t.put("fix.md", order(t.workspace));
-      const task = await eventually("a task that waits", async () =>
-        (await t.tasks()).find(({ state }) => state === "pending"),
-      );
-      await t.store.journal.append({ stream: task.id, author: "user", events: [claimedByUser] });
-      await t.appears(name);
-      expect(await readFile(path.join(t.folder, name), "utf8")).toContain(task.id);
-    }
   });
 });
