@@ -115,6 +115,11 @@ test("14: -v shows what tasks run with, and no secret", async () => {
   };
   const ran = await run(["watch", "t.yaml", "--once", "-v"], { world: mock.world, env });
   expect(ran).toMatchObject({ code: 0 });
+  const byVariable = await run(["watch", "--queue", "--once"], {
+    world: mock.world,
+    env: { ...env, OPENLOOM_VERBOSE: "1" },
+  });
+  expect(byVariable.stderr).toContain("gpt-5.5 of mock");
   expect(ran.stderr).toMatch(/home +\S+\/home\n/);
   expect(ran.stderr).toContain("gpt-5.5 of mock");
   expect(ran.stderr).toMatch(/OPENLOOM_OPENCODE_PASSWORD \*{8}/);

@@ -19,24 +19,19 @@ import type { ConfigFile } from "../config/schema.ts";
 export const DEFAULT_FILE = "heddle-task.yaml";
 const FALLBACKS = [DEFAULT_FILE, "openloom.yaml"] as const;
 
-export interface ReadTasks extends FoundSpecs {
-  /** OPENLOOM_VERBOSE, for those who come from there. */
-  readonly isVerbose: boolean;
-}
-
 /** `-` is standard input. Throws SpecError with all that is wrong. */
 export async function readTasks(
   place: string,
   config: ConfigFile,
   { env, cwd }: Pick<CommandContext, "env" | "cwd">,
-): Promise<ReadTasks> {
-  const { defaults, warnings, isVerbose } = openLoomSettings(env);
+): Promise<FoundSpecs> {
+  const { defaults, warnings } = openLoomSettings(env);
   const minEveryMs = parseDuration(config.tasks?.min_interval ?? "");
   const options: SpecOptions = { defaults, ...(minEveryMs === undefined ? {} : { minEveryMs }) };
   const read =
     place === "-" ? await readStdin(cwd, options) : await readSpecFiles(path.resolve(cwd, place), { ...options, cwd });
   for (const { spec } of read.found) requireAllowedWorkspace(spec.workspace, config.tasks?.workspace_roots);
-  return { ...read, warnings: [...warnings, ...read.warnings], isVerbose };
+  return { ...read, warnings: [...warnings, ...read.warnings] };
 }
 
 /** The file of this folder that a command without a word means. */

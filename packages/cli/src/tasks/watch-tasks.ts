@@ -4,7 +4,7 @@
  */
 import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { openTasks, type FoundSpec, type Harness } from "@heddle/tasks";
+import { openLoomSettings, openTasks, type FoundSpec, type Harness } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import { log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
 import { openServing, type Serving } from "../app-server/open-serving.ts";
@@ -45,7 +45,7 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
   const { heddle, settings } = serving;
   await requireProvider(serving, read?.found ?? [], cwd);
   const concurrency = concurrencyOf(config);
-  if (args.has("verbose") || read?.isVerbose === true)
+  if (args.has("verbose") || openLoomSettings(env).isVerbose)
     await tellSettings({ env, home, config, settings, cwd, concurrency });
 
   const { journal } = heddle;
