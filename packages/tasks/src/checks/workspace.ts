@@ -22,6 +22,8 @@ import { relativePath } from "./relative-path.ts";
 /** A document that a check reads whole. */
 const MAX_READ_BYTES = 16 * 1024 * 1024;
 const READ_AT_ONCE_BYTES = 1024 * 1024;
+/** A sparse file of a terabyte is made in no time. What is larger is known by its inode, which nobody can set back. */
+const MAX_HASHED_BYTES = 64 * 1024 * 1024;
 /** A few milliseconds. */
 const HASHED_IN_A_ROW = 100;
 const MAX_ENTRIES = 200_000;
@@ -178,28 +180,21 @@ async function hashIn(root: string, rules: PathRules, group: readonly string[]):
 async function hashAt(at: string): Promise<string | undefined> {
   let fd: number | undefined;
   try {
-    const link = linkAt(at);
-    if (link !== undefined) return sha256(`link: ${link}`);
     fd = openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const stat = fstatSync(fd);
+    const stat = fstatSync(fd, { bigint: true });
+    const { size, ino, mtimeNs, ctimeNs } = stat;
     if (!stat.isFile()) return sha256("no regular file");
-    return stat.size <= READ_AT_ONCE_BYTES ? sha256(readFileSync(fd)) : await hashStream(fd);
+    if (size > MAX_HASHED_BYTES) return sha256(`too large: ${size} ${ino} ${mtimeNs} ${ctimeNs}`);
+    return size <= READ_AT_ONCE_BYTES ? sha256(readFileSync(fd)) : await hashStream(fd);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
+    if (codeOf(error) === "ELOOP") return sha256(`link: ${readlinkSync(at)}`);
     if (codeOf(error) === "EACCES") return sha256("cannot be read");
+    // A socket, or a device that is not there.
+    if (codeOf(error) === "ENXIO" || codeOf(error) === "ENODEV") return sha256("no regular file");
     throw error;
   } finally {
     if (fd !== undefined) closeSync(fd);
-  }
-}
-
-/** Undefined when it is none. */
-function linkAt(at: string): string | undefined {
-  try {
-    return readlinkSync(at);
-  } catch (error) {
-    if (codeOf(error) === "EINVAL") return undefined;
-    throw error;
   }
 }
 
