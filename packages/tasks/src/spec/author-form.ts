@@ -194,6 +194,9 @@ function longCheck(places: Places, table: Table): Table {
   const main = MAIN_FIELD[kind];
   const others = words.filter((other) => other !== word).map((other) => [other, table[other], other] as const);
   const isWhole = isTable(value) && !COMBINED.some((combined) => combined === kind);
+  const inside = isWhole ? Object.keys(value) : [main ?? ""];
+  for (const other of inside.filter((name) => name !== word && name in table))
+    places.problem(table, other, `"${other}" and "${word}" say the same; keep one`);
   if (!isWhole && main !== undefined)
     return places.table(table, [["kind", kind, word], [main, value, word], ...others]);
   if (!isTable(value)) return places.table(table, [["kind", kind, word], ...others]);

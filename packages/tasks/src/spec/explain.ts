@@ -5,18 +5,24 @@ import { z } from "zod";
 import { authorKey, authorKeys, CHECK_KINDS, checkShape, unwrapped } from "./author-form.ts";
 import { isTable, type Places, type Table } from "./places.ts";
 
+/** Of one table; more say nothing new. */
+const MAX_UNKNOWN = 20;
+
 export function explainIssues(places: Places, input: Table, issues: readonly z.core.$ZodIssue[]): void {
   // A slip in a key makes two issues, the word that is unknown and the one that is missing; the first says it all.
-  const slips = new Set<string>();
-  for (const { code, path, ...issue } of issues) {
-    if (code !== "unrecognized_keys" || !("keys" in issue)) continue;
-    for (const key of issue.keys) slips.add([...path, guessed(key, knownKeys(input, path))].join("\n"));
-  }
+  const slips = new Set(issues.flatMap((issue) => slipsOf(input, issue)));
   for (const issue of issues) {
+    const isMissing = issue.code !== "unrecognized_keys" && valueAt(input, issue.path) === undefined;
     const [last = "", ...above] = issue.path.toReversed();
-    const isSlip = slips.has([...above.toReversed(), authorKey(String(last))].join("\n"));
-    if (issue.code === "unrecognized_keys" || !isSlip) explain(places, input, issue);
+    const place = [...above.toReversed(), authorKey(String(last))].join("\n");
+    if (!isMissing || !slips.has(place)) explain(places, input, issue);
   }
+}
+
+function slipsOf(input: Table, issue: z.core.$ZodIssue): readonly string[] {
+  if (issue.code !== "unrecognized_keys") return [];
+  const known = knownKeys(input, issue.path);
+  return issue.keys.slice(0, MAX_UNKNOWN).map((key) => [...issue.path, guessed(key, known)].join("\n"));
 }
 
 function explain(places: Places, input: Table, issue: z.core.$ZodIssue): void {
@@ -26,7 +32,8 @@ function explain(places: Places, input: Table, issue: z.core.$ZodIssue): void {
   switch (issue.code) {
     case "unrecognized_keys": {
       const known = knownKeys(input, path);
-      for (const key of issue.keys) tell(`unknown key "${key}"${meant(key, known)}`, [...path, key]);
+      for (const key of issue.keys.slice(0, MAX_UNKNOWN))
+        tell(`unknown key "${key}"${meant(key, known)}`, [...path, key]);
       return;
     }
     case "invalid_type":
@@ -67,10 +74,8 @@ function guessed(key: string, known: readonly string[]): string | undefined {
 /** The keys of the table at the end of the path. */
 function knownKeys(input: Table, path: readonly PropertyKey[]): readonly string[] {
   let schema: unknown = TaskSpec;
-  let value: unknown = input;
   for (const part of path) {
     const inner = unwrapped(schema);
-    value = childOf(value, part);
     if (inner instanceof z.ZodObject) schema = inner.shape[String(part)];
     else if (inner instanceof z.ZodArray) schema = inner.element;
     if (unwrapped(schema) === TaskCheck) return checkKeys(input, path);

@@ -246,6 +246,11 @@ describe("18: a mistake is told with its file, line, column, key and what to wri
     expect(first?.message).toMatch(message);
   });
 
+  test("what is said twice, short and long, is told", () => {
+    for (const check of ["{file-exists: x, path: y}", "{contains: {path: x, text: y}, path: z}"])
+      expect(problems(`${HEAD}checks: [${check}]`)[0]).toMatchObject({ line: 4, key: "path" });
+  });
+
   test("several mistakes are told at once", () => {
     const found = problems(`nme: a\nworkspace: .\ngoal: 7\nchecks: [{file-exists: 3}]\n---\ngoal: x\n`);
     expect(found.map(({ line, key }) => `${line} ${key}`)).toEqual([

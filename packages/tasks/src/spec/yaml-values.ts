@@ -7,6 +7,8 @@ import type { Places, Table } from "./places.ts";
 
 const MAX_DEPTH = 24;
 const MAX_DOCUMENTS = 1000;
+/** The parser takes seconds to find out that it cannot go so deep, and everybody else waits meanwhile. */
+const DEEP = /(?:[[{]\s*){64}|(?:[-?][ \t]+){64}/;
 const PLAIN_TAGS: ReadonlySet<string> = new Set(["str", "int", "float", "bool", "null", "map", "seq"]);
 
 export interface YamlText {
@@ -17,6 +19,11 @@ export interface YamlText {
 
 /** One value for each document that says something; what is wrong is noted. */
 export function yamlDocuments(places: Places, { text, base }: YamlText): readonly unknown[] {
+  const deep = DEEP.exec(text);
+  if (deep !== null) {
+    places.problemAt(base + deep.index, "", `this is nested more than ${MAX_DEPTH} deep`);
+    return [];
+  }
   const parsed = parseAllDocuments(text, { uniqueKeys: false, prettyErrors: false, merge: false, version: "1.2" });
   const documents = Array.isArray(parsed) ? parsed : [];
   if (documents.length > MAX_DOCUMENTS) {
