@@ -96,7 +96,6 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     await begin(deps, turn, recorder);
     const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
     outcome = await deps.runner.run(turn, io);
-    if (!isParking(signal.reason)) await takeBackLeft(deps.journal, turn);
   } catch (error) {
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }
@@ -110,7 +109,12 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
   }
   let hasLooseEnds = false;
   // Each is tried: a record that cannot be written must not keep processes alive.
-  const ends = [() => recorder.closeOpenItems(), () => deps.leave(turn, outcome), () => recorder.closeFollowed()];
+  const ends = [
+    () => takeBackLeft(deps.journal, turn),
+    () => recorder.closeOpenItems(),
+    () => deps.leave(turn, outcome),
+    () => recorder.closeFollowed(),
+  ];
   for (const end of ends) {
     try {
       await end();

@@ -7,6 +7,7 @@ import {
   HeddleError,
   isHeddleError,
   type EventBody,
+  type Failure,
   type HookConfig,
   type ModelOutputPart,
   type ModelToolCall,
@@ -216,13 +217,16 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
 
   return {
     async run() {
-      try {
-        await carryOut();
-        await hops.end();
-        return { kind: "completed", spent: asker.spent };
-      } catch (error) {
-        return { kind: "failed", failure: toFailure(error), spent: asker.spent };
+      let failure: Failure | undefined;
+      for (const step of [carryOut, () => hops.end()]) {
+        try {
+          await step();
+        } catch (error) {
+          failure ??= toFailure(error);
+        }
       }
+      const { spent } = asker;
+      return failure === undefined ? { kind: "completed", spent } : { kind: "failed", failure, spent };
     },
   };
 }
