@@ -1,9 +1,9 @@
-/** A notifier on a test store, begun. */
+/** A notifier on a test store. */
 import { readNames } from "../src/notify/names.ts";
 import { openNotifier, type NotifierOptions } from "../src/notify/open-notifier.ts";
 import type { Sink } from "../src/notify/sink.ts";
 import { webhookSink, type WebhookOptions } from "../src/notify/sinks/webhook.ts";
-import { eventually, type TestStore } from "./test-store.ts";
+import type { TestStore } from "./test-store.ts";
 
 export function hook(url: URL, options: Partial<WebhookOptions> = {}): Sink {
   return webhookSink({ name: "hook", kind: "webhook", url, events: readNames("*"), ...options });
@@ -13,17 +13,6 @@ export function open(
   store: TestStore,
   sinks: readonly Sink[],
   options: Pick<NotifierOptions, "firstWaitMs" | "now"> = {},
-): AsyncDisposable {
-  return openNotifier({ journal: store.journal, home: store.home, sinks, log: () => undefined, ...options });
-}
-
-/** A new sink begins now, so a test waits until it has begun. */
-export async function begin(
-  store: TestStore,
-  sinks: readonly Sink[],
-  options: Pick<NotifierOptions, "firstWaitMs" | "now"> = {},
 ): Promise<AsyncDisposable> {
-  const notifier = open(store, sinks, options);
-  for (const { name } of sinks) await eventually(`${name} begins`, () => store.journal.notifications.cursor(name));
-  return notifier;
+  return openNotifier({ journal: store.journal, home: store.home, sinks, log: () => undefined, ...options });
 }

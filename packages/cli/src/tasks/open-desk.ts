@@ -1,6 +1,7 @@
 /** What a process that works for tasks has around it: the inbox that brings orders, the sinks that are told of them. */
 import type { Journal } from "@heddle/journal";
-import { openInbox, openLoomSettings, openNotifier, openTasks, parseDuration, type WebhookDoor } from "@heddle/tasks";
+import type { TaskDesk } from "@heddle/server/http";
+import { openInbox, openLoomSettings, openNotifier, openTasks, parseDuration } from "@heddle/tasks";
 import { inboxOf } from "../config/inbox.ts";
 import { notifyingOf } from "../config/notify.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -13,25 +14,28 @@ export interface DeskOptions {
   readonly log: (line: string) => void;
 }
 
-export interface Desk {
-  /** For orders that come over HTTP. */
-  readonly door: WebhookDoor;
-  /** Folders that an order may be named in. */
-  readonly folders: readonly string[];
+export type Desk = Omit<TaskDesk, "concurrency">;
+
+/** What is configured; nothing is looked after yet. */
+export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">): Desk {
+  const { folder, rescanMs: _rescan, settleMs: _settle, ...common } = inboxOf(config, env);
+  const door = {
+    journal,
+    tasks: openTasks({ journal, home }),
+    specDefaults: openLoomSettings(env).defaults,
+    minEveryMs: parseDuration(config.tasks?.min_interval ?? ""),
+    ...common,
+  };
+  return { door, folders: folder === undefined ? [] : [folder], sinks: notifyingOf(config, env).sinks };
 }
 
 /** Everything that is opened is closed with `ends`. */
 export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions): Promise<Desk> {
   const { journal, home, config, env, log } = options;
-  const { folder, rescanMs, settleMs, ...common } = inboxOf(config, env);
-  const { sinks, recentMessages } = notifyingOf(config, env);
-  const door: WebhookDoor = {
-    journal,
-    tasks: openTasks({ journal }),
-    specDefaults: openLoomSettings(env).defaults,
-    minEveryMs: parseDuration(config.tasks?.min_interval ?? ""),
-    ...common,
-  };
+  const { folder, rescanMs, settleMs } = inboxOf(config, env);
+  const { recentMessages } = notifyingOf(config, env);
+  const desk = deskOf(options);
+  const { door, sinks } = desk;
   // Told before it is begun: what the first order does is heard of.
   ends.use(openNotifier({ journal, sinks, home, log, ...(recentMessages === undefined ? {} : { recentMessages }) }));
   if (folder !== undefined) {
@@ -46,5 +50,5 @@ export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions)
     );
     log(`files in ${folder} become tasks`);
   }
-  return { door, folders: folder === undefined ? [] : [folder] };
+  return desk;
 }

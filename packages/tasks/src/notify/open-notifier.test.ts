@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { begin, hook, open } from "../../test/notifier.ts";
+import { hook, open } from "../../test/notifier.ts";
 import { openReceiver } from "../../test/receiver.ts";
 import { allEvents, eventually, openTestStore } from "../../test/test-store.ts";
 import { waitMs } from "./delivery.ts";
@@ -40,7 +40,7 @@ describe("how it gets there", () => {
       signsLikeOpenLoom: true,
       headers: { "x-team": "tools and more" },
     });
-    await using _notifier = await begin(store, [sink]);
+    await using _notifier = await open(store, [sink]);
     await store.happen([]);
     const { headers, body } = await eventually("the request", () => receiver.received[0]);
     const signature = String(headers["x-heddle-signature"]);
@@ -62,7 +62,7 @@ describe("how it gets there", () => {
   test("85, F41: a receiver that answers 500 is asked again, later each time, in order", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver((_, count) => ({ status: count <= 2 ? 500 : 200 }));
-    await using _notifier = await begin(store, [hook(receiver.url, { events: readNames("TASK_CREATED") })], {
+    await using _notifier = await open(store, [hook(receiver.url, { events: readNames("TASK_CREATED") })], {
       firstWaitMs: 5,
     });
     const first = await store.happen([]);
@@ -114,7 +114,7 @@ describe("how it gets there", () => {
       count === 1 ? { status: 429, headers: { "retry-after": "1" } } : { status: 200 },
     );
     const sink = hook(receiver.url, { events: readNames("TASK_CREATED") });
-    await using _notifier = await begin(store, [sink], { firstWaitMs: 1 });
+    await using _notifier = await open(store, [sink], { firstWaitMs: 1 });
     const start = performance.now();
     await store.happen([]);
     await eventually("the second request", () => receiver.received[1]);
@@ -124,7 +124,7 @@ describe("how it gets there", () => {
   test("what is gone (410) is dead at once, and the next one is delivered", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver((_, count) => ({ status: count === 1 ? 410 : 200 }));
-    await using _notifier = await begin(store, [hook(receiver.url, { events: readNames("TASK_CREATED") })]);
+    await using _notifier = await open(store, [hook(receiver.url, { events: readNames("TASK_CREATED") })]);
     await store.happen([]);
     await store.happen([]);
     const [dead] = await eventually("a dead letter", async () => {
@@ -137,7 +137,7 @@ describe("how it gets there", () => {
   test("86: a dead letter can be sent again", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver((_, count) => ({ status: count === 1 ? 404 : 200 }));
-    await using _notifier = await begin(store, [hook(receiver.url, { events: readNames("TASK_CREATED") })]);
+    await using _notifier = await open(store, [hook(receiver.url, { events: readNames("TASK_CREATED") })]);
     await store.happen([]);
     const [dead] = await eventually("a dead letter", async () => {
       const found = await store.journal.notifications.page({ state: "dead", limit: 10 });
@@ -159,7 +159,7 @@ describe("how it gets there", () => {
       payload["task_name"] === "bad" ? { kind: "retry", message: "not this one" } : delivered,
     );
     const order = (): readonly unknown[] => sink.sent.map(({ payload }) => payload["task_name"]);
-    await using _notifier = await begin(store, [sink], { firstWaitMs: 5 });
+    await using _notifier = await open(store, [sink], { firstWaitMs: 5 });
     for (const name of ["bad", "second", "third"]) await store.happen([], { spec: { name } });
     await eventually("the others", () => order().includes("third") || undefined);
     expect(order().slice(0, 4)).toEqual(["bad", "bad", "bad", "second"]);
@@ -172,7 +172,7 @@ describe("how it gets there", () => {
     await using slow = await openReceiver(() => ({ status: 200, hangs: true }));
     await using fast = await openReceiver();
     const events = readNames("TASK_CREATED");
-    await using _notifier = await begin(store, [
+    await using _notifier = await open(store, [
       hook(slow.url, { name: "slow", events, timeoutMs: 60_000 }),
       hook(fast.url, { name: "fast", events }),
     ]);
@@ -188,7 +188,7 @@ describe("how it gets there", () => {
     const closed = await openReceiver();
     await closed[Symbol.asyncDispose]();
     const sink = hook(closed.url, { events: readNames("TASK_CREATED") });
-    await using _notifier = await begin(store, [sink], { firstWaitMs: 10 });
+    await using _notifier = await open(store, [sink], { firstWaitMs: 10 });
     const ids: string[] = [];
     for (let n = 0; n < 20; n += 1) ids.push(await store.happen([]));
     await eventually("some failures", async () => {
@@ -212,14 +212,14 @@ describe("what a restart finds", () => {
     await store.happen([]);
     await using receiver = await openReceiver();
     const sink = hook(receiver.url, { events: readNames("TASK_CREATED") });
-    const first = await begin(store, [sink]);
+    const first = await open(store, [sink]);
     await first[Symbol.asyncDispose]();
     const missed = await store.happen([]);
-    const second = open(store, [sink]);
+    const second = await open(store, [sink]);
     await eventually("what was missed", () => receiver.received[0]);
     await second[Symbol.asyncDispose]();
     const last = await store.happen([]);
-    await using _third = open(store, [sink]);
+    await using _third = await open(store, [sink]);
     await eventually("the last", () => receiver.received[1]);
     expect(receiver.received.map(({ body }) => JSON.parse(body).task_id)).toEqual([missed, last]);
   });
@@ -229,7 +229,7 @@ describe("what a restart finds", () => {
     await using receiver = await openReceiver();
     await using hanging = await openReceiver(() => ({ status: 200, hangs: true }));
     const events = readNames("TASK_CREATED");
-    const notifier = await begin(store, [
+    const notifier = await open(store, [
       hook(receiver.url, { events }),
       hook(hanging.url, { events, name: "hangs", timeoutMs: 60_000 }),
     ]);
@@ -247,7 +247,7 @@ describe("what a restart finds", () => {
     const sink = memorySink((_, tries) => (tries === 1 ? { kind: "retry", message: "later" } : delivered));
     let ahead = 86_400_000;
     const clock = { now: () => Date.now() + ahead, firstWaitMs: 300 };
-    await using _notifier = await begin(store, [sink], clock);
+    await using _notifier = await open(store, [sink], clock);
     ahead = 0;
     await store.happen([]);
     await eventually("the first try", () => sink.sent[0]);
@@ -258,7 +258,7 @@ describe("what a restart finds", () => {
   test("events that no sink wants are not read again after a restart", async () => {
     await using store = await openTestStore();
     const sink = memorySink(() => delivered);
-    const first = await begin(store, [sink]);
+    const first = await open(store, [sink]);
     const noise = Array.from({ length: 500 }, (_, n) => ({
       type: "thread.named" as const,
       v: 1 as const,
@@ -279,8 +279,8 @@ describe("what a restart finds", () => {
     await using store = await openTestStore();
     const one = memorySink(() => delivered);
     const two = memorySink(() => delivered);
-    const first = await begin(store, [one]);
-    await using _second = open(store, [two]);
+    const first = await open(store, [one]);
+    await using _second = await open(store, [two]);
     await store.happen([]);
     await eventually("the first", () => one.sent[0]);
     expect(two.sent).toEqual([]);

@@ -40,8 +40,12 @@ const LAST_WORDS_MS = 2_000;
 /** How often one looks whether the process that notifies is gone, or the store can be read again. */
 const LOOK_AGAIN_MS = 5_000;
 
-/** Closing it tells what is stored by then and tries to deliver it, for a moment; the rest is for the next start. */
-export function openNotifier(options: NotifierOptions): AsyncDisposable {
+/**
+ * What is stored after it is open is told, to a new sink too. Closing it tells what is stored by then and tries to deliver
+ * it, for a moment; the rest is for the next start.
+ */
+export async function openNotifier(options: NotifierOptions): Promise<AsyncDisposable> {
+  for (const { name } of options.sinks) await openReadMark(options.journal, name);
   const ending = new AbortController();
   const cutting = new AbortController();
   for (const sink of options.sinks) options.journal.redactor.learn(sink.secrets);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NO_USAGE, type TaskEventBody } from "@heddle/protocol";
-import { begin, hook } from "../../test/notifier.ts";
+import { hook, open } from "../../test/notifier.ts";
 import { openReceiver } from "../../test/receiver.ts";
 import { eventually, openTestStore } from "../../test/test-store.ts";
 import { NOTIFICATION_NAMES, readNames } from "./names.ts";
@@ -33,7 +33,7 @@ describe("what is told", () => {
   test("81, 88: every stored event has its names, with the payload OpenLoom's receivers know and more", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver();
-    await using _notifier = await begin(store, [hook(receiver.url)]);
+    await using _notifier = await open(store, [hook(receiver.url)]);
     const check = { kind: "file-exists" as const, path: "x" };
     const id = await store.happen(
       [
@@ -122,7 +122,7 @@ describe("what is told", () => {
   test("only what the checks say is told as verified, and as done", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver();
-    await using _notifier = await begin(store, [
+    await using _notifier = await open(store, [
       hook(receiver.url, { events: readNames("TASK_VERIFIED TASK_COMPLETED") }),
     ]);
     const result = {
@@ -151,7 +151,7 @@ describe("what is told", () => {
   test("D12: a stall says how long it has lasted", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver();
-    await using _notifier = await begin(store, [hook(receiver.url, { events: readNames("SESSION_STALE_BUSY") })]);
+    await using _notifier = await open(store, [hook(receiver.url, { events: readNames("SESSION_STALE_BUSY") })]);
     await store.happen([
       ...begun,
       { type: "task.stalled", v: 1, attempt: 1, episode: 1, message: "sleep hangs", quietMs: 95_000, culprits: [] },
@@ -168,7 +168,7 @@ describe("what is told", () => {
   test("what the agent said last goes with it, and no more than was asked for", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver();
-    await using _notifier = await begin(store, [hook(receiver.url, { events: readNames("TASK_CLAIMED") })]);
+    await using _notifier = await open(store, [hook(receiver.url, { events: readNames("TASK_CLAIMED") })]);
     const item = (text: string) => ({
       type: "item.completed" as const,
       v: 1 as const,
@@ -220,7 +220,7 @@ describe("what is told", () => {
     await using one = await openReceiver();
     await using two = await openReceiver();
     const events = readNames("TASK_CREATED");
-    await using _notifier = await begin(store, [
+    await using _notifier = await open(store, [
       hook(one.url, { name: "one", events }),
       hook(two.url, { name: "two", events }),
     ]);
