@@ -78,7 +78,7 @@ test("hop: an escalated command is asked about with its reason, runs outside onc
   expect(hops[0]?.version).toBeLessThan(intended?.version ?? 0);
 });
 
-test("hop: a protected path that an accepted command made outside stays; one made inside does not", async () => {
+test("hop: a protected path that an accepted command made outside stays, also after the next command inside", async () => {
   await using world = await openWorld();
   const hook = path.join(world.workspace, ".git", "hooks", "pre-commit");
   await mkdir(path.dirname(hook), { recursive: true });
