@@ -37,7 +37,9 @@ export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions)
   const desk = deskOf(options);
   const { door, sinks } = desk;
   // Told before it is begun: what the first order does is heard of.
-  ends.use(openNotifier({ journal, sinks, home, log, ...(recentMessages === undefined ? {} : { recentMessages }) }));
+  ends.use(
+    await openNotifier({ journal, sinks, home, log, ...(recentMessages === undefined ? {} : { recentMessages }) }),
+  );
   if (folder !== undefined) {
     ends.use(
       await openInbox({
