@@ -67,6 +67,12 @@ test("18: lint names file, line, column, key and fix of every mistake, also as J
   const added = await heddle(world, "task", "add", "bad.yaml");
   expect(added.code).toBe(2);
   expect(added.stderr).toMatch(/^heddle: bad.yaml:1:1: .*\nheddle: bad.yaml:5:5: .*\n$/);
+  const asJson = await heddle(world, "task", "add", "bad.yaml", "--json");
+  expect(JSON.parse(asJson.stdout)).toMatchObject({
+    type: "error",
+    code: "task.invalid",
+    problems: [{ line: 1 }, { line: 5 }],
+  });
 });
 
 test("59: lint --run runs the checks as things are and names those that pass already", async () => {

@@ -220,6 +220,27 @@ test("75: whoever watches looks after the inbox too", async () => {
   expect(await running.ended).toMatchObject({ code: 130 });
 });
 
+test("21: --once does not wait for times to come, and says when they come", async () => {
+  await using mock = await openMockWorld({ script: [] });
+  await mock.world.file(
+    "workspace/openloom.yaml",
+    "name: again\nworkspace: .\ngoal: g\nmode: loop\ncheck_interval: 1h\n",
+  );
+  const ran = await watch(mock, "--once");
+  expect(ran).toMatchObject({ code: 0 });
+  const [, next = ""] = /^waiting {2}again {2}task_\S+ {2}waits for its time, next at (\S+)$/m.exec(ran.stdout) ?? [];
+  const inMs = Date.parse(next) - Date.now();
+  expect(inMs).toBeGreaterThan(3_300_000);
+  expect(inMs).toBeLessThan(3_660_000);
+});
+
+test("an empty queue is told, and is no failure", async () => {
+  await using mock = await openMockWorld({ script: [] });
+  const ran = await watch(mock, "--once");
+  expect(ran).toMatchObject({ code: 0, stdout: "" });
+  expect(ran.stderr).toContain("there is nothing to do; heddle task add FILE brings something");
+});
+
 /** Waits for what a child process does, with a deadline. */
 async function fileAppears(file: string): Promise<void> {
   await expect

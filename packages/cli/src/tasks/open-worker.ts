@@ -15,6 +15,7 @@ export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
 export interface Worker {
   readonly harness: Harness;
   readonly desk: Desk;
+  readonly concurrency: number;
 }
 
 /** How many tasks are carried out at a time unless the configuration says otherwise. */
@@ -29,6 +30,7 @@ export async function openWorker(ends: AsyncDisposableStack, options: WorkerOpti
   const { heddle, settings, home, config, env } = options;
   const desk = await openDesk(ends, { journal: heddle.journal, home, config, env, log });
   const settingsFor = settingsForTask.bind(undefined, settings);
-  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency: concurrencyOf(config), log }));
-  return { harness, desk };
+  const concurrency = concurrencyOf(config);
+  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log }));
+  return { harness, desk, concurrency };
 }

@@ -93,7 +93,7 @@ export function standing(task: TaskRecord): string {
     case "cancelled":
       return task.reason ?? "by its user";
     case "waiting":
-      return task.wait?.message ?? "for something to happen";
+      return `${task.wait?.message ?? "for something to happen"}${task.nextAt === undefined ? "" : `, next at ${new Date(task.nextAt).toISOString()}`}`;
     case "stalled":
       return task.stall?.message ?? "nothing moves";
     case "rejected":

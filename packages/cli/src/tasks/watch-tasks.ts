@@ -165,15 +165,14 @@ async function chosenNow(journal: Journal, chosen: readonly TaskRecord[]): Promi
   return found.flat().filter((task) => task !== undefined);
 }
 
-async function tellEnd(
-  tasks: readonly TaskRecord[],
-  {
-    args,
-    out,
-    style,
-    stop,
-  }: { readonly args: ParsedArgs; readonly out: Output; readonly style: Style; readonly stop: Stop },
-): Promise<number> {
+interface Ending {
+  readonly args: ParsedArgs;
+  readonly out: Output;
+  readonly style: Style;
+  readonly stop: Stop;
+}
+
+async function tellEnd(tasks: readonly TaskRecord[], { args, out, style, stop }: Ending): Promise<number> {
   const exitCode = stop.exitCode ?? exitCodeOfTasks(tasks);
   if (args.has("json")) {
     const ended = tasks.map((task) => ({
@@ -185,15 +184,20 @@ async function tellEnd(
     await out.write(toLine({ type: "watch.ended", exitCode, isStopped: stop.exitCode !== undefined, tasks: ended }));
     return exitCode;
   }
-  for (const task of tasks)
-    await out.write(
-      `${paintState(task.state, style)}  ${visibleLine(task.spec.name)}  ${task.id}  ${visibleLine(standing(task))}\n`,
-    );
-  if (stop.exitCode !== undefined)
-    log("stopped; what has not ended goes on with the next heddle watch or heddle serve");
-  else if (exitCode !== EXIT.ok)
-    log(
-      `heddle task log ID says what happened${tasks.some(({ state }) => state === "paused") ? ", heddle task resume ID goes on" : ""}`,
-    );
+  for (const task of tasks) {
+    const { id, spec, state } = task;
+    await out.write(`${paintState(state, style)}  ${visibleLine(spec.name)}  ${id}  ${visibleLine(standing(task))}\n`);
+  }
+  const hint = whatNext(tasks, exitCode, stop);
+  if (hint !== undefined) log(hint);
   return exitCode;
+}
+
+function whatNext(tasks: readonly TaskRecord[], exitCode: number, stop: Stop): string | undefined {
+  if (stop.exitCode !== undefined)
+    return "stopped; what has not ended goes on with the next heddle watch or heddle serve";
+  if (tasks.length === 0) return "there is nothing to do; heddle task add FILE brings something";
+  if (exitCode === EXIT.ok) return undefined;
+  const goesOn = tasks.some(({ state }) => state === "paused") ? ", heddle task resume ID goes on" : "";
+  return `heddle task log ID says what happened${goesOn}`;
 }
