@@ -28,7 +28,7 @@ export async function takeBaseline(place: CheckPlace): Promise<TaskBaseline> {
   const git = await readGit(spec, commands);
   const after = await takeSnapshot(files, spec, [...held.files, ...(git?.uncommitted ?? [])]);
   const isHeld = (path: string): boolean =>
-    after.files[path] !== undefined && (after.files[path] === before.files[path] || held.byName.has(path));
+    (after.files[path] ?? "") !== "" && (after.files[path] === before.files[path] || held.byName.has(path));
   const isAllVacuous = results.length > 0 && results.every(({ outcome }) => outcome === "passed");
   return {
     ...before,

@@ -12,7 +12,7 @@
 import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
 import type { CheckPlace, TestCounts } from "./checks/check.ts";
-import { nameChecks } from "./checks/names.ts";
+import { everyNamed, nameChecks } from "./checks/names.ts";
 import { findViolations } from "./checks/protect.ts";
 import { openCheckPlace, runAll, withParts, type OpenPlace } from "./checks/run-all.ts";
 import { listed } from "./checks/shown.ts";
@@ -53,7 +53,7 @@ async function verifyIn(place: CheckPlace, open: OpenPlace, baseline: TaskBaseli
   const traceless = isUntouched && flagged.every(({ isVacuous }) => isVacuous === true) ? [nothingDone()] : [];
   const violations = [
     ...(await findViolations(open.files, place.spec, baseline)),
-    ...(place.spec.protectTests ? fewerTests(ofChecks, baseline) : []),
+    ...fewerTests(place, ofChecks, baseline),
   ];
   const results = [...flagged, ...atRest, ...traceless];
   const passed = violations.length === 0 && flagged.length > 0 && results.every(({ outcome }) => outcome === "passed");
@@ -99,10 +99,20 @@ function nothingDone(): CheckResult {
   return wholeResult("work was done", "failed", { message, startedAt: Date.now() });
 }
 
-function fewerTests(results: readonly CheckResult[], baseline: TaskBaseline): readonly CheckViolation[] {
+function fewerTests(
+  { spec }: CheckPlace,
+  results: readonly CheckResult[],
+  baseline: TaskBaseline,
+): readonly CheckViolation[] {
+  if (!spec.protectTests) return [];
+  const mayShrink = new Set(
+    everyNamed(nameChecks(spec.checks)).flatMap(({ name, check }) =>
+      check.kind === "tests" && !check.noFewer ? [name] : [],
+    ),
+  );
   return withParts(results).flatMap(({ name, tests }) => {
     const before: TestCounts | undefined = baseline.tests[name];
-    if (tests === undefined || before === undefined || ran(tests) >= ran(before)) return [];
+    if (tests === undefined || before === undefined || mayShrink.has(name) || ran(tests) >= ran(before)) return [];
     const message = `${name}: ${ran(tests)} tests ran, ${ran(before)} before the task began`;
     return [{ kind: "fewer-tests", message }];
   });

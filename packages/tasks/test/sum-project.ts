@@ -14,7 +14,5 @@ export const project = {
   "package.json": JSON.stringify({ name: "sum", scripts: { test: "node --test" } }),
 };
 export const fixed = "exports.sum = (a, b) => a + b;\n";
-const checks: NonNullable<WorkPlaceOptions["checks"]> = [
-  { kind: "tests", name: "the tests", run: [process.execPath, "--test"] },
-];
-export const withTests = { files: project, checks } satisfies WorkPlaceOptions;
+const counted = { kind: "tests" as const, name: "the tests", run: [process.execPath, "--test"] };
+export const withTests = { files: project, checks: [counted] } satisfies WorkPlaceOptions;

@@ -104,7 +104,9 @@ async function hiddenFiles(commands: Commands): Promise<readonly string[]> {
 }
 
 async function judgeClean(wanted: boolean, commands: Commands): Promise<Finding> {
-  const status = zeroed(await ask(commands, ["status", "--porcelain", "--untracked-files=all", "-z", "--", "."]));
+  const status = zeroed(
+    await ask(commands, ["status", "--porcelain", "--no-renames", "--untracked-files=all", "-z", "--", "."]),
+  );
   const message =
     status.length === 0 ? "nothing is uncommitted" : `uncommitted: ${listed(status.map((s) => s.slice(3)))}`;
   return (status.length === 0) === wanted ? passed(message) : failed(message);

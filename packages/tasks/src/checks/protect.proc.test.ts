@@ -70,6 +70,14 @@ test("52: fewer tests than before are no pass, and tests that are skipped did no
     expect(verdict.results[0]?.message, how).toContain("fewer than the 2 that ran before");
     expect(verdict.violations, how).toMatchObject([{ kind: "fewer-tests" }]);
   }
+  const freed = await judge(
+    { ...options, checks: withTests.checks.map((check) => ({ ...check, noFewer: false })) },
+    async (place) => {
+      await place.write("sum.js", fixed);
+      await place.write("sum.test.js", project["sum.test.js"].replace(/test\("nothing".*\n/, ""));
+    },
+  );
+  expect(freed, "unless the check allows it").toMatchObject({ passed: true, violations: [] });
 });
 
 test("60: an agent that changes or deletes the script of a check, or what runs it, is not verified", async () => {

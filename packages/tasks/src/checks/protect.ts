@@ -12,6 +12,9 @@ import { listed } from "./shown.ts";
 import { isTestFile } from "./test-files.ts";
 import { sha256, type Workspace } from "./workspace.ts";
 
+/** They are stored, and told to the agent; more say nothing new. */
+const MAX_VIOLATIONS = 50;
+
 type ProtectingSpec = Pick<TaskSpec, "checks" | "protect" | "protectTests">;
 
 export interface Protected {
@@ -59,6 +62,7 @@ export async function findViolations(
   const judges = new Set(schemaFiles(spec));
   const hashes = await files.hashes(baseline.protected);
   for (const path of baseline.protected) {
+    if (violations.length >= MAX_VIOLATIONS) break;
     const now = hashes.get(path);
     if (now === undefined) {
       violations.push({ kind: "protected-removed", path, message: `${path} is protected and was removed` });
@@ -79,7 +83,7 @@ export async function findViolations(
   }
   if (baseline.isTruncated && baseline.protected.length > 0) {
     const message =
-      "more files are protected than a task remembers, so it cannot be told whether they stayed as they were; " +
+      "more files are protected or named by checks than a task remembers, so it cannot be told whether they stayed as they were; " +
       "set protectTests to false and name what matters in protect";
     violations.push({ kind: "protected-changed", message });
   }

@@ -28,8 +28,10 @@ export async function takeSnapshot(
   const leaves = leavesOf(spec.checks);
   const named = new Set([...more, ...leaves.flatMap(pathsOf).filter(isUsable).map(relativePath)]);
   for (const { path } of (await files.find(leaves.flatMap(globsOf).filter(isUsable))).entries) named.add(path);
-  const hashes: Record<string, string> = Object.fromEntries(await files.hashes([...named].slice(0, MAX_FILES)));
-  for (const path of more) hashes[path] ??= "";
+  const kept = [...named].slice(0, MAX_FILES);
+  const hashes: Record<string, string> = Object.fromEntries(await files.hashes(kept));
+  // What comes first is kept first.
+  for (const path of more.slice(0, MAX_FILES)) hashes[path] ??= "";
   return { files: hashes, isTruncated: named.size > MAX_FILES };
 }
 
