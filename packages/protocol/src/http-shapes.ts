@@ -9,6 +9,49 @@ import { InputPart, Item } from "./items.ts";
 import { Usage } from "./model-output.ts";
 
 export { ApprovalQuestion, EventBody, Failure, InputPart, Item, TurnSettings, Usage };
+export {
+  AttemptList,
+  BrowseQuery,
+  CheckRun,
+  CheckRunList,
+  ClearedTasks,
+  ClearTasksBody,
+  CompleteTaskBody,
+  ConfigSummary,
+  CreatedTask,
+  CreateTaskBody,
+  FolderList,
+  InboxBody,
+  Notification,
+  NotificationPage,
+  NotificationParams,
+  NotificationsQuery,
+  PlanAnswer,
+  PlanTaskBody,
+  ReasonBody,
+  RelieveTaskBody,
+  ResumeTaskBody,
+  SinkEntry,
+  SinkList,
+  SinkParams,
+  SinkTest,
+  SourceList,
+  SourceParams,
+  StallList,
+  StateAnswer,
+  Task,
+  TaskAttempt,
+  TaskLogQuery,
+  TaskPage,
+  TaskParams,
+  TasksQuery,
+  TaskSummary,
+  UsageEntry,
+  UsagePage,
+  UsageQuery,
+  WebhookAnswer,
+  WorkspaceList,
+} from "./http-task-shapes.ts";
 
 const time = z.number().int().describe("Milliseconds since 1970");
 const seq = z.number().int().describe("Dense, 1..n within the thread");
@@ -43,6 +86,9 @@ export const EventsQuery = z.strictObject({
   after: wholeNumber("after").optional().describe("The cursor to go on from; `Last-Event-ID` says the same"),
   deltas: flag.optional().describe("true: what running items add, live, as events named `delta`"),
   follow: flag.optional().describe("false: end when everything stored has been sent"),
+});
+export const AllEventsQuery = EventsQuery.extend({
+  only: z.literal("tasks").optional().describe("tasks: nothing but what happens to tasks"),
 });
 
 export const ItemsQuery = z.strictObject({
@@ -107,7 +153,8 @@ export const Approval = z.object({
 
 /** What a stored event looks like in a stream. */
 export const StreamedEvent = z.object({
-  threadId: z.string(),
+  threadId: z.string().describe("The stream it is in: of a thread, or of what `taskId` names"),
+  taskId: z.string().optional().describe("Of an event of a task"),
   seq,
   position: z.number().int().describe("Place in the whole journal"),
   id: z.string(),
@@ -133,6 +180,10 @@ export const ItemPage = z.object({
   nextAfter: z.number().int().nullable().describe("null: there are no more now"),
 });
 export const ApprovalList = z.object({ data: z.array(Approval) });
+export const EventPage = z.object({
+  data: z.array(StreamedEvent),
+  nextAfter: z.number().int().nullable().describe("null: there are no more now"),
+});
 
 export const CreateThreadBody = z.strictObject({
   workspace: z.string().min(1).max(4096).optional().describe("An existing folder; the server's own when absent"),

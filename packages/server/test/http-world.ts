@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openHeddle, type Heddle } from "@heddle/agent";
 import { HeddleError, newTurnId, type EventBody, type TurnSettings } from "@heddle/protocol";
+import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
+import { openTasks } from "@heddle/tasks";
 import { HttpDoor, type HttpDoorOptions } from "../src/http/http-door.ts";
 import { addToken, openTokenBook } from "../src/http/tokens.ts";
 
@@ -44,6 +46,8 @@ export interface HttpWorld extends AsyncDisposable {
   readonly tokens: Readonly<Record<Role, string>>;
   ask(path: string, options?: AskOptions): Promise<Answer>;
   newThread(): Promise<string>;
+  /** It waits to be taken up; nobody does. */
+  newTask(more?: Partial<TaskSpecInput>): Promise<string>;
   /** Appends events that stand for work. */
   append(threadId: string, count: number, chars?: number): Promise<void>;
 }
@@ -54,6 +58,7 @@ export async function openHttpWorld(more: Partial<HttpDoorOptions> = {}): Promis
   const owner = "owner-token-of-this-test-0123456789abcdef";
   const user = await addToken(home, { name: "una", role: "user" });
   const viewer = await addToken(home, { name: "vic", role: "viewer" });
+  const tasks = openTasks({ journal: heddle.journal, home });
   const door = new HttpDoor({
     heddle,
     settings: { resolve: () => Promise.resolve(SETTINGS) },
@@ -61,6 +66,12 @@ export async function openHttpWorld(more: Partial<HttpDoorOptions> = {}): Promis
       sandbox: () => Promise.resolve({ level: "namespaces", backends: [{ name: "namespaces", isUsable: true }] }),
       accounts: () => Promise.resolve([]),
       models: () => Promise.resolve([]),
+    },
+    desk: {
+      door: { tasks, journal: heddle.journal, sources: [], defaultWorkspace: home },
+      folders: [],
+      sinks: [],
+      concurrency: 0,
     },
     tokens: openTokenBook(home, owner, () => undefined),
     cwd: home,
@@ -82,6 +93,10 @@ export async function openHttpWorld(more: Partial<HttpDoorOptions> = {}): Promis
     tokens,
     ask: (path, options = {}) => ask(port, path, { token: owner, ...options }),
     newThread: () => heddle.createThread({ workspace: home, origin: "test" }),
+    async newTask(wishes = {}) {
+      const spec = TaskSpec.parse({ name: "a task", workspace: home, goal: "do it", ...wishes });
+      return (await tasks.add({ spec, source: { kind: "cli" } })).id;
+    },
     async append(threadId, count, chars = 10) {
       const turnId = newTurnId();
       const words = "x".repeat(chars);

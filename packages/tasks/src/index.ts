@@ -1,6 +1,7 @@
 export type { NewTask, Tasks } from "./tasks.ts";
 export { openTasks, type TasksOptions } from "./open-tasks.ts";
 export { openHarness, type Harness, type HarnessOptions } from "./harness.ts";
+export { proposePlan, type Plan } from "./plan.ts";
 export { requireAllowedWorkspace } from "./spec/allowed-roots.ts";
 export { parseDuration } from "./spec/durations.ts";
 export { readFrontMatter, type FrontMatter } from "./spec/front-matter.ts";
@@ -25,6 +26,7 @@ export { FOR_PEOPLE, NOTIFICATION_NAMES, readNames, splitWords, type Notificatio
 export { openNotifier, type NotifierOptions } from "./notify/open-notifier.ts";
 export { redeliver } from "./notify/redeliver.ts";
 export type { Sink } from "./notify/sink.ts";
+export { testSink } from "./notify/test-sink.ts";
 export { desktopSink } from "./notify/sinks/desktop.ts";
 export { fileSink } from "./notify/sinks/file.ts";
 export { webhookSink, type WebhookKind } from "./notify/sinks/webhook.ts";

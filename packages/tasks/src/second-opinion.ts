@@ -4,11 +4,9 @@
  * counts as one only where the spec says so. It is asked in a thread of its own, so that its tokens are counted like others.
  */
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Heddle } from "@heddle/agent";
-import { HeddleError, toHeddleError, type EventOf, type TaskBaseline, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, toHeddleError, type EventOf, type TaskBaseline } from "@heddle/protocol";
+import { askOnce, type Asked } from "./ask-once.ts";
 import type { CheckPlace } from "./checks/check.ts";
 import { openCheckPlace } from "./checks/run-all.ts";
 import type { Verdict } from "./verify.ts";
@@ -55,73 +53,22 @@ export async function secondOpinion(request: OpinionRequest): Promise<Opinion | 
   }
 }
 
-/** What is known of the asking, however it ends. */
-type Asked = Partial<Record<"threadId", string>> & Pick<Opinion, "usage" | "costUsd">;
-
 async function ask(
   { place, heddle, provider }: OpinionRequest,
   text: string,
   asked: Asked,
 ): Promise<Pick<Opinion, "accepts" | "reason">> {
   const wanted = place.spec.secondOpinion;
-  const settings: TurnSettings = {
-    provider: wanted?.provider ?? provider,
-    model: wanted?.model ?? "",
-    sandboxMode: "read-only",
-    networkAccess: false,
-    writableRoots: [],
-    approvalPolicy: "never",
-    allowedTools: [],
-    outputSchema: ANSWER,
+  const question = {
+    heddle,
+    title: `Second opinion: ${place.spec.name}`,
+    text,
+    shape: ANSWER,
+    settings: { provider: wanted?.provider ?? provider, model: wanted?.model ?? "" },
+    timeoutMs: OPINION_MS,
+    signal: place.signal,
   };
-  // Not the workspace: what the agent wrote there would be read as instructions.
-  const nowhere = await mkdtemp(join(tmpdir(), "heddle-opinion-"));
-  try {
-    const turn = await heddle.startTurn({
-      thread: { workspace: nowhere, origin: "task", title: `Second opinion: ${place.spec.name}` },
-      input: [{ type: "text", text }],
-      settings,
-    });
-    asked.threadId = turn.threadId;
-    const limit = AbortSignal.any([place.signal, AbortSignal.timeout(OPINION_MS)]);
-    const stop = (): void => {
-      const reason = {
-        code: "turn.timeout",
-        message: "the second opinion took too long, or is no longer needed",
-      } as const;
-      // A turn that has ended meanwhile needs no stopping.
-      heddle.interrupt(turn.turnId, reason).catch(() => undefined);
-    };
-    limit.addEventListener("abort", stop, { once: true });
-    if (limit.aborted) stop();
-    const { body } = await turn.done.finally(() => limit.removeEventListener("abort", stop));
-    asked.usage = body.usage;
-    if (body.costUsd !== undefined) asked.costUsd = body.costUsd;
-    if (body.status !== "completed") {
-      throw new HeddleError("task.unverified", body.failure?.message ?? `the turn was ${body.status}`);
-    }
-    return await readAnswer(heddle, turn.threadId, turn.admittedVersion);
-  } finally {
-    await rm(nowhere, { recursive: true, force: true });
-  }
-}
-
-/** The shape was checked when it was given; a runner that does not keep it gives none. */
-async function readAnswer(
-  { journal }: Pick<Heddle, "journal">,
-  threadId: string,
-  after: number,
-): Promise<Pick<Opinion, "accepts" | "reason">> {
-  const events = await journal.read({ stream: threadId, after, limit: 1_000 });
-  const texts = events.flatMap(({ body }) =>
-    body.type === "item.completed" && body.item.type === "agentMessage" ? [body.item.text] : [],
-  );
-  let answer: unknown;
-  try {
-    answer = JSON.parse(texts.at(-1) ?? "");
-  } catch (cause) {
-    throw new HeddleError("schema.violated", "its answer is not JSON", { cause });
-  }
+  const answer = await askOnce(question, asked);
   if (typeof answer === "object" && answer !== null && "accepts" in answer && "reason" in answer) {
     const { accepts, reason } = answer;
     if (typeof accepts === "boolean" && typeof reason === "string") {

@@ -1,7 +1,7 @@
 /** `heddle notify`: who is told what happens to tasks, whether that works, and what could not be delivered. */
 import type { Journal, NotificationRow } from "@heddle/journal";
 import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
-import { NOTIFICATION_NAMES, redeliver, type Sink } from "@heddle/tasks";
+import { NOTIFICATION_NAMES, redeliver, testSink, type Sink } from "@heddle/tasks";
 import { CONFIG_OPTIONS, readConfig } from "../app-server/engine.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -105,23 +105,8 @@ function chosen(sinks: readonly Sink[], name: string): Sink {
   throw new HeddleError("usage.invalid", `there is no sink ${visibleLine(name)}${didYouMean(name, names) || known}`);
 }
 
-/** Goes straight to the sink: it tells nobody anything that a restart would have to repeat. */
 async function test(sink: Sink, { out, isJson }: Printing): Promise<number> {
-  const now = Date.now();
-  const payload = {
-    schema_version: "1.0",
-    event: "NOTIFY_TEST",
-    task_id: "task_test",
-    task_name: "Heddle",
-    timestamp: now / 1000,
-    timestamp_iso: new Date(now).toISOString(),
-    data: { summary: "This is a test. Notifications arrive." },
-  };
-  const notification = { id: `ntf_test-${now.toString(16)}`, event: "NOTIFY_TEST", payload };
-  const result = await sink.send(notification, { signal: AbortSignal.timeout(60_000) }).catch((error: unknown) => ({
-    kind: "retry" as const,
-    message: error instanceof Error ? error.message : String(error),
-  }));
+  const result = await testSink(sink);
   const isDelivered = result.kind === "delivered";
   if (isJson) await out.write(toLine({ sink: sink.name, target: sink.target, ...result }));
   else

@@ -16,6 +16,7 @@ import { parseServeAt, type ServeAt } from "../app-server/serve-at.ts";
 import { readTls, TLS_OPTIONS } from "../app-server/tls.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
+import { deskOf } from "../tasks/open-desk.ts";
 import { openWorker } from "../tasks/open-worker.ts";
 
 const OPTIONS: readonly OptionSpec[] = [
@@ -27,6 +28,7 @@ const OPTIONS: readonly OptionSpec[] = [
   },
   ...TLS_OPTIONS,
   { name: "allow-non-loopback", help: "Listen where other machines can reach it, without TLS" },
+  { name: "no-tasks", help: "Leave tasks, the inbox and notifications to another process" },
   { name: "allow-host", value: "NAME", isMultiple: true, help: "Another name under which clients may call" },
   ...CONFIG_OPTIONS,
 ];
@@ -74,7 +76,12 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   await listTokens(home);
   const sockets = socketsOf(wished);
   const { host, heddle, settings } = await openServing(ends, { args, env, cwd, file, config, home, sockets });
-  const { harness } = await openWorker(ends, { heddle, settings, home, config, env });
+  const work = { heddle, settings, home, config, env };
+  const worker = args.has("no-tasks") ? undefined : await openWorker(ends, work);
+  const desk = {
+    ...(worker?.desk ?? deskOf({ ...work, journal: heddle.journal })),
+    concurrency: worker?.concurrency ?? 0,
+  };
   const facts = hostFacts(host);
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings: warnings, log });
   const acceptFrom =
@@ -84,9 +91,9 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
     };
   const tokens = openTokenBook(home, owner.token, log);
   const websockets = { "/": acceptFrom };
-  const door = new HttpDoor({ heddle, settings, facts, tokens, cwd, version, log, websockets });
+  const door = new HttpDoor({ heddle, settings, facts, desk, tokens, cwd, version, log, websockets });
   ends.defer(async () => {
-    await Promise.allSettled([server[Symbol.asyncDispose](), door.endRuns(), harness[Symbol.asyncDispose]()]);
+    await Promise.allSettled([server[Symbol.asyncDispose](), door.endRuns(), worker?.harness[Symbol.asyncDispose]()]);
     await door[Symbol.asyncDispose]();
   });
   const names = args.values("allow-host");

@@ -23,6 +23,10 @@ const STATUS: Partial<Readonly<Record<ErrorCode, number>>> = {
   "thread.not-found": 404,
   "turn.not-found": 404,
   "approval.not-found": 404,
+  "task.not-found": 404,
+  "task.illegal": 409,
+  "task.stale": 409,
+  "task.hook-failed": 409,
   "turn.active": 409,
   "thread.has-forks": 409,
   "approval.already-resolved": 409,
@@ -43,7 +47,7 @@ const STATUS: Partial<Readonly<Record<ErrorCode, number>>> = {
 export function statusOf(error: HeddleError): number {
   const known = STATUS[error.code];
   if (known !== undefined) return known;
-  return /^(usage|config|workspace|prompt|model|provider|path|thread)\./.test(error.code) ? 400 : 500;
+  return /^(usage|config|workspace|prompt|model|provider|path|thread|task)\./.test(error.code) ? 400 : 500;
 }
 
 export function sendJson(response: ServerResponse, status: number, value: unknown): void {

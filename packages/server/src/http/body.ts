@@ -5,10 +5,10 @@ import { isTooDeep, MAX_DEPTH } from "../depth.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-export async function readBody(request: IncomingMessage): Promise<unknown> {
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
   requireJson(request.headers["content-type"]);
   if (Number(request.headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-  return parse((await whole(request)).toString("utf8"));
+  return whole(request);
 }
 
 async function whole(request: IncomingMessage): Promise<Buffer> {
@@ -41,7 +41,8 @@ function tooLarge(): HeddleError {
   });
 }
 
-function parse(text: string): unknown {
+export function parseBody(bytes: Buffer): unknown {
+  const text = bytes.toString("utf8");
   if (text.trim() === "") return {};
   if (isTooDeep(text)) {
     throw new HeddleError("usage.invalid", `the body is nested deeper than ${MAX_DEPTH} levels`);

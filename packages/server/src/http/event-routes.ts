@@ -2,19 +2,16 @@
 import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import { route, type HttpCall, type Route } from "./route.ts";
-import { EventsQuery, ThreadParams } from "@heddle/protocol/http";
+import { AllEventsQuery, EventsQuery, TaskParams, ThreadParams } from "@heddle/protocol/http";
+import type { Followed } from "./sse/frames.ts";
 
-async function follow(
-  threadId: string | undefined,
-  query: z.output<typeof EventsQuery>,
-  call: HttpCall,
-): Promise<void> {
+async function follow(of: Followed, query: z.output<typeof EventsQuery>, call: HttpCall): Promise<void> {
   const { context, principal, response, lastEventId } = call;
   if (principal === undefined) throw new HeddleError("door.unauthorized", "show your token");
   await context.hub.follow({
     response,
     principal,
-    threadId,
+    ...of,
     after: cursorOf(query.after, lastEventId),
     wantsDeltas: query.deltas === true,
     isLive: query.follow !== false,
@@ -39,16 +36,28 @@ export const EVENT_ROUTES: readonly Route[] = [
     params: ThreadParams,
     query: EventsQuery,
     answer: "stream",
-    handle: ({ params, query }, call) => follow(params.threadId, query, call),
+    handle: ({ params, query }, call) => follow({ stream: params.threadId }, query, call),
   }),
   route({
     name: "followAll",
     method: "GET",
     path: "/api/events",
-    summary: "Every event of all threads after a cursor, then live; the id of a message is the journal's position",
+    summary:
+      "Every event of all threads and tasks after a cursor, then live; the id of a message is the journal's position",
     scope: "read",
+    query: AllEventsQuery,
+    answer: "stream",
+    handle: ({ query }, call) => follow({ stream: undefined, only: query.only }, query, call),
+  }),
+  route({
+    name: "followTask",
+    method: "GET",
+    path: "/api/tasks/{taskId}/events",
+    summary: "Every event of a task after a cursor, then live; the id of a message is the task's seq",
+    scope: "read",
+    params: TaskParams,
     query: EventsQuery,
     answer: "stream",
-    handle: ({ query }, call) => follow(undefined, query, call),
+    handle: ({ params, query }, call) => follow({ stream: params.taskId }, query, call),
   }),
 ];

@@ -14,14 +14,15 @@ import { urlOf } from "../transports/request-url.ts";
 import { createDoorServer, type DoorServer, type TlsPair } from "../transports/secure.ts";
 import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
-import { readBody } from "./body.ts";
+import { parseBody, readBody } from "./body.ts";
 import { checkOrigin, Guard, type Entrance } from "./guard.ts";
 import { Guests } from "./guests.ts";
 import type { HostFacts } from "./host-facts.ts";
-import type { HttpContext } from "./route.ts";
+import type { HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { Runs } from "./runs.ts";
 import { EventHub } from "./sse/hub.ts";
+import type { TaskDesk } from "./task-desk.ts";
 import type { TokenBook } from "./tokens.ts";
 
 export interface HttpDoorOptions {
@@ -29,6 +30,7 @@ export interface HttpDoorOptions {
   readonly heddle: Heddle;
   readonly settings: SettingsSource;
   readonly facts: HostFacts;
+  readonly desk: TaskDesk;
   readonly tokens: TokenBook;
   readonly cwd: string;
   readonly version: string;
@@ -70,13 +72,13 @@ export class HttpDoor implements AsyncDisposable {
   #isStopping = false;
 
   constructor(options: HttpDoorOptions) {
-    const { heddle, settings, facts, cwd, version, log, tokens, heartbeatMs, stuckMs } = options;
+    const { heddle, settings, facts, desk, cwd, version, log, tokens, heartbeatMs, stuckMs } = options;
     this.#options = options;
     this.#guard = new Guard(tokens);
     const isStillGood = (principal: Principal): Promise<boolean> => this.#guard.isStillGood(principal);
     const hub = new EventHub({ heddle, isStillGood, log, heartbeatMs, stuckMs });
     this.#guests = new Guests({ isStillGood, log, lookMs: heartbeatMs ?? LOOK_MS });
-    this.#context = { heddle, settings, facts, cwd, version, hub, runs: new Runs(heddle) };
+    this.#context = { heddle, settings, facts, desk, cwd, version, hub, runs: new Runs(heddle) };
   }
 
   /** How many clients follow events now. */
@@ -168,18 +170,19 @@ export class HttpDoor implements AsyncDisposable {
     checkOrigin(request, entrance);
     const url = addressOf(request);
     const matched = tryFind(request.method ?? "", url.pathname);
-    const isPublic = !(matched instanceof Error) && matched.route.scope === "public";
-    const principal = isPublic ? undefined : await this.#guard.principalOf(request, entrance, false);
+    const needsToken = matched instanceof Error || asksWho(matched.route, request, entrance);
+    const principal = needsToken ? await this.#guard.principalOf(request, entrance, false) : undefined;
     if (matched instanceof Error) throw matched;
     const { route, params } = matched;
-    if (principal !== undefined && route.scope !== "public" && !scopeAllows(principal.role, route.scope)) {
-      throw new HeddleError("door.forbidden", `${route.name} needs more than the role ${principal.role}`);
-    }
+    refuseRole(route, principal);
     const takesBody = route.method === "POST" || route.method === "PATCH";
-    const body = takesBody ? await readBody(request) : undefined;
-    const lastEventId = request.headers["last-event-id"];
+    const bytes = takesBody ? await readBody(request) : Buffer.alloc(0);
+    const { headers } = request;
+    const lastEventId = [headers["last-event-id"]].flat()[0];
+    // What is signed is read by whoever knows whether its signature is good.
+    const body = takesBody && route.scope !== "signed" ? parseBody(bytes) : undefined;
     const raw = { params, query: queryOf(url), body };
-    const call = { context: this.#context, principal, response, lastEventId: [lastEventId].flat()[0] };
+    const call = { context: this.#context, principal, headers, bytes, response, lastEventId };
     const answer = await route.run(raw, call);
     if (route.answer !== "stream") sendJson(response, route.status, answer);
   }
@@ -218,6 +221,18 @@ export class HttpDoor implements AsyncDisposable {
 
 export function isLoopback(host: string): boolean {
   return host === "::1" || host.startsWith("127.");
+}
+
+/** A token that is shown is looked at, also where none is needed. */
+function asksWho({ scope }: Route, { headers }: IncomingMessage, { kind }: Entrance): boolean {
+  if (scope === "signed") return kind === "private" || headers.authorization !== undefined;
+  return scope !== "public";
+}
+
+function refuseRole({ name, scope }: Route, principal: Principal | undefined): void {
+  if (principal === undefined || scope === "public") return;
+  if (scopeAllows(principal.role, scope === "signed" ? "write" : scope)) return;
+  throw new HeddleError("door.forbidden", `${name} needs more than the role ${principal.role}`);
 }
 
 function addressOf(request: IncomingMessage): URL {

@@ -5,21 +5,29 @@ import { ROUTES } from "./routes.ts";
 import {
   Approval,
   ApprovalQuestion,
+  CheckRun,
+  ConfigSummary,
   ErrorAnswer,
   EventBody,
   Failure,
   InputPart,
   Item,
   ItemEntry,
+  Notification,
   SandboxAnswer,
   StreamedDelta,
   StreamedEvent,
+  Task,
+  TaskAttempt,
+  TaskSummary,
   Thread,
   ThreadDetail,
   Turn,
   TurnSettings,
   Usage,
+  UsageEntry,
 } from "@heddle/protocol/http";
+import { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
 
 const COMPONENTS = {
   EventBody,
@@ -34,6 +42,15 @@ const COMPONENTS = {
   Turn,
   ItemEntry,
   Approval,
+  Task,
+  TaskSummary,
+  TaskAttempt,
+  TaskSpec,
+  TaskCheck,
+  CheckRun,
+  Notification,
+  UsageEntry,
+  ConfigSummary,
   Sandbox: SandboxAnswer,
   StreamedEvent,
   StreamedDelta,
@@ -60,7 +77,9 @@ export function openApi(version: string): Json & { readonly openapi: string } {
     paths,
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
-      schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => name in COMPONENTS)),
+      schemas: Object.fromEntries(
+        Object.entries(schemas).filter(([name]) => name in COMPONENTS || name.startsWith(SHARED)),
+      ),
       responses: { Error: { description: "What went wrong, by its code", content: json(ref("Error")) } },
     },
   };
@@ -77,9 +96,24 @@ function componentSchemas(): Readonly<Record<string, Json>> {
     if (answer !== "stream") addNew(registry, `${name}.answer`, answer);
   }
   const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}`, io: "input" });
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, { $id: _id, $schema: _schema, ...schema }]) => [name, schema]),
+  const { __shared: shared, ...own } = schemas;
+  const named = Object.entries(own).map(([name, { $id: _id, $schema: _schema, ...schema }]) => [name, schema]);
+  const inner = Object.entries(shared?.$defs ?? {});
+  return withSharedNamed(Object.fromEntries([...named, ...inner.map(([name, schema]) => [sharedName(name), schema])]));
+}
+
+const SHARED = "Shared";
+
+/** Shapes without a name of their own that lead back to themselves: any JSON, for one. */
+function sharedName(word: string): string {
+  return word.replace(/^schema/, SHARED);
+}
+
+function withSharedNamed(schemas: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
+  const text = JSON.stringify(schemas).replaceAll(/__shared#\/\$defs\/(schema\d+)/g, (_all, word: string) =>
+    sharedName(word),
   );
+  return JSON.parse(text) as Readonly<Record<string, Json>>;
 }
 
 function addNew(registry: z.core.$ZodRegistry<{ id: string }>, id: string, schema: z.ZodType): void {
@@ -112,7 +146,7 @@ function operation(route: Route, schemas: Readonly<Record<string, Json>>): Json 
     operationId: name,
     summary,
     "x-heddle-scope": scope,
-    ...(scope === "public" ? { security: [] } : {}),
+    ...(scope === "public" || scope === "signed" ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: json(described(schemas, body)) } }),
     responses: {

@@ -4,13 +4,14 @@
  */
 import type { Heddle } from "@heddle/agent";
 import { HeddleError } from "@heddle/protocol";
-import type { ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Principal, Scope } from "../principals.ts";
 import type { SettingsSource } from "../settings.ts";
 import type { Runs } from "./runs.ts";
 import type { EventHub } from "./sse/hub.ts";
 import type { HostFacts } from "./host-facts.ts";
+import type { TaskDesk } from "./task-desk.ts";
 
 export interface HttpContext {
   readonly heddle: Heddle;
@@ -18,6 +19,7 @@ export interface HttpContext {
   readonly hub: EventHub;
   readonly runs: Runs;
   readonly facts: HostFacts;
+  readonly desk: TaskDesk;
   /** Where a thread works when its client names no folder. */
   readonly cwd: string;
   readonly version: string;
@@ -25,11 +27,20 @@ export interface HttpContext {
 
 export interface HttpCall {
   readonly context: HttpContext;
-  /** `public` routes are called by anybody. */
+  /** `public` routes are called by anybody, `signed` ones also without a token. */
   readonly principal: Principal | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** The body as it came: signatures are over bytes. */
+  readonly bytes: Buffer;
   readonly response: ServerResponse;
   readonly lastEventId: string | undefined;
 }
+
+/**
+ * Who may call: a scope of the principal's role; `public`, anybody; `signed`, whoever shows a token that may write, or none
+ * and a signature that the handler looks at.
+ */
+export type Access = Scope | "public" | "signed";
 
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
@@ -46,7 +57,7 @@ export interface Route {
   /** `/api/threads/{threadId}`. */
   readonly path: string;
   readonly summary: string;
-  readonly scope: Scope | "public";
+  readonly scope: Access;
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   readonly body: z.ZodType | undefined;
@@ -67,7 +78,7 @@ interface RouteSpec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.Zo
   readonly method: Method;
   readonly path: string;
   readonly summary: string;
-  readonly scope: Scope | "public";
+  readonly scope: Access;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;

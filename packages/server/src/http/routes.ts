@@ -2,11 +2,22 @@
 import { HeddleError } from "@heddle/protocol";
 import { EVENT_ROUTES } from "./event-routes.ts";
 import { HOST_ROUTES } from "./host-routes.ts";
+import { ORDER_ROUTES } from "./order-routes.ts";
 import type { Route } from "./route.ts";
+import { TASK_FACTS_ROUTES } from "./task-facts-routes.ts";
+import { TASK_ROUTES } from "./task-routes.ts";
 import { THREAD_ROUTES } from "./thread-routes.ts";
 import { TURN_ROUTES } from "./turn-routes.ts";
 
-export const ROUTES: readonly Route[] = [...HOST_ROUTES, ...THREAD_ROUTES, ...TURN_ROUTES, ...EVENT_ROUTES];
+export const ROUTES: readonly Route[] = [
+  ...HOST_ROUTES,
+  ...THREAD_ROUTES,
+  ...TURN_ROUTES,
+  ...EVENT_ROUTES,
+  ...TASK_ROUTES,
+  ...TASK_FACTS_ROUTES,
+  ...ORDER_ROUTES,
+];
 
 export interface Matched {
   readonly route: Route;

@@ -40,7 +40,7 @@ export function threadView(row: ThreadRow): z.output<typeof Thread> {
 }
 
 /** Events of one stream after a version, page by page. */
-async function* eventsAfter(journal: Journal, stream: string, after: number): AsyncGenerator<StoredEvent> {
+export async function* eventsAfter(journal: Journal, stream: string, after: number): AsyncGenerator<StoredEvent> {
   for (let cursor = after; ;) {
     const page = await journal.read({ stream, after: cursor, limit: PAGE });
     for (const event of page) {

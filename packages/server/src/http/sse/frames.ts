@@ -5,6 +5,18 @@
 import type { ItemDelta, StoredEvent } from "@heddle/protocol";
 import { HOST_STREAM } from "../../host-stream.ts";
 
+/** What a client follows. */
+export interface Followed {
+  /** A thread or a task; undefined: all there is. */
+  readonly stream: string | undefined;
+  readonly only?: "tasks" | undefined;
+}
+
+/** Threads have plain UUIDs for ids. */
+export function isTaskStream(stream: string): boolean {
+  return stream.startsWith("task_");
+}
+
 export interface Frame {
   /** undefined: live only. */
   readonly cursor: number | undefined;
@@ -12,15 +24,26 @@ export interface Frame {
 }
 
 /** What a stored event looks like to a client. */
-function eventView({ stream, version, position, id, at, author, hash, body }: StoredEvent) {
-  return { threadId: stream, seq: version, position, id, at, author, hash, body };
+export function eventView({ stream, version, position, id, at, author, hash, body }: StoredEvent) {
+  return {
+    threadId: stream,
+    ...(isTaskStream(stream) ? { taskId: stream } : {}),
+    seq: version,
+    position,
+    id,
+    at,
+    author,
+    hash,
+    body,
+  };
 }
 
 /** In the stream of one thread the cursor is the thread's `seq`, in that of all threads the journal's `position`. */
-export function storedFrame(event: StoredEvent, isOfAll: boolean): Frame & { readonly cursor: number } {
-  const cursor = isOfAll ? event.position : event.version;
+export function storedFrame(event: StoredEvent, of: Followed): Frame & { readonly cursor: number } {
+  const cursor = of.stream === undefined ? event.position : event.version;
   // It moves the cursor and says nothing.
-  if (event.stream === HOST_STREAM) return { cursor, bytes: HEARTBEAT };
+  const isLeftOut = event.stream === HOST_STREAM || (of.only === "tasks" && !isTaskStream(event.stream));
+  if (isLeftOut) return { cursor, bytes: NOTHING };
   return { cursor, bytes: Buffer.from(`id: ${cursor}\ndata: ${JSON.stringify(eventView(event))}\n\n`) };
 }
 
@@ -32,6 +55,7 @@ export function named(event: "delta" | "caughtUp" | "lagged" | "end", data: unkn
   return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
+const NOTHING = Buffer.alloc(0);
 export const HEARTBEAT = Buffer.from(":\n\n");
 /** Whoever is cut off comes back after a second. */
 export const OPENING = Buffer.from("retry: 1000\n\n");

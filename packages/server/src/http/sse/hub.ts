@@ -3,7 +3,7 @@ import type { Heddle } from "@heddle/agent";
 import type { Journal, TurnRow } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { Principal } from "../../principals.ts";
-import { named, storedFrame } from "./frames.ts";
+import { isTaskStream, named, storedFrame, type Followed } from "./frames.ts";
 import { Reader } from "./reader.ts";
 import { SharedTail } from "./shared-tail.ts";
 import type { ServerResponse } from "node:http";
@@ -17,11 +17,9 @@ export interface HubOptions {
   readonly stuckMs?: number | undefined;
 }
 
-export interface Follow {
+export interface Follow extends Followed {
   readonly response: ServerResponse;
   readonly principal: Principal;
-  /** undefined: all threads. */
-  readonly threadId: string | undefined;
   readonly after: number;
   readonly wantsDeltas: boolean;
   /** False: the stream ends when everything that is stored has been sent. */
@@ -59,8 +57,7 @@ export class EventHub implements AsyncDisposable {
       throw new HeddleError("door.overloaded", `${MAX_READERS} clients follow already; try again later`);
     }
     this.#refuseCrowd(follow.principal);
-    const { threadId, after } = follow;
-    await requireCursor(this.#options.heddle.journal, threadId, after);
+    await requireCursor(this.#options.heddle.journal, follow.stream, follow.after);
     const reader = new Reader({ ...follow, stuckMs: this.#options.stuckMs ?? STUCK_MS });
     const served = this.#serve(reader, follow).catch((error: unknown) => {
       const isGone = isHeddleError(error) && error.code === "store.purged";
@@ -93,18 +90,19 @@ export class EventHub implements AsyncDisposable {
     for (const reader of this.#readers.keys()) reader.lag();
   }
 
-  async #serve(reader: Reader, { threadId, isLive }: Follow): Promise<void> {
-    const key = threadId ?? "";
-    const tail = await this.#borrow(key, threadId);
+  async #serve(reader: Reader, { stream, only, isLive }: Follow): Promise<void> {
+    const of = { stream, only };
+    const key = stream ?? only ?? "";
+    const tail = await this.#borrow(key, of);
     try {
       let isFirst = true;
       while (!reader.gone.aborted) {
-        if (!(await this.#catchUp(reader, threadId, () => tail.seen))) return reader.lag();
+        if (!(await this.#catchUp(reader, of, () => tail.seen))) return reader.lag();
         if (isFirst) reader.send(named("caughtUp", { after: reader.cursor }), undefined);
         isFirst = false;
         reader.tellLost();
         if (!isLive) return reader.end("end");
-        if (this.#isClosed) return await this.#lastWords(reader, threadId);
+        if (this.#isClosed) return await this.#lastWords(reader, of);
         if (tail.ended !== undefined) return reader.end(tail.ended);
         // Nothing is awaited since the cursor was compared: no event can fall between.
         await tail.join(reader);
@@ -115,19 +113,23 @@ export class EventHub implements AsyncDisposable {
     }
   }
 
-  async #lastWords(reader: Reader, threadId: string | undefined): Promise<void> {
-    const last = await endOf(this.#options.heddle.journal, threadId);
-    if (await this.#catchUp(reader, threadId, () => last)) reader.end("stopping");
+  async #lastWords(reader: Reader, of: Followed): Promise<void> {
+    const last = await endOf(this.#options.heddle.journal, of.stream);
+    if (await this.#catchUp(reader, of, () => last)) reader.end("stopping");
     else reader.lag();
   }
 
   /** False: it does not read. */
-  async #catchUp(reader: Reader, threadId: string | undefined, mark: () => number): Promise<boolean> {
+  async #catchUp(reader: Reader, of: Followed, mark: () => number): Promise<boolean> {
     if (reader.cursor >= mark()) return true;
     // It ends: the last event before the mark is there, or a later one that says why it is not.
-    const from = { ...(threadId === undefined ? {} : { stream: threadId }), after: reader.cursor, signal: reader.gone };
+    const from = {
+      ...(of.stream === undefined ? {} : { stream: of.stream }),
+      after: reader.cursor,
+      signal: reader.gone,
+    };
     for await (const event of this.#options.heddle.journal.tail(from)) {
-      const { bytes, cursor } = storedFrame(event, threadId === undefined);
+      const { bytes, cursor } = storedFrame(event, of);
       reader.send(bytes, cursor);
       if (!(await reader.room())) return false;
       if (reader.cursor >= mark()) break;
@@ -135,13 +137,13 @@ export class EventHub implements AsyncDisposable {
     return true;
   }
 
-  async #borrow(key: string, threadId: string | undefined): Promise<SharedTail> {
+  async #borrow(key: string, of: Followed): Promise<SharedTail> {
     const known = this.#tails.get(key);
     if (known !== undefined) {
       known.readers += 1;
       return known.tail;
     }
-    const opened = { tail: openTail(this.#options, threadId), readers: 1 };
+    const opened = { tail: openTail(this.#options, of), readers: 1 };
     this.#tails.set(key, opened);
     try {
       return await opened.tail;
@@ -172,17 +174,19 @@ export class EventHub implements AsyncDisposable {
   }
 }
 
-async function openTail({ heddle, log }: HubOptions, threadId: string | undefined): Promise<SharedTail> {
+async function openTail({ heddle, log }: HubOptions, of: Followed): Promise<SharedTail> {
   const { journal } = heddle;
-  const after = await endOf(journal, threadId);
-  const turns = (await journal.threads.openTurns()).filter((turn) => (threadId ?? turn.threadId) === turn.threadId);
+  const { stream } = of;
+  const after = await endOf(journal, stream);
+  const open = of.only === "tasks" ? [] : await journal.threads.openTurns();
+  const turns = open.filter((turn) => (stream ?? turn.threadId) === turn.threadId);
   const openItems = new Set<string>();
   for (const turn of turns) await addOpenItems(journal, turn, openItems);
-  return new SharedTail({ heddle, threadId, after, running: turns.map((turn) => turn.threadId), openItems, log });
+  return new SharedTail({ heddle, of, after, running: turns.map((turn) => turn.threadId), openItems, log });
 }
 
-function endOf(journal: Journal, threadId: string | undefined): Promise<number> {
-  return threadId === undefined ? lastPosition(journal) : journal.version(threadId);
+function endOf(journal: Journal, stream: string | undefined): Promise<number> {
+  return stream === undefined ? lastPosition(journal) : journal.version(stream);
 }
 
 const PAGE = 256;
@@ -215,18 +219,24 @@ async function addOpenItems(journal: Journal, turn: TurnRow, open: Set<string>):
 }
 
 /** A cursor that nothing was ever stored at is not one of this store. */
-async function requireCursor(journal: Journal, threadId: string | undefined, after: number): Promise<void> {
-  if (threadId !== undefined && (await journal.threads.get(threadId)) === undefined) {
-    const isDeleted = await journal.threads.isDeleted(threadId);
-    if (isDeleted) throw expired(after, "the thread was deleted");
-    throw new HeddleError("thread.not-found", `no thread ${threadId}`);
-  }
+async function requireCursor(journal: Journal, stream: string | undefined, after: number): Promise<void> {
+  if (stream !== undefined) await requireStream(journal, stream, after);
   if (after === 0) return;
   const isKnown =
-    threadId === undefined
+    stream === undefined
       ? (await journal.read({ after: after - 1, limit: 1 })).length > 0
-      : after <= (await journal.version(threadId));
+      : after <= (await journal.version(stream));
   if (!isKnown) throw expired(after, "nothing is stored there; begin again without a cursor");
+}
+
+async function requireStream(journal: Journal, stream: string, after: number): Promise<void> {
+  if (isTaskStream(stream)) {
+    if ((await journal.tasks.get(stream)) !== undefined) return;
+    throw new HeddleError("task.not-found", `there is no task ${stream}`);
+  }
+  if ((await journal.threads.get(stream)) !== undefined) return;
+  if (await journal.threads.isDeleted(stream)) throw expired(after, "the thread was deleted");
+  throw new HeddleError("thread.not-found", `no thread ${stream}`);
 }
 
 function expired(after: number, why: string): HeddleError {

@@ -4,13 +4,12 @@
  */
 import type { Heddle } from "@heddle/agent";
 import { isHeddleError, type ItemDelta, type StoredEvent } from "@heddle/protocol";
-import { deltaFrame, storedFrame, type Frame } from "./frames.ts";
+import { deltaFrame, storedFrame, type Followed, type Frame } from "./frames.ts";
 import type { Reader } from "./reader.ts";
 
 export interface SharedTailOptions {
   readonly heddle: Heddle;
-  /** undefined: all threads. */
-  readonly threadId: string | undefined;
+  readonly of: Followed;
   /** Up to here readers find everything in the journal by themselves. */
   readonly after: number;
   /** Threads with a turn that runs now. */
@@ -43,8 +42,8 @@ export class SharedTail implements AsyncDisposable {
     this.#options = options;
     this.#seen = options.after;
     this.#openItems = new Set(options.openItems);
-    for (const threadId of options.threadId === undefined ? options.running : [options.threadId])
-      this.#listen(threadId);
+    const { stream } = options.of;
+    for (const threadId of stream === undefined ? options.running : [stream]) this.#listen(threadId);
     this.#following = this.#follow();
   }
 
@@ -76,9 +75,9 @@ export class SharedTail implements AsyncDisposable {
   }
 
   async #follow(): Promise<void> {
-    const { heddle, threadId, log } = this.#options;
+    const { heddle, of, log } = this.#options;
     const { signal } = this.#closing;
-    const from = threadId === undefined ? { after: this.#seen } : { stream: threadId, after: this.#seen };
+    const from = of.stream === undefined ? { after: this.#seen } : { stream: of.stream, after: this.#seen };
     try {
       for await (const event of heddle.journal.tail({ ...from, signal })) await this.#take(event);
     } catch (error) {
@@ -94,19 +93,25 @@ export class SharedTail implements AsyncDisposable {
 
   async #take(event: StoredEvent): Promise<void> {
     const { stream, body } = event;
-    const isOfAll = this.#options.threadId === undefined;
-    const frame = storedFrame(event, isOfAll);
+    const { of } = this.#options;
+    const isOfAll = of.stream === undefined;
+    const frame = storedFrame(event, of);
     this.#gather(frame);
     this.#seen = frame.cursor;
+    if (of.only === "tasks") return this.#breathe();
     if (isOfAll && body.type === "turn.started") this.#listen(stream);
     if (isOfAll && body.type === "turn.completed") this.#unlisten(stream);
     if (body.type === "item.started") this.#opened(body.item.id);
     if (body.type === "item.completed") this.#openItems.delete(body.item.id);
     if (body.type === "turn.completed") this.#early = this.#early.filter(({ turnId }) => turnId !== body.turnId);
-    if (!isOfAll && body.type === "thread.deleted") {
+    if (!isOfAll && (body.type === "thread.deleted" || body.type === "task.deleted")) {
       this.ended = "deleted";
       this.#closing.abort();
     }
+    await this.#breathe();
+  }
+
+  async #breathe(): Promise<void> {
     if (this.#gatheredBytes < GATHER_BYTES) return;
     this.#flush();
     // Reading never waits for anything else; others get their turn here.

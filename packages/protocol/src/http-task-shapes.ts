@@ -1,0 +1,336 @@
+/** The shapes of tasks over HTTP: what is asked, what is answered. Part of http-shapes.ts, and as strict with requests. */
+import { z } from "zod";
+import { Failure } from "./event-parts.ts";
+import { Usage } from "./model-output.ts";
+import { CheckResult, CheckViolation } from "./task-checks.ts";
+import { Culprit, PromptReason, TaskSource, WaitCause } from "./task-events.ts";
+import { TASK_STATES } from "./task-record.ts";
+import { FailureClass, StallAction, TaskSpec } from "./task-spec.ts";
+
+const time = z.number().int().describe("Milliseconds since 1970");
+const Id = z.string().min(1).max(200);
+const Folder = z.string().min(1).max(4096);
+const Words = z.string().max(2000);
+const State = z.enum(TASK_STATES);
+
+export const TaskParams = z.strictObject({
+  taskId: z
+    .string()
+    .regex(/^task_[\w-]{1,100}$/, "a task's id begins with task_")
+    .describe("A task's id"),
+});
+export const NotificationParams = z.strictObject({ notificationId: Id });
+export const SinkParams = z.strictObject({ sink: Id });
+export const SourceParams = z.strictObject({ source: Id });
+
+const wholeNumber = (name: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, `${name} is a whole number`)
+    .transform(Number);
+const flag = z.enum(["true", "false"]).transform((word) => word === "true");
+/** `a,b`: each of them one of these. */
+const listOf = <T extends readonly [string, ...string[]]>(words: T) =>
+  z
+    .string()
+    .max(500)
+    .transform((text) => text.split(","))
+    .pipe(z.array(z.enum(words)).min(1));
+
+const paging = {
+  cursor: z.string().max(500).optional().describe("`nextCursor` of the page before"),
+  limit: wholeNumber("limit").optional().describe("1 to 100; 25 when absent"),
+};
+
+export const TasksQuery = z.strictObject({
+  ...paging,
+  state: listOf(TASK_STATES).optional().describe("Only these states, separated by commas"),
+  archived: flag.optional().describe("true: those that were put away; absent or false: the others"),
+  workspace: Folder.optional(),
+  label: z.string().max(200).optional(),
+  parentId: Id.optional().describe("What this schedule has begun"),
+  search: z.string().max(200).optional().describe("Words in the name"),
+});
+export const TaskLogQuery = z.strictObject({
+  after: wholeNumber("after").optional().describe("`nextAfter` of the page before"),
+  limit: wholeNumber("limit").optional(),
+});
+export const NotificationsQuery = z.strictObject({
+  ...paging,
+  sink: Id.optional(),
+  state: z.enum(["queued", "delivered", "dead"]).optional().describe("dead: what could not be delivered"),
+  taskId: Id.optional(),
+});
+const UsageBy = ["day", "provider", "model", "workspace", "thread", "task"] as const;
+const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, "a day is written 2026-11-15");
+export const UsageQuery = z.strictObject({
+  ...paging,
+  by: listOf(UsageBy).optional().describe("What to tell apart, separated by commas; day when absent"),
+  from: day.optional().describe("First day, in UTC"),
+  to: day.optional().describe("Last day, in UTC"),
+  provider: Id.optional(),
+  model: Id.optional(),
+  workspace: Folder.optional(),
+  thread: Id.optional(),
+  task: Id.optional(),
+});
+export const BrowseQuery = z.strictObject({
+  path: Folder.optional().describe("A folder; the server's own when absent"),
+});
+
+const Spent = z.object({
+  timeMs: z.number(),
+  turns: z.number().int(),
+  tokens: z.number().int(),
+  costUsd: z.number(),
+  isCostPartial: z.boolean().describe("A turn had no known price"),
+  nudges: z.number().int(),
+});
+const Wait = z.object({ cause: WaitCause, message: z.string() });
+const Claim = z.object({
+  by: z.enum(["report", "marker", "turn-end", "user"]),
+  summary: z.string(),
+  attempt: z.number().int(),
+});
+const Opinion = z.object({
+  model: z.string(),
+  accepts: z.boolean(),
+  reason: z.string(),
+  failure: Failure.optional(),
+  threadId: z.string().optional(),
+  usage: Usage.optional(),
+  costUsd: z.number().optional(),
+});
+const checked = {
+  attempt: z.number().int(),
+  round: z.number().int(),
+  at: time,
+  passed: z.boolean(),
+  results: z.array(CheckResult).readonly(),
+  violations: z.array(CheckViolation).readonly(),
+  opinion: Opinion.optional(),
+};
+export const CheckRun = z.object(checked);
+const Stall = z.object({
+  episode: z.number().int(),
+  isOpen: z.boolean(),
+  message: z.string(),
+  culprits: z.array(Culprit).readonly(),
+  action: StallAction.optional(),
+});
+
+/** What a list shows. */
+export const TaskSummary = z.object({
+  id: z.string(),
+  name: z.string(),
+  state: State.describe("Only verified means that its checks say so"),
+  workspace: z.string(),
+  labels: z.array(z.string()).readonly(),
+  priority: z.number().int(),
+  source: TaskSource,
+  parentId: z.string().optional(),
+  createdAt: time,
+  updatedAt: time,
+  attempt: z.number().int(),
+  threadId: z.string().optional(),
+  nextAt: z.number().optional(),
+  wait: Wait.optional(),
+  reason: z.string().optional(),
+  steps: z.object({ done: z.number().int(), all: z.number().int() }),
+  isStalled: z.boolean(),
+  passedLastCheck: z.boolean().optional(),
+  spent: Spent,
+});
+
+export const Task = z.object({
+  id: z.string(),
+  state: State,
+  stateBefore: State.optional(),
+  spec: TaskSpec,
+  source: TaskSource,
+  parentId: z.string().optional(),
+  occurrence: z.number().optional(),
+  createdAt: time,
+  updatedAt: time,
+  seq: z.number().int().describe("Its last event; follow after it"),
+  hasEnded: z.boolean().describe("It will not move again by itself"),
+  attempt: z.number().int().describe("0: never taken"),
+  retries: z.number().int(),
+  round: z.number().int(),
+  threadId: z.string().optional(),
+  folder: z.string().optional().describe("Where it works: the workspace, or a worktree of it"),
+  nextAt: z.number().optional(),
+  wait: Wait.optional(),
+  reason: z.string().optional(),
+  failure: Failure.extend({ class: FailureClass }).optional(),
+  claim: Claim.optional(),
+  lastCheck: CheckRun.optional(),
+  stall: Stall.optional(),
+  stepsDone: z.array(z.number().int()).readonly(),
+  spent: Spent,
+  extraBudget: z.record(z.string(), z.number()).readonly(),
+  merged: z.object({ how: z.string(), ref: z.string() }).optional(),
+  replacedBy: z.string().optional(),
+});
+
+export const TaskAttempt = z.object({
+  attempt: z.number().int(),
+  startedAt: time,
+  endedAt: time.optional(),
+  threadId: z.string().optional(),
+  folder: z.string().optional(),
+  prompts: z
+    .array(z.object({ round: z.number().int(), at: time, why: PromptReason, text: z.string() }))
+    .describe("Every turn, and why it was begun"),
+  turns: z.number().int(),
+  usage: Usage,
+  costUsd: z.number(),
+  outcome: z.string().optional().describe("How it ended: verified, failed, retried, cancelled"),
+  message: z.string().optional(),
+});
+
+const nextCursor = z.string().nullable().describe("null: there are no more");
+export const TaskPage = z.object({
+  data: z.array(TaskSummary),
+  nextCursor,
+  position: z.number().int().describe("Follow /api/events?only=tasks after it, and nothing is missed"),
+});
+export const AttemptList = z.object({ data: z.array(TaskAttempt) });
+export const CheckRunList = z.object({ data: z.array(CheckRun) });
+export const StallList = z.object({ data: z.array(TaskSummary.extend({ stall: Stall })) });
+
+const Authored = z.record(z.string(), z.unknown());
+export const CreateTaskBody = z
+  .strictObject({
+    spec: z
+      .union([z.string().min(1), Authored])
+      .optional()
+      .describe("A task as in a file, as text or as JSON"),
+    format: z.enum(["yaml", "markdown"]).optional().describe("Of a spec that is text; yaml when absent"),
+    prompt: z.string().min(1).optional().describe("Only a goal"),
+    plan: Authored.optional().describe("What /api/tasks/plan proposed, as it was or edited"),
+    workspace: Folder.optional().describe("Where the spec names none; the server's own folder when absent"),
+    thread: Id.optional().describe("To go on with, where the spec names none"),
+    clientId: Id.optional().describe("Repeat a request with the same id and it is the same task"),
+  })
+  .refine(
+    ({ spec, prompt, plan }) => [spec, prompt, plan].filter((one) => one !== undefined).length === 1,
+    "say exactly one of spec, prompt and plan",
+  );
+export const CreatedTask = Task.extend({ warnings: z.array(z.string()).readonly() });
+export const PlanTaskBody = z.strictObject({
+  prompt: z.string().min(1).max(100_000),
+  workspace: Folder.optional(),
+  provider: Id.optional(),
+  model: Id.optional(),
+});
+export const PlanAnswer = z.object({
+  plan: z.record(z.string(), z.unknown()).describe("For `plan` of POST /api/tasks"),
+  text: z.string().describe("The same as a file: YAML"),
+  warnings: z.array(z.string()).readonly(),
+  threadId: z.string().describe("Where it was asked for; what it took is counted there"),
+});
+export const ReasonBody = z.strictObject({ reason: Words.optional() });
+export const ResumeTaskBody = z.strictObject({
+  budget: z
+    .record(z.string(), z.number().positive())
+    .optional()
+    .describe("More of what ran out: timeMs, turns, tokens, costUsd"),
+});
+export const CompleteTaskBody = z.strictObject({ note: Words.optional() });
+export const RelieveTaskBody = z.strictObject({ action: StallAction });
+export const ClearTasksBody = z.strictObject({
+  states: z.array(State).min(1).optional().describe("Of tasks that have ended; all of these when absent"),
+});
+export const ClearedTasks = z.object({
+  removed: z.number().int(),
+  hasMore: z.boolean().describe("true: call again for the rest"),
+});
+
+export const InboxBody = z
+  .strictObject({
+    text: z.string().min(1).optional(),
+    path: Folder.optional().describe("Of a file in an inbox of this server"),
+    format: z.enum(["markdown", "yaml", "json"]).optional().describe("Of text; markdown when absent"),
+    workspace: Folder.optional(),
+    thread: Id.optional(),
+    clientId: Id.optional().describe("Repeat a request with the same id and it is the same task"),
+  })
+  .refine(({ text, path }) => (text === undefined) !== (path === undefined), "say text or path, one of them");
+export const WebhookAnswer = z.object({
+  outcome: z.enum(["taken", "ignored"]),
+  taskId: z.string().optional(),
+  reason: z.string().optional(),
+});
+export const SourceList = z.object({
+  data: z.array(z.object({ name: z.string(), kind: z.string(), isSigned: z.boolean() })),
+});
+
+export const Notification = z.object({
+  id: z.string(),
+  sink: z.string(),
+  event: z.string(),
+  taskId: z.string().optional(),
+  state: z.enum(["queued", "delivered", "dead"]),
+  tries: z.number().int(),
+  nextAt: z.number().optional(),
+  message: z.string().optional(),
+  payload: z.record(z.string(), z.unknown()).readonly(),
+  queuedAt: time,
+  updatedAt: time,
+});
+export const NotificationPage = z.object({ data: z.array(Notification), nextCursor });
+export const SinkEntry = z.object({
+  name: z.string(),
+  kind: z.string(),
+  target: z.string().describe("Without what is secret about it"),
+  events: z.array(z.string()),
+  queued: z.number().int(),
+  delivered: z.number().int(),
+  dead: z.number().int(),
+});
+export const SinkList = z.object({ data: z.array(SinkEntry) });
+export const SinkTest = z.object({
+  outcome: z.enum(["delivered", "retry", "dead"]),
+  status: z.number().int().optional(),
+  message: z.string(),
+});
+
+export const UsageEntry = z.object({
+  of: z.partialRecord(z.enum(UsageBy), z.string()).describe("Empty: belongs to none, or to a thread that was deleted"),
+  requests: z.number().int(),
+  unpriced: z.number().int().describe("Of these requests the price is not known"),
+  usage: Usage,
+  costUsd: z.number(),
+});
+export const UsagePage = z.object({ data: z.array(UsageEntry), nextCursor });
+
+export const FolderList = z.object({ path: z.string(), folders: z.array(z.string()), isCut: z.boolean() });
+export const WorkspaceList = z.object({ data: z.array(z.string()) });
+
+export const ConfigSummary = z.object({
+  carriesOutTasks: z.boolean(),
+  concurrency: z.number().int(),
+  workspaceRoots: z.array(z.string()).nullable().describe("null: any folder"),
+  inboxes: z.array(z.string()),
+  sinks: z.array(SinkEntry.pick({ name: true, kind: true, target: true, events: true })),
+  webhooks: SourceList.shape.data,
+});
+export const StateAnswer = z.object({
+  version: z.string(),
+  now: time,
+  position: z.number().int().describe("Follow /api/events after it, and nothing is missed"),
+  counts: z.partialRecord(State, z.number().int()),
+  tasks: z.array(TaskSummary).describe("The newest that were not put away"),
+  stalls: StallList.shape.data,
+  approvals: z.number().int().describe("Questions that wait for an answer"),
+  sinks: z.array(SinkEntry),
+  usage: z.object({ today: z.array(UsageEntry), month: z.array(UsageEntry), total: z.array(UsageEntry) }),
+  config: ConfigSummary,
+});
+
+/** As clients get them. */
+export type Task = z.output<typeof Task>;
+export type TaskSummary = z.output<typeof TaskSummary>;
+export type TaskPage = z.output<typeof TaskPage>;
+export type TaskAttempt = z.output<typeof TaskAttempt>;

@@ -1,0 +1,159 @@
+/** What comes in and becomes a task, and who is told what happens to tasks. */
+import { HeddleError } from "@heddle/protocol";
+import { readOrderFile, redeliver, takeOrder, takeWebhook, testSink } from "@heddle/tasks";
+import type { z } from "zod";
+import {
+  CreatedTask,
+  EmptyBody,
+  InboxBody,
+  Notification,
+  NotificationPage,
+  NotificationParams,
+  NotificationsQuery,
+  SinkList,
+  SinkParams,
+  SinkTest,
+  SourceList,
+  SourceParams,
+  WebhookAnswer,
+} from "@heddle/protocol/http";
+import { pageFrom, placeOf } from "../paging.ts";
+import { route, type HttpCall, type Route } from "./route.ts";
+import { tasksFor } from "./task-desk.ts";
+import { notificationView, sinkEntries, taskView } from "./task-views.ts";
+import { limitOf } from "./thread-routes.ts";
+
+const ENDINGS = { markdown: "md", yaml: "yaml", json: "json" } as const;
+
+/** The same as a file in the inbox would become, within what whoever calls may do. */
+async function takeFromInbox(body: z.output<typeof InboxBody>, call: HttpCall) {
+  const { context, principal } = call;
+  const { text, path, format = "markdown", workspace, thread, clientId } = body;
+  const written =
+    path === undefined
+      ? { file: `order.${ENDINGS[format]}`, text: text ?? "" }
+      : await readOrderFile(path, context.desk.folders);
+  const name = principal?.name ?? "";
+  const { task, warnings } = await takeOrder(
+    { ...context.desk.door, tasks: tasksFor(call) },
+    {
+      ...written,
+      source: { kind: "http", ref: name },
+      workspace,
+      thread,
+      ...(clientId === undefined ? {} : { key: `inbox:${name}:${clientId}` }),
+    },
+  );
+  return { ...taskView(task), warnings };
+}
+
+export const ORDER_ROUTES: readonly Route[] = [
+  ...(["/api/inbox", "/api/inbox/trigger"] as const).map((path) =>
+    route({
+      name: path === "/api/inbox" ? "sendOrder" : "triggerInbox",
+      method: "POST",
+      path,
+      summary: "An order as text, or the path of a file in an inbox, becomes a task",
+      scope: "write",
+      body: InboxBody,
+      answer: CreatedTask,
+      status: 201,
+      handle: ({ body }, call) => takeFromInbox(body, call),
+    }),
+  ),
+  route({
+    name: "listSources",
+    method: "GET",
+    path: "/api/webhooks/sources",
+    summary: "Programs elsewhere that may send orders; never a secret",
+    scope: "read",
+    answer: SourceList,
+    handle: (_given, { context: { desk } }) =>
+      Promise.resolve({
+        data: desk.door.sources.map(({ name, kind, secret }) => ({ name, kind, isSigned: secret !== undefined })),
+      }),
+  }),
+  route({
+    name: "takeWebhook",
+    method: "POST",
+    path: "/api/webhooks/{source}",
+    summary: "A program elsewhere sends an order; the signature of its source, or a token, says who it is",
+    scope: "signed",
+    params: SourceParams,
+    answer: WebhookAnswer,
+    status: 202,
+    async handle({ params: { source } }, call) {
+      const { context, principal, headers, bytes } = call;
+      // Without a token it is its signature that counts, and what the owner set up for it.
+      const door = principal === undefined ? context.desk.door : { ...context.desk.door, tasks: tasksFor(call) };
+      const outcome = await takeWebhook(door, { source, headers, body: bytes, isTrusted: principal !== undefined });
+      return outcome.kind === "taken"
+        ? { outcome: "taken" as const, taskId: outcome.task.id }
+        : { outcome: "ignored" as const, reason: outcome.reason };
+    },
+  }),
+  route({
+    name: "listNotifications",
+    method: "GET",
+    path: "/api/notifications",
+    summary: "What sinks were told, newest first; state=dead is what could not be delivered",
+    scope: "read",
+    query: NotificationsQuery,
+    answer: NotificationPage,
+    async handle({ query: { sink, state, taskId, cursor, limit: wished } }, { context: { heddle } }) {
+      const limit = limitOf(wished);
+      const after = placeOf(cursor)?.id;
+      const rows = await heddle.journal.notifications.page({
+        ...(sink === undefined ? {} : { sink }),
+        ...(state === undefined ? {} : { state }),
+        ...(taskId === undefined ? {} : { taskId }),
+        ...(after === undefined ? {} : { after }),
+        limit: limit + 1,
+      });
+      const { data, nextCursor } = pageFrom(rows, limit, ({ id }) => id);
+      return { data: data.map(notificationView), nextCursor };
+    },
+  }),
+  route({
+    name: "redeliverNotification",
+    method: "POST",
+    path: "/api/notifications/{notificationId}/redeliver",
+    summary: "Puts a notification back into its queue",
+    scope: "write",
+    params: NotificationParams,
+    body: EmptyBody,
+    answer: Notification,
+    async handle({ params: { notificationId } }, { context: { heddle } }) {
+      const { journal } = heddle;
+      if ((await journal.notifications.get(notificationId)) === undefined) {
+        throw new HeddleError("door.not-found", `there is no notification ${notificationId}`);
+      }
+      return notificationView(await redeliver(journal, notificationId));
+    },
+  }),
+  route({
+    name: "listSinks",
+    method: "GET",
+    path: "/api/sinks",
+    summary: "Who is told what happens to tasks, and how much of it has arrived",
+    scope: "read",
+    answer: SinkList,
+    handle: async (_given, { context: { heddle, desk } }) => ({ data: await sinkEntries(heddle.journal, desk.sinks) }),
+  }),
+  route({
+    name: "testSink",
+    method: "POST",
+    path: "/api/sinks/{sink}/test",
+    summary: "Sends a sink one test, now; nothing is stored",
+    scope: "write",
+    params: SinkParams,
+    body: EmptyBody,
+    answer: SinkTest,
+    async handle({ params: { sink: name } }, { context: { desk } }) {
+      const sink = desk.sinks.find((one) => one.name === name);
+      if (sink === undefined) throw new HeddleError("door.not-found", `there is no sink ${name}`);
+      const { kind: outcome, status, message } = await testSink(sink);
+      return { outcome, message, ...(status === undefined ? {} : { status }) };
+    },
+  }),
+];

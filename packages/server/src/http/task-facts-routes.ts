@@ -1,0 +1,212 @@
+/** What is known about tasks and what they took: logs, attempts, checks, stalls, the ledger, and all at a glance. */
+import { readdir } from "node:fs/promises";
+import type { Journal, UsageKey, UsageRow } from "@heddle/journal";
+import { TASK_STATES } from "@heddle/protocol";
+import { requireAllowedWorkspace } from "@heddle/tasks";
+import type { z } from "zod";
+import {
+  AttemptList,
+  BrowseQuery,
+  CheckRunList,
+  ConfigSummary,
+  EventPage,
+  FolderList,
+  StallList,
+  StateAnswer,
+  TaskLogQuery,
+  TaskParams,
+  UsagePage,
+  UsageQuery,
+  WorkspaceList,
+} from "@heddle/protocol/http";
+import { folderFor } from "../folders.ts";
+import { invalidCursor } from "../paging.ts";
+import { route, type HttpContext, type Route } from "./route.ts";
+import { eventView } from "./sse/frames.ts";
+import type { TaskDesk } from "./task-desk.ts";
+import { attemptsOf, checkRuns, requireTask, sinkEntries, taskSummary } from "./task-views.ts";
+import { limitOf } from "./thread-routes.ts";
+import { openApprovals } from "./views.ts";
+
+const MAX_STALLS = 100;
+const MAX_FOLDERS = 200;
+const MAX_WORKSPACES = 20;
+const MAX_STATE_TASKS = 50;
+const MAX_MODELS = 100;
+
+async function stalls({ tasks }: Journal): Promise<z.output<typeof StallList>["data"]> {
+  const stalled = await tasks.page({ states: ["stalled"], limit: MAX_STALLS });
+  return stalled.flatMap((task) => (task.stall === undefined ? [] : [{ ...taskSummary(task), stall: task.stall }]));
+}
+
+async function usagePage(query: z.output<typeof UsageQuery>, { usage }: Journal) {
+  const { by = ["day"], from, to, cursor, limit: wished, ...only } = query;
+  const limit = limitOf(wished);
+  if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw invalidCursor(cursor);
+  const skip = Number(cursor ?? 0);
+  const rows = await usage.rows({ by, from, to, only: said(only), limit: limit + 1, skip });
+  return {
+    data: rows.slice(0, limit).map(usageView),
+    nextCursor: rows.length > limit ? String(skip + limit) : null,
+  };
+}
+
+function said(only: Partial<Record<UsageKey, string | undefined>>): Partial<Record<UsageKey, string>> {
+  return Object.fromEntries(Object.entries(only).filter(([, value]) => value !== undefined));
+}
+
+function usageView({ of, requests, unpriced, usage, costUsd }: UsageRow) {
+  return { of: { ...of }, requests, unpriced, usage, costUsd };
+}
+
+function configSummary({ door, folders, sinks, concurrency }: TaskDesk): z.output<typeof ConfigSummary> {
+  return {
+    carriesOutTasks: concurrency > 0,
+    concurrency,
+    workspaceRoots: door.roots === undefined ? null : [...door.roots],
+    inboxes: [...folders],
+    sinks: sinks.map(({ name, kind, target, events }) => ({ name, kind, target, events: [...events] })),
+    webhooks: door.sources.map(({ name, kind, secret }) => ({ name, kind, isSigned: secret !== undefined })),
+  };
+}
+
+async function stateOf({ heddle, desk, version }: HttpContext): Promise<z.output<typeof StateAnswer>> {
+  const { journal } = heddle;
+  // Before everything else: whoever follows after it misses nothing.
+  const position = await journal.position();
+  const now = Date.now();
+  const today = new Date(now).toISOString().slice(0, 10);
+  const models = async (from: string | undefined) =>
+    (await journal.usage.rows({ by: ["provider", "model"], from, limit: MAX_MODELS })).map(usageView);
+  const states = TASK_STATES.filter((state) => state !== "archived");
+  return {
+    version,
+    now,
+    position,
+    counts: await journal.tasks.counts(),
+    tasks: (await journal.tasks.page({ states, limit: MAX_STATE_TASKS })).map(taskSummary),
+    stalls: await stalls(journal),
+    approvals: (await openApprovals(journal)).length,
+    sinks: await sinkEntries(journal, desk.sinks),
+    usage: {
+      today: await models(today),
+      month: await models(`${today.slice(0, 7)}-01`),
+      total: await models(undefined),
+    },
+    config: configSummary(desk),
+  };
+}
+
+export const TASK_FACTS_ROUTES: readonly Route[] = [
+  route({
+    name: "readTaskLog",
+    method: "GET",
+    path: "/api/tasks/{taskId}/log",
+    summary: "What happened to a task, oldest first",
+    scope: "read",
+    params: TaskParams,
+    query: TaskLogQuery,
+    answer: EventPage,
+    async handle({ params: { taskId }, query: { after = 0, limit } }, { context: { heddle } }) {
+      await requireTask(heddle.journal, taskId);
+      const wanted = limitOf(limit);
+      const events = await heddle.journal.read({ stream: taskId, after, limit: wanted + 1 });
+      const data = events.slice(0, wanted).map(eventView);
+      return { data, nextAfter: events.length > wanted ? (data.at(-1)?.seq ?? null) : null };
+    },
+  }),
+  route({
+    name: "listAttempts",
+    method: "GET",
+    path: "/api/tasks/{taskId}/attempts",
+    summary: "Every attempt, with each turn that was begun and why",
+    scope: "read",
+    params: TaskParams,
+    answer: AttemptList,
+    async handle({ params: { taskId } }, { context: { heddle } }) {
+      await requireTask(heddle.journal, taskId);
+      return { data: await attemptsOf(heddle.journal, taskId) };
+    },
+  }),
+  route({
+    name: "listChecks",
+    method: "GET",
+    path: "/api/tasks/{taskId}/checks",
+    summary: "Every run of the checks, with its evidence",
+    scope: "read",
+    params: TaskParams,
+    answer: CheckRunList,
+    async handle({ params: { taskId } }, { context: { heddle } }) {
+      await requireTask(heddle.journal, taskId);
+      return { data: await checkRuns(heddle.journal, taskId) };
+    },
+  }),
+  route({
+    name: "listStalls",
+    method: "GET",
+    path: "/api/stalls",
+    summary: "Tasks that hang, and what hangs",
+    scope: "read",
+    answer: StallList,
+    handle: async (_given, { context: { heddle } }) => ({ data: await stalls(heddle.journal) }),
+  }),
+  route({
+    name: "readUsage",
+    method: "GET",
+    path: "/api/usage",
+    summary: "The ledger: what models took, each answer counted once on its day",
+    scope: "read",
+    query: UsageQuery,
+    answer: UsagePage,
+    handle: ({ query }, { context: { heddle } }) => usagePage(query, heddle.journal),
+  }),
+  route({
+    name: "readConfig",
+    method: "GET",
+    path: "/api/config",
+    summary: "How tasks, inboxes, sinks and webhooks are set up; never a secret",
+    scope: "read",
+    answer: ConfigSummary,
+    handle: (_given, { context }) => Promise.resolve(configSummary(context.desk)),
+  }),
+  route({
+    name: "readState",
+    method: "GET",
+    path: "/api/state",
+    summary: "All at a glance, and where to follow from",
+    scope: "read",
+    answer: StateAnswer,
+    handle: (_given, { context }) => stateOf(context),
+  }),
+  route({
+    name: "listWorkspaces",
+    method: "GET",
+    path: "/api/recent-workspaces",
+    summary: "Folders that threads worked in last",
+    scope: "read",
+    answer: WorkspaceList,
+    async handle(_given, { context: { heddle } }) {
+      const threads = await heddle.journal.threads.list({ limit: 1_000 });
+      return { data: [...new Set(threads.map(({ workspace }) => workspace))].slice(0, MAX_WORKSPACES) };
+    },
+  }),
+  route({
+    name: "browseFolders",
+    method: "GET",
+    path: "/api/browse",
+    summary: "Folders in a folder that you may work in",
+    scope: "write",
+    query: BrowseQuery,
+    answer: FolderList,
+    async handle({ query: { path: wanted } }, { context: { desk, cwd }, principal }) {
+      const path = await folderFor({ principal, wanted, cwd });
+      requireAllowedWorkspace(path, desk.door.roots);
+      const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+      const folders = entries
+        .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+        .map(({ name }) => name)
+        .toSorted();
+      return { path, folders: folders.slice(0, MAX_FOLDERS), isCut: folders.length > MAX_FOLDERS };
+    },
+  }),
+];

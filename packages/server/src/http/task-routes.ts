@@ -1,0 +1,234 @@
+/** Tasks: listed, made, read, changed, put away, deleted. What carries them out is the harness of this process, or of another. */
+import { hasEnded, HeddleError, TASK_STATES, type TaskRecord, type TaskState } from "@heddle/protocol";
+import { proposePlan, takeOrder, type Tasks } from "@heddle/tasks";
+import type { z } from "zod";
+import { folderFor } from "../folders.ts";
+import { pageFrom, placeOf } from "../paging.ts";
+import {
+  Accepted,
+  ClearedTasks,
+  ClearTasksBody,
+  CompleteTaskBody,
+  CreatedTask,
+  CreateTaskBody,
+  DONE,
+  EmptyBody,
+  PlanAnswer,
+  PlanTaskBody,
+  ReasonBody,
+  RelieveTaskBody,
+  ResumeTaskBody,
+  Task,
+  TaskPage,
+  TaskParams,
+  TasksQuery,
+} from "@heddle/protocol/http";
+import { route, type HttpCall, type Route } from "./route.ts";
+import { tasksFor } from "./task-desk.ts";
+import { requireTask, taskSummary, taskView } from "./task-views.ts";
+import { limitOf } from "./thread-routes.ts";
+
+const PUT_AWAY: readonly TaskState[] = ["archived"];
+const AT_HAND = TASK_STATES.filter((state) => state !== "archived");
+/** Of one request; more of them are left to the next. */
+const MAX_CLEARED = 1_000;
+
+async function listTasks(query: z.output<typeof TasksQuery>, { context: { heddle } }: HttpCall) {
+  const { journal } = heddle;
+  const { state, archived, workspace, label, parentId, search, cursor } = query;
+  const limit = limitOf(query.limit);
+  const after = placeOf(cursor)?.id;
+  if (after !== undefined && (await journal.tasks.get(after)) === undefined) {
+    throw new HeddleError("cursor.expired", "the task of this cursor is gone; begin again without one");
+  }
+  // Before the page: whoever follows after it may hear of something twice, and misses nothing.
+  const position = await journal.position();
+  const rows = await journal.tasks.page({
+    states: state ?? (archived === true ? PUT_AWAY : AT_HAND),
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(label === undefined ? {} : { label }),
+    ...(parentId === undefined ? {} : { parentId }),
+    ...(search === undefined ? {} : { text: search }),
+    ...(after === undefined ? {} : { after }),
+    limit: limit + 1,
+  });
+  const { data, nextCursor } = pageFrom(rows, limit, ({ id }) => id);
+  return { data: data.map(taskSummary), nextCursor, position };
+}
+
+async function createTask(body: z.output<typeof CreateTaskBody>, call: HttpCall) {
+  const { context, principal } = call;
+  const { spec, format, prompt, plan, workspace, thread, clientId } = body;
+  const written = prompt === undefined ? (spec ?? plan) : { goal: prompt };
+  const isText = typeof written === "string";
+  const name = principal?.name ?? "";
+  const { task, warnings } = await takeOrder(
+    { ...context.desk.door, defaultWorkspace: context.cwd, tasks: tasksFor(call) },
+    {
+      file: isText ? `order.${format === "markdown" ? "md" : "yaml"}` : "order.json",
+      text: isText ? written : JSON.stringify(written),
+      source: { kind: "http", ref: name },
+      workspace,
+      thread,
+      ...(clientId === undefined ? {} : { key: `http:${name}:${clientId}` }),
+    },
+  );
+  return { ...taskView(task), warnings };
+}
+
+/** Only of what has ended; a task that is taken up again meanwhile stays. */
+async function clearTasks(
+  { states = [...TASK_STATES] }: z.output<typeof ClearTasksBody>,
+  { context: { heddle, desk } }: HttpCall,
+) {
+  let removed = 0;
+  for (let after: string | undefined; ;) {
+    const page = await heddle.journal.tasks.page({ states, limit: 100, ...(after === undefined ? {} : { after }) });
+    for (const task of page.filter(hasEnded)) {
+      if (removed === MAX_CLEARED) return { removed, hasMore: true };
+      await desk.door.tasks.remove(task.id);
+      removed += 1;
+    }
+    after = page.findLast((task) => !hasEnded(task))?.id ?? after;
+    if (page.length < 100) return { removed, hasMore: false };
+  }
+}
+
+/** One move of a task; the machine refuses it with `task.illegal` where it is none. */
+function move<B extends z.ZodType>(
+  { name, path, summary, body }: { name: string; path?: string; summary: string; body: B },
+  change: (tasks: Tasks, taskId: string, given: z.output<B>, who: string) => Promise<TaskRecord>,
+): Route {
+  return route({
+    name: `${name}Task`,
+    method: "POST",
+    path: `/api/tasks/{taskId}/${path ?? name}`,
+    summary,
+    scope: "write",
+    params: TaskParams,
+    body,
+    answer: Task,
+    async handle({ params: { taskId }, body: given }, { context: { heddle, desk }, principal }) {
+      await requireTask(heddle.journal, taskId);
+      return taskView(await change(desk.door.tasks, taskId, given, principal?.name ?? "nobody"));
+    },
+  });
+}
+
+const cancel = (tasks: Tasks, taskId: string, { reason }: z.output<typeof ReasonBody>, who: string) =>
+  tasks.cancel(taskId, reason ?? `cancelled by ${who}`);
+
+const MOVES: readonly Route[] = [
+  move(
+    { name: "pause", summary: "Stops it until it is resumed; its turn is interrupted", body: ReasonBody },
+    (tasks, taskId, { reason }, who) => tasks.pause(taskId, reason ?? `paused by ${who}`),
+  ),
+  move(
+    { name: "resume", summary: "Goes on with a paused task, with more of what ran out", body: ResumeTaskBody },
+    (tasks, taskId, { budget }) => tasks.resume(taskId, budget),
+  ),
+  move({ name: "cancel", summary: "Ends it unfinished", body: ReasonBody }, cancel),
+  move({ name: "abort", summary: "The same as cancel", body: ReasonBody }, cancel),
+  move(
+    { name: "retry", summary: "Another attempt at one that has ended", body: ReasonBody },
+    (tasks, taskId, { reason }, who) => tasks.retry(taskId, reason ?? `retried by ${who}`),
+  ),
+  move(
+    {
+      name: "complete",
+      summary: "Takes a person's word: claimed, marked as such, never verified",
+      body: CompleteTaskBody,
+    },
+    (tasks, taskId, { note }, who) => tasks.complete(taskId, note ?? `${who} says that it is done`),
+  ),
+  move(
+    { name: "archive", summary: "Puts a task away that has ended; its hooks are run first", body: EmptyBody },
+    (tasks, taskId) => tasks.archive(taskId),
+  ),
+  move({ name: "unarchive", summary: "Brings a task back that was put away", body: EmptyBody }, (tasks, taskId) =>
+    tasks.archive(taskId, false),
+  ),
+  move(
+    { name: "relieve", summary: "Has something done about its stall", body: RelieveTaskBody },
+    (tasks, taskId, { action }) => tasks.relieve(taskId, action),
+  ),
+];
+
+export const TASK_ROUTES: readonly Route[] = [
+  route({
+    name: "listTasks",
+    method: "GET",
+    path: "/api/tasks",
+    summary: "Tasks, newest first",
+    scope: "read",
+    query: TasksQuery,
+    answer: TaskPage,
+    handle: ({ query }, call) => listTasks(query, call),
+  }),
+  route({
+    name: "createTask",
+    method: "POST",
+    path: "/api/tasks",
+    summary: "A new task from a spec, a plan or a goal; durable when it is answered, carried out when its time comes",
+    scope: "write",
+    body: CreateTaskBody,
+    answer: CreatedTask,
+    status: 201,
+    handle: ({ body }, call) => createTask(body, call),
+  }),
+  route({
+    name: "planTask",
+    method: "POST",
+    path: "/api/tasks/plan",
+    summary: "A model without tools proposes steps and checks; nothing is added",
+    scope: "write",
+    body: PlanTaskBody,
+    answer: PlanAnswer,
+    async handle({ body: { prompt, workspace: wanted, provider, model } }, { context, principal, response }) {
+      const { heddle, settings, cwd } = context;
+      const gone = new AbortController();
+      response.once("close", () => gone.abort());
+      const workspace = await folderFor({ principal, wanted, cwd });
+      const resolved = await settings.resolve({ workspace, provider, model });
+      return proposePlan({ heddle, prompt, workspace, settings: resolved, signal: gone.signal });
+    },
+  }),
+  ...(["clear", "clear-completed"] as const).map((word) =>
+    route({
+      name: word === "clear" ? "clearTasks" : "clearCompletedTasks",
+      method: "POST",
+      path: `/api/tasks/${word}`,
+      summary: "Deletes tasks that have ended",
+      scope: "admin",
+      body: ClearTasksBody,
+      answer: ClearedTasks,
+      handle: ({ body }, call) => clearTasks(body, call),
+    }),
+  ),
+  route({
+    name: "readTask",
+    method: "GET",
+    path: "/api/tasks/{taskId}",
+    summary: "One task, whole",
+    scope: "read",
+    params: TaskParams,
+    answer: Task,
+    handle: async ({ params: { taskId } }, { context: { heddle } }) =>
+      taskView(await requireTask(heddle.journal, taskId)),
+  }),
+  route({
+    name: "deleteTask",
+    method: "DELETE",
+    path: "/api/tasks/{taskId}",
+    summary: "Takes a task that has ended out of every list",
+    scope: "admin",
+    params: TaskParams,
+    answer: Accepted,
+    async handle({ params: { taskId } }, { context: { heddle, desk } }) {
+      await requireTask(heddle.journal, taskId);
+      await desk.door.tasks.remove(taskId);
+      return DONE;
+    },
+  }),
+  ...MOVES,
+];
