@@ -2,7 +2,7 @@
  * Turns what a model wrote into a value a schema can judge. Hostile shapes end here: too large, too deep, not JSON,
  * or with keys that reach into prototypes. The answer for the model names the field and what was expected.
  */
-import type { $ZodType } from "zod/v4/core";
+import type { ArgumentSchema } from "./arguments.ts";
 
 export interface ToolCall {
   readonly callId: string;
@@ -40,7 +40,7 @@ export function decodeInput(call: ToolCall, shape: "json" | "freeform"): Decoded
   return textField(decoded.value);
 }
 
-export function parseArguments<T>(schema: $ZodType<T>, value: unknown): Decoded<T> {
+export function parseArguments<T>(schema: ArgumentSchema<T>, value: unknown): Decoded<T> {
   // As every schema library offers it, so that none has to be loaded here.
   const parsed = schema["~standard"].validate(value);
   if (parsed instanceof Promise) throw new TypeError("arguments of tools are judged at once");

@@ -13,7 +13,7 @@ import type {
   InputPart,
   Item,
 } from "@heddle/protocol";
-import type { $ZodType } from "zod/v4/core";
+import type { ArgumentSchema } from "./arguments.ts";
 import type { ProcessTable } from "./process-table.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 
@@ -29,7 +29,7 @@ export interface Tool<A = unknown> {
   readonly description: string;
   readonly shape: "json" | "freeform";
   /** Parses what the model sent: the decoded JSON for `json`, the bare text for `freeform`. */
-  readonly input: $ZodType<A>;
+  readonly input: ArgumentSchema<A>;
   /** JSON Schema of the arguments where `input` does not know it: exactly as a server gave it. */
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly effects: readonly Effect[];

@@ -1,32 +1,40 @@
 /** `bash`: a shell command as most model families know it: one call, one time limit, or in the background. */
+import { byHand, positive } from "../arguments.ts";
 import { absolutePath } from "../call-path.ts";
 import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
 import { awaitCommand, startShell, workdirOf } from "../shell-call.ts";
 import { shellWish } from "../shell-wish.ts";
 import type { Tool } from "../tool.ts";
-import { CommandText, execCommand } from "./exec-command.ts";
-import { z } from "./schema.ts";
+import { checkCommand, execCommand } from "./exec-command.ts";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 600_000;
 /** Long enough to see a command fail at once. */
 const BACKGROUND_LOOK_MS = 1000;
 
-const Input = z.looseObject({
-  command: CommandText,
-  workdir: z.optional(z.string().check(z.describe("Folder to run in; default is the workspace"))),
-  timeout: z.optional(z.number().check(z.positive(), z.describe("Milliseconds; default 120000, at most 600000"))),
-  run_in_background: z.optional(z.boolean().check(z.describe("Return at once with a session ID and keep it running"))),
+interface Input {
+  readonly command: string;
+  readonly workdir?: string | undefined;
+  readonly timeout?: number | undefined;
+  readonly run_in_background?: boolean | undefined;
+  readonly [other: string]: unknown;
+}
+
+const { input, parameters } = byHand<Input>({
+  command: { type: "string", isRequired: true, check: checkCommand },
+  workdir: { type: "string", description: "Folder to run in; default is the workspace" },
+  timeout: { type: "number", description: "Milliseconds; default 120000, at most 600000", check: positive },
+  run_in_background: { type: "boolean", description: "Return at once with a session ID and keep it running" },
 });
-type Input = z.infer<typeof Input>;
 
 export const bash: Tool<Input> = {
   name: "bash",
   description:
     "Runs a shell command in the sandbox and returns its output. stdin is empty unless it runs in the background.",
   shape: "json",
-  input: Input,
+  input,
+  parameters,
   effects: ["read", "exec"],
   isReadOnly: (args) => isKnownReadOnly(args.command),
   deadlineMs: (args) => timeoutMs(args) + 30_000,

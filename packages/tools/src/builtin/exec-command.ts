@@ -1,5 +1,6 @@
 /** `exec_command`: runs a shell command; one that takes longer than the model wants to wait stays open under a number. */
 import type { ItemOf } from "@heddle/protocol";
+import { byHand, positive } from "../arguments.ts";
 import { absolutePath } from "../call-path.ts";
 import { commandItem, commandResult } from "../command-item.ts";
 import { isKnownReadOnly } from "../known-commands.ts";
@@ -7,42 +8,49 @@ import { typedPatch } from "../patch/heredoc.ts";
 import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../shell-call.ts";
 import { shellWish } from "../shell-wish.ts";
 import type { CallPlace, Tool } from "../tool.ts";
-import { z } from "./schema.ts";
 
 const DEFAULT_YIELD_MS = 10_000;
 const MIN_YIELD_MS = 250;
 const MAX_YIELD_MS = 300_000;
 
-/** A command line as a shell takes it. */
-export const CommandText = z.string().check(
-  z.minLength(1),
-  z.refine((text) => !text.includes("\0"), "must not hold a NUL byte"),
-  z.refine(
-    (text) => Buffer.byteLength(text) <= MAX_COMMAND_BYTES,
-    `must not exceed ${MAX_COMMAND_BYTES} bytes; use a file`,
-  ),
-);
+/** What is wrong with a command line. */
+export function checkCommand(text: string): string | undefined {
+  if (text === "") return "Too small: expected string to have >=1 characters";
+  if (text.includes("\0")) return "must not hold a NUL byte";
+  return Buffer.byteLength(text) <= MAX_COMMAND_BYTES
+    ? undefined
+    : `must not exceed ${MAX_COMMAND_BYTES} bytes; use a file`;
+}
 
-// Loose: models also send how they would like to be sandboxed, which policy answers.
-const Input = z.looseObject({
-  cmd: CommandText.check(z.describe("Shell command to run")),
-  workdir: z.optional(z.string().check(z.describe("Folder to run in; default is the workspace"))),
-  login: z.optional(z.boolean().check(z.describe("Use a login shell; default false"))),
-  tty: z.optional(z.boolean().check(z.describe("Keep stdin open for write_stdin; default false, stdin is empty"))),
-  yield_time_ms: z.optional(
-    z.number().check(z.describe("How long to wait for output before returning; default 10000")),
-  ),
-  max_output_tokens: z.optional(z.number().check(z.positive(), z.describe("Cut output beyond this; default 8000"))),
-  timeout_ms: z.optional(z.number().check(z.positive(), z.describe("Kill the command after this; default none"))),
+/** Models also send how they would like to be sandboxed, which policy answers. */
+interface Input {
+  readonly cmd: string;
+  readonly workdir?: string | undefined;
+  readonly login?: boolean | undefined;
+  readonly tty?: boolean | undefined;
+  readonly yield_time_ms?: number | undefined;
+  readonly max_output_tokens?: number | undefined;
+  readonly timeout_ms?: number | undefined;
+  readonly [other: string]: unknown;
+}
+
+const { input, parameters } = byHand<Input>({
+  cmd: { type: "string", isRequired: true, description: "Shell command to run", check: checkCommand },
+  workdir: { type: "string", description: "Folder to run in; default is the workspace" },
+  login: { type: "boolean", description: "Use a login shell; default false" },
+  tty: { type: "boolean", description: "Keep stdin open for write_stdin; default false, stdin is empty" },
+  yield_time_ms: { type: "number", description: "How long to wait for output before returning; default 10000" },
+  max_output_tokens: { type: "number", description: "Cut output beyond this; default 8000", check: positive },
+  timeout_ms: { type: "number", description: "Kill the command after this; default none", check: positive },
 });
-type Input = z.infer<typeof Input>;
 
 export const execCommand: Tool<Input> = {
   name: "exec_command",
   description:
     "Runs a shell command in the sandbox and returns its output. A command that is still running after yield_time_ms stays open; the result then has a session ID for write_stdin.",
   shape: "json",
-  input: Input,
+  input,
+  parameters,
   effects: ["read", "exec"],
   isReadOnly: (args) => args.login !== true && isKnownReadOnly(args.cmd),
   deadlineMs: (args) => yieldMs(args) + 30_000,

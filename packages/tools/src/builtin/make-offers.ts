@@ -1,5 +1,6 @@
 /** What built-in tools say of themselves, as `offers.json` holds it: for the script that writes it and the test that it is fresh. */
 import { toJSONSchema } from "zod/mini";
+import type { $ZodType } from "zod/v4/core";
 import type { Offer } from "../registry.ts";
 import type { Tool } from "../tool.ts";
 import { loadAskTool, loadGoalTool, loadReportTool, loadSkillTool, loadTools } from "./load.ts";
@@ -10,9 +11,11 @@ export async function makeOffers(): Promise<Record<string, Offer>> {
   return Object.fromEntries(tools.map((tool) => [tool.name, makeOffer(tool)]));
 }
 
-function makeOffer({ description, shape, effects, input }: Tool): Offer {
+function makeOffer({ description, shape, effects, input, parameters }: Tool): Offer {
   if (shape === "freeform") return { description, shape, effects };
-  return { description, shape, effects, parameters: compactSchema(toJSONSchema(input, { io: "input" })) };
+  // Whoever does not say it by hand has a schema of the library.
+  const known = parameters ?? toJSONSchema(input as $ZodType, { io: "input" });
+  return { description, shape, effects, parameters: compactSchema(known) };
 }
 
 /** Bounds are checked here anyway, cost tokens in every request, and some providers refuse schemas that have them. */
