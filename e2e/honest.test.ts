@@ -82,6 +82,15 @@ describe("G13 exec ends with zero exactly when its turn completed", () => {
       expect(await heddle.journal.read({ after: 0 })).toEqual([]);
     },
   );
+
+  test.runIf(canForbidNamespaces)("what another place has given is not counted on", async () => {
+    await using world = await openWorld();
+    await using server = await startModelServer({ script: [{ text: "asked once" }] });
+    expect(await run(execArgs(...askServer(server)), { world })).toMatchObject({ code: 0 });
+    const ran = await run(execArgs(...askServer(server)), { world, wrapper: WITHOUT_NAMESPACES });
+    expect(refusals(ran.stdout)).toEqual(["sandbox.unavailable"]);
+    expect(server.requests.length).toBe(1);
+  });
 });
 
 describe("F11 a clock that jumps by a day", () => {

@@ -143,5 +143,6 @@ async function openFor(
     quarantineDir: join(options.home, "quarantine", options.threadId),
     mayWait: options.mayWait,
     prepared: options.prepared,
+    memoryFile: join(options.home, "cache", "host-sandbox"),
   });
 }

@@ -12,7 +12,7 @@ import { pinParents, type Layout, type Step } from "./layout.ts";
 import { findDeviations } from "./mount-plan.ts";
 import { parseMountinfo } from "./mountinfo.ts";
 import type { Holder } from "./namespaces.ts";
-import { furnish, type Scratch } from "./scratch.ts";
+import type { Scratch } from "./scratch.ts";
 import { statOrUndefined } from "./tree-index.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
@@ -26,7 +26,6 @@ export interface BwrapOptions {
 
 export async function openBwrap({ layout: bare, network, scratch }: BwrapOptions): Promise<Holder> {
   const { bwrap, canForbidNesting } = await findBwrap();
-  furnish(scratch);
   const layout = pinParents(bare);
   const outer = isolation(network, canForbidNesting);
   await tryOut(bwrap, outer, layout);

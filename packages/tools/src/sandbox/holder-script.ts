@@ -4,8 +4,6 @@
  * it is ready, and waits as the first process of its pid namespace: when its input closes, everything inside is gone.
  */
 
-import { DEVICES } from "./scratch.ts";
-
 /**
  * Arguments: the private folder of the sandbox, and whether its network is open. It runs with all capabilities of its own
  * user namespace and before any command exists. The pid it prints is the host's, read while the host's /proc is there.
@@ -30,23 +28,13 @@ loopback() {
   return 0
 }
 
-# A holder that is started again finds them.
-if [ ! -d "$root" ]; then
-  umask 022
-  mkdir "$root" "$scratch/covers" && mkdir -m 1777 "$scratch/tmp" "$scratch/var-tmp" || die "cannot make its folders"
-  : >"$scratch/empty"
-fi
 mount -n --rbind / "$root" || die "cannot bind the root folder"
 printf 'alive\\n'
 if [ "$2" = closed ]; then loopback </dev/null & fi
 maps=no
 case $(unshare --help 2>/dev/null) in *--map-user=*--keep-caps*) maps=maps ;; *--keep-caps*--map-user=*) maps=maps ;; esac
-if [ ! -d "$scratch/dev" ]; then
-  mkdir "$scratch/dev" "$scratch/dev/shm" "$scratch/dev/pts" && cd "$scratch/dev" || die "cannot make the folder of devices"
-  for name in ${DEVICES.join(" ")}; do : >"$name"; done
-  ln -s pts/ptmx /proc/self/fd . && ln -s fd/0 stdin && ln -s fd/1 stdout && ln -s fd/2 stderr || die "cannot make the folder of devices"
-fi
-mkdir -m 700 "$scratch/pipes" && (cd "$scratch/pipes" && mkfifo -m 600 0 1 2 3 4 5 6 7)
+# One that is started again finds them.
+(cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 2>/dev/null)
 read -r plan || exit 0
 if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot keep the new root apart"; fi
 mount -n -a -T "$scratch/fstab" || die "cannot make the mounts"

@@ -3,8 +3,8 @@
  * each command enters them, gets a pid namespace of its own (so that its whole tree dies with it), the caller's own uid
  * and no capabilities. The finished mounts are read back and checked before the first command may enter.
  */
-import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { open, realpath, type FileHandle } from "node:fs/promises";
+import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { adoptPipes } from "../pipes.ts";
@@ -31,15 +31,19 @@ export interface Holder extends AsyncDisposable {
 export interface HolderOptions {
   readonly layout: Layout;
   readonly process: HolderProcess;
+  /** The host has let one be made before, so that its word is not waited for. */
+  readonly isExpected: boolean;
 }
 
 /**
  * Resolves as soon as the host has let the namespaces and the first mount be made: from there on only a defect can
  * stop it. The other mounts are made while the caller goes on.
  */
-export async function openHolder({ layout, process: holder }: HolderOptions): Promise<Holder> {
-  const handles: FileHandle[] = [];
+export async function openHolder({ layout, process: holder, isExpected }: HolderOptions): Promise<Holder> {
+  const handles: number[] = [];
   const names = holder.network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
+  let wasEntered = false;
+  let isLeft = false;
 
   async function finish(): Promise<EntryPoint> {
     try {
@@ -47,12 +51,14 @@ export async function openHolder({ layout, process: holder }: HolderOptions): Pr
       const devices = DEVICES.filter((name) => existsSync(`/dev/${name}`));
       const plan = planMounts(layout.steps, { mounts, devices }, holder.scratch);
       for (const point of plan.mountPoints) makeMountPoint(point);
+      // Told before the holder has said that it is alive: it reads its plan when it is.
       const { pid, mapsUser } = await holder.finish(plan);
       adoptPipes(holder.scratch.pipes);
       verifyMounts(pid, layout, mounts);
-      for (const name of names) handles.push(await open(`/proc/${pid}/ns/${name}`));
+      if (isLeft) throw new Error("it was left before");
+      for (const name of names) handles.push(openSync(`/proc/${pid}/ns/${name}`, "r"));
       // Open handles name exactly these namespaces; a pid could come to mean another process.
-      const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]?.fd}`);
+      const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]}`);
       return { tools: holder.tools, targets, mapsUser };
     } catch (error) {
       // Asked before it is stopped: a killed holder complains of being killed.
@@ -63,18 +69,14 @@ export async function openHolder({ layout, process: holder }: HolderOptions): Pr
   }
 
   try {
-    await holder.alive;
+    if (!isExpected) await holder.alive;
   } catch (error) {
     const complaint = holder.complaint(error);
     await holder[Symbol.asyncDispose]();
     throw namespacesUnavailable(complaint);
   }
-  let isFinished = false;
-  let wasEntered = false;
   const finished = finish();
-  const ready = finished.then(() => {
-    isFinished = true;
-  });
+  const ready = finished.then(() => undefined);
   // Whoever enters or asks `ready` is told; nobody may do either.
   ready.catch(() => undefined);
   return {
@@ -88,11 +90,15 @@ export async function openHolder({ layout, process: holder }: HolderOptions): Pr
       return await enterCommand(entry, argv, options);
     },
     [Symbol.asyncDispose]: async () => {
+      isLeft = true;
       // Where nobody was, nobody can be left; what the kernel still takes apart then is nothing to wait for.
-      if (isFinished && !wasEntered) holder.kill();
-      else await holder[Symbol.asyncDispose]();
-      await ready.catch(() => undefined);
-      for (const handle of handles.splice(0)) await handle.close();
+      if (!wasEntered) {
+        holder.kill();
+      } else {
+        await holder[Symbol.asyncDispose]();
+        await ready.catch(() => undefined);
+      }
+      for (const handle of handles.splice(0)) closeSync(handle);
     },
   };
 }

@@ -12,6 +12,7 @@ import { Guard } from "./guard.ts";
 import { readHostFacts, realRoots } from "./host-facts.ts";
 import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
 import { startHolder, type HolderProcess, type Network } from "./holder-process.ts";
+import { openHostMemory } from "./host-memory.ts";
 import { openHolder, type Holder } from "./namespaces.ts";
 import type { PreparedSandbox } from "./prepare.ts";
 import { retrying } from "./retrying-holder.ts";
@@ -32,6 +33,8 @@ export interface OpenSandboxOptions {
   readonly mayWait?: boolean;
   /** Used when it fits; what is left of it belongs to whoever prepared it. */
   readonly prepared?: PreparedSandbox | undefined;
+  /** A file that remembers what this host gives; with it, a host that has given a sandbox is not waited for. */
+  readonly memoryFile?: string;
 }
 
 export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOptions = {}): Promise<Sandbox> {
@@ -85,7 +88,12 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     const { network } = policy;
     const place = { network, scratch };
     const layout = planLayout({ ...facts, ...guarded });
-    const { level, holder: first } = await openFirst(backend, { layout, ...place, prepared });
+    const memory = options.memoryFile === undefined ? undefined : openHostMemory(options.memoryFile);
+    const what = `namespaces ${network}`;
+    const isExpected = backend !== "bwrap" && memory?.has(what) === true;
+    const { level, holder: first } = await openFirst(backend, { layout, ...place, prepared, isExpected });
+    if (isExpected) first.ready.catch(() => memory?.forget());
+    else if (level === "namespaces") first.ready.then(() => memory?.keep(what), noop);
     // The plan is made from what the host looked like a moment ago, and hosts change: mounts and sockets come and go.
     const holder = retrying(first, async () => {
       const isStillThere = (path: string): boolean => statOrUndefined(path) !== undefined;
@@ -94,7 +102,7 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
         protectedPaths: guarded.protectedPaths.filter(isStillThere),
         gitFolders: guarded.gitFolders.filter(isStillThere),
       });
-      return await openBackend(level, { layout: again, ...place });
+      return await openBackend(level, { layout: again, ...place, isExpected: false });
     });
     failpoint("sandbox.after-open");
     return new ConfinedSandbox({ level, policy, holder, guard, scratch });
@@ -103,6 +111,8 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     throw error;
   }
 }
+
+const noop = (): void => undefined;
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
@@ -114,12 +124,13 @@ interface BackendOptions {
   readonly network: Network;
   readonly scratch: Scratch;
   readonly prepared?: HolderProcess | undefined;
+  readonly isExpected: boolean;
 }
 
-async function openBackend(level: Backend, { prepared, ...options }: BackendOptions): Promise<Holder> {
+async function openBackend(level: Backend, { prepared, isExpected, ...options }: BackendOptions): Promise<Holder> {
   if (level === "bwrap") return await openBwrap(options);
   const { layout, network, scratch } = options;
-  return await openHolder({ layout, process: prepared ?? startHolder(network, scratch) });
+  return await openHolder({ layout, process: prepared ?? startHolder(network, scratch), isExpected });
 }
 
 async function openFirst(
@@ -156,6 +167,7 @@ class ConfinedSandbox implements Sandbox {
   readonly level: Backend;
   readonly policy: SandboxPolicy;
   readonly #parts: ConfinedParts;
+  #wasEntered = false;
   /** Sweeps share one index, so they run one after another. */
   #lastSweep: Promise<unknown> = Promise.resolve();
   #closing: Promise<readonly ProtectedPathViolation[]> | undefined;
@@ -172,6 +184,7 @@ class ConfinedSandbox implements Sandbox {
 
   async enter(...[argv, options]: Parameters<Sandbox["enter"]>): ReturnType<Sandbox["enter"]> {
     if (this.#closing !== undefined) throw new HeddleError("sandbox.failed", "the sandbox is closed");
+    this.#wasEntered = true;
     return await this.#parts.holder.enter(argv, options);
   }
 
@@ -182,6 +195,8 @@ class ConfinedSandbox implements Sandbox {
   }
 
   async sweep(): Promise<readonly ProtectedPathViolation[]> {
+    // Where nobody was, there is nothing to look for.
+    if (!this.#wasEntered) return [];
     const result = this.#lastSweep.then(() => this.#parts.guard.sweep());
     this.#lastSweep = result.catch(() => undefined);
     return await result;

@@ -6,6 +6,7 @@ const MAX_TRIES = 3;
 export function retrying(first: Holder, again: () => Promise<Holder>): Holder {
   let current = first;
   let isClosed = false;
+  let isTryingAgain = false;
 
   async function settle(): Promise<void> {
     for (let tries = 1; ; tries += 1) {
@@ -13,6 +14,7 @@ export function retrying(first: Holder, again: () => Promise<Holder>): Holder {
         return await current.ready;
       } catch (error) {
         if (isClosed || tries === MAX_TRIES) throw error;
+        isTryingAgain = true;
         await current[Symbol.asyncDispose]();
         current = await again();
       }
@@ -31,6 +33,7 @@ export function retrying(first: Holder, again: () => Promise<Holder>): Holder {
     [Symbol.asyncDispose]: async () => {
       isClosed = true;
       await current[Symbol.asyncDispose]();
+      if (!isTryingAgain) return;
       // A try that was under way when this began is ended too.
       await ready.catch(() => undefined);
       await current[Symbol.asyncDispose]();

@@ -12,9 +12,10 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { lstat, readdir, readFile, rename, rm } from "node:fs/promises";
+import { lstat, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -22,6 +23,8 @@ const PREFIX = "heddle-sandbox-";
 const OWNER_FILE = "owner";
 /** Making one takes milliseconds. */
 const HALF_MADE_MS = 60_000;
+/** What others left behind is nobody's hurry; a shorter run looks for it when it ends. */
+const CLEAN_AFTER_MS = 2000;
 
 /** What is harmless in /dev and programs expect there. */
 export const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"] as const;
@@ -33,7 +36,7 @@ export interface Scratch extends AsyncDisposable {
   readonly tmp: string;
   readonly varTmp: string;
   readonly emptyFile: string;
-  /** What stands in for /dev, made by the holder; the device nodes are mounted on the files in it. */
+  /** What stands in for /dev; the device nodes are mounted on the files in it. */
   readonly devices: string;
   /** Where empty folders are made that stand in for covered places. */
   readonly covers: string;
@@ -44,8 +47,8 @@ export interface Scratch extends AsyncDisposable {
 }
 
 /**
- * Makes the folder itself; what belongs into it is made by the holder, on another core, or by `furnish` where there is none.
- * A handful of calls to a local disk, on the way to the first request of every run: waiting for each costs ten times more.
+ * Makes the folder with all that belongs into it: a few dozen calls to a local disk, on the way to the first request of every
+ * run. Waiting for each, or a program for each, would cost ten times more.
  */
 export function openScratch(parent: string = tmpdir()): Scratch {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
@@ -55,29 +58,40 @@ export function openScratch(parent: string = tmpdir()): Scratch {
   renameSync(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
   const inside = (name: string): string => join(path, name);
   const folders = { root: inside("root"), tmp: inside("tmp"), varTmp: inside("var-tmp"), covers: inside("covers") };
-  const cleaning = removeAbandoned(parent);
+  const places = { ...folders, emptyFile: inside("empty"), devices: inside("dev"), pipes: inside("pipes") };
+  furnish(places);
+  let cleaning: Promise<void> | undefined;
+  const clean = (): Promise<void> => (cleaning ??= removeAbandoned(parent, path));
+  const later = setTimeout(() => void clean(), CLEAN_AFTER_MS).unref();
   let socket: Promise<string> | undefined;
   return {
     path,
-    ...folders,
-    emptyFile: inside("empty"),
-    devices: inside("dev"),
-    pipes: inside("pipes"),
+    ...places,
     deadSocket: () => (socket ??= makeDeadSocket(path)),
     [Symbol.asyncDispose]: async () => {
-      await cleaning;
+      clearTimeout(later);
+      await clean();
       // What the sandbox itself put there is a handful of names; what commands left may be gigabytes.
-      if ([folders.tmp, folders.varTmp].every(isEmpty)) rmSync(path, { recursive: true, force: true });
-      else await removeTree(path);
+      const isSmall = [folders.tmp, folders.varTmp].every(isEmpty);
+      // A holder that is just being killed may put a last name there.
+      if (!isSmall || !removed(path)) await removeTree(path);
     },
   };
 }
 
-/** What a holder would have made. */
-export function furnish({ root, tmp, varTmp, covers, emptyFile }: Scratch): void {
-  for (const folder of [root, tmp, varTmp, covers]) mkdirSync(folder, { recursive: true, mode: 0o755 });
+function furnish(
+  places: Pick<Scratch, "root" | "tmp" | "varTmp" | "covers" | "emptyFile" | "devices" | "pipes">,
+): void {
+  const { root, tmp, varTmp, covers, emptyFile, devices, pipes } = places;
+  for (const folder of [root, covers, tmp, varTmp, devices]) mkdirSync(folder, { mode: 0o755 });
   for (const folder of [tmp, varTmp]) chmodSync(folder, 0o1777);
-  writeFileSync(emptyFile, "", { mode: 0o444, flag: "a" });
+  mkdirSync(pipes, { mode: 0o700 });
+  writeFileSync(emptyFile, "", { mode: 0o444 });
+  for (const folder of ["shm", "pts"]) mkdirSync(join(devices, folder), { mode: 0o755 });
+  for (const name of DEVICES) writeFileSync(join(devices, name), "", { mode: 0o644 });
+  symlinkSync("pts/ptmx", join(devices, "ptmx"));
+  symlinkSync("/proc/self/fd", join(devices, "fd"));
+  for (const [fd, name] of ["stdin", "stdout", "stderr"].entries()) symlinkSync(`fd/${fd}`, join(devices, name));
 }
 
 async function makeDeadSocket(folder: string): Promise<string> {
@@ -95,6 +109,10 @@ async function makeDeadSocket(folder: string): Promise<string> {
   return path;
 }
 
+function removed(path: string): boolean {
+  return attempt(() => (rmSync(path, { recursive: true, force: true }), true)) ?? false;
+}
+
 function isEmpty(folder: string): boolean {
   return (attempt(() => readdirSync(folder)) ?? []).length === 0;
 }
@@ -104,10 +122,10 @@ async function removeTree(path: string): Promise<void> {
 }
 
 /** Never fails: what cannot be looked at or removed is left to the next one. */
-async function removeAbandoned(parent: string): Promise<void> {
-  for (const name of await readdir(parent).catch(() => [])) {
-    if (!name.startsWith(PREFIX)) continue;
+async function removeAbandoned(parent: string, own: string): Promise<void> {
+  for (const name of attempt(() => readdirSync(parent)) ?? []) {
     const path = join(parent, name);
+    if (!name.startsWith(PREFIX) || path === own) continue;
     const owner = await readFile(join(path, OWNER_FILE), "utf8").catch(() => undefined);
     const isOver = owner === undefined ? await isHalfMade(path) : isAbandoned(owner);
     if (isOver) await removeTree(path).catch(() => undefined);

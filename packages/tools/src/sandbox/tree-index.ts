@@ -6,6 +6,7 @@
 import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { GIT_PROTECTED, isProtectedChild, isProtectedName, REPORTED_NAME } from "../protected.ts";
+import { clockMs } from "@heddle/protocol";
 
 /** What a folder is, which decides what in it matters. */
 type Role = "plain" | "git" | "modules" | "worktrees" | "worktree" | "hooks";
@@ -44,15 +45,15 @@ export class TreeIndex {
     const found: Special[] = [];
     const next = new Map<string, Folder>();
     const stack = this.#roots.map((path): { path: string; role: Role } => ({ path, role: "plain" }));
-    let sliceEnd = performance.now() + SLICE_MS;
+    let sliceEnd = clockMs() + SLICE_MS;
     for (let item = stack.pop(); item !== undefined; item = stack.pop()) {
       const folder = this.#visit(item.path, item.role, found);
       if (folder === undefined) continue;
       next.set(item.path, folder);
       for (const child of folder.children) stack.push({ path: `${item.path}/${child.name}`, role: child.role });
-      if (performance.now() < sliceEnd) continue;
+      if (clockMs() < sliceEnd) continue;
       await setImmediate();
-      sliceEnd = performance.now() + SLICE_MS;
+      sliceEnd = clockMs() + SLICE_MS;
     }
     this.#folders = next;
     return found;
