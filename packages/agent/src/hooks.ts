@@ -3,7 +3,7 @@
  * sandbox with the environment of its commands, bounded in time and output, and every run is a stored event. A hook that
  * cannot start, breaks or takes too long is reported and counts as its `onFailure` says; it never holds the turn.
  */
-import { HeddleError, toHeddleError, type EventOf, type HookConfig, type HookEvent } from "@heddle/protocol";
+import { clockMs, HeddleError, toHeddleError, type EventOf, type HookConfig, type HookEvent } from "@heddle/protocol";
 import { CappedOutput, startCommand } from "@heddle/tools";
 import type { HookAnswer } from "./hook-answer.ts";
 import { toFailure } from "./failure.ts";
@@ -103,7 +103,7 @@ async function runHook(
   question: HookQuestion,
   turnSignal: AbortSignal,
 ): Promise<{ answer: HookAnswer; ran: Ran }> {
-  const startedAt = performance.now();
+  const startedAt = clockMs();
   const command = (typeof hook.command === "string" ? hook.command : hook.command.join(" ")).slice(
     0,
     MAX_COMMAND_CHARS,
@@ -121,7 +121,7 @@ async function runHook(
   const { text, truncatedBytes } = output.snapshot();
   const common = {
     command,
-    durationMs: Math.round(performance.now() - startedAt),
+    durationMs: Math.round(clockMs() - startedAt),
     output: text,
     ...(truncatedBytes > 0 ? { truncatedBytes } : {}),
     ...(exitCode === undefined ? {} : { exitCode }),

@@ -58,7 +58,8 @@ import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 const MAX_SHELL_MS = 3_600_000;
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
-  const journal = await openJournal({ home: options.home, secrets: keysInUse(options), redactor: options.redactor });
+  const { home, redactor } = options;
+  const journal = await openJournal({ home, secrets: keysInUse(options), redactor });
   try {
     const { closed: recoveredTurns, parked } = await recover(journal);
     await forgetEphemeral(journal, options.home);

@@ -12,7 +12,7 @@
  *                                           (interrupted) or lets it run on (completed, with its processId)
  *   followed ─▶ (crash) ─▶ unknown          recover.ts, with what checkpoints kept; the command is not run again
  */
-import type { Author, EventBody, EventOf, Item, ItemDelta } from "@heddle/protocol";
+import { clockMs, type Author, type EventBody, type EventOf, type Item, type ItemDelta } from "@heddle/protocol";
 import { createStreamRedactor, type Journal, type StreamRedactor } from "@heddle/journal";
 import type { OngoingItem } from "@heddle/tools";
 import type { Live } from "./live.ts";
@@ -21,7 +21,6 @@ import type { RunnerEvent } from "./runner.ts";
 
 /** Acknowledged facts and everything that guards a side effect: on disk before anyone goes on. */
 const NEEDS_SYNC: ReadonlySet<EventBody["type"]> = new Set([
-  "turn.started",
   "tool.intended",
   "tool.settled",
   "path.violated",
@@ -80,7 +79,7 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
   function opened(item: Item): OpenItem {
     const maxKept = channelOf(item) === "output" ? MAX_KEPT_CHARS.output : MAX_KEPT_CHARS.text;
     const redactor = createStreamRedactor(journal.redactor);
-    return { item, redactor, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: performance.now() };
+    return { item, redactor, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: clockMs() };
   }
 
   function publish(delta: Omit<ItemDelta, "threadId" | "turnId">): void {
@@ -88,7 +87,7 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
   }
 
   function checkpoint(item: OpenItem, channel: string): void {
-    const now = performance.now();
+    const now = clockMs();
     if (now - item.lastCheckpointAt < CHECKPOINT_EVERY_MS || item.checkpointed >= item.maxKept) return;
     const appended = item.appended.slice(item.checkpointed, item.maxKept);
     if (appended === "") return;

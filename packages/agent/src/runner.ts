@@ -101,6 +101,8 @@ export interface TurnIo {
   takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
   /** The version of the thread's last event; everything up to there has been looked at. */
   seenVersion(): Promise<number>;
+  /** The model is awaited: time for what will be needed and need not be done before. */
+  isWaiting(): void;
 }
 
 export interface SteeringInput {

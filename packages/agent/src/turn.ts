@@ -9,6 +9,7 @@
  * A turn that waits for an answer can be let go of instead, and another process carries it on: see `parked.ts`.
  */
 import {
+  clockMs,
   HeddleError,
   isHeddleError,
   toHeddleError,
@@ -49,7 +50,7 @@ export type TerminalEvent = StoredEvent<EventOf<"turn.completed">>;
 export async function runTurn(deps: TurnDeps, request: TurnRequest, control: AbortController): Promise<TerminalEvent> {
   const { journal } = deps;
   const { threadId, turnId, carried } = request;
-  const startedAt = performance.now() - (carried === undefined ? 0 : Math.max(0, Date.now() - carried.admittedAt));
+  const startedAt = clockMs() - (carried === undefined ? 0 : Math.max(0, Date.now() - carried.admittedAt));
   await using inbox = openInbox(journal, {
     threadId,
     turnId,
@@ -203,6 +204,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     takeSteering: () => inbox.takeSteering(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
+    isWaiting: () => deps.journal.warm(),
   };
 }
 
@@ -231,7 +233,7 @@ async function complete(
       usage: outcome.spent.usage,
       ...(outcome.spent.costUsd === undefined ? {} : { costUsd: outcome.spent.costUsd }),
       ...(failure === undefined ? {} : { failure }),
-      durationMs: Math.round(performance.now() - end.startedAt),
+      durationMs: Math.round(clockMs() - end.startedAt),
     };
     try {
       const appended = await journal.append({

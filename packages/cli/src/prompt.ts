@@ -84,7 +84,7 @@ function withInput(prompt: string, input: string): string {
 async function readIfThere(source: PromptSource, isAsked: Promise<void>): Promise<Buffer | undefined> {
   const { stdin, notify } = source;
   if (!isPipe()) return await readAll(source);
-  const waitMs = Math.max(LEAST_WAIT_MS, FIRST_BYTE_MS - performance.now());
+  const waitMs = Math.max(LEAST_WAIT_MS, FIRST_BYTE_MS - process.uptime() * 1000);
   // On a busy machine everything takes longer, the producer too: nobody gives up on it before the prompt is wanted.
   const spoke = await firstByte(stdin, Promise.all([setTimeoutAsync(waitMs), isAsked]));
   if (spoke === "ended") return undefined;

@@ -2,7 +2,7 @@
  * What may end a run from outside: a signal, or the time limit. The first asks the turn to stop and leaves it a few
  * seconds for its terminal event; a second signal, or the end of those seconds, ends the process at once.
  */
-import { EXIT, HeddleError } from "@heddle/protocol";
+import { clockMs, EXIT, HeddleError } from "@heddle/protocol";
 
 const EXIT_BY_SIGNAL = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: 129 } as const;
 type StopSignal = keyof typeof EXIT_BY_SIGNAL;
@@ -30,11 +30,11 @@ export function watchForStop(timeoutMs: number | undefined, graceMs: number = GR
 
   const stop = (code: number, reason: HeddleError): void => {
     if (exitCode !== undefined) {
-      if (performance.now() - firstAt > SAME_SIGNAL_MS) process.exit(code);
+      if (clockMs() - firstAt > SAME_SIGNAL_MS) process.exit(code);
       return;
     }
     exitCode = code;
-    firstAt = performance.now();
+    firstAt = clockMs();
     grace = setTimeout(() => process.exit(code), graceMs);
     control.abort(reason);
   };

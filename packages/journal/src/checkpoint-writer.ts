@@ -11,6 +11,8 @@ const DELAY_MS = 250;
 
 export interface CheckpointWriter {
   due(head: StoredEvent): void;
+  /** Reads the key, in time that nobody waits for. */
+  warm(): void;
   /** Writes what is due now: before closing, and before anybody reads the checkpoints. */
   flush(): void;
 }
@@ -28,17 +30,24 @@ export function createCheckpointWriter(options: CheckpointWriterOptions): Checkp
   let signer: Signer | undefined;
   let timer: NodeJS.Timeout | undefined;
 
+  function attempt(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      options.onFailure(error);
+    }
+  }
+
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
-    for (const head of waiting.splice(0)) {
-      try {
-        options.sync();
+    const heads = waiting.splice(0);
+    if (heads.length > 0) attempt(() => options.sync());
+    for (const head of heads) {
+      attempt(() => {
         signer ??= loadOrMakeSigner(options.keys);
         writeCheckpoint(options.folder, head, signer);
-      } catch (error) {
-        options.onFailure(error);
-      }
+      });
     }
   }
 
@@ -47,6 +56,7 @@ export function createCheckpointWriter(options: CheckpointWriterOptions): Checkp
       waiting.push(head);
       timer ??= setTimeout(flush, DELAY_MS).unref();
     },
+    warm: () => attempt(() => (signer ??= loadOrMakeSigner(options.keys))),
     flush,
   };
 }

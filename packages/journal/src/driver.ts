@@ -5,6 +5,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { setTimeout as delay } from "node:timers/promises";
+import { clockMs } from "@heddle/protocol";
 import { busyError, faultOf } from "./store-errors.ts";
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
@@ -114,12 +115,12 @@ function connectionOf(db: DatabaseSync, isReadOnly: boolean, copyTo: (file: stri
 
 /** Does the work again while another process holds the lock, with growing, uneven pauses, up to a deadline. */
 export async function untilFree<T>(work: () => T | Promise<T>, deadlineMs = BUSY_DEADLINE_MS): Promise<T> {
-  const deadline = performance.now() + deadlineMs;
+  const deadline = clockMs() + deadlineMs;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      if (faultOf(error) !== "busy" || performance.now() > deadline) throw error;
+      if (faultOf(error) !== "busy" || clockMs() > deadline) throw error;
       await delay(Math.random() * Math.min(MAX_BUSY_PAUSE_MS, 2 * attempt));
     }
   }

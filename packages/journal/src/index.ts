@@ -19,6 +19,7 @@ export type {
 export type { NotificationQueries, NotificationRow, TaskPageWish, TaskQueries } from "./task-queries.ts";
 export { USAGE_KEYS, type UsageKey, type UsageRow, type UsageWish } from "./usage-queries.ts";
 export { verifyExport, type ExportReport } from "./verify-export.ts";
-export { openJournal, type OpenJournalOptions } from "./sqlite.ts";
+export type { OpenJournalOptions } from "./open-options.ts";
+export { openJournal } from "./sqlite.ts";
 export { createRedactor, redactText, type Redactor } from "./redact.ts";
 export { createStreamRedactor, type StreamRedactor } from "./redact-stream.ts";

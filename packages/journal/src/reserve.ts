@@ -6,6 +6,7 @@ import { randomFillSync } from "node:crypto";
 import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { sizeOf } from "./home.ts";
 import { faultOf, freeBytes } from "./store-errors.ts";
+import { clockMs } from "@heddle/protocol";
 
 const RESERVE_BYTES = 1024 * 1024;
 /** The reserve is not worth the last room on the disk. */
@@ -27,12 +28,12 @@ export function openReserve(path: string): Reserve {
       if (sizeOf(path) <= 0) return false;
       unlinkSync(path);
       isFull = false;
-      notBefore = performance.now() + RETRY_AFTER_MS;
+      notBefore = clockMs() + RETRY_AFTER_MS;
       return true;
     },
     refill() {
-      if (isFull || performance.now() < notBefore) return;
-      notBefore = performance.now() + RETRY_AFTER_MS;
+      if (isFull || clockMs() < notBefore) return;
+      notBefore = clockMs() + RETRY_AFTER_MS;
       isFull = fill(path);
     },
   };

@@ -29,6 +29,7 @@ import type {
   TailOptions,
   VerifyReport,
 } from "./journal.ts";
+import type { OpenJournalOptions } from "./open-options.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
 import { purge, purgeCopies, settle, type Purging } from "./purge.ts";
@@ -43,16 +44,6 @@ import { usageQueries } from "./usage-queries.ts";
 import { asDamage, verifyStore } from "./verify.ts";
 import { createWake, type Wake } from "./wake.ts";
 import { openWitness, type Witness } from "./witness.ts";
-
-export interface OpenJournalOptions {
-  /** Folder of Heddle's own files; made when missing. */
-  readonly home: string;
-  readonly now?: () => number;
-  /** Exact values never to be stored, such as the provider keys of this process. */
-  readonly secrets?: readonly string[];
-  /** Shared with whoever learns of secrets while the journal is open; it learns `secrets` too. */
-  readonly redactor?: Redactor | undefined;
-}
 
 export async function openJournal(options: OpenJournalOptions): Promise<Journal> {
   const paths = pathsOf(options.home);
@@ -200,6 +191,10 @@ class SqliteJournal implements Journal {
 
   rebuildProjections(): Promise<void> {
     return this.#inTurn(() => this.#write(() => rebuildAll(this.#connection), PLAIN));
+  }
+
+  warm(): void {
+    if (this.isWritable) this.#checkpoints.warm();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -56,8 +56,8 @@ export interface TaskQueries {
   nextDue(after: number): Promise<number | undefined>;
   /** Those that a worker holds, or says it does. */
   held(): Promise<readonly TaskRecord[]>;
-  /** Those of them that work in this folder. */
-  heldIn(folder: string): Promise<readonly TaskRecord[]>;
+  /** Those of them that work in this folder; `onlyExclusive`: that mind others there. */
+  heldIn(folder: string, options: { readonly onlyExclusive: boolean }): Promise<readonly TaskRecord[]>;
   /** Nobody holds them, and they wait for this. */
   waitingFor(cause: WaitCause): Promise<readonly TaskRecord[]>;
   /** They wait for a task that they know by one of these names. */
@@ -121,7 +121,9 @@ export function taskQueries(read: Read): TaskQueries {
       tasks(
         `SELECT record FROM tasks WHERE next_at IS NOT NULL AND is_held = 0 AND next_at <= ?
            AND NOT EXISTS (SELECT 1 FROM tasks AS busy WHERE busy.is_held = 1 AND busy.workspace = tasks.workspace
-             AND (busy.is_exclusive = 1 OR tasks.is_exclusive = 1))
+             AND busy.is_exclusive = 1)
+           AND (is_exclusive = 0 OR NOT EXISTS (SELECT 1 FROM tasks AS busy WHERE busy.is_held = 1
+             AND busy.workspace = tasks.workspace))
          ORDER BY priority DESC, created_position LIMIT ?`,
         now,
         limit,
@@ -133,7 +135,12 @@ export function taskQueries(read: Read): TaskQueries {
         return row === undefined ? undefined : optionalInteger(row, "at");
       }),
     held: () => tasks("SELECT record FROM tasks WHERE is_held = 1"),
-    heldIn: (folder) => tasks("SELECT record FROM tasks WHERE is_held = 1 AND workspace = ?", folder),
+    heldIn: (folder, { onlyExclusive }) =>
+      tasks(
+        "SELECT record FROM tasks WHERE is_held = 1 AND workspace = ? AND is_exclusive >= ?",
+        folder,
+        onlyExclusive ? 1 : 0,
+      ),
     waitingFor: (cause) =>
       tasks("SELECT record FROM tasks WHERE wait_cause = ? AND is_held = 0 ORDER BY created_position", cause),
     dependents: (names) =>

@@ -7,7 +7,7 @@
 import type http from "node:http";
 import type https from "node:https";
 import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { toHeddleError, type HeddleError } from "@heddle/protocol";
+import { clockMs, toHeddleError, type HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { cut, ProviderError, quote } from "./failure.ts";
 import type { Provider } from "./providers.ts";
@@ -63,7 +63,7 @@ const agents: Record<string, Agent> = {};
 export class Exchange implements AsyncDisposable {
   readonly #request: ClientRequest;
   readonly #options: ExchangeOptions;
-  readonly #sentAt = performance.now();
+  readonly #sentAt = clockMs();
   readonly #stop: () => void;
   readonly #connectTimer: NodeJS.Timeout;
   #isConnected = false;
@@ -182,14 +182,14 @@ export class Exchange implements AsyncDisposable {
     this.#throwFailure();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const startedAt = performance.now();
+    const startedAt = clockMs();
     const timer = afterPoll(ms, () => {
       if (this.#wake === resolve) this.#fail(this.#stalled(what));
     });
     await promise;
     clearTimeout(timer);
     this.#wake = undefined;
-    this.#silentMs += performance.now() - startedAt;
+    this.#silentMs += clockMs() - startedAt;
     this.#throwFailure();
   }
 
@@ -201,7 +201,7 @@ export class Exchange implements AsyncDisposable {
   #deadline(graceMs: number | undefined): { ms: number; what: string } {
     const { firstByteTimeoutMs, idleTimeoutMs, keepAliveTimeoutMs } = this.#options.provider.limits;
     if (!this.#hasBytes) {
-      const ms = Math.max(0, this.#sentAt + firstByteTimeoutMs - performance.now());
+      const ms = Math.max(0, this.#sentAt + firstByteTimeoutMs - clockMs());
       return { ms, what: `no byte of an answer within ${firstByteTimeoutMs} ms` };
     }
     const idleMs = Math.min(idleTimeoutMs, graceMs ?? idleTimeoutMs);

@@ -5,9 +5,15 @@
 
 const random = new Uint8Array(10);
 
-/** UUIDv7: 48 bits of milliseconds, then chance. Sorts by time of making. Web crypto, so that browsers can use it too. */
+/** In Node without web crypto, which costs a millisecond to load; browsers have nothing else. */
+const fill: (bytes: Uint8Array<ArrayBuffer>) => unknown =
+  typeof process === "object" && typeof process.getBuiltinModule === "function"
+    ? (bytes) => process.getBuiltinModule("node:crypto").randomFillSync(bytes)
+    : (bytes) => crypto.getRandomValues(bytes);
+
+/** UUIDv7: 48 bits of milliseconds, then chance. Sorts by time of making. */
 export function uuidv7(now: number = Date.now()): string {
-  crypto.getRandomValues(random);
+  fill(random);
   const time = Math.trunc(now).toString(16).padStart(12, "0").slice(-12);
   const chance = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const version = `7${chance.slice(0, 3)}`;

@@ -1,5 +1,6 @@
 export { never } from "./never.ts";
 export { canonical } from "./canonical.ts";
+export { clockMs } from "./clock.ts";
 export {
   ERROR_CODES,
   EXIT,

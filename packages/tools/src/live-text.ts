@@ -3,6 +3,7 @@
  * part, with the number of bytes that were not shown, so that watching never costs more than the command itself.
  */
 import { TextDecoder } from "node:util";
+import { clockMs } from "@heddle/protocol";
 
 const WINDOW_MS = 100;
 /** 640 kB/s: more than a person or a terminal follows. */
@@ -20,7 +21,7 @@ export class LiveText {
   }
 
   push(chunk: Buffer): void {
-    const now = performance.now();
+    const now = clockMs();
     if (now - this.#windowStart >= WINDOW_MS) {
       this.#windowStart = now;
       this.#shownInWindow = 0;

@@ -5,6 +5,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { clockMs } from "@heddle/protocol";
 
 /** Only set where there is no pid namespace to hold a command together. */
 export const MARKER_VARIABLE = "HEDDLE_COMMAND";
@@ -49,7 +50,7 @@ function signalTree(options: TreeOptions, signal: "SIGTERM" | "SIGINT"): void {
 
 /** Kills until none is left. True when that was achieved before the deadline. */
 export async function killTree(options: TreeOptions, timeoutMs: number): Promise<boolean> {
-  const deadline = performance.now() + timeoutMs;
+  const deadline = clockMs() + timeoutMs;
   const seen = new Map<string, number>();
   for (;;) {
     for (const entry of members(options)) seen.set(`${entry.pid}:${entry.startTime}`, entry.pid);
@@ -62,19 +63,19 @@ export async function killTree(options: TreeOptions, timeoutMs: number): Promise
     const left = [...seen].filter(([identity]) => alive.has(identity));
     if (left.length === 0) return true;
     for (const [, pid] of left) send(pid, "SIGKILL");
-    if (performance.now() > deadline) return false;
+    if (clockMs() > deadline) return false;
     await sleep(POLL_MS);
   }
 }
 
 /** Kills every process of this user that has an argument below the given path. */
 export async function killByArgument(path: string, timeoutMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
+  const deadline = clockMs() + timeoutMs;
   for (;;) {
     const left = readProcesses().filter(({ pid, isZombie }) => {
       return !isZombie && pid !== process.pid && hasArgumentBelow(pid, path);
     });
-    if (left.length === 0 || performance.now() > deadline) return;
+    if (left.length === 0 || clockMs() > deadline) return;
     for (const { pid } of left) send(pid, "SIGKILL");
     await sleep(POLL_MS);
   }

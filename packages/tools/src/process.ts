@@ -11,7 +11,7 @@ import { closeSync } from "node:fs";
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { HeddleError } from "@heddle/protocol";
+import { clockMs, HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { onlyStandardStreams } from "./inherited-descriptors.ts";
 import type { CappedOutput } from "./output.ts";
@@ -190,7 +190,7 @@ class RunningCommand implements OwnedProcess {
   readonly pid: number;
   readonly exited: Promise<ProcessExit>;
   readonly #parts: RunningParts;
-  readonly #startedAt = performance.now();
+  readonly #startedAt = clockMs();
   #cause: ProcessExit["cause"] = "exited";
   #isRunning = true;
   #stopping: Promise<void> | undefined;
@@ -230,7 +230,7 @@ class RunningCommand implements OwnedProcess {
 
   async #finish(): Promise<ProcessExit> {
     const { exitCode, signal } = await this.#ended;
-    const durationMs = performance.now() - this.#startedAt;
+    const durationMs = clockMs() - this.#startedAt;
     this.#isRunning = false;
     this.#release();
     const giveUp = new AbortController();

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { HeddleError, type Failure } from "@heddle/protocol";
+import { clockMs, HeddleError, type Failure } from "@heddle/protocol";
 import { absolutePath } from "./call-path.ts";
 import { fitText } from "./fit-text.ts";
 import { statInside } from "./paths.ts";
@@ -79,7 +79,7 @@ export async function awaitCommand(
   waiting: Waiting,
   context: ToolContext,
 ): Promise<CommandReport> {
-  const startedAt = performance.now();
+  const startedAt = clockMs();
   let exit = await firstOf(command.ended, waiting.waitMs, context.signal);
   const isStopped = exit === undefined && context.signal.aborted;
   if (isStopped) {
@@ -88,7 +88,7 @@ export async function awaitCommand(
   }
   const taken = joined(waiting.waited, command.take());
   if (exit !== undefined) context.state.processes.forget(command.id);
-  const durationMs = Math.round(performance.now() - startedAt);
+  const durationMs = Math.round(clockMs() - startedAt);
   const maxBytes = Math.min(MAX_OUTPUT_BYTES, (waiting.maxOutputTokens ?? Infinity) * BYTES_A_TOKEN);
   const ending = exit === undefined ? `Process running with session ID ${command.id}` : describeExit(exit);
   const heading = [

@@ -42,7 +42,8 @@ interface Asking {
 const WARM_AFTER_MS = 40;
 
 /** An answer most often brings calls; what runs them is loaded while it is awaited. Whoever calls a tool meets a failure. */
-function warm(): void {
+function warm(io: TurnIo): void {
+  setImmediate(() => io.isWaiting()).unref();
   setTimeout(() => void warmTools().catch(() => undefined), WARM_AFTER_MS).unref();
 }
 
@@ -55,7 +56,7 @@ async function ask(
 ): Promise<Completed> {
   const requestId = `req_${uuidv7()}`;
   failpoint("turn.before-request");
-  for await (const event of streamModel(provider, request, { signal: io.signal, onSent: warm })) {
+  for await (const event of streamModel(provider, request, { signal: io.signal, onSent: () => warm(io) })) {
     switch (event.type) {
       case "requested":
         await io.record([

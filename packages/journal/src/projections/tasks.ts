@@ -31,7 +31,7 @@ CREATE INDEX tasks_queue ON tasks (priority DESC, created_position, next_at, is_
   WHERE next_at IS NOT NULL AND is_held = 0;
 CREATE INDEX tasks_next ON tasks (next_at) WHERE next_at IS NOT NULL AND is_held = 0;
 CREATE INDEX tasks_waiting ON tasks (wait_cause, created_position) WHERE wait_cause IS NOT NULL;
-CREATE INDEX tasks_held ON tasks (is_held, workspace) WHERE is_held = 1;
+CREATE INDEX tasks_held ON tasks (workspace, is_exclusive) WHERE is_held = 1;
 CREATE INDEX tasks_by_name ON tasks (name, created_position);
 CREATE INDEX tasks_by_thread ON tasks (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX tasks_by_parent ON tasks (parent_id, created_position) WHERE parent_id IS NOT NULL;
