@@ -7,6 +7,7 @@ import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
 import { addTasks } from "../tasks/add.ts";
 import { CHANGES, changeTasks, type Change } from "../tasks/change.ts";
+import { collect } from "../tasks/collect.ts";
 import { initTask } from "../tasks/init.ts";
 import { lintTasks } from "../tasks/lint.ts";
 import { listTasks } from "../tasks/list.ts";
@@ -14,7 +15,7 @@ import { logTask, showTask } from "../tasks/show.ts";
 import { tellFailure } from "../tasks/tell-failure.ts";
 import { watchTasks } from "../tasks/watch-tasks.ts";
 
-const VERBS = ["init", "lint", "add", "run", "list", "show", "log", ...CHANGES] as const;
+const VERBS = ["init", "lint", "add", "run", "list", "show", "log", "collect", ...CHANGES] as const;
 type Verb = (typeof VERBS)[number];
 
 const OPTIONS: readonly OptionSpec[] = [
@@ -44,6 +45,8 @@ const OPTIONS: readonly OptionSpec[] = [
     choices: ["eof", "kill-child", "interrupt", "retry"],
     help: "What to do about a stall; kill-child unless said",
   },
+  { name: "dry-run", of: "collect", help: "Only say which worktrees would go" },
+  { name: "older-than", value: "TIME", of: "collect", help: "How long ago their tasks ended (default 1d)" },
   { name: "back", of: "archive", help: "Take it back from the archive" },
   { name: "items", of: "run", help: "Show what the agent says and does too" },
   { name: "verbose", short: "v", of: "run", help: "Say first what it runs with; secrets are masked" },
@@ -52,7 +55,7 @@ const OPTIONS: readonly OptionSpec[] = [
 
 export const taskCommand: Command = {
   usage:
-    "task init [--path FILE]\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\n" +
+    "task init [--path FILE]\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\ntask collect [--dry-run]\n" +
     `task ${CHANGES.join("|")} ID...`,
   about:
     "Work orders whose completion is decided by checks. add puts them into the queue of this home, where heddle watch or a\n" +
@@ -70,6 +73,7 @@ export const taskCommand: Command = {
     "heddle task resume 01a1 --more turns=5",
     "heddle task relieve 01a1 --action eof",
     "heddle task archive 01a1 --back",
+    "heddle task collect --dry-run",
   ],
   run,
 };
@@ -92,10 +96,11 @@ async function runVerb(args: ParsedArgs, context: CommandContext): Promise<numbe
   }
   if (isChange(verb)) return changeTasks(verb, words, args, context);
   const [first, ...more] = words;
-  const isWordless = verb === "init" || verb === "list";
+  const isWordless = verb === "init" || verb === "list" || verb === "collect";
   if (more.length > 0 || (isWordless && first !== undefined)) throw usage(`write heddle task ${FORMS[verb]}`);
   if (verb === "init") return init(args, context);
   if (verb === "list") return listTasks(args, context);
+  if (verb === "collect") return collect(args, context);
   if (first === undefined) throw usage(`write heddle task ${FORMS[verb]}`);
   switch (verb) {
     case "lint":
@@ -123,6 +128,7 @@ const FORMS: Readonly<Record<Exclude<Verb, Change>, string>> = {
   list: "list; --text WORDS and --state STATE choose some",
   show: "show ID; heddle task list shows them",
   log: "log ID; heddle task list shows them",
+  collect: "collect, with --dry-run to look first",
 };
 
 async function init(args: ParsedArgs, { cwd }: CommandContext): Promise<number> {

@@ -1,5 +1,6 @@
 /** `heddle watch` and `heddle task run` against a model server on loopback. Numbers as in the list of promises. */
-import { access, readFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { access, readFile, rm } from "node:fs/promises";
 import { expect, test } from "vitest";
 import type { ModelServerOptions } from "@heddle/models/testing";
 import { run, start, type Ran } from "../../test/heddle-process.ts";
@@ -232,6 +233,34 @@ test("21: --once does not wait for times to come, and says when they come", asyn
   const inMs = Date.parse(next) - Date.now();
   expect(inMs).toBeGreaterThan(3_300_000);
   expect(inMs).toBeLessThan(3_660_000);
+});
+
+test("work in a worktree comes back as a branch, and its folder is collected when nothing is only there", async () => {
+  await using mock = await openMockWorld({ script: DONE });
+  const { world } = mock;
+  await rm(`${world.workspace}/.git`, { recursive: true });
+  const git = (...args: readonly string[]): string =>
+    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@localhost", ...args], {
+      cwd: world.workspace,
+      env: world.env,
+      encoding: "utf8",
+    });
+  git("init", "--quiet", "--initial-branch=main");
+  git("commit", "--quiet", "--allow-empty", "-m", "first");
+  await world.file("workspace/t.yaml", task("aside", "worktree: true\n"));
+  const ran = await watch(mock, "t.yaml", "--once");
+  expect(ran, ran.stdout).toMatchObject({ code: 0 });
+  const [, branch = ""] = /merged as branch: (\S+)/.exec(ran.stdout) ?? [];
+  expect(git("show", `${branch}:done.txt`)).toBe("made\n");
+  expect(git("status", "--porcelain")).toBe("?? t.yaml\n");
+
+  const collected = async (...args: readonly string[]): Promise<string> =>
+    (await run(["task", "collect", ...args], { world })).stdout;
+  expect(await collected()).toMatch(/^kept {10}task_\S+ {2}\S+ {2}its task ended not long ago$/m);
+  expect(await collected("--older-than", "0s", "--dry-run")).toMatch(/^would-remove {2}task_/);
+  expect(JSON.parse(await collected("--older-than", "0s", "--json"))).toMatchObject({ outcome: "removed" });
+  expect(await collected()).toBe("there are no worktrees of tasks\n");
+  expect((await run(["task", "collect", "--older-than", "soon"], { world })).code).toBe(2);
 });
 
 test("an empty queue is told, and is no failure", async () => {
