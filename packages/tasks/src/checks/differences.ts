@@ -3,7 +3,13 @@ import type { CheckContext } from "./check.ts";
 import { globOf } from "./globs.ts";
 
 export type Differences =
-  | { readonly kind: "known"; readonly changed: readonly (readonly string[])[] }
+  | {
+      readonly kind: "known";
+      /** By glob. */
+      readonly changed: readonly (readonly string[])[];
+      /** Globs that match nothing, now or then. */
+      readonly empty: readonly string[];
+    }
   | { readonly kind: "unknown"; readonly message: string };
 
 export async function differences(globs: readonly string[], { files, baseline }: CheckContext): Promise<Differences> {
@@ -14,14 +20,16 @@ export async function differences(globs: readonly string[], { files, baseline }:
     };
   }
   const changed: string[][] = [];
+  const empty: string[] = [];
   for (const pattern of globs) {
     const glob = globOf(pattern);
     const now = await files.find([pattern]);
     if (now.isPartial) return { kind: "unknown", message: `not everything in ${pattern} could be looked at` };
     const before = Object.keys(baseline.files).filter((path) => glob.matches(path));
     const both = [...new Set([...before, ...now.entries.map(({ path }) => path)])];
+    if (both.length === 0) empty.push(pattern);
     const hashes = await files.hashes(both);
     changed.push(both.filter((path) => (hashes.get(path) ?? "") !== (baseline.files[path] ?? "")).toSorted());
   }
-  return { kind: "known", changed };
+  return { kind: "known", changed, empty };
 }

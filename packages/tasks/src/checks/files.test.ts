@@ -89,6 +89,7 @@ test.each<[string, Checks[number]]>([
   ["its pattern is none", { kind: "matches", path: "out.txt", regex: "(" }],
   ["its path in a document is none", { kind: "json", path: "data.json", at: "a..b", exists: true }],
   ["its path in a document has a wildcard", { kind: "json", path: "data.json", at: "a.*", exists: true }],
+  ["it looks at nothing", { kind: "unchanged", paths: ["src", "no-such-folder"] }],
   ["it expects nothing", { kind: "json", path: "data.json", at: "a" }],
   ["it expects two things", { kind: "json", path: "data.json", at: "a", equals: 1, exists: true }],
 ])("a check is an error, not a pass: %s", async (_, check) => {
