@@ -12,6 +12,7 @@ import { innerParts, type Connector, type Download, type FileEntry } from "./con
 const LOOKS_AT_ONCE = 64;
 /** Names that are taken before one gives up. */
 const MAX_NUMBER = 1_000;
+const MAX_MAKE_TRIES = 10;
 /** Each watched folder costs the kernel memory; what is in the others is found by looking. */
 const MAX_WATCHED = 1_000;
 
@@ -20,9 +21,7 @@ export function fsConnector(folder: string): Connector {
   const inside = (given: string): Promise<string> => realPath(place, given);
   return {
     place,
-    async ensure() {
-      return (await mkdir(place, { recursive: true, mode: 0o700 })) !== undefined;
-    },
+    ensure: () => ensureFolder(place),
     async ls(given, { skips }) {
       const at = given === "" ? place : await inside(given);
       const found = await orElse(readdir(at, { withFileTypes: true }), []);
@@ -59,6 +58,17 @@ export function fsConnector(folder: string): Connector {
     },
     watch: (folders, onChange) => watchAll(place, folders, onChange),
   };
+}
+
+/** Somebody may be deleting it in the same moment; then it is gone at once and can be made. */
+async function ensureFolder(place: string): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return (await mkdir(place, { recursive: true, mode: 0o700 })) !== undefined;
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT" || tries === MAX_MAKE_TRIES) throw error;
+    }
+  }
 }
 
 /** Its folder must be where it seems to be: a link on the way could lead anywhere. */

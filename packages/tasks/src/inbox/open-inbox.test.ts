@@ -249,6 +249,16 @@ describe("places", () => {
     expect(await t.tasks()).toHaveLength(2);
   });
 
+  test("a folder that is deleted while it is made is made all the same", async () => {
+    await using t = await openTestInbox();
+    const connector = fsConnector(t.folder);
+    for (let n = 0; n < 200; n += 1) {
+      await connector.ensure();
+      const [, made] = await Promise.all([rm(t.folder, { recursive: true, force: true }), connector.ensure()]);
+      expect(typeof made).toBe("boolean");
+    }
+  });
+
   test("looking alone finds what watching misses", async () => {
     await using t = await openTestInbox();
     const unwatched = { ...fsConnector(t.folder), watch: () => ({ [Symbol.dispose]: () => undefined }) };
