@@ -12,10 +12,11 @@ import { initTask } from "../tasks/init.ts";
 import { lintTasks } from "../tasks/lint.ts";
 import { listTasks } from "../tasks/list.ts";
 import { logTask, showTask } from "../tasks/show.ts";
+import { planTask } from "../tasks/plan.ts";
 import { tellFailure } from "../tasks/tell-failure.ts";
 import { watchTasks } from "../tasks/watch-tasks.ts";
 
-const VERBS = ["init", "lint", "add", "run", "list", "show", "log", "collect", ...CHANGES] as const;
+const VERBS = ["init", "plan", "lint", "add", "run", "list", "show", "log", "collect", ...CHANGES] as const;
 type Verb = (typeof VERBS)[number];
 
 const OPTIONS: readonly OptionSpec[] = [
@@ -55,7 +56,7 @@ const OPTIONS: readonly OptionSpec[] = [
 
 export const taskCommand: Command = {
   usage:
-    "task init [--path FILE]\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\ntask collect [--dry-run]\n" +
+    "task init [--path FILE]\ntask plan WORDS\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\ntask collect [--dry-run]\n" +
     `task ${CHANGES.join("|")} ID...`,
   about:
     "Work orders whose completion is decided by checks. add puts them into the queue of this home, where heddle watch or a\n" +
@@ -64,6 +65,7 @@ export const taskCommand: Command = {
   options: OPTIONS,
   examples: [
     "heddle task init",
+    'heddle task plan "a page that says whether the server is well" > health.yaml',
     "heddle task lint heddle-task.yaml --run",
     "heddle task run heddle-task.yaml",
     "heddle task add tasks/",
@@ -95,6 +97,7 @@ async function runVerb(args: ParsedArgs, context: CommandContext): Promise<numbe
     if (of !== undefined && of !== verb && args.has(name)) throw usage(`--${name} belongs to heddle task ${of}`);
   }
   if (isChange(verb)) return changeTasks(verb, words, args, context);
+  if (verb === "plan") return planTask(words, args, context);
   const [first, ...more] = words;
   const isWordless = verb === "init" || verb === "list" || verb === "collect";
   if (more.length > 0 || (isWordless && first !== undefined)) throw usage(`write heddle task ${FORMS[verb]}`);
@@ -120,7 +123,7 @@ function isChange(verb: Verb): verb is Change {
   return CHANGES.some((change) => change === verb);
 }
 
-const FORMS: Readonly<Record<Exclude<Verb, Change>, string>> = {
+const FORMS: Readonly<Record<Exclude<Verb, Change | "plan">, string>> = {
   init: "init, with --path FILE for another name",
   lint: "lint FILE, or a folder",
   add: "add FILE, a folder, or - for standard input",

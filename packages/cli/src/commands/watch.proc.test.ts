@@ -263,6 +263,27 @@ test("work in a worktree comes back as a branch, and its folder is collected whe
   expect((await run(["task", "collect", "--older-than", "soon"], { world })).code).toBe(2);
 });
 
+test("101: a plan is asked of the model, is a task file, and nothing is added", async () => {
+  const proposed = {
+    name: "health page",
+    goal: "Write health.txt.",
+    steps: ["write it"],
+    checks: [{ kind: "file-exists", path: "health.txt", text: "", run: "" }],
+  };
+  await using mock = await openMockWorld({ script: [{ text: JSON.stringify(proposed) }] });
+  const { world } = mock;
+  const ran = await run(["task", "plan", "a", "health", "page"], { world, env: MOCK_KEY });
+  expect(ran).toMatchObject({ code: 0, stderr: "" });
+  expect(JSON.stringify(mock.server.requests[0]?.body)).toContain("a health page");
+  await world.file("workspace/health.yaml", ran.stdout);
+  const linted = await run(["task", "lint", "health.yaml", "--json"], { world });
+  expect(JSON.parse(linted.stdout)).toMatchObject({
+    isValid: true,
+    tasks: [{ spec: { name: "health page", checks: [{ kind: "file-exists" }], steps: [{ title: "write it" }] } }],
+  });
+  expect((await run(["task", "list", "--json"], { world })).stdout).toBe("");
+});
+
 test("an empty queue is told, and is no failure", async () => {
   await using mock = await openMockWorld({ script: [] });
   const ran = await watch(mock, "--once");
