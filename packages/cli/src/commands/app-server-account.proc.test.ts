@@ -86,9 +86,12 @@ test("account/login/start with a key makes turns of the same server possible", a
   await using served = serve([], { world });
   const { client } = served;
   await client.initialize();
-  expect(await refused(client, "thread/start", {})).toMatch(/^-32600 .*(key|log in)/);
+  const threadId = await startThread(client);
+  const before = await runTurn(client, threadId, "go");
+  expect(at(before.ended, "params.turn.status")).toBe("failed");
+  expect(model.requests).toHaveLength(0);
   await client.call("account/login/start", { type: "apiKey", apiKey: "sk-test-given-later" });
-  const { ended } = await runTurn(client, await startThread(client), "go");
+  const { ended } = await runTurn(client, threadId, "go");
   expect(at(ended, "params.turn.status")).toBe("completed");
   expect(JSON.stringify(model.requests[0]?.headers)).toContain("Bearer sk-test-given-later");
   expect(JSON.stringify(client.heard)).not.toContain("sk-test-given-later");
