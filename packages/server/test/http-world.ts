@@ -8,6 +8,7 @@ import { HeddleError, newTurnId, type EventBody, type TurnSettings } from "@hedd
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
 import { openTasks } from "@heddle/tasks";
 import { HttpDoor, type HttpDoorOptions } from "../src/http/http-door.ts";
+import type { TaskDesk } from "../src/http/task-desk.ts";
 import { addToken, openTokenBook } from "../src/http/tokens.ts";
 
 export const SETTINGS: TurnSettings = {
@@ -52,12 +53,21 @@ export interface HttpWorld extends AsyncDisposable {
   append(threadId: string, count: number, chars?: number): Promise<void>;
 }
 
-export async function openHttpWorld(more: Partial<HttpDoorOptions> = {}): Promise<HttpWorld> {
+/** What the owner has set up for tasks. */
+export type DeskWishes = Partial<
+  Pick<TaskDesk, "folders" | "sinks"> & Pick<TaskDesk["door"], "sources" | "roots" | "defaultWorkspace">
+>;
+
+export async function openHttpWorld(
+  more: Partial<HttpDoorOptions> = {},
+  deskOf: (home: string) => DeskWishes = () => ({}),
+): Promise<HttpWorld> {
   const home = await realpath(await mkdtemp(join(tmpdir(), "heddle-http-")));
   const heddle = await openHeddle({ home, providers: [], env: {}, isUnattended: false });
   const owner = "owner-token-of-this-test-0123456789abcdef";
   const user = await addToken(home, { name: "una", role: "user" });
   const viewer = await addToken(home, { name: "vic", role: "viewer" });
+  const { folders = [], sinks = [], ...wishes } = deskOf(home);
   const tasks = openTasks({ journal: heddle.journal, home });
   const door = new HttpDoor({
     heddle,
@@ -68,9 +78,9 @@ export async function openHttpWorld(more: Partial<HttpDoorOptions> = {}): Promis
       models: () => Promise.resolve([]),
     },
     desk: {
-      door: { tasks, journal: heddle.journal, sources: [], defaultWorkspace: home },
-      folders: [],
-      sinks: [],
+      door: { tasks, journal: heddle.journal, sources: [], defaultWorkspace: home, ...wishes },
+      folders,
+      sinks,
       concurrency: 0,
     },
     tokens: openTokenBook(home, owner, () => undefined),
@@ -93,8 +103,8 @@ export async function openHttpWorld(more: Partial<HttpDoorOptions> = {}): Promis
     tokens,
     ask: (path, options = {}) => ask(port, path, { token: owner, ...options }),
     newThread: () => heddle.createThread({ workspace: home, origin: "test" }),
-    async newTask(wishes = {}) {
-      const spec = TaskSpec.parse({ name: "a task", workspace: home, goal: "do it", ...wishes });
+    async newTask(said = {}) {
+      const spec = TaskSpec.parse({ name: "a task", workspace: home, goal: "do it", ...said });
       return (await tasks.add({ spec, source: { kind: "cli" } })).id;
     },
     async append(threadId, count, chars = 10) {

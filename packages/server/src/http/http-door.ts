@@ -15,6 +15,7 @@ import { createDoorServer, type DoorServer, type TlsPair } from "../transports/s
 import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
 import { parseBody, readBody } from "./body.ts";
+import { eventSocketAt } from "./event-socket.ts";
 import { checkOrigin, Guard, type Entrance } from "./guard.ts";
 import { Guests } from "./guests.ts";
 import type { HostFacts } from "./host-facts.ts";
@@ -205,13 +206,14 @@ export class HttpDoor implements AsyncDisposable {
     try {
       if (this.#isStopping) throw new HeddleError("door.overloaded", "the server is stopping");
       checkOrigin(request, entrance);
-      const { pathname } = addressOf(request);
+      const url = addressOf(request);
       const principal = await this.#guard.principalOf(request, entrance, true);
-      const doors = this.#options.websockets ?? {};
-      const open = Object.hasOwn(doors, pathname) ? doors[pathname] : undefined;
-      if (open === undefined) throw new HeddleError("door.not-found", "no WebSocket is served here");
+      const { websockets = {}, heddle, log } = this.#options;
+      const open = Object.hasOwn(websockets, url.pathname) ? websockets[url.pathname] : undefined;
+      const onChannel = open?.(principal) ?? (await eventSocketAt(url, { journal: heddle.journal, log }));
+      if (onChannel === undefined) throw new HeddleError("door.not-found", "no WebSocket is served here");
       this.#guests.refuseCrowd(principal);
-      this.#sockets.handle(request, socket, head, this.#guests.admit(principal, open(principal)));
+      this.#sockets.handle(request, socket, head, this.#guests.admit(principal, onChannel));
     } catch (error) {
       const status = isHeddleError(error) ? statusOf(error) : 500;
       socket.end(`HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);

@@ -23,6 +23,11 @@ export interface Frame {
   readonly bytes: Buffer;
 }
 
+/** What clients do in no thread is nobody's to follow; the rest as it was asked for. */
+export function isLeftOut({ stream }: StoredEvent, { only }: Followed): boolean {
+  return stream === HOST_STREAM || (only === "tasks" && !isTaskStream(stream));
+}
+
 /** What a stored event looks like to a client. */
 export function eventView({ stream, version, position, id, at, author, hash, body }: StoredEvent) {
   return {
@@ -42,8 +47,7 @@ export function eventView({ stream, version, position, id, at, author, hash, bod
 export function storedFrame(event: StoredEvent, of: Followed): Frame & { readonly cursor: number } {
   const cursor = of.stream === undefined ? event.position : event.version;
   // It moves the cursor and says nothing.
-  const isLeftOut = event.stream === HOST_STREAM || (of.only === "tasks" && !isTaskStream(event.stream));
-  if (isLeftOut) return { cursor, bytes: NOTHING };
+  if (isLeftOut(event, of)) return { cursor, bytes: NOTHING };
   return { cursor, bytes: Buffer.from(`id: ${cursor}\ndata: ${JSON.stringify(eventView(event))}\n\n`) };
 }
 

@@ -185,7 +185,7 @@ async function openTail({ heddle, log }: HubOptions, of: Followed): Promise<Shar
   return new SharedTail({ heddle, of, after, running: turns.map((turn) => turn.threadId), openItems, log });
 }
 
-function endOf(journal: Journal, stream: string | undefined): Promise<number> {
+export function endOf(journal: Journal, stream: string | undefined): Promise<number> {
   return stream === undefined ? lastPosition(journal) : journal.version(stream);
 }
 
@@ -219,7 +219,7 @@ async function addOpenItems(journal: Journal, turn: TurnRow, open: Set<string>):
 }
 
 /** A cursor that nothing was ever stored at is not one of this store. */
-async function requireCursor(journal: Journal, stream: string | undefined, after: number): Promise<void> {
+export async function requireCursor(journal: Journal, stream: string | undefined, after: number): Promise<void> {
   if (stream !== undefined) await requireStream(journal, stream, after);
   if (after === 0) return;
   const isKnown =
