@@ -208,7 +208,7 @@ test("19: OPENLOOM_* variables are defaults, and those without meaning are named
 });
 
 test.each([
-  [["task"], "write heddle task init, lint, add"],
+  [["task"], "write heddle task init, plan, lint, add"],
   [["task", "lst"], 'did you mean "list"?'],
   [["task", "list", "--follow"], "--follow belongs to heddle task log"],
   [["task", "add"], "write heddle task add FILE"],
