@@ -43,6 +43,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Show who is told what happens to tasks, and deliver again what failed",
     load: async () => (await import("./commands/notify.ts")).notifyCommand,
   },
+  usage: {
+    summary: "Show what models took, by day, model, workspace or task",
+    load: async () => (await import("./commands/usage.ts")).usageCommand,
+  },
   verify: {
     summary: "Prove that the record is what was written",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,

@@ -40,6 +40,9 @@ const STATUS: Partial<Readonly<Record<ErrorCode, number>>> = {
   "sandbox.unavailable": 503,
   "store.busy": 503,
   "store.full": 507,
+  // What another gave in place of an answer.
+  "schema.violated": 502,
+  "task.unverified": 502,
   "auth.missing": 424,
   "auth.rejected": 424,
 };
