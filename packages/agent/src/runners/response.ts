@@ -41,10 +41,19 @@ interface Asking {
 /** An answer that comes sooner has no time to spare. */
 const WARM_AFTER_MS = 40;
 
-/** An answer most often brings calls; what runs them is loaded while it is awaited. Whoever calls a tool meets a failure. */
-function warm(io: TurnIo): void {
-  setImmediate(() => io.isWaiting()).unref();
-  setTimeout(() => void warmTools().catch(() => undefined), WARM_AFTER_MS).unref();
+/**
+ * An answer most often brings calls; what runs them is loaded while it is awaited, and no longer. Whoever calls a tool
+ * meets a failure.
+ */
+function createWarming(io: TurnIo): Disposable & { begin(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    begin() {
+      setImmediate(() => io.isWaiting()).unref();
+      timer ??= setTimeout(() => void warmTools().catch(() => undefined), WARM_AFTER_MS).unref();
+    },
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
 }
 
 type Purpose = Pick<EventOf<"model.requested">, "purpose">;
@@ -56,7 +65,8 @@ async function ask(
 ): Promise<Completed> {
   const requestId = `req_${uuidv7()}`;
   failpoint("turn.before-request");
-  for await (const event of streamModel(provider, request, { signal: io.signal, onSent: () => warm(io) })) {
+  using warming = createWarming(io);
+  for await (const event of streamModel(provider, request, { signal: io.signal, onSent: () => warming.begin() })) {
     switch (event.type) {
       case "requested":
         await io.record([
