@@ -11,6 +11,8 @@ const { url } = JSON.parse(await readFile(join(home, "serve.json"), "utf8"));
 const token = (await readFile(join(home, "serve.token"), "utf8")).trim();
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
 
+const say = (line) => process.stdout.write(`${line}\n`);
+
 async function call(method, path, body) {
   const response = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
   const answer = await response.json();
@@ -48,17 +50,17 @@ const task = await call("POST", "/api/tasks", {
   // Sent again with the same clientId, after a timeout say, it would still be one task.
   clientId: randomUUID(),
 });
-console.log(`${task.id}  ${task.state}`);
+say(`${task.id}  ${task.state}`);
 // After the event that we know of: nothing that has happened since is missed.
 for await (const event of follow(task.id, task.seq)) {
-  if (event.type === "task.prompted") console.log(`turn ${event.round}: ${event.why}`);
-  if (event.type === "task.claimed") console.log(`the agent says: ${event.summary}`);
-  if (event.type === "task.rejected") console.log(`not done: ${event.failing.join(", ")}`);
+  if (event.type === "task.prompted") say(`turn ${event.round}: ${event.why}`);
+  if (event.type === "task.claimed") say(`the agent says: ${event.summary}`);
+  if (event.type === "task.rejected") say(`not done: ${event.failing.join(", ")}`);
   if (event.type === "task.paused") throw new Error(event.message);
   if (event.type === "task.failed") throw new Error(event.failure.message);
   if (event.type === "task.verified") break;
 }
 const { data } = await call("GET", `/api/usage?by=model&task=${task.id}`);
 for (const { of, requests, usage } of data)
-  console.log(`${of.model}: ${requests} requests, ${usage.outputTokens} output tokens`);
-console.log("verified");
+  say(`${of.model}: ${requests} requests, ${usage.outputTokens} output tokens`);
+say("verified");
