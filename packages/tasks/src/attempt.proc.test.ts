@@ -104,7 +104,7 @@ test("46 D1 D21: words of other turns of an attached thread are not this task's,
   expect(await t.of(id, "task.claimed")).toMatchObject([{ by: "turn-end" }, { by: "turn-end" }]);
 });
 
-test("34 D4: a transient error of the provider never fails a task: it is tried again in the same thread", async () => {
+test("11 34 D4: a transient error of the provider never fails a task: it is tried again in the same thread", async () => {
   let refusals = 0;
   await using server = await startModelServer({
     respond: ({ answers }) => (answers === 0 ? { calls: [shell("touch done.txt")] } : { text: "done" }),

@@ -10,7 +10,7 @@ const made = JSON.parse(JSON.stringify(openApi("0"))) as {
   readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
 };
 
-test("W10: the published description is the one the routes come from (heddle schema http > schemas/http-openapi.json)", () => {
+test("106, W10: the published description is the one the routes come from (heddle schema http > schemas/http-openapi.json)", () => {
   const published = JSON.parse(readFileSync(PUBLISHED, "utf8")) as { info: { version: string } };
   expect(published).toEqual(JSON.parse(JSON.stringify(openApi(published.info.version))));
 });

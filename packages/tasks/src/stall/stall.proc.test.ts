@@ -1,5 +1,6 @@
 /** Stalls of real commands in the real sandbox: who is named, how often it is told, and what can be done about it. */
 import { expect, test } from "vitest";
+import { sightOf } from "@heddle/tools";
 import { openTestHarness, shell, type TestHarness } from "../../test/test-harness.ts";
 
 const waitsForInput = { tool: "exec_command", args: { cmd: "echo begun; cat", tty: true, yield_time_ms: 30_000 } };
@@ -83,6 +84,32 @@ test("91: a second silence after a recovery is another episode", async () => {
   expect(await t.settled(id)).toMatchObject([{ state: "verified" }]);
   expect((await t.of(id, "task.stalled")).map(({ episode }) => episode)).toEqual([1, 2]);
   expect((await t.of(id, "task.recovered")).map(({ episode }) => episode)).toEqual([1, 2]);
+});
+
+test("96: whoever hangs is found below whatever started it, however deep", async () => {
+  const nested = {
+    tool: "exec_command",
+    args: { cmd: "sh -c 'sh -c cat; true'; true", tty: true, yield_time_ms: 30_000 },
+  };
+  await using t = await openTestHarness({ script: [{ calls: [nested] }, ...mends] });
+  const { id } = await t.add({ checks: [exists], stall: { ...quick, action: "kill-child" } });
+  await t.work();
+  expect(await t.settled(id)).toMatchObject([{ state: "verified" }]);
+  const [told] = await t.of(id, "task.stalled");
+  expect(told?.culprits.map(({ command }) => command)).toEqual(["cat"]);
+});
+
+test("95: the stall of a task that is cancelled is over with it, and so is its command", async () => {
+  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }] });
+  const { id } = await t.add({ checks: [exists], stall: quick });
+  await t.work();
+  await stalled(t, id);
+  const [told] = await t.of(id, "task.stalled");
+  await t.tasks.cancel(id);
+  expect(await t.settled(id)).toMatchObject([{ state: "cancelled", stall: { isOpen: false } }]);
+  await expect(t.tasks.relieve(id, "eof")).rejects.toMatchObject({ code: "task.illegal" });
+  const gone = (): boolean => sightOf(told?.culprits[0]?.pid ?? 0) === undefined;
+  await expect.poll(gone, { timeout: 10_000 }).toBe(true);
 });
 
 test("a task that is not stalled cannot be relieved", async () => {

@@ -72,7 +72,7 @@ class Watch {
     await this.#looking;
     await this.#reading;
     // The turn is over, and its silence with it.
-    await this.#recover();
+    if (this.#isStalled()) await this.#recover();
   }
 
   async #pids(): Promise<readonly number[]> {
@@ -87,7 +87,7 @@ class Watch {
     const quietMs = await this.#liveness.quietMs();
     const { afterMs } = hold.task.spec.stall;
     if (quietMs < afterMs) {
-      await this.#recover();
+      if (this.#canRecover()) await this.#recover();
       this.#used = await this.#use();
       return;
     }
@@ -130,10 +130,20 @@ class Watch {
     if (!STOPS.has(action)) await say(done);
   }
 
+  #isStalled(): boolean {
+    const { stall, holder } = this.#options.hold.task;
+    return stall?.isOpen === true && holder !== undefined;
+  }
+
+  /** A turn that is being stopped for its stall speaks once more; that is no recovery. */
+  #canRecover(): boolean {
+    const { stall } = this.#options.hold.task;
+    return this.#isStalled() && (stall?.action === undefined || !STOPS.has(stall.action));
+  }
+
   async #recover(): Promise<void> {
-    const { attempt, stall, holder } = this.#options.hold.task;
-    if (stall?.isOpen !== true || holder === undefined) return;
-    await this.#say({ type: "task.recovered", v: 1, attempt, episode: stall.episode });
+    const { attempt, stall } = this.#options.hold.task;
+    if (stall !== undefined) await this.#say({ type: "task.recovered", v: 1, attempt, episode: stall.episode });
   }
 
   /** False: the task is not this worker's any more, or has moved on; then there is nothing to say. */
@@ -158,6 +168,7 @@ class Watch {
       const { body } = event;
       if (!("turnId" in body) || body.turnId !== turnId) continue;
       this.#liveness.hear();
+      if (this.#canRecover()) await this.#recover();
       if (body.type === "model.requested") this.#asksModel = true;
       if (body.type === "model.responded") this.#asksModel = false;
       if (body.type === "item.started" && body.item.type === "commandExecution") this.#openItems.add(body.item.id);
