@@ -33,7 +33,6 @@ CREATE INDEX usage_days_by_task ON usage_days (task_id) WHERE task_id <> '';
 type Kept = NonNullable<EventOf<"thread.deleted">["usage"]>[number];
 
 export function apply(connection: Connection, { stream, at, body }: StoredEvent): void {
-  const day = dayOf(at);
   switch (body.type) {
     case "model.responded": {
       const { requestId, usage, costUsd } = body;
@@ -41,14 +40,14 @@ export function apply(connection: Connection, { stream, at, body }: StoredEvent)
       const [provider, model, taskId] = ["provider", "model", "task_id"].map((name) =>
         request === undefined ? "" : text(request, name),
       ) as [string, string, string];
-      add(connection, stream, { day, provider, model, taskId, ...took(usage, costUsd) });
+      add(connection, stream, { day: dayOf(at), provider, model, taskId, ...took(usage, costUsd) });
       return;
     }
     case "background.ran": {
       // One that failed before it was answered took nothing that is known of.
       if (body.outcome === "failed" && totalOf(body.usage) === 0) return;
       const { provider, model, usage, costUsd } = body;
-      add(connection, stream, { day, provider, model, taskId: "", ...took(usage, costUsd) });
+      add(connection, stream, { day: dayOf(at), provider, model, taskId: "", ...took(usage, costUsd) });
       return;
     }
     case "task.checked":

@@ -1,6 +1,6 @@
 /** Tasks: listed, made, read, changed, put away, deleted. What carries them out is the harness of this process, or of another. */
-import { hasEnded, HeddleError, TASK_STATES, type TaskRecord, type TaskState } from "@heddle/protocol";
-import { proposePlan, takeOrder, type Tasks } from "@heddle/tasks";
+import { hasEnded, HeddleError, isHeddleError, TASK_STATES, type TaskRecord, type TaskState } from "@heddle/protocol";
+import { proposePlan, requireAllowedWorkspace, takeOrder, type Tasks } from "@heddle/tasks";
 import type { z } from "zod";
 import { folderFor } from "../folders.ts";
 import { pageFrom, placeOf } from "../paging.ts";
@@ -118,6 +118,16 @@ function move<B extends z.ZodType>(
 const cancel = (tasks: Tasks, taskId: string, { reason }: z.output<typeof ReasonBody>, who: string) =>
   tasks.cancel(taskId, reason ?? `cancelled by ${who}`);
 
+/** What is used up is a state of the task, not of whoever calls: trying again later does not help. */
+async function resume(tasks: Tasks, taskId: string, { budget }: z.output<typeof ResumeTaskBody>) {
+  try {
+    return await tasks.resume(taskId, budget);
+  } catch (cause) {
+    if (!isHeddleError(cause) || cause.code !== "limit.reached") throw cause;
+    throw new HeddleError("task.illegal", cause.message, { cause, details: cause.details });
+  }
+}
+
 const MOVES: readonly Route[] = [
   move(
     { name: "pause", summary: "Stops it until it is resumed; its turn is interrupted", body: ReasonBody },
@@ -125,7 +135,7 @@ const MOVES: readonly Route[] = [
   ),
   move(
     { name: "resume", summary: "Goes on with a paused task, with more of what ran out", body: ResumeTaskBody },
-    (tasks, taskId, { budget }) => tasks.resume(taskId, budget),
+    resume,
   ),
   move({ name: "cancel", summary: "Ends it unfinished", body: ReasonBody }, cancel),
   move({ name: "abort", summary: "The same as cancel", body: ReasonBody }, cancel),
@@ -185,10 +195,11 @@ export const TASK_ROUTES: readonly Route[] = [
     body: PlanTaskBody,
     answer: PlanAnswer,
     async handle({ body: { prompt, workspace: wanted, provider, model } }, { context, principal, response }) {
-      const { heddle, settings, cwd } = context;
+      const { heddle, settings, desk, cwd } = context;
       const gone = new AbortController();
       response.once("close", () => gone.abort());
       const workspace = await folderFor({ principal, wanted, cwd });
+      requireAllowedWorkspace(workspace, desk.door.roots);
       const resolved = await settings.resolve({ workspace, provider, model });
       return proposePlan({ heddle, prompt, workspace, settings: resolved, signal: gone.signal });
     },

@@ -1,79 +1,13 @@
-/** Tasks, orders and what is known of them over HTTP. Nobody carries them out here: events are appended by hand. */
-import { createHmac } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+/** Tasks over HTTP, and what is known of them. Nobody carries them out here. */
 import { join } from "node:path";
-import { NO_USAGE, type EventBody } from "@heddle/protocol";
-import { fileSink, type Sink } from "@heddle/tasks";
+import { NO_USAGE } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { WebSocket } from "ws";
-import { ask, openHttpWorld, type DeskWishes, type HttpWorld } from "../../test/http-world.ts";
-import { follow } from "../../test/sse-client.ts";
+import { openHttpWorld } from "../../test/http-world.ts";
+import { count, holder, made, post, say, workedOn } from "../../test/task-calls.ts";
+import { openApi } from "./openapi.ts";
+import { findRoute, ROUTES } from "./routes.ts";
 
-interface TaskJson {
-  readonly id: string;
-  readonly state: string;
-  readonly seq: number;
-  readonly spec: { readonly goal: string; readonly workspace: string; readonly steps: readonly unknown[] };
-}
-
-const post = (world: HttpWorld, path: string, body: unknown, token = world.tokens.owner) =>
-  world.ask(path, { method: "POST", body, token });
-
-async function made(world: HttpWorld, body: unknown): Promise<TaskJson> {
-  const answer = await post(world, "/api/tasks", body);
-  expect(answer.status, answer.text).toBe(201);
-  return answer.json as TaskJson;
-}
-
-async function count(world: HttpWorld): Promise<number> {
-  return (await world.heddle.journal.tasks.page({ limit: 1_000 })).length;
-}
-
-const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "p" };
-const say = (world: HttpWorld, stream: string, ...events: EventBody[]) =>
-  world.heddle.journal.append({ stream, author: "system", events });
-
-/** As a worker leaves it: taken, prompted, rejected once, verified. */
-async function workedOn(world: HttpWorld): Promise<string> {
-  const id = await world.newTask({ checks: [{ kind: "file-exists", path: "x" }] });
-  const result = {
-    name: "x",
-    kind: "file-exists",
-    outcome: "failed",
-    message: "no x",
-    startedAt: 1,
-    durationMs: 1,
-  } as const;
-  const turn = { status: "completed", usage: { ...NO_USAGE, outputTokens: 5 }, costUsd: 0.5, durationMs: 9 } as const;
-  const round = (number: number, passed: boolean): EventBody[] => [
-    {
-      type: "task.prompted",
-      v: 1,
-      attempt: 1,
-      round: number,
-      clientId: `c${number}`,
-      why: number === 1 ? "first" : "rejected",
-      text: "do it",
-    },
-    { type: "task.turn-ended", v: 1, attempt: 1, round: number, turnId: `t${number}`, ...turn },
-    { type: "task.claimed", v: 1, attempt: 1, by: "report", summary: "done" },
-    {
-      type: "task.checked",
-      v: 1,
-      attempt: 1,
-      round: number,
-      results: [{ ...result, outcome: passed ? "passed" : "failed" }],
-      violations: [],
-      passed,
-    },
-    passed ? { type: "task.verified", v: 1, attempt: 1 } : { type: "task.rejected", v: 1, attempt: 1, failing: ["x"] },
-  ];
-  await say(world, id, { type: "task.taken", v: 1, attempt: 1, holder });
-  await say(world, id, { type: "task.prepared", v: 1, attempt: 1, threadId: "thr", folder: world.home });
-  await say(world, id, ...round(1, false));
-  await say(world, id, ...round(2, true));
-  return id;
-}
+const SECRET = "between two programs";
 
 test("99: an unknown task is 404, bad JSON is 400, an unknown address is a JSON 404, for every door of tasks", async () => {
   await using world = await openHttpWorld();
@@ -227,234 +161,6 @@ test("58: attempts, checks with their evidence and the log are told as they were
   expect(rest.nextAfter).toBeNull();
 });
 
-test("104: a client that follows after its snapshot misses nothing, and comes back where it was", async () => {
-  await using world = await openHttpWorld();
-  await world.newTask();
-  const list = (await world.ask("/api/tasks")).json as { position: number };
-  // Between the snapshot and the first word of the stream.
-  const between = await made(world, { prompt: "between" });
-  await world.newThread();
-  using all = await follow(`${world.url}/api/events?only=tasks&after=${list.position}`, world.tokens.viewer);
-  await all.hears(({ data }) => data["taskId"] === between.id);
-  const live = await made(world, { prompt: "live" });
-  await post(world, `/api/tasks/${live.id}/pause`, {});
-  const last = await all.hears(({ data }) => (data["body"] as EventBody | undefined)?.type === "task.paused");
-  const stored = all.messages.filter(({ event }) => event === "message");
-  expect(stored.map(({ data }) => data["taskId"])).toEqual([between.id, live.id, live.id]);
-  await post(world, `/api/tasks/${live.id}/resume`, {});
-  const headers = { "last-event-id": String(last.id) };
-  using again = await follow(`${world.url}/api/events?only=tasks&follow=false`, world.tokens.viewer, headers);
-  await again.ended;
-  const missed = again.messages.filter(({ event }) => event === "message");
-  expect(missed.map(({ data }) => (data["body"] as EventBody).type)).toEqual(["task.resumed"]);
-});
-
-test("104: one task is followed by its own numbers until it is deleted", async () => {
-  await using world = await openHttpWorld();
-  const { id, seq } = await made(world, { prompt: "a" });
-  using client = await follow(`${world.url}/api/tasks/${id}/events?after=${seq}`, world.tokens.viewer);
-  await client.hears(({ event }) => event === "caughtUp");
-  await world.newTask();
-  await post(world, `/api/tasks/${id}/cancel`, {});
-  await world.ask(`/api/tasks/${id}`, { method: "DELETE" });
-  await client.ended;
-  const heard = client.messages.filter(({ event }) => event !== "caughtUp");
-  expect(heard.map(({ id: cursor, event }) => cursor ?? event)).toEqual([2, 3, "end"]);
-  expect(heard.at(-1)?.data).toMatchObject({ reason: "deleted" });
-  expect(await world.ask(`/api/tasks/${id}/events`)).toMatchObject({ status: 404 });
-});
-
-test("105: the same streams over a WebSocket, with the same cursors", async () => {
-  await using world = await openHttpWorld();
-  const { id } = await made(world, { prompt: "a" });
-  const open = (path: string) =>
-    new WebSocket(`${world.url.replace("http", "ws")}${path}`, {
-      headers: { authorization: `Bearer ${world.tokens.viewer}` },
-    });
-  const socket = open(`/api/events?only=tasks`);
-  const heard: { id?: number; event?: string; data: { taskId?: string; body?: { type: string } } }[] = [];
-  socket.on("message", (text: Buffer) => heard.push(JSON.parse(text.toString("utf8"))));
-  await expect.poll(() => heard.some(({ event }) => event === "caughtUp")).toBe(true);
-  await world.newThread();
-  await post(world, `/api/tasks/${id}/cancel`, {});
-  await expect
-    .poll(() => heard.map(({ event, data }) => event ?? data.body?.type))
-    .toEqual(["task.created", "caughtUp", "task.cancelled"]);
-  const one = open(`/api/tasks/${id}/events?after=1`);
-  const [text] = await new Promise<string[]>((resolve) => {
-    one.once("message", (message: Buffer) => resolve([message.toString("utf8")]));
-  });
-  expect(JSON.parse(text ?? "")).toMatchObject({ id: 2, data: { taskId: id, body: { type: "task.cancelled" } } });
-  const refused = open("/api/tasks/task_nobody/events");
-  const status = await new Promise((resolve) => {
-    refused.once("unexpected-response", (_request, response) => resolve(response.statusCode));
-  });
-  expect(status).toBe(404);
-  for (const client of [socket, one]) client.terminate();
-});
-
-const withDesk = (desk: (home: string) => DeskWishes) => openHttpWorld({}, desk);
-const SECRET = "between two programs";
-
-test("103: a webhook is heard when its source signed it, whoever sends it; unknown sources are 404", async () => {
-  await using world = await withDesk((home) => ({
-    sources: [{ name: "ci", kind: "generic", secret: SECRET, workspace: home }],
-  }));
-  const body = JSON.stringify({ goal: "mend the build" });
-  const at = Math.floor(Date.now() / 1000);
-  const mac = createHmac("sha256", SECRET).update(`${at}.${body}`).digest("hex");
-  const send = (headers: Record<string, string>, path = "/api/webhooks/ci", token = "") =>
-    ask(world.port, path, { method: "POST", raw: body, headers, token });
-  const signature = { "x-heddle-signature": `t=${at},v1=${mac}` };
-  expect(await send({})).toMatchObject({ status: 401 });
-  expect(await send({ "x-heddle-signature": `t=${at},v1=${mac.replace(/^./, "x")}` })).toMatchObject({ status: 401 });
-  expect(await send(signature, "/api/webhooks/nobody")).toMatchObject({ status: 404 });
-  expect(await count(world)).toBe(0);
-  const taken = await send(signature);
-  expect(taken).toMatchObject({ status: 202, json: { outcome: "taken" } });
-  expect(await send(signature)).toMatchObject({ json: taken.json as object });
-  expect(await count(world)).toBe(1);
-  // A token that may write does as well; one that may only read does not.
-  expect(await send({}, "/api/webhooks/ci", world.tokens.user)).toMatchObject({ status: 202 });
-  expect(await send({}, "/api/webhooks/ci", world.tokens.viewer)).toMatchObject({ status: 403 });
-  expect(await send(signature, "/api/webhooks/ci", "x".repeat(40))).toMatchObject({ status: 401 });
-  const { text, json } = await world.ask("/api/webhooks/sources");
-  expect(json).toEqual({ data: [{ name: "ci", kind: "generic", isSigned: true }] });
-  expect(text).not.toContain(SECRET);
-});
-
-test("76, D16: an order comes as text or as the path of a file in an inbox; any other file is not read", async () => {
-  await using world = await withDesk((home) => ({ folders: [join(home, "inbox")] }));
-  await mkdir(join(world.home, "inbox"));
-  await writeFile(join(world.home, "inbox", "a.md"), `workspace: ${world.home}\n\nmake a\n`);
-  await writeFile(join(world.home, "secret.md"), "## goal\n\nthe secret words\n");
-  const byPath = await post(world, "/api/inbox", { path: join(world.home, "inbox", "a.md") });
-  expect(byPath).toMatchObject({ status: 201, json: { spec: { goal: "make a" }, source: { kind: "http" } } });
-  const byText = await post(world, "/api/inbox/trigger", { text: `workspace: ${world.home}\n\nmake a\n` });
-  expect(byText).toMatchObject({ status: 201, json: { spec: { goal: "make a" } } });
-  for (const path of [join(world.home, "secret.md"), "/etc/passwd", join(world.home, "inbox", "..", "secret.md")]) {
-    const answer = await post(world, "/api/inbox/trigger", { path });
-    expect(answer).toMatchObject({ status: 400, json: { error: { code: "task.invalid" } } });
-    expect(answer.text).not.toContain("secret words");
-  }
-  for (const body of [{}, { text: "a", path: "/b" }])
-    expect(await post(world, "/api/inbox", body)).toMatchObject({ status: 400 });
-  expect(await count(world)).toBe(2);
-});
-
-test("120, D14: a page of another origin creates nothing, nor does a body that is not JSON, nor a call without token", async () => {
-  await using world = await openHttpWorld();
-  const raw = JSON.stringify({ prompt: "take over" });
-  const attempts = [
-    { raw, headers: { origin: "https://evil.example", "content-type": "text/plain" }, token: "" },
-    { raw, headers: { origin: "https://evil.example", "content-type": "application/json" } },
-    { raw, headers: { "content-type": "text/plain" } },
-    { raw, headers: { "content-type": "application/x-www-form-urlencoded" } },
-    { raw, headers: { "sec-fetch-site": "cross-site" } },
-    { raw, headers: { host: "rebound.example" } },
-    { raw, token: "" },
-  ];
-  for (const path of ["/api/tasks", "/api/inbox/trigger", "/api/webhooks/generic"]) {
-    const answers = await Promise.all(attempts.map((options) => world.ask(path, { method: "POST", ...options })));
-    // A webhook needs no token, only its signature: a source that is not there is not found.
-    const last = path.includes("webhooks") ? 404 : 401;
-    expect(
-      answers.map(({ status }) => status),
-      path,
-    ).toEqual([403, 403, 415, 415, 403, 421, last]);
-    for (const { headers } of answers) expect(headers["access-control-allow-origin"]).toBeUndefined();
-  }
-  expect(await count(world)).toBe(0);
-});
-
-test("D15: folders are shown only to whoever may work there, and to no page of another origin", async () => {
-  await using world = await withDesk((home) => ({ roots: [home] }));
-  await mkdir(join(world.home, "inner", "deep"), { recursive: true });
-  const browse = (path: string, token: string, headers = {}) =>
-    world.ask(`/api/browse?path=${encodeURIComponent(path)}`, { token, headers });
-  const { owner, user, viewer } = world.tokens;
-  expect(await browse(join(world.home, "inner"), user)).toMatchObject({ status: 200, json: { folders: ["deep"] } });
-  expect(await browse("/etc", user)).toMatchObject({ status: 403, json: { error: { code: "door.forbidden" } } });
-  expect(await browse("/etc", owner)).toMatchObject({ status: 403, json: { error: { code: "policy.denied" } } });
-  expect(await browse(world.home, viewer)).toMatchObject({ status: 403 });
-  expect(await browse("/etc", owner, { origin: "https://evil.example" })).toMatchObject({ status: 403 });
-});
-
-test("122: tasks work only in allowed folders; a user only below the server's own, inside walls and off the network", async () => {
-  await using world = await withDesk((home) => ({ roots: [join(home, "allowed")] }));
-  const [allowed, other] = [join(world.home, "allowed"), join(world.home, "allowed-not")];
-  await Promise.all([allowed, other].map((folder) => mkdir(folder)));
-  const make = (body: object, token = world.tokens.owner) => post(world, "/api/tasks", { prompt: "a", ...body }, token);
-  expect(await make({ workspace: allowed })).toMatchObject({ status: 201 });
-  expect(await make({ workspace: other })).toMatchObject({ status: 403, json: { error: { code: "policy.denied" } } });
-  expect(await make({ workspace: "/" })).toMatchObject({ status: 403 });
-
-  await using free = await openHttpWorld();
-  const user = free.tokens.user;
-  const spec = (more: object) => ({ spec: { goal: "g", ...more } });
-  expect(await post(free, "/api/tasks", spec({}), user)).toMatchObject({ status: 201 });
-  for (const more of [
-    { workspace: "/tmp" },
-    { sandbox: "danger-full-access" },
-    { network: true },
-    { checks: [{ any: [{ command: "true", network: true }] }] },
-    { checks: [{ http: "http://127.0.0.1:1/" }] },
-  ]) {
-    const refused = await post(free, "/api/tasks", spec(more), user);
-    expect(refused, JSON.stringify(more)).toMatchObject({ status: 403, json: { error: { code: "door.forbidden" } } });
-    const order = { text: JSON.stringify({ goal: "g", workspace: free.home, ...more }), format: "json" };
-    expect(await post(free, "/api/inbox", order, user), JSON.stringify(more)).toMatchObject({ status: 403 });
-  }
-  expect(await count(free)).toBe(1);
-});
-
-test("86: notifications are listed, dead ones are put back, and a sink can be tried", async () => {
-  const failing: Sink = {
-    name: "team",
-    kind: "webhook",
-    target: "https://hooks.example/…",
-    events: new Set(["TASK_CREATED"]),
-    secrets: [],
-    send: () => Promise.resolve({ kind: "dead", status: 410, message: "gone" }),
-  };
-  await using world = await withDesk((home) => ({
-    sinks: [failing, fileSink({ name: "files", folder: join(home, "told"), events: new Set(["TASK_CREATED"]) })],
-  }));
-  const ids = ["ntf_000000000001-a", "ntf_000000000002-b"];
-  for (const notificationId of ids) {
-    const queued = { sink: "team", event: "TASK_CREATED", position: 1, payload: { task_id: "task_1" } };
-    await say(world, "sink_team", { type: "notification.queued", v: 1, notificationId, ...queued });
-    await say(world, "sink_team", {
-      type: "notification.tried",
-      v: 1,
-      notificationId,
-      outcome: "dead",
-      message: "gone",
-    });
-  }
-  expect((await world.ask("/api/notifications?state=dead&limit=1")).json).toMatchObject({
-    data: [{ id: ids[1], sink: "team", taskId: "task_1", message: "gone" }],
-    nextCursor: `after:${ids[1]}`,
-  });
-  expect(await world.ask(`/api/notifications?state=dead&cursor=after:${ids[1]}`)).toMatchObject({
-    json: { data: [{ id: ids[0] }] },
-  });
-  expect(await post(world, `/api/notifications/${ids[0]}/redeliver`, {})).toMatchObject({
-    status: 200,
-    json: { state: "queued" },
-  });
-  expect(await world.ask("/api/sinks")).toMatchObject({
-    json: {
-      data: [
-        { name: "team", queued: 1, dead: 1 },
-        { name: "files", queued: 0 },
-      ],
-    },
-  });
-  expect(await post(world, "/api/sinks/team/test", {})).toMatchObject({ json: { outcome: "dead", status: 410 } });
-  expect(await post(world, "/api/sinks/files/test", {})).toMatchObject({ json: { outcome: "delivered" } });
-});
-
 test("107: the ledger is told by day, model and task, in pages", async () => {
   await using world = await openHttpWorld();
   const threadId = await world.newThread();
@@ -492,7 +198,7 @@ test("107: the ledger is told by day, model and task, in pages", async () => {
 });
 
 test("121: all at a glance, with where to follow from and without a secret", async () => {
-  await using world = await withDesk((home) => ({
+  await using world = await openHttpWorld({}, (home) => ({
     sources: [{ name: "ci", kind: "generic", secret: SECRET }],
     folders: [join(home, "inbox")],
     roots: [home],
@@ -525,4 +231,77 @@ test("121: all at a glance, with where to follow from and without a secret", asy
   expect(text).not.toContain(SECRET);
   expect((await world.ask("/api/stalls")).json).toMatchObject({ data: [{ id: stalled }] });
   expect((await world.ask("/api/config")).text).not.toContain(SECRET);
+});
+
+test("99: every address that OpenLoom's clients call is served, or its counterpart is", () => {
+  const calls = [
+    "GET /api/tasks",
+    "POST /api/tasks/plan",
+    "POST /api/tasks",
+    "GET /api/tasks/task_1",
+    ...["pause", "resume", "complete", "archive", "abort"].map((verb) => `POST /api/tasks/task_1/${verb}`),
+    "DELETE /api/tasks/task_1",
+    "POST /api/tasks/clear-completed",
+    "GET /api/events",
+    "POST /api/inbox/trigger",
+    "GET /api/webhooks/sources",
+    "POST /api/webhooks/generic",
+    "GET /api/state",
+    "GET /api/recent-workspaces",
+    "GET /api/browse",
+    // Sessions are threads, messages items, permissions approvals.
+    "GET /api/threads",
+    "GET /api/threads/t/items",
+    "POST /api/threads/t/archive",
+    "POST /api/threads/t/unarchive",
+    "DELETE /api/threads/t",
+    "GET /api/approvals",
+    "POST /api/threads/t/approvals/a",
+  ];
+  for (const call of calls) {
+    const [method = "", path = ""] = call.split(" ");
+    expect(findRoute(method, path).route.method, call).toBe(method);
+  }
+});
+
+test("106: every route of tasks is described, with what it takes and what it answers", () => {
+  const { paths } = openApi("0.0.0") as unknown as {
+    readonly paths: Readonly<
+      Record<string, Readonly<Record<string, { readonly requestBody?: object; readonly responses: object }>>>
+    >;
+  };
+  const rows = ROUTES.filter(({ path }) => path.startsWith("/api/tasks"));
+  expect(rows.length).toBeGreaterThan(18);
+  for (const { name, method, path, body } of rows) {
+    const operation = paths[path]?.[method.toLowerCase()];
+    expect(operation?.requestBody !== undefined, name).toBe(body !== undefined);
+    expect(JSON.stringify(operation?.responses), name).toMatch(/"schema":\{"/);
+  }
+});
+
+test("43, D6: a budget that is used up is a conflict until more is given", async () => {
+  await using world = await openHttpWorld();
+  const id = await world.newTask({ budget: { turns: 1 } });
+  await say(world, id, { type: "task.taken", v: 1, attempt: 1, holder });
+  await say(world, id, { type: "task.prepared", v: 1, attempt: 1, threadId: "thr", folder: world.home });
+  const prompt = {
+    type: "task.prompted",
+    v: 1,
+    attempt: 1,
+    round: 1,
+    clientId: "c",
+    why: "first",
+    text: "go",
+  } as const;
+  const ended = { type: "task.turn-ended", v: 1, attempt: 1, round: 1, turnId: "t", status: "completed" } as const;
+  await say(world, id, prompt, { ...ended, usage: NO_USAGE, durationMs: 1 });
+  await say(world, id, { type: "task.paused", v: 1, cause: "budget", message: "no turns left" });
+  const refused = await post(world, `/api/tasks/${id}/resume`, {});
+  expect(refused).toMatchObject({ status: 409, json: { error: { code: "task.illegal" } } });
+  expect(refused.text).toContain("more turns");
+  expect(await post(world, `/api/tasks/${id}/resume`, { budget: { turns: 2 } })).toMatchObject({
+    status: 200,
+    json: { extraBudget: { turns: 2 } },
+  });
+  expect(await post(world, `/api/tasks/${id}/resume`, { budget: { luck: 2 } })).toMatchObject({ status: 400 });
 });

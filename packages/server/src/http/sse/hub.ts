@@ -186,25 +186,10 @@ async function openTail({ heddle, log }: HubOptions, of: Followed): Promise<Shar
 }
 
 export function endOf(journal: Journal, stream: string | undefined): Promise<number> {
-  return stream === undefined ? lastPosition(journal) : journal.version(stream);
+  return stream === undefined ? journal.position() : journal.version(stream);
 }
 
 const PAGE = 256;
-
-/** Every probe is one look into an index; there is a last event as soon as nothing comes after it. */
-async function lastPosition(journal: Journal): Promise<number> {
-  const isPast = async (position: number) => (await journal.read({ after: position, limit: 1 })).length === 0;
-  let high = 1;
-  while (!(await isPast(high))) high *= 2;
-  let low = Math.floor(high / 2);
-  if (high === 1) return (await isPast(0)) ? 0 : 1;
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (await isPast(middle)) high = middle;
-    else low = middle;
-  }
-  return high;
-}
 
 async function addOpenItems(journal: Journal, turn: TurnRow, open: Set<string>): Promise<void> {
   for (let after = turn.admittedVersion; ;) {
