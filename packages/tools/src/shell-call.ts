@@ -139,8 +139,9 @@ export function describeExit(exit: ProcessExit): string {
     case "timeout":
       return `Process stopped at its time limit after ${Math.round(exit.durationMs)} ms`;
     case "aborted":
-    case "killed":
       return "Process stopped with the turn";
+    case "killed":
+      return "Process was killed before it ended";
     case "exited":
       return exit.exitCode === undefined
         ? `Process ended by signal ${exit.signal ?? "unknown"}`
