@@ -217,7 +217,10 @@ export const CreateTaskBody = z
     ({ spec, prompt, plan }) => [spec, prompt, plan].filter((one) => one !== undefined).length === 1,
     "say exactly one of spec, prompt and plan",
   );
-export const CreatedTask = Task.extend({ warnings: z.array(z.string()).readonly() });
+export const CreatedTask = Task.extend({
+  warnings: z.array(z.string()).readonly(),
+  replaces: z.array(z.string()).readonly().describe("Tasks of the same thread that it stopped"),
+});
 export const PlanTaskBody = z.strictObject({
   prompt: z.string().min(1).max(100_000),
   workspace: Folder.optional(),

@@ -20,7 +20,7 @@ import {
 import { pageFrom, placeOf } from "../paging.ts";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-desk.ts";
-import { notificationView, sinkEntries, taskView } from "./task-views.ts";
+import { createdView, notificationView, sinkEntries } from "./task-views.ts";
 import { limitOf } from "./thread-routes.ts";
 
 const ENDINGS = { markdown: "md", yaml: "yaml", json: "json" } as const;
@@ -44,7 +44,7 @@ async function takeFromInbox(body: z.output<typeof InboxBody>, call: HttpCall) {
       ...(clientId === undefined ? {} : { key: `inbox:${name}:${clientId}` }),
     },
   );
-  return { ...taskView(task), warnings };
+  return createdView(context.heddle.journal, { task, warnings });
 }
 
 export const ORDER_ROUTES: readonly Route[] = [

@@ -168,3 +168,28 @@ test("86: notifications are listed, dead ones are put back, and a sink can be tr
   expect(await post(world, "/api/sinks/team/test", {})).toMatchObject({ json: { outcome: "dead", status: 410 } });
   expect(await post(world, "/api/sinks/files/test", {})).toMatchObject({ json: { outcome: "delivered" } });
 });
+
+test("122: a user does not go on with work that its owner ordered without walls", async () => {
+  await using world = await openHttpWorld();
+  const id = await world.newTask({ sandbox: "danger-full-access" });
+  const { user, owner } = world.tokens;
+  expect(await post(world, `/api/tasks/${id}/pause`, {}, user)).toMatchObject({ status: 200 });
+  expect(await post(world, `/api/tasks/${id}/resume`, {}, user)).toMatchObject({ status: 403 });
+  expect(await post(world, `/api/tasks/${id}/resume`, {}, owner)).toMatchObject({ status: 200 });
+  expect(await post(world, `/api/tasks/${id}/cancel`, {}, user)).toMatchObject({ status: 200 });
+  expect(await post(world, `/api/tasks/${id}/retry`, {}, user)).toMatchObject({ status: 403 });
+  expect(await post(world, `/api/tasks/${id}/retry`, {}, owner)).toMatchObject({ status: 200 });
+});
+
+test("64, 77: an order that goes on with a thread waits for the one before it, or takes over and says from whom", async () => {
+  await using world = await openHttpWorld();
+  const thread = await world.newThread();
+  const first = await post(world, "/api/tasks", { prompt: "one", thread });
+  expect(first).toMatchObject({ status: 201, json: { spec: { thread, workspace: world.home }, replaces: [] } });
+  const { id } = first.json as { id: string };
+  expect(await post(world, "/api/tasks", { prompt: "two", thread })).toMatchObject({ json: { replaces: [] } });
+  const taken = await post(world, "/api/inbox/trigger", { text: `session: ${thread}\nabort: true\n\nthree\n` });
+  expect(taken, taken.text).toMatchObject({ status: 201, json: { spec: { abort: true } } });
+  expect((taken.json as { replaces: string[] }).replaces).toContain(id);
+  expect(await world.ask(`/api/tasks/${id}`)).toMatchObject({ json: { state: "cancelled" } });
+});

@@ -19,9 +19,24 @@ export interface TaskDesk {
 
 /** The calls about tasks as whoever calls may make them: nobody gets further by a task than by a turn. */
 export function tasksFor({ context: { desk, cwd }, principal }: HttpCall): Tasks {
-  const { tasks } = desk.door;
+  const { tasks, journal } = desk.door;
+  /** Goes on with work that somebody else may have ordered without walls. */
+  const mayGoOn = async (taskId: string): Promise<void> =>
+    refuseOpenWalls(principal, (await journal.tasks.get(taskId))?.spec.sandbox);
   return {
     ...tasks,
+    async resume(taskId, budget) {
+      await mayGoOn(taskId);
+      return tasks.resume(taskId, budget);
+    },
+    async retry(taskId, reason) {
+      await mayGoOn(taskId);
+      return tasks.retry(taskId, reason);
+    },
+    async relieve(taskId, action) {
+      await mayGoOn(taskId);
+      return tasks.relieve(taskId, action);
+    },
     async add(task) {
       refuseOpenWalls(principal, task.spec.sandbox);
       refuseNetwork(principal, task.spec);

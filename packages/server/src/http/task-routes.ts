@@ -25,7 +25,7 @@ import {
 } from "@heddle/protocol/http";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-desk.ts";
-import { requireTask, taskSummary, taskView } from "./task-views.ts";
+import { createdView, requireTask, taskSummary, taskView } from "./task-views.ts";
 import { limitOf } from "./thread-routes.ts";
 
 const PUT_AWAY: readonly TaskState[] = ["archived"];
@@ -73,7 +73,7 @@ async function createTask(body: z.output<typeof CreateTaskBody>, call: HttpCall)
       ...(clientId === undefined ? {} : { key: `http:${name}:${clientId}` }),
     },
   );
-  return { ...taskView(task), warnings };
+  return createdView(context.heddle.journal, { task, warnings });
 }
 
 /** Only of what has ended; a task that is taken up again meanwhile stays. */
@@ -96,21 +96,21 @@ async function clearTasks(
 
 /** One move of a task; the machine refuses it with `task.illegal` where it is none. */
 function move<B extends z.ZodType>(
-  { name, path, summary, body }: { name: string; path?: string; summary: string; body: B },
+  { name, summary, body }: { name: string; summary: string; body: B },
   change: (tasks: Tasks, taskId: string, given: z.output<B>, who: string) => Promise<TaskRecord>,
 ): Route {
   return route({
     name: `${name}Task`,
     method: "POST",
-    path: `/api/tasks/{taskId}/${path ?? name}`,
+    path: `/api/tasks/{taskId}/${name}`,
     summary,
     scope: "write",
     params: TaskParams,
     body,
     answer: Task,
-    async handle({ params: { taskId }, body: given }, { context: { heddle, desk }, principal }) {
-      await requireTask(heddle.journal, taskId);
-      return taskView(await change(desk.door.tasks, taskId, given, principal?.name ?? "nobody"));
+    async handle({ params: { taskId }, body: given }, call) {
+      await requireTask(call.context.heddle.journal, taskId);
+      return taskView(await change(tasksFor(call), taskId, given, call.principal?.name ?? "nobody"));
     },
   });
 }

@@ -1,8 +1,16 @@
 /** From tasks and their events to what clients are shown. */
 import type { Journal, NotificationRow } from "@heddle/journal";
 import { addUsage, hasEnded, HeddleError, NO_USAGE, type StoredEvent, type TaskRecord } from "@heddle/protocol";
-import type { CheckRun, Notification, SinkEntry, Task, TaskAttempt, TaskSummary } from "@heddle/protocol/http";
-import type { Sink } from "@heddle/tasks";
+import type {
+  CheckRun,
+  CreatedTask,
+  Notification,
+  SinkEntry,
+  Task,
+  TaskAttempt,
+  TaskSummary,
+} from "@heddle/protocol/http";
+import type { Sink, TakenOrder } from "@heddle/tasks";
 import type { z } from "zod";
 import { eventsAfter } from "./views.ts";
 
@@ -16,6 +24,16 @@ export async function requireTask(journal: Journal, taskId: string): Promise<Tas
 export function taskView(task: TaskRecord): z.output<typeof Task> {
   const { version, holder: _holder, openPrompt: _prompt, firstAt: _first, warned: _warned, ...shown } = task;
   return { ...shown, seq: version, hasEnded: hasEnded(task) };
+}
+
+/** With what it took over from: earlier tasks of its thread. */
+export async function createdView(
+  journal: Journal,
+  { task, warnings }: TakenOrder,
+): Promise<z.output<typeof CreatedTask>> {
+  const [first] = await journal.read({ stream: task.id, after: 0, limit: 1 });
+  const replaces = first?.body.type === "task.created" ? (first.body.replaces ?? []) : [];
+  return { ...taskView(task), warnings, replaces };
 }
 
 export function taskSummary(task: TaskRecord): z.output<typeof TaskSummary> {
