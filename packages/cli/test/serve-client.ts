@@ -10,8 +10,8 @@ export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly token: string;
   call(method: string, path: string, body?: unknown): Promise<Called>;
-  /** The events of a thread after a cursor, until the last one fits; all of them. */
-  events(threadId: string, until: (event: StreamEvent) => boolean, after?: number): Promise<readonly StreamEvent[]>;
+  /** The events of a thread, or of `tasks/ID`, after a cursor, until the last one fits; all of them. */
+  events(stream: string, until: (event: StreamEvent) => boolean, after?: number): Promise<readonly StreamEvent[]>;
 }
 
 export interface Called {
@@ -37,7 +37,7 @@ export async function startServe(
     url,
     token,
     call: (method, where, body) => call({ url, token }, method, where, body),
-    events: (threadId, until, after = 0) => events({ url, token }, threadId, until, after),
+    events: (stream, until, after = 0) => events({ url, token }, stream, until, after),
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };
 }
@@ -69,13 +69,14 @@ export function call({ url, token }: Place, method: string, where: string, body?
 
 function events(
   { url, token }: Place,
-  threadId: string,
+  stream: string,
   until: (event: StreamEvent) => boolean,
   after: number,
 ): Promise<readonly StreamEvent[]> {
   return new Promise((resolve, reject) => {
     const heard: StreamEvent[] = [];
-    const where = `${url}/api/threads/${threadId}/events?after=${after}`;
+    const place = stream.includes("/") ? stream : `threads/${stream}`;
+    const where = `${url}/api/${place}/events?after=${after}`;
     const sent = get(where, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
       let rest = "";
       response.setEncoding("utf8").on("data", (text: string) => {

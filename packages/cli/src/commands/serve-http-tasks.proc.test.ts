@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { run } from "../../test/heddle-process.ts";
 import { MOCK_KEY, openMockWorld } from "../../test/mock-model.ts";
-import { startServe } from "../../test/serve-client.ts";
+import { startServe, type StreamEvent } from "../../test/serve-client.ts";
 
 const shell = (cmd: string) => ({ calls: [{ tool: "exec_command", args: { cmd } }] });
 
@@ -37,6 +37,42 @@ test("the example has a task carried out over HTTP and follows it to verified; t
   expect((await run(["usage", "--by", "colour"], { world })).code).toBe(2);
   expect((await run(["usage"], { world })).stdout).toMatch(/^\d{4}-\d\d-\d\d {2}3 requests/);
   expect((await readFile(example, "utf8")).trimEnd().split("\n").length).toBeLessThanOrEqual(80);
+});
+
+test("104: whoever follows a task comes back to the next server after a kill, and misses nothing", async () => {
+  await using mock = await openMockWorld({
+    respond: ({ number }) =>
+      number === 0 ? shell("sleep 60") : number === 1 ? shell("touch done.txt") : { text: "It is done." },
+  });
+  const { world } = mock;
+  const spec = {
+    goal: "make done.txt",
+    checks: [{ "file-exists": "done.txt" }],
+    retries: { on: ["crash"], backoff: "1s" },
+  };
+  let cursor = 0;
+  const seen: number[] = [];
+  let id = "";
+  const until = (type: string) => (event: StreamEvent) => {
+    seen.push(event.seq);
+    cursor = event.seq;
+    return event.body.type === type;
+  };
+  {
+    await using first = await startServe(world, { env: MOCK_KEY });
+    const made = await first.call("POST", "/api/tasks", { spec });
+    expect(made.status).toBe(201);
+    id = String(made.json["id"]);
+    await first.events(`tasks/${id}`, until("task.prompted"));
+    await mock.server.arrived(0);
+    first.running.child.kill("SIGKILL");
+    await first.running.ended;
+  }
+  await using second = await startServe(world, { env: MOCK_KEY });
+  await second.events(`tasks/${id}`, until("task.verified"), cursor);
+  expect(seen).toEqual(seen.map((_, at) => at + 1));
+  const { json } = await second.call("GET", `/api/tasks/${id}/attempts`);
+  expect((json["data"] as { outcome?: string }[]).at(-1)).toMatchObject({ outcome: "verified" });
 });
 
 test("101: a plan is proposed by a model without tools, can be taken as a task, and adds nothing by itself", async () => {

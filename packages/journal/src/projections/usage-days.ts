@@ -27,7 +27,7 @@ CREATE TABLE usage_days (
   PRIMARY KEY (day, provider, model, workspace, thread_id, task_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX usage_days_by_thread ON usage_days (thread_id);
-CREATE INDEX usage_days_by_task ON usage_days (task_id) WHERE task_id <> '';
+CREATE INDEX usage_days_by_task ON usage_days (task_id);
 `;
 
 type Kept = NonNullable<EventOf<"thread.deleted">["usage"]>[number];

@@ -86,11 +86,20 @@ async function clearTasks(
     const page = await heddle.journal.tasks.page({ states, limit: 100, ...(after === undefined ? {} : { after }) });
     for (const task of page.filter(hasEnded)) {
       if (removed === MAX_CLEARED) return { removed, hasMore: true };
-      await desk.door.tasks.remove(task.id);
-      removed += 1;
+      if (await isRemoved(desk.door.tasks, task.id)) removed += 1;
     }
     after = page.findLast((task) => !hasEnded(task))?.id ?? after;
     if (page.length < 100) return { removed, hasMore: false };
+  }
+}
+
+async function isRemoved(tasks: Tasks, taskId: string): Promise<boolean> {
+  try {
+    await tasks.remove(taskId);
+    return true;
+  } catch (error) {
+    if (isHeddleError(error) && (error.code === "task.illegal" || error.code === "task.not-found")) return false;
+    throw error;
   }
 }
 
