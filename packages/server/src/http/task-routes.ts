@@ -84,11 +84,11 @@ async function clearTasks(
   let removed = 0;
   for (let after: string | undefined; ;) {
     const page = await heddle.journal.tasks.page({ states, limit: 100, ...(after === undefined ? {} : { after }) });
-    for (const task of page.filter(hasEnded)) {
+    for (const task of page) {
       if (removed === MAX_CLEARED) return { removed, hasMore: true };
-      if (await isRemoved(desk.door.tasks, task.id)) removed += 1;
+      if (hasEnded(task) && (await isRemoved(desk.door.tasks, task.id))) removed += 1;
+      else after = task.id;
     }
-    after = page.findLast((task) => !hasEnded(task))?.id ?? after;
     if (page.length < 100) return { removed, hasMore: false };
   }
 }
