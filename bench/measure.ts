@@ -80,3 +80,8 @@ export function median(values: readonly number[]): number {
   if (high === undefined) throw new Error("the median of nothing");
   return sorted.length % 2 === 1 || low === undefined ? high : (low + high) / 2;
 }
+
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? Number.NaN;
+}

@@ -16,6 +16,11 @@ export const METRICS = [
   "idleThreadKb",
   "longReadMs",
   "framesPerCpuSecond",
+  "taskClaimMs",
+  "taskReactionMs",
+  "taskIdleCpuPercent",
+  "taskPeakMb",
+  "taskExtraTurns",
 ] as const;
 export type Metric = (typeof METRICS)[number];
 export type SubjectFigures = Record<Metric, number[]>;
@@ -67,6 +72,12 @@ const ROWS: readonly Row[] = [
     scale: 1 / 1000,
     atLeast: 100,
   },
+  // 10,000 tasks in the queue and 1,000 in hand, one harness.
+  { label: "tasks: claim, p95", key: "taskClaimMs", unit: "ms", absolute: 20 },
+  { label: "tasks: reaction to a finished turn, p95", key: "taskReactionMs", unit: "ms", absolute: 200 },
+  { label: "tasks: CPU of an idle harness", key: "taskIdleCpuPercent", unit: "%", absolute: 1 },
+  { label: "tasks: peak memory of the harness", key: "taskPeakMb", unit: "MB", absolute: 250 },
+  { label: "tasks: turns spent on supervision", key: "taskExtraTurns", unit: "turns", absolute: 0 },
 ];
 
 export function report(figures: Figures, rounds: number): string {

@@ -12,11 +12,12 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startModelServer } from "@heddle/models/testing";
-import { measure, median, type Run } from "./measure.ts";
+import { measure, median, percentile, type Run } from "./measure.ts";
 import { openSubjects, type Subject } from "./subjects.ts";
 import { measureServer } from "./app-server.ts";
 import { measureFanOut } from "./fan-out.ts";
 import { measureLongRead } from "./long-read.ts";
+import { measureTasks } from "./tasks.ts";
 import { checkBudgets, noFigures, report, type Figures, type SubjectFigures } from "./report.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "9" }, write: { type: "boolean" } } });
@@ -85,6 +86,7 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
     own.longReadMs.push(...(await measureLongRead(heddle, { cwd, env: heddle.env })));
     for (let time = 0; time < FAN_OUTS; time += 1)
       own.framesPerCpuSecond.push(await measureFanOut(heddle, { cwd, env: heddle.env }));
+    await taskRound(own, root);
   }
   for (let round = 0; round < rounds; round += 1) {
     figures.node.wallMs.push((await measure([process.execPath, "-e", "0"], { cwd, env: {} })).wallMs);
@@ -106,6 +108,15 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
   }
   process.stderr.write(`node -e 0: ${median(figures.node.wallMs).toFixed(0)} ms\n`);
   return figures;
+}
+
+async function taskRound(of: SubjectFigures, folder: string): Promise<void> {
+  const { claimMs, reactionMs, idleCpuPercent, peakMb, extraTurns } = await measureTasks(folder);
+  of.taskClaimMs.push(percentile(claimMs, 95));
+  of.taskReactionMs.push(percentile(reactionMs, 95));
+  of.taskIdleCpuPercent.push(idleCpuPercent);
+  of.taskPeakMb.push(peakMb);
+  of.taskExtraTurns.push(extraTurns);
 }
 
 async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): Promise<void> {

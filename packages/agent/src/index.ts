@@ -31,6 +31,7 @@ export {
 } from "./threads.ts";
 export { awaitTerminal } from "./await-terminal.ts";
 export { stateOf, thisHolder } from "./holder.ts";
+export { createSlots, type Slots } from "./slots.ts";
 export { recover } from "./recover.ts";
 export { createSerial, type Serial } from "./serial.ts";
 export { foldersFromRoot } from "./surroundings.ts";

@@ -5,6 +5,9 @@
 
 /** Half of the 50 ms that a reader in another process may lag behind. */
 const POLL_MS = 25;
+/** While nothing happens for long: still within those 50 ms, at little more than half the cost of being idle. */
+const IDLE_POLL_MS = 45;
+const IDLE_AFTER_POLLS = 200;
 
 export interface Wake {
   /** Taken before reading, handed to `after`: a commit in between is not missed. */
@@ -23,6 +26,17 @@ export function createWake(changeCount: () => number): Wake {
   let generation = 0;
   let seen: number | undefined;
   let isClosed = false;
+  let quietPolls = 0;
+  let everyMs = POLL_MS;
+
+  /** At the pace that the silence so far allows. */
+  function keepPace(): void {
+    const paceMs = quietPolls < IDLE_AFTER_POLLS ? POLL_MS : IDLE_POLL_MS;
+    if (timer !== undefined && paceMs === everyMs) return;
+    clearInterval(timer);
+    everyMs = paceMs;
+    timer = setInterval(poll, everyMs);
+  }
 
   function wakeAll(): void {
     generation += 1;
@@ -37,7 +51,10 @@ export function createWake(changeCount: () => number): Wake {
       // The reader meets the same failure and reports it; here there is nobody to tell.
       seen = undefined;
     }
-    if (seen === undefined || seen !== before) wakeAll();
+    const isQuiet = seen !== undefined && seen === before;
+    quietPolls = isQuiet ? quietPolls + 1 : 0;
+    if (!isQuiet) wakeAll();
+    if (timer !== undefined) keepPace();
   }
 
   return {
@@ -56,7 +73,10 @@ export function createWake(changeCount: () => number): Wake {
         };
         signal.addEventListener("abort", wake, { once: true });
         waiting.add(wake);
-        timer ??= setInterval(poll, POLL_MS);
+        if (timer === undefined) {
+          quietPolls = 0;
+          keepPace();
+        }
       });
     },
     now: wakeAll,

@@ -19,7 +19,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { findSent, type Heddle } from "@heddle/agent";
+import { findSent, type Heddle, type Slots } from "@heddle/agent";
 import { describe, limitsOf, usedUp, warnings } from "./budget.ts";
 import { saidIn, type Said } from "./claim.ts";
 import type { Feed } from "./feed.ts";
@@ -40,6 +40,8 @@ export interface Workshop {
   readonly home: string;
   readonly now: () => number;
   readonly log: (line: string) => void;
+  /** How many look around at once: a thousand that begin together would read a thousand folders side by side. */
+  readonly preparing: Slots;
   /** Whoever closes the harness waits for this to end. */
   readonly closing: AbortSignal;
 }
@@ -48,8 +50,7 @@ export interface Workshop {
 export async function runAttempt(shop: Workshop, hold: Hold): Promise<void> {
   const signal = AbortSignal.any([shop.closing, hold.lost]);
   try {
-    const { baseline, next } = pastOf(hold.task, await hold.log());
-    const place = await prepare(shop, hold, { baseline, signal });
+    const { place, next } = await goToWork(shop, hold, signal);
     const round: Round = { shop, hold, place, signal };
     let step: Step | undefined = next;
     while (step !== undefined) step = await carryOut(round, step);
@@ -57,6 +58,17 @@ export async function runAttempt(shop: Workshop, hold: Hold): Promise<void> {
     if (hold.lost.aborted) return;
     await hold.append(ending(shop, hold, error));
   }
+}
+
+async function goToWork(
+  shop: Workshop,
+  hold: Hold,
+  signal: AbortSignal,
+): Promise<{ readonly place: Place; readonly next: Step }> {
+  using _slot = await shop.preparing.take(signal);
+  signal.throwIfAborted();
+  const { baseline, next } = pastOf(hold.task, await hold.log());
+  return { place: await prepare(shop, hold, { baseline, signal }), next };
 }
 
 interface Round {

@@ -12,7 +12,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
-import { recover, type Heddle } from "@heddle/agent";
+import { createSlots, recover } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { runAttempt, type Workshop } from "./attempt.ts";
 import { changeTask } from "./change.ts";
@@ -24,7 +24,7 @@ import { backoff } from "./retry.ts";
 import { folderOf, isAbandoned, isOurs, take } from "./take.ts";
 
 export interface HarnessOptions {
-  readonly heddle: Heddle;
+  readonly heddle: Workshop["heddle"];
   /** What turns of such a task run with, from its spec and the user's configuration. */
   readonly settingsFor: (spec: TaskSpec) => Promise<TurnSettings> | TurnSettings;
   readonly home: string;
@@ -45,11 +45,12 @@ export interface Harness extends AsyncDisposable {
 const LONGEST_SLEEP_MS = 30_000;
 /** How often the life of other workers is looked at, while there are any. */
 const LIFE_MS = 5000;
-/** More candidates than places: some of them wait for others. */
-const CANDIDATES = 16;
+/** Read at a time from the front of the queue. */
+const CANDIDATES = 32;
 /** A clock that is set by a network goes back by less than this all the time. */
 const JUMP_MS = 60_000;
 const AGAIN_MS = 500;
+const PREPARING = 8;
 
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const { heddle, log = () => undefined } = options;
@@ -70,8 +71,8 @@ class Worker implements Harness {
   /** Ended tasks whose dependents have not been looked at. */
   readonly #changed = new Set<string>();
   #clock: { readonly wall: number; readonly steady: number };
-  /** Their lives are looked at. */
-  #othersHold = false;
+  /** Or did when it was last looked at; unknown at first. */
+  #othersHold = true;
   #livesSeenAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: HarnessOptions, feed: Feed) {
@@ -79,7 +80,8 @@ class Worker implements Harness {
     this.#options = options;
     this.#journal = heddle.journal;
     this.#feed = feed;
-    this.#shop = { heddle, feed, settingsFor, home, now, log, closing: this.#closing.signal };
+    const preparing = createSlots({ running: PREPARING, waiting: Number.POSITIVE_INFINITY });
+    this.#shop = { heddle, feed, settingsFor, home, now, log, preparing, closing: this.#closing.signal };
     this.#clock = { wall: now(), steady: performance.now() };
     this.#listening = feed.onTask((event) => this.#hear(event));
     this.#loop = this.#work();
@@ -179,9 +181,8 @@ class Worker implements Harness {
 
   /** One pass over the front of the queue; true when there may be more. */
   async #begin(now: number): Promise<boolean> {
-    const places = this.#options.concurrency - this.#attempts.size;
-    if (places <= 0) return false;
-    const due = await this.#journal.tasks.due(now, { limit: Math.max(places, CANDIDATES) });
+    if (this.#attempts.size >= this.#options.concurrency) return false;
+    const due = await this.#journal.tasks.due(now, { limit: CANDIDATES });
     const folders = new Set<string>();
     for (const task of due) {
       if (this.#closing.signal.aborted || this.#attempts.size >= this.#options.concurrency) return false;
@@ -246,7 +247,7 @@ class Worker implements Harness {
   /** Takes over from workers that are dead; true when other processes hold tasks. */
   async #takeOver(): Promise<boolean> {
     const now = performance.now();
-    if (now - this.#livesSeenAt < LIFE_MS) return this.#othersHold;
+    if (!this.#othersHold || now - this.#livesSeenAt < LIFE_MS) return this.#othersHold;
     const foreign = (await this.#journal.tasks.held()).filter(({ holder }) => holder !== undefined && !isOurs(holder));
     this.#livesSeenAt = now;
     const abandoned = foreign.filter(isAbandoned);

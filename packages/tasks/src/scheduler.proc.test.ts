@@ -4,30 +4,33 @@ import type { TaskRecord } from "@heddle/protocol";
 import type { TaskSchedule } from "@heddle/protocol/tasks";
 import { openHarness } from "./harness.ts";
 import { fire } from "./scheduler.ts";
-import { harnessOptions, openTestHarness, type TestHarness } from "../test/test-harness.ts";
+import { harnessOptions, openTestHarness, type TestHarness, type TestHarnessOptions } from "../test/test-harness.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const script = [{ text: "done" }];
 
-/** The wall clock of the harness, and a knock that makes it look. */
-interface Clock {
-  now(): number;
+/** A harness whose wall clock the test sets; whoever sets it makes the harness look, too. */
+interface Clocked extends AsyncDisposable {
+  readonly t: TestHarness;
+  readonly now: () => number;
   set(time: number): Promise<void>;
 }
 
-function clockOf(t: () => TestHarness, start = Date.now()): Clock {
-  let time = start;
+async function openClocked(script: TestHarnessOptions["script"] = [{ text: "done" }]): Promise<Clocked> {
+  let time = Date.now();
   let knocks = 0;
+  const t = await openTestHarness({ ...(script === undefined ? {} : { script }), now: () => time });
   return {
+    t,
     now: () => time,
     async set(next) {
       time = next;
       // Any task that is added wakes it.
       knocks += 1;
-      const { id } = await t().add({ name: `knock ${knocks}`, workspace: t().folder, schedule: { at: "2999-01-01" } });
-      await t().tasks.cancel(id);
+      const { id } = await t.add({ name: `knock ${knocks}`, workspace: t.folder, schedule: { at: "2999-01-01" } });
+      await t.tasks.cancel(id);
     },
+    [Symbol.asyncDispose]: () => t[Symbol.asyncDispose](),
   };
 }
 
@@ -44,10 +47,8 @@ const movedOn = (t: TestHarness, id: string, after: number): Promise<TaskRecord>
   t.until(id, ({ nextAt }) => nextAt !== undefined && nextAt > after);
 
 test("21: each time of a schedule is a task of its own that runs, and the schedule waits for its next", async () => {
-  let t: TestHarness;
-  const clock = clockOf(() => t);
-  await using opened = await openTestHarness({ script, now: clock.now });
-  t = opened;
+  await using clock = await openClocked();
+  const { t } = clock;
   const parent = await scheduled(t, { everyMs: HOUR });
   expect(parent).toMatchObject({ state: "waiting", wait: { cause: "schedule" } });
   const first = parent.nextAt ?? 0;
@@ -63,10 +64,8 @@ test("21: each time of a schedule is a task of its own that runs, and the schedu
 });
 
 test("F38: two workers that see the same time make one task of it, and a look that fails once does not end the looking", async () => {
-  let t: TestHarness;
-  const clock = clockOf(() => t);
-  await using opened = await openTestHarness({ script, now: clock.now });
-  t = opened;
+  await using clock = await openClocked();
+  const { t } = clock;
   const parent = await scheduled(t, { everyMs: HOUR });
   const first = parent.nextAt ?? 0;
   const { journal } = t.heddle;
@@ -74,7 +73,7 @@ test("F38: two workers that see the same time make one task of it, and a look th
   expect(await children(t, parent.id)).toHaveLength(1);
   let failures = 0;
   const lines: string[] = [];
-  const options = { script, now: () => clock.now(), log: (line: string) => void lines.push(line) };
+  const options = { log: (line: string) => void lines.push(line) };
   await using harness = await openHarness({
     ...harnessOptions(t.heddle, t.home, options),
     now: () => {
@@ -98,10 +97,8 @@ test.each([
 ] as const)(
   "a clock that jumps a day forward: %s brings %d of the missed times, and the next comes at its time",
   async (catchUp, number) => {
-    let t: TestHarness;
-    const clock = clockOf(() => t);
-    await using opened = await openTestHarness({ script, now: clock.now });
-    t = opened;
+    await using clock = await openClocked();
+    const { t } = clock;
     const parent = await scheduled(t, { everyMs: HOUR, catchUp });
     const first = parent.nextAt ?? 0;
     await t.work();
@@ -114,10 +111,8 @@ test.each([
 );
 
 test("a clock that is put back a day: the next time is reckoned anew, and no time is brought about twice", async () => {
-  let t: TestHarness;
-  const clock = clockOf(() => t);
-  await using opened = await openTestHarness({ script, now: clock.now });
-  t = opened;
+  await using clock = await openClocked();
+  const { t } = clock;
   const parent = await scheduled(t, { everyMs: HOUR });
   const first = parent.nextAt ?? 0;
   await t.work();
@@ -140,10 +135,8 @@ test("a clock that is put back a day: the next time is reckoned anew, and no tim
 });
 
 test("one time: run when it comes; missed by long it is cancelled, or run once where the schedule says so", async () => {
-  let t: TestHarness;
-  const clock = clockOf(() => t);
-  await using opened = await openTestHarness({ script, now: clock.now });
-  t = opened;
+  await using clock = await openClocked();
+  const { t } = clock;
   const soon = new Date(clock.now() + HOUR).toISOString();
   const late = new Date(clock.now() - HOUR).toISOString();
   const add = (name: string, schedule: Partial<TaskSchedule>): Promise<TaskRecord> =>
@@ -159,10 +152,8 @@ test("one time: run when it comes; missed by long it is cancelled, or run once w
 });
 
 test("a paused schedule lets its times pass, and a time that comes while the last one still runs is left out", async () => {
-  let t: TestHarness;
-  const clock = clockOf(() => t);
-  await using opened = await openTestHarness({ script: [{ text: "slow", delayMs: 60_000 }], now: clock.now });
-  t = opened;
+  await using clock = await openClocked([{ text: "slow", delayMs: 60_000 }]);
+  const { t } = clock;
   const parent = await scheduled(t, { everyMs: HOUR });
   const first = parent.nextAt ?? 0;
   await t.work();

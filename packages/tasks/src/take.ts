@@ -37,9 +37,8 @@ const RIVAL_MS = 100;
 async function rivalOf(journal: Journal, task: TaskRecord): Promise<TaskRecord | undefined> {
   const folder = folderOf(task);
   if (folder === undefined) return undefined;
-  const others = (await journal.tasks.heldIn(folder)).filter(
-    (other) => other.id !== task.id && (other.spec.exclusive || task.spec.exclusive),
-  );
+  const inFolder = await journal.tasks.heldIn(folder, { onlyExclusive: !task.spec.exclusive });
+  const others = inFolder.filter((other) => other.id !== task.id);
   if (others.length === 0) return undefined;
   const own = await takenAt(journal, task.id);
   for (const other of others) if ((await takenAt(journal, other.id)) < own) return other;

@@ -32,7 +32,7 @@ export interface WatchOptions {
 /** Looks a silence: enough to tell recent work from old, few enough to cost nothing. */
 const LOOKS = 4;
 const MIN_LOOK_MS = 100;
-const MAX_LOOK_MS = 15_000;
+const MAX_LOOK_MS = 30_000;
 
 export function watchForStalls(options: WatchOptions): AsyncDisposable {
   const watch = new Watch(options);
