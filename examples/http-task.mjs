@@ -13,8 +13,8 @@ const headers = { authorization: `Bearer ${token}`, "content-type": "application
 
 const say = (line) => process.stdout.write(`${line}\n`);
 
-async function call(method, path, body) {
-  const response = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
+async function call(path, options = {}) {
+  const response = await fetch(url + path, { headers, ...options });
   const answer = await response.json();
   if (!response.ok) throw new Error(`${answer.error.code}: ${answer.error.message}`);
   return answer;
@@ -45,11 +45,12 @@ async function* follow(taskId, after) {
   }
 }
 
-const task = await call("POST", "/api/tasks", {
+const order = {
   spec: { goal, workspace: process.cwd(), checks: [{ "file-exists": file }] },
   // Sent again with the same clientId, after a timeout say, it would still be one task.
   clientId: randomUUID(),
-});
+};
+const task = await call("/api/tasks", { method: "POST", body: JSON.stringify(order) });
 say(`${task.id}  ${task.state}`);
 // After the event that we know of: nothing that has happened since is missed.
 for await (const event of follow(task.id, task.seq)) {
@@ -60,7 +61,7 @@ for await (const event of follow(task.id, task.seq)) {
   if (event.type === "task.failed") throw new Error(event.failure.message);
   if (event.type === "task.verified") break;
 }
-const { data } = await call("GET", `/api/usage?by=model&task=${task.id}`);
+const { data } = await call(`/api/usage?by=model&task=${task.id}`);
 for (const { of, requests, usage } of data)
   say(`${of.model}: ${requests} requests, ${usage.outputTokens} output tokens`);
 say("verified");

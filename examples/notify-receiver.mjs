@@ -20,14 +20,14 @@ const server = createServer((request, response) => {
     if (!seen.has(id)) {
       seen.add(id);
       const { event, task_name: name, data } = JSON.parse(body.toString("utf8"));
-      console.log(`${event} ${name}: ${data.summary ?? data.error ?? data.status}`);
+      process.stdout.write(`${event} ${name}: ${data.summary ?? data.error ?? data.status}\n`);
     }
     response.writeHead(204).end();
   });
 });
 
 server.listen(Number(process.argv[2] ?? 0), "127.0.0.1", () => {
-  console.log(`listening on http://127.0.0.1:${server.address().port}/`);
+  process.stdout.write(`listening on http://127.0.0.1:${server.address().port}/\n`);
 });
 
 // t=SECONDS,v1=HEX of HMAC-SHA-256 over "SECONDS.BODY"; older than five minutes is somebody else's.

@@ -25,7 +25,7 @@ interface Field {
   readonly isRequired?: true;
   readonly description?: string;
   /** What is wrong with a value of the right type. */
-  check?(value: never): string | undefined;
+  readonly check?: (value: never) => string | undefined;
 }
 
 /** An object with these fields; models send others too, which stay as they are. */

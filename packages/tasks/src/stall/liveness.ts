@@ -8,8 +8,8 @@ import { newestChange } from "./newest-change.ts";
 export interface LivenessOptions {
   readonly folder: string;
   /** Of the processes that carry the running commands. */
-  pids(): Promise<readonly number[]>;
-  now(): number;
+  readonly pids: () => Promise<readonly number[]>;
+  readonly now: () => number;
 }
 
 export interface Liveness {

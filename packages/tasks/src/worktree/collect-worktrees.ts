@@ -32,7 +32,7 @@ export interface Collected {
 
 export async function collectWorktrees(options: CollectOptions): Promise<readonly Collected[]> {
   const root = worktreesRoot(options.home);
-  const names = await readdir(root).catch(() => []);
+  const names: readonly string[] = await readdir(root).catch(() => []);
   const collected: Collected[] = [];
   for (const name of names.toSorted()) {
     const path = join(root, name);
