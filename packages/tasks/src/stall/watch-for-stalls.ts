@@ -33,6 +33,7 @@ export interface WatchOptions {
 const LOOKS = 4;
 const MIN_LOOK_MS = 100;
 const MAX_LOOK_MS = 30_000;
+const TOGETHER_MS = 1000;
 
 export function watchForStalls(options: WatchOptions): AsyncDisposable {
   const watch = new Watch(options);
@@ -44,7 +45,7 @@ class Watch {
   readonly #closed = new AbortController();
   readonly #liveness;
   readonly #deltas: Disposable;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
   readonly #reading: Promise<unknown>;
   /** What the commands' processes had used at the last look. */
   #used = new Map<number, number>();
@@ -60,9 +61,15 @@ class Watch {
     this.#reading = Promise.allSettled([this.#readThread(), this.#readTask()]);
     const { afterMs } = hold.task.spec.stall;
     const everyMs = Math.min(MAX_LOOK_MS, Math.max(MIN_LOOK_MS, afterMs / LOOKS));
-    this.#timer = setInterval(() => {
+    const look = (): void => {
       this.#looking = this.#looking.then(() => this.#look()).catch((error: unknown) => this.#failed(error));
-    }, everyMs);
+    };
+    // Looks of many watches come together, on whole seconds: to wake up costs more than to look.
+    const lateMs = everyMs < TOGETHER_MS ? 0 : performance.now() % TOGETHER_MS;
+    this.#timer = setTimeout(() => {
+      look();
+      this.#timer = setInterval(look, everyMs);
+    }, everyMs - lateMs);
   }
 
   async close(): Promise<void> {
