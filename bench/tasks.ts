@@ -43,7 +43,7 @@ export async function measureTasks(root: string): Promise<TaskFigures> {
 /** As users run it: what turns TypeScript into JavaScript is no part of a harness, and takes more memory than it. */
 async function bundle(folder: string): Promise<string> {
   await using build = await rolldown({
-    input: join(import.meta.dirname, "task-load.ts"),
+    input: join(import.meta.dirname, "task-load-worker.ts"),
     platform: "node",
     external: [/^node:/],
     resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },

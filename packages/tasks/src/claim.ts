@@ -13,7 +13,7 @@ export interface Said {
 }
 
 /** By its canonical name. */
-export const REPORT_TOOL = "task_report";
+const REPORT_TOOL = "task_report";
 
 /** On a line of its own: a promise to say it later, or the word in a sentence, is not the word. */
 const COMPLETE = /^[\s>*_#`-]*TASK (?:COMPLETE|DONE)[\s*_`.!]*$/m;

@@ -5,7 +5,7 @@ import type { FailureClass } from "@heddle/protocol/tasks";
 /** A provider that was down for a night is found again soon after it is back. */
 const MAX_BACKOFF_MS = 600_000;
 
-export function classOf(code: string): FailureClass {
+function classOf(code: string): FailureClass {
   if (code === "provider.rate-limited") return "rate-limit";
   if (code === "turn.abandoned") return "crash";
   if (code === "task.rejected") return "rejected";

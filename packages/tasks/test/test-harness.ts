@@ -101,7 +101,7 @@ export function harnessOptions(heddle: Heddle, home: string, options: TestHarnes
   };
 }
 
-export const settingsFor: HarnessOptions["settingsFor"] = (spec) => ({
+const settingsFor: HarnessOptions["settingsFor"] = (spec) => ({
   provider: spec.provider ?? "scripted",
   model: spec.model ?? "scripted",
   sandboxMode: spec.sandbox,
@@ -110,7 +110,7 @@ export const settingsFor: HarnessOptions["settingsFor"] = (spec) => ({
   approvalPolicy: spec.approval,
 });
 
-export function testSpec(spec: Partial<TaskSpecInput> & { readonly workspace: string }): TaskSpec {
+function testSpec(spec: Partial<TaskSpecInput> & { readonly workspace: string }): TaskSpec {
   return TaskSpec.parse({ name: "mend", goal: "make it pass", ...spec });
 }
 

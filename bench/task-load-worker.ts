@@ -1,7 +1,7 @@
 /**
  * A harness with many tasks in hand and more in the queue, in a process of its own. Turns are written straight into the
  * record when the measurement ends them: what is measured is the harness, not the model or the sandbox.
- * Usage: task-load.ts HOME ACTIVE. Prints one line of JSON (`tasks.ts`).
+ * Usage: task-load-worker.ts HOME ACTIVE. Prints one line of JSON (`tasks.ts`).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { thisHolder, type Heddle, type TurnHandle } from "@heddle/agent";
