@@ -61,6 +61,16 @@ export function checkWriteRoots(roots: readonly string[]): void {
   }
 }
 
+/** The nearest folder around the path is one that covers it. */
+function isCloser(
+  path: string,
+  { covers, than }: { readonly covers: readonly string[]; readonly than: readonly string[] },
+): boolean {
+  const nearest = (candidates: readonly string[]): number =>
+    Math.max(-1, ...candidates.filter((candidate) => isBelow(path, candidate)).map((candidate) => candidate.length));
+  return nearest(covers) > nearest(than);
+}
+
 export function planLayout(input: LayoutInput): Layout {
   const roots = input.writeRoots;
   const temporary = input.temporary.filter(({ path }) => !roots.some((root) => isWithin(path, root)));
@@ -73,14 +83,9 @@ export function planLayout(input: LayoutInput): Layout {
     ...roots.map((root) => ({ source: root, path: root })),
   ].filter(({ path }) => !covers.includes(path));
 
-  const isHidden = (path: string): boolean => {
-    const nearest = (candidates: readonly string[]): number =>
-      Math.max(-1, ...candidates.filter((candidate) => isBelow(path, candidate)).map((candidate) => candidate.length));
-    return nearest(covers) > nearest(shown.map((entry) => entry.path));
-  };
-  const needsExposing = shown.filter(
-    ({ path }) => !roots.includes(path) && covers.some((cover) => isBelow(path, cover)),
-  );
+  const isHidden = (path: string): boolean => isCloser(path, { covers, than: shown.map((entry) => entry.path) });
+  // What lies in a write root is seen with it, and must stay as writable as it is.
+  const needsExposing = shown.filter(({ path }) => !roots.includes(path) && isCloser(path, { covers, than: roots }));
 
   const steps: Step[] = [
     { kind: "proc", path: "/proc" },

@@ -330,6 +330,19 @@ test("a masked folder that appears later inside a write root is moved away", asy
   expect(readFileSync(join(violation?.quarantinedTo ?? "", "y"), "utf8")).toBe("x\n");
 });
 
+test("a workspace that lies in another writable folder is as writable, also below a folder that is private inside", async () => {
+  const outer = await tempFolder();
+  const workspace = join(outer, "inner");
+  await mkdir(workspace);
+  for (const writeRoots of [[outer], [outer, workspace], [workspace, outer]]) {
+    await using sandbox = await openSandbox({ ...writing(workspace), writeRoots });
+    expect(await run(sandbox, "echo a > made && echo b > ../made && cat made ../made")).toEqual({
+      code: 0,
+      text: "a\nb\n",
+    });
+  }
+});
+
 test("what a killed Heddle left behind is removed by the next one, and what a living one uses is not", async () => {
   const workspace = await tempFolder();
   const tmpDir = await tempFolder();
