@@ -139,6 +139,19 @@ test("65: a turn of a person in the thread is stopped too, and without `abort` i
   expect((await again.done).body.status).toBe("interrupted");
 });
 
+test("D24: to abort where nothing runs any more is no failure", async () => {
+  await using t = await openTestHarness({ script: [{ text: "a person's turn" }, { text: "ok" }] });
+  const own = await t.heddle.startTurn({
+    thread: { workspace: t.workspace, origin: "test" },
+    input: [{ type: "text", text: "hi" }],
+    settings: SETTINGS,
+  });
+  await own.done;
+  const { id } = await t.add({ thread: own.threadId, abort: true });
+  await t.work();
+  expect(await t.settled(id)).toMatchObject([{ state: "claimed", threadId: own.threadId, spent: { turns: 1 } }]);
+});
+
 test("a harness that closes at a question leaves the turn there, and the next one follows it to its end", async () => {
   await using t = await openTestHarness({ script: [{ calls: [shell("touch done.txt")] }, { text: "done" }] });
   const { id } = await t.add({ checks: [exists], approval: "untrusted" });

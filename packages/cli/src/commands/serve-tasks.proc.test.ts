@@ -1,4 +1,6 @@
 /** `heddle serve` carries out tasks that other processes add to its home. */
+import { appendFile, mkdir, readdir, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { expect, test } from "vitest";
 import { run } from "../../test/heddle-process.ts";
 import { MOCK_KEY, openMockWorld } from "../../test/mock-model.ts";
@@ -41,4 +43,18 @@ test("a server that stops in the middle leaves the task to the next one", async 
   const followed = await run(["task", "log", id, "--follow"], { world });
   expect(followed.stdout).toContain("VERIFIED: every check passed");
   expect(second.running.child.exitCode).toBeNull();
+});
+
+test("10: an address on the command line changes nothing of what the configuration says: the inbox and the sinks are there", async () => {
+  await using mock = await openMockWorld({ script: [shell("touch done.txt"), { text: "It is done." }] });
+  const { world } = mock;
+  const [inbox, told] = [path.join(world.home, "..", "inbox"), path.join(world.home, "..", "told")];
+  const tables = `[inbox]\nfolder = "${inbox}"\n\n[notify.file]\ntype = "file"\nfolder = "${told}"\nevents = ["TASK_VERIFIED"]\n`;
+  await appendFile(path.join(world.home, "config.toml"), `\n${tables}`);
+  await mkdir(inbox, { recursive: true });
+  await using served = await startServe(world, { args: ["--listen", "http://127.0.0.1:0"], env: MOCK_KEY });
+  expect(served.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  await writeFile(path.join(inbox, "order.yaml"), TASK.replace("workspace: .", `workspace: ${world.workspace}`));
+  const found = async (): Promise<number> => (await readdir(told).catch(() => [])).length;
+  await expect.poll(found, { timeout: 20_000 }).toBe(1);
 });
