@@ -35,7 +35,7 @@ export interface Background extends AsyncDisposable {
   summarise(threadId: string): Promise<string | undefined>;
 }
 
-type Purpose = EventOf<"background.ran">["purpose"];
+type Purpose = Exclude<EventOf<"background.ran">["purpose"], "sample">;
 
 const MAX_RUNNING = 2;
 /** Chats that end their first turn while so many wait keep their first words. */

@@ -6,6 +6,7 @@ import type { ErrorCode, HookConfig, InputPart, McpServerConfig, ApprovalAnswer,
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ThreadBeginning } from "./create-thread.ts";
 import type { DeltaListener } from "./live.ts";
+import type { Sample, SampleQuestion } from "./sample.ts";
 import type { SkillChoices } from "./skills.ts";
 import type { DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads.ts";
 import type { TerminalEvent } from "./turn.ts";
@@ -155,6 +156,11 @@ export interface Heddle extends AsyncDisposable {
   onDelta(threadId: string, listener: DeltaListener): Disposable;
   /** A few sentences about a thread, made now and not stored; undefined when none could be had. */
   summarise(threadId: string): Promise<string | undefined>;
+  /**
+   * One question to the model of an idle thread, with its context and beside its conversation; nothing of it is stored but
+   * what it took. Whoever asks ends it, by the signal, before this closes.
+   */
+  sample(question: SampleQuestion, signal: AbortSignal): Promise<Sample>;
   /** Logins at MCP servers; closed with this. */
   mcpLogins(): Promise<McpAccounts>;
 }

@@ -3,7 +3,7 @@
  * happened to them is recorded. A server that fails is told and left out; only one that is required ends the turn.
  */
 import { HeddleError, newItemId, type Item } from "@heddle/protocol";
-import { toolsFor, type ClientTools, type GoalEndStatus, type McpReport, type Toolset } from "@heddle/tools";
+import { toolsFor, type GoalEndStatus, type McpReport, type MoreTools, type Toolset } from "@heddle/tools";
 import { clientToolsOf } from "./client-tools.ts";
 import { goalOf } from "./goal.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
@@ -15,30 +15,24 @@ export interface TurnTools {
   refresh(): Promise<void>;
 }
 
-export interface TurnToolsOptions {
+export interface TurnToolsOptions extends Omit<OwnToolsOptions, "clientAnswer"> {
   readonly turn: TurnRequest;
   readonly io: TurnIo;
+}
+
+interface OwnToolsOptions {
   readonly skillFolder: string | undefined;
   /** How long a client may take to carry out a tool of its own. */
   readonly clientToolMs: number;
+  readonly clientAnswer: TurnIo["clientAnswer"];
   readonly endGoal: (status: GoalEndStatus) => Promise<void>;
 }
 
 export function createTurnTools(family: Toolset["family"], options: TurnToolsOptions): TurnTools {
-  const { turn, io, skillFolder, clientToolMs, endGoal } = options;
-  const { mode, asksUser, hasClientTools } = turn.settings;
+  const { turn, io } = options;
   const { envelope, mcp } = turn.place;
-  const tools = clientToolsOf(turn.history);
-  const client: ClientTools | undefined =
-    hasClientTools === true && tools.length > 0
-      ? { tools, timeoutMs: clientToolMs, answer: (itemId, signal) => io.clientAnswer(itemId, signal) }
-      : undefined;
-  const more = {
-    skillFolder,
-    client,
-    mayAskUser: mode === "plan" || asksUser === true,
-    goal: goalOf(turn.history)?.status === "active" ? endGoal : undefined,
-  };
+  const clientAnswer: TurnIo["clientAnswer"] = (itemId, signal) => io.clientAnswer(itemId, signal);
+  const more = toolsBesideMcp(turn, { ...options, clientAnswer });
   let toolset = toolsFor(family, envelope, more);
   let isNewTurn = true;
 
@@ -59,6 +53,21 @@ export function createTurnTools(family: Toolset["family"], options: TurnToolsOpt
       return toolset;
     },
     refresh,
+  };
+}
+
+/** What a turn offers besides the tools that are always there and those of MCP servers. */
+export function toolsBesideMcp(
+  { settings, history }: Pick<TurnRequest, "settings" | "history">,
+  { skillFolder, clientToolMs: timeoutMs, clientAnswer: answer, endGoal }: OwnToolsOptions,
+): MoreTools {
+  const { mode, asksUser, hasClientTools } = settings;
+  const tools = clientToolsOf(history);
+  return {
+    skillFolder,
+    client: hasClientTools === true && tools.length > 0 ? { tools, timeoutMs, answer } : undefined,
+    mayAskUser: mode === "plan" || asksUser === true,
+    goal: goalOf(history)?.status === "active" ? endGoal : undefined,
   };
 }
 

@@ -35,6 +35,7 @@ import { parking } from "./parked.ts";
 import { closeParked, forgetEphemeral, recover, type Recovered } from "./recover.ts";
 import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
+import type { Sample, SampleQuestion } from "./sample.ts";
 import { createSerial } from "./serial.ts";
 import { readStream } from "./stored-events.ts";
 import { endInputs, endTerminals, listTerminals } from "./terminals.ts";
@@ -315,6 +316,11 @@ class Engine implements Heddle {
     await workspaceOf(this.journal, threadId);
     if (this.#background !== undefined) return this.#background.summarise(threadId);
     throw new HeddleError("provider.configuration-required", "summaries are off: background.model says so");
+  }
+
+  async sample(question: SampleQuestion, signal: AbortSignal): Promise<Sample> {
+    const { sample } = await import("./sample.ts");
+    return sample({ ...this.#options, journal: this.journal }, question, signal);
   }
 
   mcpLogins(): Promise<McpAccounts> {

@@ -336,7 +336,7 @@ export const EventBody = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("background.ran"),
     v: v1,
-    purpose: z.enum(["title", "summary"]),
+    purpose: z.enum(["title", "summary", "sample"]),
     provider: z.string(),
     model: z.string(),
     outcome: z.enum(["ok", "failed"]),

@@ -5,7 +5,7 @@ import type { Connection } from "./connection.ts";
 import type { GoalTurns } from "./goal-turns.ts";
 import type { Host } from "./host.ts";
 import type { LoadedThreads } from "./loaded.ts";
-import type { Reply } from "./peer.ts";
+import type { Reply, RequestId } from "./peer.ts";
 import type { SettingsSource } from "./settings.ts";
 
 /** The server as handlers know it. */
@@ -34,6 +34,8 @@ export interface ServerContext {
 export interface Call {
   readonly server: ServerContext;
   readonly connection: Connection;
+  /** As the client counts. */
+  readonly requestId: RequestId;
 }
 
 export type Handler<Params> = (params: Params, call: Call) => Promise<Reply>;

@@ -1,10 +1,10 @@
 /** Which dialect a client speaks is told by its first request: `chat.*`, `agent.*`, `events.*` and `hello`, or Codex's. */
 import { isChatName } from "@heddle/protocol/chat";
-import type { Reply } from "./peer.ts";
+import type { Reply, RequestId } from "./peer.ts";
 
 /** What a connection does with what its peer hears. */
 export interface Dialect {
-  request(method: string, params: unknown): Promise<Reply>;
+  request(method: string, params: unknown, id: RequestId): Promise<Reply>;
   /** Everything that waited has been handed to the transport. */
   drained?(): void;
   closed(): void;
@@ -19,9 +19,9 @@ export interface Dialects {
 export function chooseDialect(dialects: Dialects): Required<Dialect> {
   let chosen: Dialect | undefined;
   return {
-    request(method, params) {
+    request(method, params, id) {
       chosen ??= isChatName(method) ? dialects.chat() : dialects.codex();
-      return chosen.request(method, params);
+      return chosen.request(method, params, id);
     },
     drained: () => chosen?.drained?.(),
     closed: () => chosen?.closed(),

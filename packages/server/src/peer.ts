@@ -42,7 +42,7 @@ export type Answered =
   | { readonly kind: "gone" };
 
 export interface PeerHandlers {
-  request(method: string, params: unknown): Promise<Reply>;
+  request(method: string, params: unknown, id: RequestId): Promise<Reply>;
   notification(method: string, params: unknown): void;
   closed(): void;
   /** Everything that waited has been handed to the transport. */
@@ -132,7 +132,7 @@ export class Peer {
     }
     this.#inFlight += 1;
     this.#handlers
-      .request(message.method, message.params)
+      .request(message.method, message.params, message.id)
       .then(
         ({ result, after }) => {
           this.#send({ id: message.id, result });

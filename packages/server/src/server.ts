@@ -93,16 +93,16 @@ export class AppServer implements AsyncDisposable {
     const context = this.#context;
     const dialect = chooseDialect({
       codex: () => ({
-        async request(method, params) {
+        async request(method, params, requestId) {
           requireCodexOwner(principal);
-          return callMethod(method, params, { server: context, connection });
+          return callMethod(method, params, { server: context, connection, requestId });
         },
         closed: () => undefined,
       }),
       chat: () => this.#chat.open(peer, principal),
     });
     const peer: Peer = new Peer(channel, {
-      request: (method, params) => dialect.request(method, params),
+      request: (method, params, id) => dialect.request(method, params, id),
       drained: () => dialect.drained(),
       // `initialized` is the only one there is, and nothing waits for it.
       notification: () => undefined,

@@ -10,6 +10,8 @@ import {
   ThreadQueueAddParams,
   ThreadQueueDeleteParams,
   ThreadRevertParams,
+  ThreadSampleCancelParams,
+  ThreadSampleParams,
   ThreadSearchParams,
   ThreadSettingsUpdateParams,
   ThreadShellCommandParams,
@@ -18,6 +20,7 @@ import { clearGoal, getGoal, setGoal } from "./handlers/goals.ts";
 import { injectItems, revertThread, updateMetadata } from "./handlers/history.ts";
 import { addQueued, deleteQueued, listQueued } from "./handlers/queue.ts";
 import { startReview } from "./handlers/review.ts";
+import { cancelSample, sampleThread } from "./handlers/sample.ts";
 import { searchThreads } from "./handlers/search.ts";
 import { shellCommand } from "./handlers/shell.ts";
 import { cleanTerminals, listTerminals, terminateTerminal } from "./handlers/terminals.ts";
@@ -40,5 +43,7 @@ export const THREAD_METHODS: Readonly<Record<string, Method>> = {
   "thread/backgroundTerminals/list": row(ThreadPageParams, listTerminals),
   "thread/backgroundTerminals/terminate": row(TerminalTerminateParams, terminateTerminal),
   "thread/backgroundTerminals/clean": row(ThreadParams, cleanTerminals),
+  "thread/sample": row(ThreadSampleParams, sampleThread),
+  "thread/sample/cancel": row(ThreadSampleCancelParams, cancelSample),
   "thread/search": row(ThreadSearchParams, searchThreads),
 };

@@ -1,5 +1,5 @@
 export { dispatch, type DispatchOutcome } from "./dispatch.ts";
-export { isBuiltInName, toolsFor, warmTools, type Toolset } from "./registry.ts";
+export { isBuiltInName, toolsFor, warmTools, type MoreTools, type Toolset } from "./registry.ts";
 export type { GoalEndStatus } from "./goal-end.ts";
 export type { ClientTools } from "./client-tools.ts";
 export type { McpReport, McpServers } from "./mcp/named-tools.ts";

@@ -354,7 +354,11 @@ function instructionsFor({ mode }: TurnSettings): string {
   return mode === "plan" ? `${INSTRUCTIONS}\n\n${PLAN_INSTRUCTIONS}` : INSTRUCTIONS;
 }
 
-function modelRequest(turn: TurnRequest, toolset: Toolset, context: Context): ModelRequest {
+export function modelRequest(
+  turn: Pick<TurnRequest, "threadId" | "settings">,
+  toolset: Pick<Toolset, "offered">,
+  context: Pick<Context, "input">,
+): ModelRequest {
   const { model, effort, outputSchema } = turn.settings;
   return {
     model,

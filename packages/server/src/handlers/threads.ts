@@ -103,7 +103,7 @@ interface Beginning {
 /** The answer to whoever began a thread comes before everyone is told of it. */
 async function began(
   loaded: LoadedThread,
-  { server, connection }: Call,
+  { server, connection }: Pick<Call, "server" | "connection">,
   { unused, isSandboxGiven, withTurns = false, isRepeat = false }: Beginning,
 ): Promise<Reply> {
   const { threadId, workspace, settings } = loaded;

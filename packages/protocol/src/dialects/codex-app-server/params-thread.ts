@@ -28,6 +28,19 @@ export const ThreadShellCommandParams = z.object({ threadId, command: z.string()
 export const ThreadInjectItemsParams = z.object({ threadId, items: z.array(z.unknown()) });
 export const ThreadRevertParams = z.object({ threadId, beforeTurnId: z.string() });
 
+/** What else the original takes is for its maker's cloud. MCP servers are never asked here, so there is none to disable. */
+export const ThreadSampleParams = z.object({
+  threadId,
+  expectedTurnId: z.string(),
+  prompt: z.string(),
+  effort: z.string().min(1).nullish(),
+  disableMcp: z.boolean().optional(),
+  threadSource: text,
+  turnTrigger: text,
+  responsesapiClientMetadata: z.record(z.string(), z.string()).nullish(),
+});
+export const ThreadSampleCancelParams = z.strictObject({ requestId: z.union([z.string(), z.int()]) });
+
 export const ThreadMetadataUpdateParams = z.object({
   threadId,
   gitInfo: z.object({ sha: text, branch: text, originUrl: text }).nullish(),
