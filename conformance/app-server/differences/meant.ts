@@ -3,6 +3,12 @@ import type { Difference } from "../differences.ts";
 
 export const MEANT: readonly Difference[] = [
   {
+    in: /^thread-sample$/,
+    message: /^answer thread\/sample$/,
+    path: /result\.responseId$/,
+    why: "not every provider names its answers; the id is Heddle's own",
+  },
+  {
     in: /^interrupt$/,
     kind: "added",
     message: /^answer turn\/interrupt$/,

@@ -176,6 +176,20 @@ export const THREADS: readonly Scenario[] = [
     ],
   },
   {
+    id: "thread-sample",
+    about: "a question beside the conversation is answered, and refused for a turn that is not the last",
+    script: [say("One."), say("Beside it.")],
+    moves: [
+      ...threadStarted({}, true),
+      ...turn("one"),
+      { call: "thread/sample", params: { ...ON_THREAD, expectedTurnId: "{turn}", prompt: "What was it?" } },
+      { call: "thread/sample", params: { ...ON_THREAD, expectedTurnId: "{thread}", prompt: "What was it?" } },
+      { call: "thread/sample", params: { ...ON_THREAD, expectedTurnId: "{turn}", prompt: "" } },
+      { call: "thread/sample/cancel", params: { requestId: 99 } },
+      { call: "thread/read", params: { ...ON_THREAD, includeTurns: true } },
+    ],
+  },
+  {
     id: "stranger",
     about: "a second client that follows nothing",
     door: "unix",

@@ -60,7 +60,8 @@ test("a question is answered with the context of the thread, and only what it to
     Object.assign(asked, await afterOneTurn(client));
     const { threadId, turnId } = asked;
     const from = client.heard.length;
-    const sampled = await client.call("thread/sample", { threadId, expectedTurnId: turnId, prompt: PROMPT });
+    const params = { threadId, expectedTurnId: turnId, prompt: PROMPT, effort: "low" };
+    const sampled = await client.call("thread/sample", params);
     expect(sampled).toEqual({
       responseId: expect.stringMatching(/^resp_/),
       sourceTurnId: turnId,
@@ -74,6 +75,7 @@ test("a question is answered with the context of the thread, and only what it to
     const [turn, sample] = model.requests.map(({ body }) => body);
     expect(at(sample, "instructions")).toEqual(at(turn, "instructions"));
     expect(at(sample, "tools")).toEqual(at(turn, "tools"));
+    expect(at(sample, "reasoning.effort")).toBe("low");
     expect(at(sample, "prompt_cache_key")).toEqual(at(turn, "prompt_cache_key"));
     expect(JSON.stringify(at(sample, "input"))).toMatch(/say a word.*answer 0.*What was the word\?/s);
     // The thread goes on as if nothing had been asked.
@@ -134,7 +136,10 @@ test("what does not fit is refused before a model is asked", async () => {
     message: "thread/sample requires a loaded source",
   });
   expect(await refusal({ threadId: "nope" })).toMatchObject({ code: -32600 });
-  expect(await refusal({ prompt: " " })).toMatchObject({ code: -32600 });
+  for (const prompt of [" ", "ä".repeat(2001)]) {
+    const message = "thread/sample requires expectedTurnId and a prompt of at most 4000 bytes";
+    expect(await refusal({ prompt })).toMatchObject({ code: -32600, message });
+  }
   const running = await startTurn(client, threadId, "work");
   await client.hears((wire) => kindOf(wire) === "item/started commandExecution");
   expect(await refusal({ expectedTurnId: running })).toMatchObject({ code: -32600, data: { code: "turn.active" } });
@@ -176,7 +181,7 @@ test("a cancel ends the question with that id, of its own connection alone", asy
     const from = first.client.heard.length;
     expect(await first.client.call("thread/sample/cancel", { requestId: "my sample" })).toEqual({});
     const { error } = await first.client.hears(({ id }) => id === "my sample", from);
-    expect(error).toMatchObject({ message: "sample canceled", data: { code: "turn.interrupted" } });
+    expect(error).toMatchObject({ code: -32603, message: "sample canceled", data: { code: "turn.interrupted" } });
     // The connection lives on, and the id is free again.
     first.client.send({ id: "my sample", method: "thread/sample", params });
     const answered = await first.client.hears(({ id, result }) => id === "my sample" && result !== undefined, from);

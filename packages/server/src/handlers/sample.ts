@@ -8,6 +8,8 @@ import type { Reply, RequestId } from "../peer.ts";
 import { refuse, requireThreadId } from "../thread-facts.ts";
 
 const MAX_RUNNING = 16;
+/** That of the original. */
+const MAX_PROMPT_BYTES = 4000;
 
 const running = new WeakMap<Connection, Map<RequestId, AbortController>>();
 
@@ -18,7 +20,10 @@ export async function sampleThread(
   const { expectedTurnId, prompt, effort } = params;
   const loaded = server.threads.get(requireThreadId(params.threadId));
   if (loaded === undefined) throw refuse("thread/sample requires a loaded source");
-  if (expectedTurnId === "" || prompt.trim() === "") throw refuse("thread/sample requires expectedTurnId and a prompt");
+  const isPrompt = prompt.trim() !== "" && Buffer.byteLength(prompt) <= MAX_PROMPT_BYTES;
+  if (expectedTurnId === "" || !isPrompt) {
+    throw refuse(`thread/sample requires expectedTurnId and a prompt of at most ${MAX_PROMPT_BYTES} bytes`);
+  }
   const own = running.get(connection) ?? new Map<RequestId, AbortController>();
   running.set(connection, own);
   if (own.has(requestId)) throw refuse(`a sample with the request id ${JSON.stringify(requestId)} is running`);
