@@ -3,6 +3,7 @@
  * record when the measurement ends them: what is measured is the harness, not the model or the sandbox.
  * Usage: task-load-worker.ts HOME ACTIVE. Prints one line of JSON (`tasks.ts`).
  */
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { thisHolder, type Heddle, type TurnHandle } from "@heddle/agent";
 import { openJournal } from "@heddle/journal";
@@ -53,6 +54,11 @@ const heddle: Pick<Heddle, "journal" | "createThread" | "startTurn" | "interrupt
   onDelta: () => ({ [Symbol.dispose]: () => undefined }),
   terminals: async () => [],
 };
+
+/** Of this program alone: what `getrusage` says is also that of the process it was forked from. */
+function peakKb(): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1]);
+}
 
 /** When the next event of a kind was seen. */
 function next(type: EventBody["type"], after: number): Promise<number> {
@@ -108,7 +114,7 @@ const figures = {
   claimMs,
   reactionMs,
   idleCpuPercent,
-  peakMb: process.resourceUsage().maxRSS / 1024,
+  peakMb: peakKb() / 1024,
   // What no task accounts for.
   extraTurns: turns - CLAIMS - prompts,
 };
