@@ -4,6 +4,7 @@
  */
 import { readFileSync, readlinkSync } from "node:fs";
 import type { Holder } from "@heddle/protocol";
+import { isBuried, readProcStat } from "@heddle/tools";
 
 export type HolderState = "alive" | "dead" | "unknown";
 
@@ -29,13 +30,9 @@ export function stateOf(holder: Holder): HolderState {
   return ticks !== undefined && ticks === holder.startTicks ? "alive" : "dead";
 }
 
-/** Field 22 of /proc/PID/stat; the name before it may hold spaces and brackets, so count from the last bracket. */
 function startTicksOf(pid: number): string | undefined {
-  const stat = readOrEmpty(`/proc/${pid}/stat`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie has ended; its parent merely has not looked yet.
-  if (fields[0] === "Z" || fields[0] === "X") return undefined;
-  return fields[19];
+  const stat = readProcStat(pid);
+  return stat === undefined || isBuried(stat) ? undefined : stat.startTicks;
 }
 
 function bootId(): string {

@@ -4,9 +4,9 @@
  */
 import { randomFillSync } from "node:crypto";
 import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { clockMs } from "@heddle/protocol";
 import { sizeOf } from "./home.ts";
 import { faultOf, freeBytes } from "./store-errors.ts";
-import { clockMs } from "@heddle/protocol";
 
 const RESERVE_BYTES = 1024 * 1024;
 /** The reserve is not worth the last room on the disk. */

@@ -12,6 +12,7 @@ export { commandEnvironment } from "./environment.ts";
 export { CappedOutput } from "./output.ts";
 export { fitText } from "./fit-text.ts";
 export { readFileInside } from "./paths.ts";
+export { isBuried, readProcStat } from "./proc-stat.ts";
 export { startCommand } from "./process.ts";
 export { sightOf, treeUse, type ProcessSight, type TreeUse } from "./process-sight.ts";
 export { findSkills, readSkill, type Skill, type SkillsFound } from "./skills.ts";

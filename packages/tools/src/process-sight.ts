@@ -3,6 +3,7 @@
  * only, and only below the processes it is given; on a system without /proc there is nothing to see.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readProcStat } from "./proc-stat.ts";
 
 export interface ProcessSight {
   readonly pid: number;
@@ -35,13 +36,13 @@ const READ_CALL: Readonly<Record<string, string>> = { x64: "0", arm64: "63" };
 
 export function treeUse(roots: readonly number[]): TreeUse {
   const pids = descendants(roots);
-  const cpuMs = pids.reduce((sum, pid) => sum + (statOf(pid)?.cpuMs ?? 0), 0);
+  const cpuMs = pids.reduce((sum, pid) => sum + (readProcStat(pid)?.cpuTicks ?? 0) * TICK_MS, 0);
   return { pids, cpuMs };
 }
 
 /** Whoever has ended meanwhile is left out. */
 export function sightOf(pid: number): ProcessSight | undefined {
-  const stat = statOf(pid);
+  const stat = readProcStat(pid);
   if (stat === undefined) return undefined;
   const channel = read(`/proc/${pid}/wchan`).trim();
   const links = descriptors(pid);
@@ -51,36 +52,10 @@ export function sightOf(pid: number): ProcessSight | undefined {
     command: commandOf(pid, stat.name),
     state: stat.state,
     waitChannel: channel === "" || channel === "0" ? undefined : channel,
-    cpuMs: stat.cpuMs,
-    runningMs: Math.max(0, upMs() - stat.startedMs),
+    cpuMs: stat.cpuTicks * TICK_MS,
+    runningMs: Math.max(0, upMs() - Number(stat.startTicks) * TICK_MS),
     openSockets: [...links.values()].filter((target) => target.startsWith("socket:")).length,
     readsStdin: readsStdin(pid, { state: stat.state, channel, stdin: links.get(0) ?? "" }),
-  };
-}
-
-interface Stat {
-  readonly name: string;
-  readonly state: string;
-  readonly parent: number;
-  readonly cpuMs: number;
-  readonly startedMs: number;
-}
-
-function statOf(pid: number): Stat | undefined {
-  const stat = read(`/proc/${pid}/stat`);
-  // The name is in brackets and may hold brackets itself.
-  const end = stat.lastIndexOf(")");
-  if (end < 0) return undefined;
-  const name = stat.slice(stat.indexOf("(") + 1, end);
-  const fields = stat.slice(end + 2).split(" ");
-  const number = (index: number): number => Number(fields[index] ?? 0);
-  const [state = "?"] = fields;
-  return {
-    name,
-    state,
-    parent: number(1),
-    cpuMs: (number(11) + number(12)) * TICK_MS,
-    startedMs: number(19) * TICK_MS,
   };
 }
 
@@ -90,7 +65,7 @@ function descendants(roots: readonly number[]): number[] {
     if (found.size >= MAX_PROCESSES) break;
     for (const child of childrenOf(pid)) found.add(child);
   }
-  return [...found].filter((pid) => statOf(pid) !== undefined);
+  return [...found].filter((pid) => readProcStat(pid) !== undefined);
 }
 
 /** Every thread of a process has its own list of the children it started. */

@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
+import { isBuried, readProcStat } from "./proc-stat.ts";
 
 /** Only set where there is no pid namespace to hold a command together. */
 export const MARKER_VARIABLE = "HEDDLE_COMMAND";
@@ -116,18 +117,10 @@ function readProcesses(): Entry[] {
   for (const name of listProc()) {
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
-    const stat = readProc(pid, "stat");
-    // The program's name is in parentheses and may hold anything, parentheses too.
-    const [state, parent, group, session, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    if (state === undefined || parent === undefined) continue;
-    entries.push({
-      pid,
-      parent: Number(parent),
-      group: Number(group),
-      session: Number(session),
-      isZombie: state === "Z" || state === "X",
-      startTime: rest[15] ?? "",
-    });
+    const stat = readProcStat(pid);
+    if (stat === undefined) continue;
+    const { parent, group, session, startTicks: startTime } = stat;
+    entries.push({ pid, parent, group, session, isZombie: isBuried(stat), startTime });
   }
   return entries;
 }
@@ -142,7 +135,7 @@ function listProc(): string[] {
 }
 
 /** Processes end while they are looked at, and those of others may not be read: both mean nothing to see. */
-function readProc(pid: number, file: "stat" | "status" | "environ" | "cmdline"): string {
+function readProc(pid: number, file: "status" | "environ" | "cmdline"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {

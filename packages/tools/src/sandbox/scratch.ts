@@ -18,6 +18,7 @@ import {
 import { lstat, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readProcStat } from "../proc-stat.ts";
 
 const PREFIX = "heddle-sandbox-";
 const OWNER_FILE = "owner";
@@ -151,8 +152,7 @@ function isAbandoned(owner: string): boolean {
 
 /** Pid, start time, boot and pid namespace: together they name one process for good. */
 function processIdentity(pid: number): string {
-  const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
-  const startTime = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "none";
+  const startTime = readProcStat(pid)?.startTicks ?? "none";
   const boot = attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")) ?? "unknown";
   const namespace = attempt(() => readlinkSync("/proc/self/ns/pid")) ?? "unknown";
   return `${pid} ${startTime} ${boot.trim()} ${namespace}`;

@@ -5,8 +5,8 @@
  */
 import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { GIT_PROTECTED, isProtectedChild, isProtectedName, REPORTED_NAME } from "../protected.ts";
 import { clockMs } from "@heddle/protocol";
+import { GIT_PROTECTED, isProtectedChild, isProtectedName, REPORTED_NAME } from "../protected.ts";
 
 /** What a folder is, which decides what in it matters. */
 type Role = "plain" | "git" | "modules" | "worktrees" | "worktree" | "hooks";

@@ -1,0 +1,45 @@
+/** What the kernel says of one process in /proc/PID/stat. */
+import { readFileSync } from "node:fs";
+
+export interface ProcStat {
+  readonly name: string;
+  /** R, S, D, Z, T … */
+  readonly state: string;
+  readonly parent: number;
+  readonly group: number;
+  readonly session: number;
+  /** User and system time, in ticks of a hundredth of a second. */
+  readonly cpuTicks: number;
+  /** When it began, in ticks since the boot: with the pid, the name of one process for good. */
+  readonly startTicks: string;
+}
+
+/** undefined: there is no such process, or no /proc. */
+export function readProcStat(pid: number): ProcStat | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    return undefined;
+  }
+  // The name is in brackets and may hold anything, brackets too.
+  const end = stat.lastIndexOf(")");
+  const fields = stat.slice(end + 2).split(" ");
+  const [state, parent, group, session] = fields;
+  const startTicks = fields[19];
+  if (end < 0 || state === undefined || startTicks === undefined) return undefined;
+  return {
+    name: stat.slice(stat.indexOf("(") + 1, end),
+    state,
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    cpuTicks: Number(fields[11]) + Number(fields[12]),
+    startTicks,
+  };
+}
+
+/** It has ended; its parent merely has not looked yet. */
+export function isBuried({ state }: Pick<ProcStat, "state">): boolean {
+  return state === "Z" || state === "X";
+}
