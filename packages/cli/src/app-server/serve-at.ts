@@ -1,7 +1,20 @@
-/** `--listen` of `heddle serve` in words. */
+/** Where the doors of `heddle serve` and `heddle watch --ui` are, in words. */
 import { isIP } from "node:net";
 import path from "node:path";
-import { usage } from "../args.ts";
+import { usage, type OptionSpec } from "../args.ts";
+import { TLS_OPTIONS } from "./tls.ts";
+
+export const DOOR_OPTIONS: readonly OptionSpec[] = [
+  {
+    name: "listen",
+    value: "URL",
+    isMultiple: true,
+    help: "http://IP:PORT, https://IP:PORT, unix://PATH, or unix:// (default: a port of this machine alone, and unix://)",
+  },
+  ...TLS_OPTIONS,
+  { name: "allow-non-loopback", help: "Listen where other machines can reach it, without TLS" },
+  { name: "allow-host", value: "NAME", isMultiple: true, help: "Another name under which clients may call" },
+];
 
 export type ServeAt =
   | { readonly kind: "unix"; readonly path: string | undefined }

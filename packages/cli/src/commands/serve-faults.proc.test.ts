@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
-import { at, command, KEY, pointAt } from "../../test/app-server-client.ts";
+import { at, command, connectTo, KEY, pointAt, startThread } from "../../test/app-server-client.ts";
 import { openWorld, run, start } from "../../test/heddle-process.ts";
 import { isTurnEnd, newThread, startServe } from "../../test/serve-client.ts";
 
@@ -92,6 +92,29 @@ test("F32: SIGTERM ends running turns, tells followers and exits with 0, within 
   expect((await served.running.ended).code).toBe(0);
   expect(performance.now() - asked).toBeLessThan(10_000);
   expect(await stat(path.join(world.home, "serve.sock")).catch(() => "gone")).toBe("gone");
+});
+
+test("F32: who follows on the private socket hears the end too, and no file goes on naming a server that has gone", async () => {
+  await using world = await openWorld();
+  await using model = await startModelServer({ script: [{ calls: [command("echo begun; exec sleep 61")] }] });
+  await pointAt(world, model.url);
+  await using served = await startServe(world);
+  using connected = await connectTo(path.join(world.home, "serve.sock"));
+  await connected.client.initialize();
+  const threadId = await startThread(connected.client);
+  await served.call("POST", `/api/threads/${threadId}/turns`, { input: "go" });
+  await served.events(threadId, ({ body }) => body.type === "tool.intended");
+  const addresses = async (): Promise<unknown> =>
+    JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8"));
+  const port = Number(new URL(served.url).port);
+  expect(await addresses()).toMatchObject({ url: served.url, port, pid: served.running.child.pid });
+  served.running.child.kill("SIGTERM");
+  const ended = await connected.client.note("turn/completed");
+  expect(ended.params).toMatchObject({ threadId, turn: { status: "interrupted" } });
+  expect((await served.running.ended).code).toBe(0);
+  expect(await addresses()).toEqual({ addresses: [], port });
+  await using next = await startServe(world);
+  expect(next.url).toBe(served.url);
 });
 
 test("F32 G3: a second SIGTERM ends it at once, and the turn has its one end after the next start", async () => {

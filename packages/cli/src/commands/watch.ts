@@ -1,6 +1,8 @@
 /** `heddle watch`: carries out tasks, and shows it. */
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS } from "../app-server/engine.ts";
+import type { DoorPlan } from "../app-server/open-doors.ts";
+import { DOOR_OPTIONS } from "../app-server/serve-at.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { fileHere } from "../tasks/read-tasks.ts";
 import { tellFailure } from "../tasks/tell-failure.ts";
@@ -11,12 +13,14 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "queue", help: "Add nothing, also where this folder has a task file" },
   { name: "json", help: "JSON lines: every stored event of the tasks, and how it ended" },
   { name: "items", help: "Show what the agents say and do too" },
+  { name: "ui", help: "Open the doors of heddle serve meanwhile, to look and to act: HTTP, WebSocket, a socket" },
   { name: "verbose", short: "v", help: "Say first what tasks run with; secrets are masked" },
   ...CONFIG_OPTIONS,
+  ...DOOR_OPTIONS.map((option) => ({ ...option, of: "--ui" })),
 ];
 
 export const watchCommand: Command = {
-  usage: "watch [FILE|DIR] [--once]",
+  usage: "watch [FILE|DIR] [--once] [--ui]",
   about:
     "Carries out the tasks of this home and shows what happens to them. With FILE or DIR these tasks are added first, and\n" +
     "only they are shown; heddle-task.yaml or openloom.yaml of this folder is taken when nothing is named. Ctrl-C stops\n" +
@@ -27,6 +31,8 @@ export const watchCommand: Command = {
     "heddle watch heddle-task.yaml --once",
     "heddle watch tasks/ --once --json",
     "heddle watch --queue --once",
+    "heddle watch heddle-task.yaml --ui",
+    "heddle watch --ui --listen http://127.0.0.1:4617",
   ],
   run,
 };
@@ -35,10 +41,20 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const [named, ...more] = args.positionals;
   if (more.length > 0) throw usage("name one file or folder: heddle watch FILE");
   if (named !== undefined && args.has("queue")) throw usage(`--queue adds nothing; leave out it or ${named}`);
+  const door = DOOR_OPTIONS.find(({ name }) => args.has(name));
+  if (door !== undefined && !args.has("ui")) throw usage(`--${door.name} is for --ui; write heddle watch --ui`);
   const place = args.has("queue") ? undefined : (named ?? fileHere(context.cwd));
   try {
-    return await watchTasks({ place, args, context, isOnce: args.has("once") });
+    const ui = args.has("ui") ? await planUi(args, context) : undefined;
+    return await watchTasks({ place, args, context, isOnce: args.has("once"), ui });
   } catch (error) {
     return await tellFailure(error, args);
   }
+}
+
+/** Loaded when it is asked for: nobody else needs a server. */
+async function planUi(args: ParsedArgs, { cwd }: CommandContext): Promise<DoorPlan> {
+  const { planDoors } = await import("../app-server/open-doors.ts");
+  const instead = "leave out --ui: heddle watch works beside it";
+  return planDoors({ args, cwd, what: "heddle watch --ui", instead });
 }

@@ -14,10 +14,8 @@ export interface DeskOptions {
   readonly log: (line: string) => void;
 }
 
-export type Desk = Omit<TaskDesk, "concurrency">;
-
-/** What is configured; nothing is looked after yet. */
-export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">): Desk {
+/** What is configured; nothing is looked after, and no task carried out. */
+export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">): TaskDesk {
   const { folder, rescanMs: _rescan, settleMs: _settle, ...common } = inboxOf(config, env);
   const door = {
     journal,
@@ -26,11 +24,12 @@ export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">)
     minEveryMs: parseDuration(config.tasks?.min_interval ?? ""),
     ...common,
   };
-  return { door, folders: folder === undefined ? [] : [folder], sinks: notifyingOf(config, env).sinks };
+  const { sinks } = notifyingOf(config, env);
+  return { door, folders: folder === undefined ? [] : [folder], sinks, concurrency: 0 };
 }
 
 /** Everything that is opened is closed with `ends`. */
-export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions): Promise<Desk> {
+export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions): Promise<TaskDesk> {
   const { journal, home, config, env, log } = options;
   const { folder, rescanMs, settleMs } = inboxOf(config, env);
   const { recentMessages } = notifyingOf(config, env);

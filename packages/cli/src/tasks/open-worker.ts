@@ -1,9 +1,10 @@
 /** A process that works for the tasks of a home: the harness that carries them out, the inbox that brings them, the sinks that are told. */
+import type { TaskDesk } from "@heddle/server/http";
 import { openHarness, type Harness } from "@heddle/tasks";
 import { log } from "../app-server/engine.ts";
 import type { Serving } from "../app-server/open-serving.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { openDesk, type Desk } from "./open-desk.ts";
+import { openDesk } from "./open-desk.ts";
 import { settingsForTask } from "./settings-for.ts";
 
 export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
@@ -14,8 +15,7 @@ export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
 
 export interface Worker {
   readonly harness: Harness;
-  readonly desk: Desk;
-  readonly concurrency: number;
+  readonly desk: TaskDesk;
 }
 
 /** How many tasks are carried out at a time unless the configuration says otherwise. */
@@ -32,5 +32,5 @@ export async function openWorker(ends: AsyncDisposableStack, options: WorkerOpti
   const settingsFor = settingsForTask.bind(undefined, settings);
   const concurrency = concurrencyOf(config);
   const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log }));
-  return { harness, desk, concurrency };
+  return { harness, desk: { ...desk, concurrency } };
 }

@@ -7,6 +7,7 @@ import type { Journal } from "@heddle/journal";
 import { openLoomSettings, openTasks, type FoundSpec, type Harness } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import { log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
+import type { DoorPlan, Doors } from "../app-server/open-doors.ts";
 import { openServing, type Serving } from "../app-server/open-serving.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -31,17 +32,20 @@ export interface Watching {
   readonly context: CommandContext;
   /** Ends when none of its tasks will move by itself any more. */
   readonly isOnce: boolean;
+  /** Others can look and act while it lasts. */
+  readonly ui?: DoorPlan | undefined;
 }
 
-export async function watchTasks({ place, args, context, isOnce }: Watching): Promise<number> {
-  const { env, cwd } = context;
-  using stop = watchForStop(undefined, STOP_MS);
-  const { file, config } = await readConfig(args, env);
+export async function watchTasks({ place, args, context, isOnce, ui }: Watching): Promise<number> {
+  const { env, cwd, version } = context;
+  using stop = watchForStop(undefined, ui?.stopMs ?? STOP_MS);
+  const { file, config, warnings } = await readConfig(args, env);
   const read = place === undefined ? undefined : await readTasks(place, config, context);
   warn(read?.warnings ?? []);
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
-  const serving = await openServing(ends, { args, env, cwd, file, config, home, sockets: [] });
+  const claimed = await ui?.claim(ends, home);
+  const serving = await openServing(ends, { args, env, cwd, file, config, home, sockets: ui?.sockets ?? [] });
   const { heddle, settings } = serving;
   await requireProvider(serving, read?.found ?? [], cwd);
   const concurrency = concurrencyOf(config);
@@ -51,9 +55,12 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
   const { journal } = heddle;
   const from = await journal.position();
   // Before anything is added: what is told of tasks begins with their first word.
-  const { harness } = await openWorker(ends, { heddle, settings, home, config, env });
-  const chosen = read === undefined ? undefined : await addAll(journal, read.found);
+  const worker = await openWorker(ends, { heddle, settings, home, config, env });
+  const { harness } = worker;
+  const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, configWarnings: warnings });
   const out = openOutput(process.stdout);
+  if (doors !== undefined) await tellDoors(doors, args, out);
+  const chosen = read === undefined ? undefined : await addAll(journal, read.found);
   const style = styleFor("auto", out.isTerminal, env);
   const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
@@ -62,7 +69,7 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
     await untilAborted(stop.signal);
   }
   // The last turns get their end, and what that means for their tasks is stored and shown.
-  await harness[Symbol.asyncDispose]();
+  await (doors?.endWork() ?? harness[Symbol.asyncDispose]());
   const ended = await Promise.all(watched.map(({ id }) => journal.tasks.get(id)));
   await show.end();
   await ends.disposeAsync();
@@ -70,6 +77,10 @@ export async function watchTasks({ place, args, context, isOnce }: Watching): Pr
     ended.filter((task) => task !== undefined),
     { args, out, style, stop },
   );
+}
+
+async function tellDoors({ addresses, url, tokenFile, how }: Doors, args: ParsedArgs, out: Output): Promise<void> {
+  await out.write(args.has("json") ? toLine({ type: "watch.serving", addresses, url, tokenFile }) : how);
 }
 
 async function addAll(journal: Journal, found: readonly FoundSpec[]): Promise<readonly TaskRecord[]> {
