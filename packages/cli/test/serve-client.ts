@@ -1,4 +1,4 @@
-/** `heddle serve` in a process of its own, and a client for it that speaks plain HTTP. */
+/** `heddle serve`, or another command with its doors, in a process of its own, and a client that speaks plain HTTP. */
 import { readFile } from "node:fs/promises";
 import { get, request } from "node:http";
 import path from "node:path";
@@ -24,12 +24,23 @@ export interface StreamEvent {
   readonly body: { readonly type: string; readonly [name: string]: unknown };
 }
 
-export async function startServe(
+export interface StartOptions {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export function startServe(world: World, options: StartOptions = {}): Promise<Served> {
+  return startDoors("serve", world, options);
+}
+
+/** `says`: what it prints when its doors are open. */
+export async function startDoors(
+  command: string,
   world: World,
-  { args = [], env = {} }: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
+  { args = [], env = {}, says = "token    " }: StartOptions & { readonly says?: string } = {},
 ): Promise<Served> {
-  const running = start(["serve", ...args], { world, env: { ...KEY, ...env } });
-  await running.sees("token    ");
+  const running = start([command, ...args], { world, env: { ...KEY, ...env } });
+  await running.sees(says);
   const { url } = JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8")) as { readonly url: string };
   const token = (await readFile(path.join(world.home, "serve.token"), "utf8")).trim();
   return {
