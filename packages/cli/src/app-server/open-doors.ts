@@ -80,7 +80,7 @@ export async function planDoors({ args, cwd, what, instead }: DoorWishes): Promi
     stopMs: STOP_MS,
     sockets: places.flatMap((at) => (at.kind === "unix" && at.path !== undefined ? [at.path] : [])),
     async claim(ends, home) {
-      ends.use(await claim(home, what, instead));
+      ends.use(await claimHome(home, what, instead));
       const owner = await ensureOwnerToken(home);
       // What is wrong with the others' is said now, not when they come.
       await listTokens(home);
@@ -97,7 +97,7 @@ function refuseOpenDoor(at: ServeAt, args: ParsedArgs): void {
   );
 }
 
-async function claim(home: string, what: string, instead: string | undefined): Promise<AsyncDisposable> {
+async function claimHome(home: string, what: string, instead: string | undefined): Promise<AsyncDisposable> {
   try {
     return await claimStore(home, what);
   } catch (error) {
