@@ -6,9 +6,19 @@
  *                   │                       ├─ budget used up ─▶ budgetLimited
  *                   │                       └─ nothing but words, again and again ─▶ blocked
  *                   ├─ interrupted ─▶ paused
- *                   └─ failed ─▶ blocked
+ *                   ├─ failed ─▶ blocked
+ *                   └─ the server ends ─▶ still active; begun again when the thread is resumed in the next one
  */
-import { awaitTerminal, readGoal, setGoal, type Heddle, type StandingGoal, type StartTurn } from "@heddle/agent";
+import {
+  awaitTerminal,
+  readGoal,
+  setGoal,
+  type Heddle,
+  type StandingGoal,
+  type StartTurn,
+  type TerminalEvent,
+} from "@heddle/agent";
+import type { TurnRow } from "@heddle/journal";
 import { isHeddleError, type Goal } from "@heddle/protocol";
 import { codexGoal, type CodexNotification } from "@heddle/protocol/codex-app-server";
 import type { LoadedThreads } from "./loaded.ts";
@@ -50,6 +60,9 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       const before = await readGoal(journal, threadId);
       const loaded = threads.get(threadId);
       if (before?.status !== "active" || loaded === undefined) return undefined;
+      // Looked at before a turn, not after it: the server that ran the last one may be gone.
+      if (before.tokenBudget !== undefined && before.tokensUsed >= before.tokenBudget) return "budgetLimited";
+      if (silent >= MAX_SILENT_TURNS) return "blocked";
       const { workspace, settings } = loaded;
       const end = await run({ thread: threadId, workspace, input: [], settings, task: "goal" });
       if (end === undefined) continue;
@@ -60,9 +73,7 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       tell(threadId, goal, end.turnId);
       if (goal.status !== "active") return undefined;
       if (end.status !== "completed") return end.status === "interrupted" ? "paused" : "blocked";
-      if (goal.tokenBudget !== undefined && goal.tokensUsed >= goal.tokenBudget) return "budgetLimited";
       silent = end.hasActed ? 0 : silent + 1;
-      if (silent >= MAX_SILENT_TURNS) return "blocked";
     }
     return signal.aborted ? undefined : "paused";
   }
@@ -80,19 +91,31 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
     if (status !== undefined) await change(threadId, status);
   }
 
-  /** undefined: another turn ran, and has ended. */
+  /** undefined: a turn for something else ran, and has ended. */
   async function run(start: StartTurn & { readonly thread: string }): Promise<Ended | undefined> {
     const { thread } = start;
     try {
       const { turnId, admittedVersion, done } = await heddle.startTurn(start);
-      const { body } = await done;
-      return { turnId, status: body.status, hasActed: await hasActed(thread, turnId, admittedVersion) };
+      return await endOf(thread, { id: turnId, admittedVersion }, done);
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
       const open = (await journal.threads.turns(thread)).findLast(({ status }) => status === "open");
-      if (open !== undefined) await awaitTerminal(journal, thread, open.id, open.admittedVersion, signal);
-      return undefined;
+      if (open === undefined) return undefined;
+      const { id, admittedVersion } = open;
+      const end = await endOf(thread, open, awaitTerminal(journal, thread, id, admittedVersion, signal));
+      // One that waits for an answer since before this server is the goal's own.
+      const [admitted] = await journal.read({ stream: thread, after: admittedVersion - 1, limit: 1 });
+      return admitted?.body.type === "turn.admitted" && admitted.body.task === "goal" ? end : undefined;
     }
+  }
+
+  async function endOf(
+    threadId: string,
+    { id, admittedVersion }: Pick<TurnRow, "id" | "admittedVersion">,
+    terminal: Promise<TerminalEvent>,
+  ): Promise<Ended> {
+    const { status } = (await terminal).body;
+    return { turnId: id, status, hasActed: await hasActed(threadId, id, admittedVersion) };
   }
 
   async function hasActed(threadId: string, turnId: string, after: number): Promise<boolean> {

@@ -137,7 +137,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   const held = feed.hold();
   try {
     const past = await turnsOf(server, threadId, feed.seen);
-    const goal = goalNotice(threadId, await readGoal(server.heddle.journal, threadId));
+    const goal = await readGoal(server.heddle.journal, threadId);
     const turns = params.excludeTurns === true ? [] : past;
     const thread = await describeThread(
       server,
@@ -157,8 +157,10 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
         warnOfUnused(connection, threadId, unheeded(params));
         if (!connection.isClosed) feed.add(connection);
         if (params.excludeTurns !== true) tellUsage(feed, connection);
-        feed.tell(goal);
+        feed.tell(goalNotice(threadId, goal));
         held[Symbol.dispose]();
+        // The server that worked for it may be gone; where this one does already, nothing is begun twice.
+        if (goal?.status === "active") server.goals.begin(threadId);
         if (connection.isClosed) server.threads.leave(threadId, connection);
       },
     };
