@@ -30,7 +30,7 @@ export interface Connector {
   /** undefined: it is gone. */
   download(path: string, options: { readonly maxBytes: number }): Promise<Download | undefined>;
   /** Whole or not at all. */
-  upload(path: string, bytes: string): Promise<void>;
+  upload(path: string, bytes: string | Uint8Array): Promise<void>;
   delete(path: string): Promise<void>;
   /** Where it is now: `to`, with a number where that was taken. undefined: it is gone, or somebody else has moved it. */
   move(from: string, to: string): Promise<string | undefined>;

@@ -38,10 +38,10 @@ export function fsConnector(folder: string): Connector {
       const at = await inside(given);
       return orElse(readBounded(at, maxBytes), undefined);
     },
-    async upload(given, text) {
+    async upload(given, bytes) {
       const at = await inside(given);
       const draft = path.join(path.dirname(at), `.${uuidv7()}.partial`);
-      await writeFile(draft, text, { mode: 0o600, flag: "wx" });
+      await writeFile(draft, bytes, { mode: 0o600, flag: "wx" });
       await rename(draft, at);
     },
     async delete(given) {

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { newThreadId, type TaskRecord } from "@heddle/protocol";
 import { openTestStore } from "../../test/test-store.ts";
 import { openTasks } from "../open-tasks.ts";
+import { orderFromDocument } from "./docx/order-from-document.ts";
 import { takeOrder } from "./take-order.ts";
 
 const ROOT = path.join(import.meta.dirname, "../../../..");
@@ -34,8 +35,14 @@ test("every order of the page, and every example, becomes the task it says", asy
   const examples = path.join(ROOT, "examples/inbox");
   const names = (await readdir(examples)).toSorted();
   const specs = [];
-  for (const name of names) specs.push((await take(name, await readFile(path.join(examples, name), "utf8"))).spec);
-  expect(names).toEqual(["legacy.txt", "mend.md", "order.json", "order.yaml"]);
+  for (const name of names) {
+    const bytes = await readFile(path.join(examples, name));
+    // Only text can be made to name a folder of this machine.
+    const isDocument = name.endsWith(".docx");
+    const text = isDocument ? orderFromDocument(name, bytes) : bytes.toString();
+    specs.push((await take(isDocument ? "order.yaml" : name, text)).spec);
+  }
+  expect(names).toEqual(["legacy.txt", "mend.md", "order.docx", "order.json", "order.yaml"]);
   expect(specs).toMatchObject([
     {
       name: "Mend the login",
@@ -46,6 +53,7 @@ test("every order of the page, and every example, becomes the task it says", asy
       acceptance: ["it works with the keyboard"],
     },
     { name: "Mend the login", goal: expect.stringContaining("```sh\n    npm test -- login\n```"), labels: ["inbox"] },
+    { name: "mend the login", goal: "The button does nothing since yesterday.\nMend it.", checks: [{ kind: "tests" }] },
     { name: "mend the login", goal: "The button does nothing. Mend it." },
     { name: "mend the login", checks: [{ kind: "tests" }] },
   ]);

@@ -132,9 +132,10 @@ describe("orders become tasks", () => {
     await using _inbox = await t.open();
     await t.put("fix.md.tmp", order(t.workspace));
     await t.put(".hidden.md", order(t.workspace));
+    await t.put("~$fix.docx", "whoever has fix.docx open in Word");
     await t.put("marker.md", order(t.workspace));
     await t.appears("marker.md.processed-");
-    expect(await t.files()).toEqual(expect.arrayContaining([".hidden.md", "fix.md.tmp"]));
+    expect(await t.files()).toEqual(expect.arrayContaining([".hidden.md", "fix.md.tmp", "~$fix.docx"]));
     await rename(path.join(t.folder, "fix.md.tmp"), path.join(t.folder, "fix.md"));
     await t.appears("fix.md.processed-");
     expect(await t.tasks()).toHaveLength(2);
@@ -160,7 +161,8 @@ describe("what is no order says why, and is never tried again", () => {
     { name: "latin1.md", text: Buffer.from([0x77, 0xe4, 0xff, 0xfe]), why: "parse-failed", reason: "not UTF-8" },
     { name: "latin1.yaml", text: Buffer.from([0x77, 0xe4, 0xff, 0xfe]), why: "parse-failed", reason: "not UTF-8" },
     { name: "big.md", text: Buffer.alloc(50 * 1024 * 1024, 0x61), why: "too-large", reason: "over 1 MiB" },
-    { name: "letter.docx", text: "PK", why: "unknown-kind", reason: "Save it as Markdown, text, YAML or JSON" },
+    { name: "letter.docx", text: "PK", why: "parse-failed", reason: "it is no .docx, or its end is missing" },
+    { name: "letter.odt", text: "PK", why: "unknown-kind", reason: "Save it as Markdown, text, YAML, JSON or docx" },
     { name: "thread.md", text: "---\nthread: 0190-none\n---\nx\n", why: "dispatch-raised", reason: "0190-none" },
     {
       name: "two.yaml",

@@ -221,7 +221,7 @@ const NOT_A_FILE: Reason = {
 };
 const UNKNOWN_ENDING: Reason = {
   why: "unknown-kind",
-  text: `An order ends in one of ${ORDER_ENDINGS.join(", ")}. Save it as Markdown, text, YAML or JSON.`,
+  text: `An order ends in one of ${ORDER_ENDINGS.join(", ")}. Save it as Markdown, text, YAML, JSON or docx.`,
 };
 const TOO_LARGE: Reason = {
   why: "too-large",

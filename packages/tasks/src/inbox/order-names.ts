@@ -10,7 +10,7 @@
 import path from "node:path";
 import { isUuid } from "@heddle/protocol";
 
-export const ORDER_ENDINGS = [".md", ".markdown", ".txt", ".yaml", ".yml", ".json"] as const;
+export const ORDER_ENDINGS = [".md", ".markdown", ".txt", ".yaml", ".yml", ".json", ".docx"] as const;
 
 export type Named =
   | { readonly kind: "order" }
@@ -19,9 +19,9 @@ export type Named =
   | { readonly kind: "unknown-ending" }
   | { readonly kind: "ours" };
 
-/** Editors, browsers and file sharing write under these until a file is whole. */
-const UNFINISHED = /(?:~|\.(?:tmp|temp|part|partial|swp|swx|crdownload|download|lock))$/i;
-const OURS = /\.(?:processed-|error-)|\.(?:status|result)(?:\.\d+)?\.(?:md|markdown|txt|yaml|yml|json)$/i;
+/** Editors, browsers and file sharing write under these until a file is whole; Word says under `~$` who has it open. */
+const UNFINISHED = /^~\$|(?:~|\.(?:tmp|temp|part|partial|swp|swx|crdownload|download|lock))$/i;
+const OURS = /\.(?:processed-|error-)|\.(?:status|result)(?:\.\d+)?\.(?:md|markdown|txt|yaml|yml|json|docx)$/i;
 const TAKEN = /^(.+)\.taking-([0-9a-f-]{36})$/;
 const MAX_NAME_BYTES = 255;
 

@@ -1,4 +1,4 @@
-import { readFile, rm } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import type { TaskEventBody } from "@heddle/protocol";
@@ -90,5 +90,18 @@ describe("answers", () => {
       await t.appears(name);
       expect(await readFile(path.join(t.folder, name), "utf8")).toContain(task.id);
     }
+  });
+
+  test("what lies under the name of an answer and cannot be one keeps its name", async () => {
+    await using t = await openTestInbox();
+    await using _inbox = await t.open();
+    await t.put("fix.result.md", Buffer.alloc(2 * 1024 * 1024));
+    await mkdir(path.join(t.folder, "fix.result.1.md"));
+    await t.put("fix.md", order(t.workspace));
+    await t.appears("fix.md.processed-");
+    const [task] = await t.tasks();
+    await t.store.journal.append({ stream: task?.id ?? "", author: "user", events: [claimedByUser] });
+    await t.appears("fix.result.2.md");
+    expect(t.said).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /** What became of an order's task, as files beside the order: `fix.status.md` while it goes on, `fix.result.md` at its end. */
 import path from "node:path";
-import { hasEnded, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import { hasEnded, isHeddleError, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
 import { stringify } from "yaml";
 import type { Connector } from "./connector.ts";
 import { answerPath, endingOf } from "./order-names.ts";
@@ -26,12 +26,12 @@ export async function answer(
 ): Promise<boolean> {
   const order = orderPathOf(task, connector.place);
   if (order === undefined || !isNews(task, event.body)) return false;
-  const text = written(task, event.at, order);
+  const bytes = await written(task, event.at, order);
   if (!hasEnded(task)) {
-    await put(connector, { order, what: "status", task, text });
+    await put(connector, { order, what: "status", task, bytes });
     return false;
   }
-  await put(connector, { order, what: "result", task, text });
+  await put(connector, { order, what: "result", task, bytes });
   const status = await find(connector, { order, what: "status", task });
   if (status.isOwn) await connector.delete(status.path);
   return true;
@@ -63,9 +63,12 @@ interface Answering {
   readonly task: TaskRecord;
 }
 
-async function put(connector: Connector, { text, ...answering }: Answering & { readonly text: string }): Promise<void> {
+async function put(
+  connector: Connector,
+  { bytes, ...answering }: Answering & { readonly bytes: string | Uint8Array },
+): Promise<void> {
   const { path: target } = await find(connector, answering);
-  await connector.upload(target, text);
+  await connector.upload(target, bytes);
 }
 
 /** The file of this task, or the first name that is free: an earlier order of the same name keeps its answer. */
@@ -75,13 +78,23 @@ async function find(
 ): Promise<{ readonly path: string; readonly isOwn: boolean }> {
   for (let number = 0; ; number += 1) {
     const candidate = answerPath(order, what, number);
-    const there = await connector.download(candidate, { maxBytes: MAX_ANSWER_BYTES });
-    const isOwn = there !== undefined && Buffer.from(there.bytes).includes(task.id);
+    const there = await bytesAt(connector, candidate);
+    const isOwn = there !== undefined && Buffer.from(there).includes(task.id);
     if (there === undefined || isOwn || number === MAX_NUMBER) return { path: candidate, isOwn };
   }
 }
 
-function written(task: TaskRecord, at: number, order: string): string {
+/** What is too large, or no file at all, is somebody else's: as if it said nothing. */
+async function bytesAt(connector: Connector, at: string): Promise<Uint8Array | undefined> {
+  try {
+    return (await connector.download(at, { maxBytes: MAX_ANSWER_BYTES }))?.bytes;
+  } catch (error) {
+    if (isHeddleError(error)) return new Uint8Array();
+    throw error;
+  }
+}
+
+async function written(task: TaskRecord, at: number, order: string): Promise<string | Uint8Array> {
   const facts = factsOf(task, at);
   switch (endingOf(order)) {
     case ".json":
@@ -89,6 +102,10 @@ function written(task: TaskRecord, at: number, order: string): string {
     case ".yaml":
     case ".yml":
       return stringify(facts);
+    case ".docx": {
+      const { writeDocument } = await import("./docx/write-document.ts");
+      return writeDocument(facts);
+    }
     default:
       return page(task, facts);
   }

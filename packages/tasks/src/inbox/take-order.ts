@@ -13,7 +13,7 @@ import type { Journal } from "@heddle/journal";
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
 import type { TaskSource, TaskSpec, TaskSpecInput } from "@heddle/protocol/tasks";
 import { requireAllowedWorkspace } from "../spec/allowed-roots.ts";
-import { readSpec } from "../spec/read-spec.ts";
+import { readSpec, type SpecText } from "../spec/read-spec.ts";
 import type { Tasks } from "../tasks.ts";
 import { endingOf } from "./order-names.ts";
 import { withFrontMatter } from "./legacy-head.ts";
@@ -55,7 +55,7 @@ const MAX_NAME_CHARS = 80;
 const UNNAMED = "order";
 
 export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrder> {
-  const { spec: said, warnings } = readOrder(door, order);
+  const { spec: said, warnings } = await readOrder(door, order);
   const thread = said.thread === undefined ? undefined : await findThread(door.journal, said.thread);
   const workspace =
     said.workspace === NOWHERE ? (order.workspace ?? thread?.workspace ?? door.defaultWorkspace) : said.workspace;
@@ -80,17 +80,13 @@ export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrd
   return { task, warnings };
 }
 
-function readOrder(door: OrderDoor, order: Order): { readonly spec: TaskSpec; readonly warnings: readonly string[] } {
-  const ending = endingOf(order.file);
-  const isData = ending === ".yaml" || ending === ".yml" || ending === ".json";
+async function readOrder(
+  door: OrderDoor,
+  order: Order,
+): Promise<{ readonly spec: TaskSpec; readonly warnings: readonly string[] }> {
   const thread = order.thread ?? door.defaultThread;
   const { specs, warnings } = readSpec(
-    {
-      file: order.file,
-      text: isData ? order.text : withFrontMatter(plainText(order.text)),
-      format: isData ? "yaml" : "markdown",
-      folder: NOWHERE,
-    },
+    { file: order.file, ...(await writtenOrder(order)), folder: NOWHERE },
     {
       ...(door.minEveryMs === undefined ? {} : { minEveryMs: door.minEveryMs }),
       defaults: {
@@ -109,6 +105,22 @@ function readOrder(door: OrderDoor, order: Order): { readonly spec: TaskSpec; re
     );
   }
   return { spec, warnings };
+}
+
+async function writtenOrder({ file, text }: Order): Promise<Pick<SpecText, "text" | "format">> {
+  switch (endingOf(file)) {
+    case ".json":
+    case ".yaml":
+    case ".yml":
+      return { text, format: "yaml" };
+    case ".docx": {
+      // Few orders are documents, and nobody else pays for reading them.
+      const { orderFromDocument } = await import("./docx/order-from-document.ts");
+      return { text: orderFromDocument(file, Buffer.from(text)), format: "yaml" };
+    }
+    default:
+      return { text: withFrontMatter(plainText(text)), format: "markdown" };
+  }
 }
 
 function plainText(text: string | Uint8Array): string {

@@ -45,6 +45,15 @@ function snakeCase(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
+/** What an author gives a key: one text, a list of texts, checks, or a value of another shape. */
+export function writtenAs(word: string): "text" | "texts" | "checks" | "value" {
+  const shape: Readonly<Record<string, unknown>> = TaskSpec.shape;
+  const schema = unwrapped(shape[nameIn(shape, word) ?? ""]);
+  if (schema instanceof z.ZodString) return "text";
+  if (!(schema instanceof z.ZodArray) || !takesText(schema.element)) return "value";
+  return schema.element === TaskCheck ? "checks" : "texts";
+}
+
 /** What is inside optional, default and the like. */
 export function unwrapped(schema: unknown): unknown {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)

@@ -27,8 +27,15 @@ const OWN = [
   "max_runtime_minutes",
   "step_acceptance",
 ];
+export const OPENLOOM_KEYS: readonly string[] = [...Object.keys(RENAMED), ...INTERVALS, ...OWN];
 /** What a loop runs at when its file does not say. */
 const LOOP_MS = 300_000;
+
+/** What a key of OpenLoom is called here, as far as it has a name of its own. */
+export function ownKey(word: string): string {
+  if (word === "initial_prompt") return "goal";
+  return (Object.hasOwn(RENAMED, word) ? RENAMED[word] : undefined) ?? word;
+}
 
 /** The table in Heddle's own keys. */
 export function withoutOpenLoom(places: Places, table: Table): Table {

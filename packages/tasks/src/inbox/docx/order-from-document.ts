@@ -1,0 +1,82 @@
+/**
+ * An order as a document: its table, as the YAML that says the same. Row n of the table is line n of it, so that what is
+ * wrong is told with its row. What a cell means is told by its key: texts stand as they are; a list has an entry on each
+ * line, or is YAML; all else is what would stand behind the key in a YAML file.
+ */
+import { TaskSpec } from "@heddle/protocol/tasks";
+import { authorKeys, writtenAs } from "../../spec/author-form.ts";
+import { OPENLOOM_KEYS, ownKey } from "../../spec/openloom.ts";
+import { Places, SpecError } from "../../spec/places.ts";
+import { MAX_SPEC_BYTES } from "../../spec/read-spec.ts";
+import { yamlDocuments } from "../../spec/yaml-values.ts";
+import { readDocumentTable, type DocumentRow } from "./document-table.ts";
+
+const MAX_KEY_CHARS = 100;
+
+/** Throws `task.invalid`. */
+export function orderFromDocument(file: string, archive: Buffer): string {
+  const rows = readDocumentTable(archive).filter((row) => !isHeading(row));
+  const chars = rows.reduce((sum, { text }) => sum + text.length, 0);
+  if (chars > MAX_SPEC_BYTES)
+    throw wrong(file, 1, `it is over ${MAX_SPEC_BYTES / 1024 / 1024} MiB; a task is a page or two`);
+  const lines: string[] = [];
+  for (const row of rows) {
+    const { number, key, text } = row;
+    // A cell that is left empty says nothing, as in a form.
+    if (text === "") continue;
+    if (key === "") throw wrong(file, number, "there is a value without a key; write the key into the first column");
+    if (key.length > MAX_KEY_CHARS)
+      throw wrong(file, number, "a key is one word, such as goal; values are on the right");
+    const word = wordOf(key);
+    lines[number - 1] = `${JSON.stringify(word)}: ${JSON.stringify(valueOf(file, { ...row, key: word }))}`;
+  }
+  return Array.from(lines, (line) => line ?? "").join("\n");
+}
+
+function isHeading({ key, text }: DocumentRow): boolean {
+  return /^(?:key|field)$/i.test(key) && /^value$/i.test(text);
+}
+
+/** `Session ID` and `Depends on:` are known words that a word processor, or its user, began with a capital. */
+function wordOf(key: string): string {
+  const bare = key.replace(/:$/, "").trim();
+  return [...authorKeys(TaskSpec.shape), ...OPENLOOM_KEYS].find((known) => folded(known) === folded(bare)) ?? bare;
+}
+
+function folded(word: string): string {
+  return word.toLowerCase().replaceAll(/[\s_-]/g, "");
+}
+
+function valueOf(file: string, row: DocumentRow): unknown {
+  const { key, text } = row;
+  const isListed = /^(?:-\s|\[)/.test(text);
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  switch (writtenAs(ownKey(key))) {
+    case "text":
+      return text;
+    case "texts":
+      return isListed ? yamlValue(file, row, text) : lines;
+    case "checks":
+      return yamlValue(file, row, isListed ? text : lines.map((line) => `- ${line}`).join("\n"));
+    case "value":
+      // No alias is read anywhere, but cron begins so.
+      return text.startsWith("*") ? text : yamlValue(file, row, text);
+  }
+}
+
+/** Word makes quotes curly and blanks unbreakable while one types; here they are signs, not words. */
+function yamlValue(file: string, { number, key }: DocumentRow, cell: string): unknown {
+  const text = cell.replaceAll(/[“”„]/g, '"').replaceAll(/[‘’‚]/g, "'").replaceAll("\u00a0", " ");
+  const places = new Places(`${file} (row ${number}, ${key})`, text);
+  const [value, second] = yamlDocuments(places, { text, base: 0 });
+  if (second !== undefined) places.problemAt(0, key, "this is more than one value; leave out the line of ---");
+  if (places.problems.length > 0) throw new SpecError(places.problems);
+  return value ?? null;
+}
+
+function wrong(file: string, line: number, message: string): SpecError {
+  return new SpecError([{ file, line, column: 1, key: "", message }]);
+}
