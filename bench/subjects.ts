@@ -49,7 +49,11 @@ async function installHeddle(folder: string): Promise<string> {
   const cli = join(REPOSITORY, "packages", "cli");
   execFileSync(process.execPath, [join(REPOSITORY, "scripts", "build.ts"), "--quiet"], { stdio: "inherit" });
   const { files } = JSON.parse(await readFile(join(cli, "dist", "build-stamp.json"), "utf8")) as { files: string[] };
-  for (const file of [join("bin", "heddle.cjs"), "package.json", ...files.map((name) => join("dist", name))]) {
+  for (const file of [
+    join("bin", "heddle.cjs"),
+    "package.json",
+    ...["build-stamp.json", ...files].map((name) => join("dist", name)),
+  ]) {
     await cp(join(cli, file), join(folder, file));
   }
   return join(folder, "bin", "heddle.cjs");

@@ -1,7 +1,7 @@
 /**
  * Bundles the command line into packages/cli/dist. Several builds may run at once and a running Heddle keeps working:
- * files are written to a folder of their own and moved in one by one, chunks (named by their content) before the entry
- * that names them, the stamp last. Chunks of earlier builds stay for a day, for processes that still load them lazily.
+ * files, named by their content, are written to a folder of their own and moved in one by one, the stamp that names the
+ * first of them last. Files of earlier builds stay for a day, for processes that still load them lazily.
  */
 import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -11,7 +11,6 @@ import { rolldown, type CodeSplittingGroup, type OutputAsset, type OutputChunk, 
 const root = path.join(import.meta.dirname, "..");
 const cli = path.join(root, "packages", "cli");
 const dist = path.join(cli, "dist");
-const ENTRY = "heddle.cjs";
 const STAMP = "build-stamp.json";
 const KEEP_OLD_CHUNKS_MS = 24 * 60 * 60 * 1000;
 
@@ -24,17 +23,21 @@ const fingerprint = sourceFingerprint();
 await mkdir(dist, { recursive: true });
 const scratch = await mkdtemp(path.join(dist, ".build-"));
 try {
-  const files = await bundleInto(scratch);
-  await writeFile(path.join(scratch, STAMP), `${JSON.stringify({ fingerprint, files })}\n`);
-  const chunks = files.filter((file) => file !== ENTRY);
-  for (const file of [...chunks, ENTRY, STAMP]) await rename(path.join(scratch, file), path.join(dist, file));
+  const { entry, files } = await bundleInto(scratch);
+  await writeFile(path.join(scratch, STAMP), `${JSON.stringify({ fingerprint, entry, files })}\n`);
+  for (const file of [...files, STAMP]) await rename(path.join(scratch, file), path.join(dist, file));
   await removeOldFiles(new Set([...files, STAMP]));
   if (!quiet) await report(files);
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }
 
-async function bundleInto(dir: string): Promise<readonly string[]> {
+interface Bundle {
+  readonly entry: string;
+  readonly files: readonly string[];
+}
+
+async function bundleInto(dir: string): Promise<Bundle> {
   await using build = await rolldown({
     input: { heddle: path.join(cli, "src", "main.ts") },
     platform: "node",
@@ -46,8 +49,11 @@ async function bundleInto(dir: string): Promise<readonly string[]> {
   const options: OutputOptions = {
     dir,
     format: "cjs",
-    entryFileNames: ENTRY,
+    // Compiled code is kept by the name of its file, so a name stands for one content.
+    entryFileNames: "[name]-[hash].cjs",
     chunkFileNames: "[name]-[hash].cjs",
+    // The launcher loads the files by itself, and `import` would ask Node to.
+    dynamicImportInCjs: false,
     minify: !process.argv.includes("--no-minify"),
   };
   // Loading a file costs more than what is in it, so what a run always loads together becomes one file.
@@ -65,7 +71,8 @@ async function bundleInto(dir: string): Promise<readonly string[]> {
   });
   for (const file of output)
     if (file.type === "chunk") await writeFile(path.join(dir, file.fileName), inAscii(file.code));
-  return output.map((file) => file.fileName);
+  const [{ fileName: entry }] = output;
+  return { entry, files: output.map((file) => file.fileName) };
 }
 
 /** One character outside Latin-1 makes V8 keep two bytes for each of a file's characters. Escapes say the same. */

@@ -8,15 +8,21 @@
 const fs = require("fs");
 const os = require("os");
 const path = require("path");
+const vm = require("vm");
 
 const MIN_MAJOR = 24;
 const MIN_MINOR = 19;
 const INFRASTRUCTURE = 8;
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
+const WRAPPER = "(function (exports, require, module, __filename, __dirname) { ";
+// Runs differ in what they call; after a few of them little is new.
+const LESSONS = 4;
+const LESSON_MS = 10000;
+const KEEP_COMPILED_MS = 7 * 24 * 60 * 60 * 1000;
 
 const packageDir = path.join(__dirname, "..");
 const distDir = path.join(packageDir, "dist");
-const bundle = path.join(distDir, "heddle.cjs");
+const stampFile = path.join(distDir, "build-stamp.json");
 const mainSource = path.join(packageDir, "src", "main.ts");
 const rootDir = path.join(packageDir, "..", "..");
 const buildScript = path.join(rootDir, "scripts", "build.ts");
@@ -99,28 +105,114 @@ function spawnNode(node, args) {
 // ---- the bundle
 
 function load() {
-  enableCompileCache();
   try {
-    require(bundle);
+    openBundle(codeCacheFolder()).load(readStamp().entry);
   } catch (error) {
-    refuse("cannot load " + bundle + ": " + (error && error.stack ? error.stack : error));
+    refuse("cannot load " + distDir + ": " + (error && error.stack ? error.stack : error));
   }
 }
 
-// Compiled code is trusted like the code itself. Its cache lies beside a checkout's dependencies, or in Heddle's home,
-// which no sandboxed command can see. A cache that cannot be written is no failure, only slower.
-function enableCompileCache() {
-  const nodeModule = require("module");
-  if (typeof nodeModule.enableCompileCache !== "function") return;
+function readStamp() {
+  return JSON.parse(fs.readFileSync(stampFile, "utf8"));
+}
+
+// Loads the files of the bundle as Node would, with one thing more: the compiled code of what earlier runs called. Node's own
+// compile cache is made before a file runs and holds no function that is compiled when it is first called, which is most.
+function openBundle(cacheFolder) {
+  const modules = new Map();
+  const learnt = [];
+  const own = function (id) {
+    return id.startsWith("./") ? loadFile(id.slice(2)) : require(id);
+  };
+  const loadFile = function (name) {
+    const loaded = modules.get(name);
+    if (loaded !== undefined) return loaded.exports;
+    const file = path.join(distDir, name);
+    const known = readCompiled(cacheFolder, name);
+    // The files hold ASCII alone, which makes this the cheaper way to read them.
+    const script = new vm.Script(WRAPPER + fs.readFileSync(file, "latin1") + "\n})", {
+      filename: file,
+      columnOffset: -WRAPPER.length,
+      cachedData: known === undefined ? undefined : known.code,
+    });
+    const lessons = known === undefined || script.cachedDataRejected ? 0 : known.lessons;
+    if (lessons < LESSONS) learnt.push({ name: name, script: script, lessons: lessons + 1 });
+    const module = { exports: {} };
+    modules.set(name, module);
+    try {
+      script.runInThisContext()(module.exports, own, module, file, distDir);
+    } catch (error) {
+      modules.delete(name);
+      throw error;
+    }
+    return module.exports;
+  };
+  if (cacheFolder !== undefined) keepWhenCalm(cacheFolder, learnt);
+  return { load: loadFile };
+}
+
+// ---- compiled code
+
+// Compiled code is trusted like the code itself. It lies beside a checkout's dependencies, or in Heddle's home, which no
+// sandboxed command can see; by Node, because only the same one can read it, and by command, because each calls other functions.
+function codeCacheFolder() {
   const inCheckout = path.join(rootDir, "node_modules");
   const home = process.env.HEDDLE_HOME || path.join(os.homedir(), ".heddle");
-  if (fs.existsSync(mainSource) && isWritable(inCheckout)) {
-    nodeModule.enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(inCheckout, ".cache", "heddle"));
-  } else if (fs.existsSync(home)) {
-    // A home that is not there yet is left to be made by its owner, with its own mode.
-    nodeModule.enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(home, "cache"));
+  const own = fs.existsSync(mainSource) && isWritable(inCheckout);
+  // A home that is not there yet is left to be made by its owner, with its own mode.
+  if (!own && !fs.existsSync(home)) return undefined;
+  const folder = own ? path.join(inCheckout, ".cache", "heddle") : path.join(home, "cache", "code");
+  const word = process.argv[2] || "";
+  return path.join(folder, process.version + "-" + process.arch, /^[a-z][a-z-]*$/.test(word) ? word : "other");
+}
+
+// The name holds the hash of the source. The last byte counts the runs it was learnt from: V8 wants its own part at the start.
+function readCompiled(folder, name) {
+  if (folder === undefined) return undefined;
+  try {
+    const bytes = fs.readFileSync(path.join(folder, name + ".bin"));
+    return { code: bytes.subarray(0, -1), lessons: bytes[bytes.length - 1] };
+  } catch {
+    return undefined;
   }
 }
+
+// At the end of a run, when all it needs has been compiled; a server is not waited for, V8 forgets what it has not called for long.
+function keepWhenCalm(folder, learnt) {
+  let isOver = false;
+  const keep = function () {
+    if (isOver) return;
+    isOver = true;
+    if (learnt.length > 0) keepCompiled(folder, learnt);
+  };
+  process.once("exit", keep);
+  setTimeout(keep, LESSON_MS).unref();
+}
+
+// Nothing here is a failure: without it the next start is slower.
+function keepCompiled(folder, learnt) {
+  try {
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    learnt.forEach(function (file) {
+      const target = path.join(folder, file.name + ".bin");
+      const draft = target + "." + process.pid;
+      fs.writeFileSync(draft, Buffer.concat([file.script.createCachedData(), Buffer.from([file.lessons])]), {
+        mode: 0o600,
+        // V8 does not look whether what it reads is whole.
+        flush: true,
+      });
+      fs.renameSync(draft, target);
+    });
+    fs.readdirSync(folder).forEach(function (name) {
+      const file = path.join(folder, name);
+      if (Date.now() - fs.statSync(file).mtimeMs > KEEP_COMPILED_MS) fs.unlinkSync(file);
+    });
+  } catch {
+    return;
+  }
+}
+
+// ---- a checkout
 
 function ensureFreshBundle() {
   const fingerprint = sourceFingerprint(rootDir);
@@ -131,14 +223,14 @@ function ensureFreshBundle() {
     stdio: ["ignore", "ignore", "pipe"],
     encoding: "utf8",
   });
-  if (built.status === 0 && fs.existsSync(bundle)) return true;
+  if (built.status === 0 && fs.existsSync(stampFile)) return true;
   process.stderr.write("heddle: the bundle could not be made, running from source\n" + (built.stderr || ""));
   return false;
 }
 
 function isFresh(fingerprint) {
   try {
-    return JSON.parse(fs.readFileSync(path.join(distDir, "build-stamp.json"), "utf8")).fingerprint === fingerprint;
+    return readStamp().fingerprint === fingerprint;
   } catch {
     return false;
   }

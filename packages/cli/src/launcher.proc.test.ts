@@ -156,13 +156,76 @@ test("a source that does not parse is reported with its place", async () => {
   expect(ran.stderr).toContain("words/src/index.ts");
 });
 
-test("exit codes pass through, and a compile cache that cannot be written is no failure", async () => {
+test("exit codes pass through", async () => {
   await using checkout = await openCheckout();
   expect(await launch(checkout, ["exit", "42"])).toMatchObject({ code: 42, signal: null });
-  const blocked = await checkout.world.file("blocked", "");
-  const env = { NODE_COMPILE_CACHE: path.join(blocked, "cache") };
-  expect(await launch(checkout, [], { env })).toMatchObject({ code: 0, stderr: "" });
 });
+
+// ---- compiled code
+
+test("compiled code is kept for each command, learnt from the first runs, and then left alone", async () => {
+  await using checkout = await openCheckout();
+  for (const lessons of [1, 2, 3, 4, 4, 4]) {
+    expect(await launch(checkout, ["exit", "0"])).toMatchObject({ code: 0, stderr: "" });
+    const kept = await compiled(checkout, "exit");
+    expect(kept.map(({ bytes }) => bytes.at(-1))).toEqual(kept.map(() => lessons));
+    expect(kept.map(({ name }) => name)).toContainEqual(expect.stringMatching(/^heddle-[\w-]{8}\.cjs\.bin$/));
+  }
+  expect(await compiled(checkout, "env")).toEqual([]);
+  await launch(checkout, ["env"]);
+  expect(await compiled(checkout, "env")).not.toEqual([]);
+});
+
+test.each([
+  ["cut short", (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+  ["empty", () => Buffer.alloc(0)],
+  ["of another program", () => Buffer.from("what is this?".repeat(1000))],
+])("compiled code that is %s is made again", async (_what, damage) => {
+  await using checkout = await openCheckout();
+  await launch(checkout, ["env"]);
+  const [whole] = await compiled(checkout, "env");
+  await writeFile(whole?.file ?? "", damage(whole?.bytes ?? Buffer.alloc(0)));
+  expect(await launch(checkout, ["env"])).toMatchObject({ code: 0, stderr: "" });
+  const [mended] = await compiled(checkout, "env");
+  expect(mended?.bytes.at(-1)).toBe(1);
+  expect(mended?.bytes.length).toBeGreaterThan(1000);
+});
+
+test("compiled code that cannot be kept is no failure", async () => {
+  await using checkout = await openCheckout();
+  await writeFile(path.join(checkout.root, "node_modules", ".cache"), "not a folder");
+  expect(await launch(checkout)).toMatchObject({ code: 0, stderr: "" });
+  expect(await launch(checkout)).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("compiled code that nothing has used for a week goes away", async () => {
+  await using checkout = await openCheckout();
+  await launch(checkout, ["env"]);
+  const [fresh] = await compiled(checkout, "env");
+  const old = path.join(path.dirname(fresh?.file ?? ""), "heddle-00000000.cjs.bin");
+  await writeFile(old, "old");
+  const aWeekAgo = new Date(Date.now() - 8 * 24 * 60 * 60 * 1000);
+  await utimes(old, aWeekAgo, aWeekAgo);
+  await launch(checkout, ["env"]);
+  expect((await compiled(checkout, "env")).map(({ file }) => file)).toContain(fresh?.file);
+  await expect(readFile(old)).rejects.toThrow("ENOENT");
+});
+
+interface Compiled {
+  readonly name: string;
+  readonly file: string;
+  readonly bytes: Buffer;
+}
+
+async function compiled(checkout: Checkout, command: string): Promise<readonly Compiled[]> {
+  const folder = path.join(checkout.root, "node_modules", ".cache", "heddle");
+  const [byNode] = await readdir(folder);
+  const files = path.join(folder, byNode ?? "", command);
+  const names = await readdir(files).catch(() => []);
+  return Promise.all(
+    names.map(async (name) => ({ name, file: path.join(files, name), bytes: await readFile(path.join(files, name)) })),
+  );
+}
 
 // ---- an older Node
 
