@@ -120,7 +120,10 @@ test("78: a document becomes the task that JSON would become, and its status and
 test("78: what is wrong with a key of a document is told with its row", async () => {
   await using t = await openTestInbox();
   await using _inbox = await t.open({ defaultWorkspace: t.workspace });
-  await t.put("typo.docx", docx(table(row("goal", "x"), row("heading"), row("Modell", "m"), row("priority", "high"))));
+  await t.put(
+    "typo.docx",
+    docx(table(row("goal", "x"), row("heading"), row("Modell", "* m: n: o"), row("priority", "high"))),
+  );
   const reason = await t.appears("typo.docx.error-parse-failed.reason.txt");
   const told = await readFile(path.join(t.folder, reason), "utf8");
   expect(told).toContain('typo.docx:3:1: unknown key "Modell"; did you mean "model"?');

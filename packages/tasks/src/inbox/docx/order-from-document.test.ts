@@ -27,7 +27,7 @@ describe("78: what the cells of an order say", () => {
   test("a list has an entry on each line, or is YAML", () => {
     expect(
       read(
-        row("acceptance", lines("it works: always", "  it’s fast  ", "")),
+        row("acceptance", lines("[ ] it works: always", "  it’s fast  ", "")),
         row("labels", "[a, b]"),
         row("steps", lines("- title: one", "  acceptance: [x]", "- two")),
         row("protect", "docs/**"),

@@ -11,6 +11,7 @@ import { MAX_SPEC_BYTES } from "../../spec/read-spec.ts";
 import { yamlDocuments } from "../../spec/yaml-values.ts";
 import { readDocumentTable, type DocumentRow } from "./document-table.ts";
 
+const KNOWN_KEYS = [...authorKeys(TaskSpec.shape), ...OPENLOOM_KEYS];
 const MAX_KEY_CHARS = 100;
 
 /** Throws `task.invalid`. */
@@ -40,7 +41,7 @@ function isHeading({ key, text }: DocumentRow): boolean {
 /** `Session ID` and `Depends on:` are known words that a word processor, or its user, began with a capital. */
 function wordOf(key: string): string {
   const bare = key.replace(/:$/, "").trim();
-  return [...authorKeys(TaskSpec.shape), ...OPENLOOM_KEYS].find((known) => folded(known) === folded(bare)) ?? bare;
+  return KNOWN_KEYS.find((known) => folded(known) === folded(bare)) ?? bare;
 }
 
 function folded(word: string): string {
@@ -49,10 +50,13 @@ function folded(word: string): string {
 
 function valueOf(file: string, row: DocumentRow): unknown {
   const { key, text } = row;
-  const isListed = /^(?:-\s|\[)/.test(text);
+  // The key is what is wrong with it, whatever its value looks like.
+  if (!KNOWN_KEYS.includes(key)) return text;
+  // A box to tick is no list.
+  const isListed = /^(?:-\s|\[(?![ xX]\]))/.test(text);
   const lines = text
     .split("\n")
-    .map((line) => line.trim())
+    .map((line) => line.trim().replace(/^\[[ xX]\]\s+/, ""))
     .filter((line) => line !== "");
   switch (writtenAs(ownKey(key))) {
     case "text":
