@@ -7,6 +7,7 @@ import { clockMs, HeddleError, toHeddleError, type EventOf, type HookConfig, typ
 import { CappedOutput, startCommand } from "@heddle/tools";
 import type { HookAnswer } from "./hook-answer.ts";
 import { toFailure } from "./failure.ts";
+import { ranBefore } from "./parked.ts";
 import type { TurnIo, TurnRequest } from "./runner.ts";
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -49,18 +50,24 @@ export function turnHooks(
   turn: TurnRequest,
   io: Pick<TurnIo, "record" | "signal">,
 ): TurnHooks {
+  async function ask(hook: HookConfig, question: HookQuestion): Promise<HookAnswer> {
+    const { event } = hook;
+    const { signal } = question.limit ?? io;
+    const stored = ranBefore(turn.carried, { event, command: commandOf(hook), ...subjectOf(question) });
+    if (stored !== undefined) return answerOf(stored);
+    const { answer, ran } = await runHook(hook, turn, question, signal);
+    await io.record([{ type: "hook.ran", v: 1, turnId: turn.turnId, event, ...subjectOf(question), ...ran }], "system");
+    signal.throwIfAborted();
+    return answer;
+  }
+
   return {
     async run(event, question) {
       const asked = hooks.filter((hook) => hook.event === event && matches(hook, namesOf(question)));
       if (asked.length === 0) return NOTHING_AGAINST_IT;
       const notes: string[] = [];
       for (const hook of asked) {
-        const { answer, ran } = await runHook(hook, turn, question, io.signal);
-        await io.record(
-          [{ type: "hook.ran", v: 1, turnId: turn.turnId, event, ...subjectOf(question), ...ran }],
-          "system",
-        );
-        (question.limit?.signal ?? io.signal).throwIfAborted();
+        const answer = await ask(hook, question);
         if (answer.kind === "failed") continue;
         notes.push(...answer.notes);
         if (answer.kind === "blocked") return { isBlocked: true, reason: answer.reason, notes };
@@ -95,24 +102,32 @@ function matches({ matcher, event }: HookConfig, names: readonly string[]): bool
   return names.some((name) => pattern.test(name));
 }
 
+/** What a run that is stored came to. */
+async function answerOf({ event, outcome, reason = "", output }: EventOf<"hook.ran">): Promise<HookAnswer> {
+  if (outcome === "blocked") return { kind: "blocked", reason, notes: [] };
+  if (outcome === "failed") return { kind: "failed", message: output };
+  const { readHookAnswer } = await import("./hook-answer.ts");
+  return readHookAnswer(event, 0, output);
+}
+
+function commandOf({ command }: HookConfig): string {
+  return (typeof command === "string" ? command : command.join(" ")).slice(0, MAX_COMMAND_CHARS);
+}
+
 type Ran = Omit<EventOf<"hook.ran">, "type" | "v" | "turnId" | "event" | "subject">;
 
 async function runHook(
   hook: HookConfig,
   turn: TurnRequest,
   question: HookQuestion,
-  turnSignal: AbortSignal,
+  signal: AbortSignal,
 ): Promise<{ answer: HookAnswer; ran: Ran }> {
   const startedAt = clockMs();
-  const command = (typeof hook.command === "string" ? hook.command : hook.command.join(" ")).slice(
-    0,
-    MAX_COMMAND_CHARS,
-  );
   const output = new CappedOutput({ headBytes: MAX_OUTPUT_BYTES / 2, tailBytes: MAX_OUTPUT_BYTES / 2 });
   let exitCode: number | undefined;
   let answer: HookAnswer;
   try {
-    exitCode = await execute(hook, turn, { question, output, signal: question.limit?.signal ?? turnSignal });
+    exitCode = await execute(hook, turn, { question, output, signal });
     const { readHookAnswer } = await import("./hook-answer.ts");
     answer = readHookAnswer(hook.event, exitCode, output.snapshot().text);
   } catch (error) {
@@ -120,7 +135,7 @@ async function runHook(
   }
   const { text, truncatedBytes } = output.snapshot();
   const common = {
-    command,
+    command: commandOf(hook),
     durationMs: Math.round(clockMs() - startedAt),
     output: text,
     ...(truncatedBytes > 0 ? { truncatedBytes } : {}),

@@ -7,7 +7,7 @@ import {
   type StoredEvent,
 } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { carryOver, holderOf, metBefore, waitingQuestions } from "./parked.ts";
+import { carryOver, holderOf, metBefore, ranBefore, waitingQuestions } from "./parked.ts";
 
 const turnId = "turn-1";
 const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "n" };
@@ -133,4 +133,46 @@ test("a stored answer is met once, by the same act alone", () => {
   expect(metBefore(carried, { ...question, command: "make all" })).toBeUndefined();
   expect(metBefore(carried, { ...question, reason: "in other words" })).toMatchObject({ approvalId: "a1" });
   expect(metBefore(carried, question)).toBeUndefined();
+});
+
+test("what a hook said to a call without a result is met once, by the same hook alone", () => {
+  const ran = (subject: string, command: string, exitCode = 0): EventBody => ({
+    type: "hook.ran",
+    v: 1,
+    turnId,
+    event: "PreToolUse",
+    command,
+    subject,
+    outcome: "ok",
+    ...(exitCode < 0 ? {} : { exitCode }),
+    durationMs: 1,
+    output: "",
+  });
+  const settled: EventBody = {
+    type: "tool.settled",
+    v: 1,
+    turnId,
+    callId: "before",
+    itemId: "item_0",
+    tool: "exec_command",
+    outcome: "ok",
+    output: [],
+  };
+  const { callId } = question;
+  const history = stored(
+    admitted,
+    ran("before", "guard"),
+    settled,
+    ran(callId, "guard"),
+    ran(callId, "stopped", -1),
+    asked,
+    accepted,
+  );
+  const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
+  expect(ranBefore(carried, { event: "PreToolUse", subject: "before", command: "guard" })).toBeUndefined();
+  expect(ranBefore(carried, { event: "PreToolUse", subject: callId, command: "another" })).toBeUndefined();
+  expect(ranBefore(carried, { event: "PreToolUse", subject: callId, command: "stopped" })).toBeUndefined();
+  expect(ranBefore(carried, { event: "PostToolUse", subject: callId, command: "guard" })).toBeUndefined();
+  expect(ranBefore(carried, { event: "PreToolUse", subject: callId, command: "guard" })).toEqual(ran(callId, "guard"));
+  expect(ranBefore(carried, { event: "PreToolUse", subject: callId, command: "guard" })).toBeUndefined();
 });

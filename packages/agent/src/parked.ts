@@ -8,8 +8,8 @@
  *                     parked ──answer (any door)──▶ answered            nobody's; the journal alone
  *                        │                             │ turn.resumed: a server takes it, one of several by its version
  *                        │                             ▼
- *                        │                          running: the call is judged again and meets its stored answer;
- *                        │                                   its intent is durable before it runs, so it runs once
+ *                        │                          running: the call is judged again and meets what hooks and people
+ *                        │                                   have said; its intent is durable before it runs, so it runs once
  *                        ▼
  *                     closed: turn/interrupt, `exec` on the thread, or no way to carry it on. The question is cancelled.
  *
@@ -147,6 +147,8 @@ export function isAnswered(questions: WaitingQuestions): boolean {
 export interface CarriedOver {
   /** Questions that its calls have put already, by call; each is met once. */
   readonly questions: Map<string, StoredQuestion>;
+  /** What hooks have said to its calls that have no result yet; each is met once. */
+  readonly hookRuns: EventOf<"hook.ran">[];
   /** Stored while nobody ran the turn, or not taken before: answers, input that was added, a wish to stop. */
   readonly unheard: readonly EventBody[];
   readonly spent: Spent;
@@ -161,6 +163,7 @@ export function carryOver(turnId: string, history: readonly StoredEvent[], quest
   const stops = bodies.filter(({ type }) => type === "turn.interrupt-requested");
   return {
     questions: new Map(questions),
+    hookRuns: bodies.reduce(hookRunsWith, []),
     unheard: [...answers, ...untold(turnId, bodies), ...stops],
     spent: bodies.reduce(spentWith, NOTHING_SPENT),
     admittedAt: admitted?.at ?? 0,
@@ -175,6 +178,12 @@ function untold(turnId: string, bodies: readonly EventBody[]): readonly EventBod
       (body.type === "hook.ran" && body.subject === STEERING && body.outcome === "blocked"),
   );
   return bodies.filter(({ type }) => type === "turn.steered").slice(told.length);
+}
+
+/** A hook that did not come to its end, because it was stopped too, has said nothing. Of a call with a result nobody asks. */
+function hookRunsWith(runs: EventOf<"hook.ran">[], body: EventBody): EventOf<"hook.ran">[] {
+  if (body.type === "hook.ran" && body.event === "PreToolUse" && body.exitCode !== undefined) return [...runs, body];
+  return body.type === "tool.settled" ? runs.filter(({ subject }) => subject !== body.callId) : runs;
 }
 
 function spentWith(spent: Spent, body: EventBody): Spent {
@@ -199,4 +208,16 @@ export function metBefore(carried: CarriedOver | undefined, question: ApprovalQu
   if (stored === undefined || approvalKey(stored.question) !== approvalKey(question)) return undefined;
   carried?.questions.delete(question.callId);
   return stored;
+}
+
+/** What this hook has said to this call before; it is not asked again. One whose command has changed is another hook. */
+export function ranBefore(
+  carried: CarriedOver | undefined,
+  asked: Pick<EventOf<"hook.ran">, "event" | "subject" | "command">,
+): EventOf<"hook.ran"> | undefined {
+  const runs = carried?.hookRuns ?? [];
+  const at = runs.findIndex(
+    ({ event, subject, command }) => event === asked.event && subject === asked.subject && command === asked.command,
+  );
+  return at < 0 ? undefined : runs.splice(at, 1)[0];
 }

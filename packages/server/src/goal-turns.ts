@@ -18,7 +18,7 @@ import {
   type StartTurn,
   type TerminalEvent,
 } from "@heddle/agent";
-import type { TurnRow } from "@heddle/journal";
+import type { Journal, TurnRow } from "@heddle/journal";
 import { isHeddleError, type Goal } from "@heddle/protocol";
 import { codexGoal, type CodexNotification } from "@heddle/protocol/codex-app-server";
 import type { LoadedThreads } from "./loaded.ts";
@@ -64,7 +64,8 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       if (before.tokenBudget !== undefined && before.tokensUsed >= before.tokenBudget) return "budgetLimited";
       if (silent >= MAX_SILENT_TURNS) return "blocked";
       const { workspace, settings } = loaded;
-      const end = await run({ thread: threadId, workspace, input: [], settings, task: "goal" });
+      const wanted = { thread: threadId, workspace, input: [], settings, task: "goal" } as const;
+      const end = await runGoalTurn(heddle, wanted, signal);
       if (end === undefined) continue;
       // A server that stops ends the turn, not the goal.
       if (signal.aborted) return undefined;
@@ -89,38 +90,6 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       status = "blocked";
     }
     if (status !== undefined) await change(threadId, status);
-  }
-
-  /** undefined: a turn for something else ran, and has ended. */
-  async function run(start: StartTurn & { readonly thread: string }): Promise<Ended | undefined> {
-    const { thread } = start;
-    try {
-      const { turnId, admittedVersion, done } = await heddle.startTurn(start);
-      return await endOf(thread, { id: turnId, admittedVersion }, done);
-    } catch (error) {
-      if (!isHeddleError(error) || error.code !== "turn.active") throw error;
-      const open = (await journal.threads.turns(thread)).findLast(({ status }) => status === "open");
-      if (open === undefined) return undefined;
-      const { id, admittedVersion } = open;
-      const end = await endOf(thread, open, awaitTerminal(journal, thread, id, admittedVersion, signal));
-      // One that waits for an answer since before this server is the goal's own.
-      const [admitted] = await journal.read({ stream: thread, after: admittedVersion - 1, limit: 1 });
-      return admitted?.body.type === "turn.admitted" && admitted.body.task === "goal" ? end : undefined;
-    }
-  }
-
-  async function endOf(
-    threadId: string,
-    { id, admittedVersion }: Pick<TurnRow, "id" | "admittedVersion">,
-    terminal: Promise<TerminalEvent>,
-  ): Promise<Ended> {
-    const { status } = (await terminal).body;
-    return { turnId: id, status, hasActed: await hasActed(threadId, id, admittedVersion) };
-  }
-
-  async function hasActed(threadId: string, turnId: string, after: number): Promise<boolean> {
-    const events = await journal.read({ stream: threadId, after });
-    return events.some(({ body }) => body.type === "tool.settled" && body.turnId === turnId);
   }
 
   return {
@@ -148,6 +117,39 @@ interface Ended {
   readonly status: "completed" | "failed" | "interrupted";
   /** The agent has called a tool. */
   readonly hasActed: boolean;
+}
+
+/** undefined: a turn for something else ran, and has ended. */
+async function runGoalTurn(
+  { journal, startTurn }: GoalTurnsOptions["heddle"],
+  wanted: StartTurn & { readonly thread: string },
+  signal: AbortSignal,
+): Promise<Ended | undefined> {
+  const { thread } = wanted;
+  try {
+    const { turnId, admittedVersion, done } = await startTurn(wanted);
+    return await endOf(journal, { id: turnId, threadId: thread, admittedVersion }, done);
+  } catch (error) {
+    if (!isHeddleError(error) || error.code !== "turn.active") throw error;
+    const open = (await journal.threads.turns(thread)).findLast(({ status }) => status === "open");
+    if (open === undefined) return undefined;
+    const { id, admittedVersion } = open;
+    const end = await endOf(journal, open, awaitTerminal(journal, thread, id, admittedVersion, signal));
+    // One that waits for an answer since before this server is the goal's own.
+    const [admitted] = await journal.read({ stream: thread, after: admittedVersion - 1, limit: 1 });
+    return admitted?.body.type === "turn.admitted" && admitted.body.task === "goal" ? end : undefined;
+  }
+}
+
+async function endOf(
+  journal: Journal,
+  { id, threadId, admittedVersion }: Pick<TurnRow, "id" | "threadId" | "admittedVersion">,
+  terminal: Promise<TerminalEvent>,
+): Promise<Ended> {
+  const { status } = (await terminal).body;
+  const events = await journal.read({ stream: threadId, after: admittedVersion });
+  const hasActed = events.some(({ body }) => body.type === "tool.settled" && body.turnId === id);
+  return { turnId: id, status, hasActed };
 }
 
 /** `turnId`: in which it was worked for; absent: somebody has changed it. */

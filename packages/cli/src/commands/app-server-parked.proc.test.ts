@@ -1,6 +1,6 @@
 /** Questions that outlive their server: put by one process, answered in the next, through every door. */
 import { readFileSync } from "node:fs";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { appendFile, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { openJournal } from "@heddle/journal";
 import { startModelServer, type ModelServer } from "@heddle/models/testing";
@@ -129,6 +129,34 @@ test("F29: declined after a restart the call is not run, the model is told, and 
   expect(JSON.stringify(model.requests.at(-1)?.body)).toContain("the user declined this call");
   expectOnce(await eventsOf(world, threadId), "decline");
   await expect(stat(path.join(world.workspace, "made.txt"))).rejects.toThrow();
+});
+
+/** A hook before calls that leaves a line for each time it is asked, and has something to say to the model. */
+async function hookInto(world: World, log: string): Promise<void> {
+  const note = JSON.stringify({ hookSpecificOutput: { additionalContext: `a note by ${log}` } });
+  const command = `cat > /dev/null; echo asked >> ${log}; echo '${note}'`;
+  const config = `[[hooks]]\nevent = "PreToolUse"\ncommand = ${JSON.stringify(command)}\n`;
+  await appendFile(path.join(world.home, "config.toml"), config);
+}
+
+test("F29: a hook that was asked about a call is not asked again after a restart; what it said counts, a new hook is asked", async () => {
+  await using world = await openWorld();
+  await using model = await modelFor(world);
+  await hookInto(world, "first.log");
+  const { threadId, turnId } = await leaveAtQuestion(world);
+  await hookInto(world, "second.log");
+  await using served = serve([], { world, env: KEY });
+  const { question } = await resumed(served.client, threadId);
+  served.client.send({ id: question.id, result: { decision: "accept" } });
+  await served.client.hears((wire) => isEndOf(wire, turnId));
+  const asked = (log: string): Promise<string> => readFile(path.join(world.workspace, log), "utf8");
+  expect(await Promise.all(["first.log", "second.log"].map(asked))).toEqual(["asked\n", "asked\n"]);
+  const events = await eventsOf(world, threadId);
+  expectOnce(events, "accept");
+  expect(events.filter(({ body }) => body.type === "hook.ran")).toHaveLength(2);
+  const told = JSON.stringify(model.requests.at(-1)?.body);
+  expect(told.split("a note by first.log")).toHaveLength(2);
+  expect(told.split("a note by second.log")).toHaveLength(2);
 });
 
 test("F29: cancelled after a restart the turn ends interrupted", async () => {
