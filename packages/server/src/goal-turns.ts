@@ -121,13 +121,14 @@ interface Ended {
 
 /** undefined: a turn for something else ran, and has ended. */
 async function runGoalTurn(
-  { journal, startTurn }: GoalTurnsOptions["heddle"],
+  heddle: GoalTurnsOptions["heddle"],
   wanted: StartTurn & { readonly thread: string },
   signal: AbortSignal,
 ): Promise<Ended | undefined> {
+  const { journal } = heddle;
   const { thread } = wanted;
   try {
-    const { turnId, admittedVersion, done } = await startTurn(wanted);
+    const { turnId, admittedVersion, done } = await heddle.startTurn(wanted);
     return await endOf(journal, { id: turnId, threadId: thread, admittedVersion }, done);
   } catch (error) {
     if (!isHeddleError(error) || error.code !== "turn.active") throw error;
