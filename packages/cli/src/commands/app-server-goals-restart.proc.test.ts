@@ -13,6 +13,7 @@ import {
   startThread,
   text,
   type Client,
+  type Wire,
 } from "../../test/app-server-client.ts";
 import { openWorld, type World } from "../../test/heddle-process.ts";
 
@@ -69,9 +70,11 @@ test.each(["SIGKILL", "SIGTERM", "EOF"] as const)(
     expect(await turnsOf(client, threadId)).toEqual(["interrupted"]);
     expect(await client.call("thread/resume", { threadId })).toMatchObject({ thread: { status: { type: "idle" } } });
     // Once more while it is at work: that begins nothing.
-    await client.note("turn/started");
+    const turnId = text(await client.note("turn/started"), "params.turn.id");
     await client.call("thread/resume", { threadId, excludeTurns: true });
-    await client.hears((wire) => at(wire, "params.goal.status") === "complete");
+    // Told with its turn, at the end of it.
+    const isDone = (wire: Wire): boolean => at(wire, "params.goal.status") === "complete";
+    await client.hears((wire) => isDone(wire) && at(wire, "params.turnId") === turnId);
     expect(client.kinds()).not.toContain("item/started userMessage");
     expect(await turnsOf(client, threadId)).toEqual(["interrupted", "completed"]);
     expect(model.requests).toHaveLength(3);
