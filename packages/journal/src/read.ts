@@ -30,8 +30,14 @@ export const BATCH_EVENTS = 256;
 /** One event may be as large as an image; a batch of them must not be. */
 const BATCH_CHARS = 1024 * 1024;
 
+export interface Batch {
+  readonly events: readonly StoredEvent[];
+  /** More may follow: it was ended for its size. */
+  readonly isCut: boolean;
+}
+
 /** As many events as are wise to hold at once; at least one when there is one. */
-export function readBatch(connection: Connection, options: Omit<ReadOptions, "limit">): StoredEvent[] {
+export function readBatch(connection: Connection, options: Omit<ReadOptions, "limit">): Batch {
   const { stream, after } = options;
   const rows =
     stream === undefined
@@ -44,7 +50,7 @@ export function readBatch(connection: Connection, options: Omit<ReadOptions, "li
     chars += optionalText(row, "body")?.length ?? 0;
     if (chars >= BATCH_CHARS) break;
   }
-  return events;
+  return { events, isCut: chars >= BATCH_CHARS || events.length === BATCH_EVENTS };
 }
 
 /** Rows as they are stored, as many as are wise to hold at once. */

@@ -103,3 +103,62 @@ test("a stream is proven once, and again after another connection wrote to it", 
   expect(await one.prove(STREAM)).toBeUndefined();
   expect(await versions(one)).toEqual([1, 2, 3]);
 });
+
+async function newest(journal: Journal, count: number, after = 0): Promise<(number | string)[][]> {
+  const enough = new AbortController();
+  const found: (number | string)[][] = [];
+  for await (const { position, stream, version } of journal.tail({ after, signal: enough.signal })) {
+    found.push([position, stream, version]);
+    if (found.length === count) break;
+  }
+  enough.abort();
+  return found;
+}
+
+test("who follows everything sees what this process and others wrote, in order, from any position", async () => {
+  await using two = await openTwo();
+  const { one, other } = two;
+  await add(one, begun, named("a"));
+  await one.append({ stream: "thread-2", author: "user", events: [begun] });
+  expect(await newest(one, 3)).toEqual([
+    [1, STREAM, 1],
+    [2, STREAM, 2],
+    [3, "thread-2", 1],
+  ]);
+  await add(other, named("theirs"));
+  await add(one, named("ours"));
+  const all = [
+    [3, "thread-2", 1],
+    [4, STREAM, 3],
+    [5, STREAM, 4],
+  ];
+  expect(await newest(one, 3, 2)).toEqual(all);
+  expect(await newest(one, 3, 2)).toEqual(all);
+  expect(await newest(one, 1, 4)).toEqual(all.slice(2));
+});
+
+test("who follows everything is told of more than is kept, each once", async () => {
+  await using two = await openTwo();
+  const { one } = two;
+  const many = 3000;
+  const following = newest(one, many);
+  await add(one, begun);
+  for (let count = 1; count < many; count += 100) {
+    await add(one, ...Array.from({ length: Math.min(100, many - count) }, (_, index) => named(String(count + index))));
+  }
+  const found = await following;
+  expect(found.map(([position]) => position)).toEqual(Array.from({ length: many }, (_, index) => index + 1));
+  expect((await newest(one, 10, many - 10)).map(([position]) => position)).toEqual(
+    Array.from({ length: 10 }, (_, index) => many - 9 + index),
+  );
+});
+
+test("who follows everything is not told of a purged thread from memory", async () => {
+  await using two = await openTwo();
+  const { one } = two;
+  await add(one, begun, named("secret"));
+  await one.append({ stream: "thread-2", author: "user", events: [begun] });
+  await one.purge({ stream: STREAM, author: "user", reason: "asked" });
+  const streams = (await newest(one, 2)).map(([, stream]) => stream);
+  expect(streams).toEqual(["thread-2", STREAM]);
+});

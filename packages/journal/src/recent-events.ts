@@ -7,6 +7,9 @@ import type { StoredEvent } from "@heddle/protocol";
 
 /** Characters of stored bodies; decoded they take a few times as much. */
 const MAX_CHARS = 16 * 1024 * 1024;
+/** Who follows the whole journal is rarely further behind. */
+const MAX_NEWEST_EVENTS = 1024;
+const MAX_NEWEST_CHARS = 1024 * 1024;
 
 interface Recent {
   /** Without a gap. */
@@ -25,6 +28,9 @@ export interface Cursor {
 export class RecentEvents {
   /** The least recently used first. */
   readonly #streams = new Map<string, Recent>();
+  /** The newest of the whole journal, as far back as only this process wrote them; shared with the streams. */
+  #newest: StoredEvent[] = [];
+  #newestChars = 0;
   readonly #proven = new Set<string>();
   readonly #changeCount: () => number;
   #chars = 0;
@@ -49,6 +55,14 @@ export class RecentEvents {
     return recent.events.slice(from, to);
   }
 
+  /** The events of all streams after a position, or undefined when the database has to be asked. */
+  takeNewest(after: number, limit: number): StoredEvent[] | undefined {
+    this.#forgetWhenChanged();
+    const first = this.#newest[0]?.position;
+    if (first === undefined || first > after + 1) return undefined;
+    return this.#newest.slice(after + 1 - first, after + 1 - first + limit);
+  }
+
   /** What the database answered to a cursor. */
   keep({ stream, after, limit }: Cursor, events: readonly StoredEvent[], chars: number): void {
     const isWhole = limit === undefined || events.length < limit;
@@ -62,6 +76,7 @@ export class RecentEvents {
   added(events: readonly StoredEvent[], chars: number): void {
     const [first] = events;
     if (first === undefined) return;
+    this.#addNewest(events, chars);
     const recent = this.#streams.get(first.stream);
     const last = recent?.events.at(-1)?.version;
     if (recent?.isWhole === true && last === first.version - 1) {
@@ -73,12 +88,15 @@ export class RecentEvents {
   clear(): void {
     this.#seen = undefined;
     this.#streams.clear();
+    this.#newest = [];
     this.#proven.clear();
     this.#chars = 0;
   }
 
+  /** It was purged. */
   forget(stream: string): void {
     this.#drop(stream);
+    this.#newest = [];
     this.#proven.delete(stream);
   }
 
@@ -97,6 +115,14 @@ export class RecentEvents {
     if (now === this.#seen) return;
     this.clear();
     this.#seen = now;
+  }
+
+  #addNewest(events: readonly StoredEvent[], chars: number): void {
+    const follows = this.#newest.at(-1)?.position === (events[0]?.position ?? 0) - 1;
+    const isFull = this.#newest.length >= MAX_NEWEST_EVENTS || this.#newestChars >= MAX_NEWEST_CHARS;
+    if (!follows || isFull) [this.#newest, this.#newestChars] = [[], 0];
+    this.#newest.push(...events);
+    this.#newestChars += chars;
   }
 
   #begin(stream: string, recent: Recent): void {

@@ -33,8 +33,9 @@ import type { OpenJournalOptions } from "./open-options.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
 import { purge, purgeCopies, settle, type Purging } from "./purge.ts";
-import { BATCH_EVENTS, lastPosition, lastVersion, readAfter, readBatch, readSized } from "./read.ts";
-import { RecentEvents, type Cursor } from "./recent-events.ts";
+import { lastPosition, lastVersion, readAfter } from "./read.ts";
+import { nextBatch, readStream } from "./read-recent.ts";
+import { RecentEvents } from "./recent-events.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { openReserve, type Reserve } from "./reserve.ts";
 import { withShapes } from "./rows.ts";
@@ -135,7 +136,7 @@ class SqliteJournal implements Journal {
   read({ stream, after, limit }: ReadOptions): Promise<readonly StoredEvent[]> {
     if (stream === undefined)
       return this.#read((connection) => readAfter(connection, { after, ...(limit === undefined ? {} : { limit }) }));
-    return this.#read((connection) => this.#readStream(connection, { stream, after, limit }));
+    return this.#read((connection) => readStream(connection, this.#recent, { stream, after, limit }));
   }
 
   position(): Promise<number> {
@@ -151,17 +152,16 @@ class SqliteJournal implements Journal {
     let after = options.after;
     while (!signal.aborted && this.#state !== "closed") {
       const mark = this.#wake.mark();
-      const batch = await this.#read((connection) => {
-        if (stream === undefined) return readBatch(connection, { after });
-        // A batch that is cut for its size looks like the end of the stream, so it is not remembered.
-        return this.#recent.take({ stream, after, limit: BATCH_EVENTS }) ?? readBatch(connection, { stream, after });
-      });
-      for (const event of batch) {
+      const { events, isCut } = await this.#read((connection) =>
+        nextBatch(connection, this.#recent, { stream, after }),
+      );
+      for (const event of events) {
         if (signal.aborted) return;
         after = stream === undefined ? event.position : event.version;
         yield event;
       }
-      if (batch.length === 0) await this.#wake.after(mark, signal);
+      // What came since the mark ends the wait at once.
+      if (!isCut) await this.#wake.after(mark, signal);
     }
   }
 
@@ -226,15 +226,6 @@ class SqliteJournal implements Journal {
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
     }
-  }
-
-  #readStream(connection: Connection, cursor: Cursor): readonly StoredEvent[] {
-    const recent = this.#recent.take(cursor);
-    if (recent !== undefined) return recent;
-    const { stream, after, limit } = cursor;
-    const { events, chars } = readSized(connection, { stream, after, ...(limit === undefined ? {} : { limit }) });
-    this.#recent.keep(cursor, events, chars);
-    return events;
   }
 
   /** Never rejects: every member is told how its own append went. */
