@@ -216,7 +216,7 @@ function transcript(history: readonly StoredEvent[], maxChars: number): string {
   for (const { body } of history) {
     if (body.type !== "item.completed") continue;
     const { item } = body;
-    if (item.type === "agentMessage") said.push(`Agent: ${item.text}`);
+    if (item.type === "agentMessage" || item.type === "proposedPlan") said.push(`Agent: ${item.text}`);
     if (item.type !== "userMessage") continue;
     said.push(`Person: ${item.content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n")}`);
   }

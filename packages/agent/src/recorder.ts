@@ -188,7 +188,7 @@ function publishRest(item: OpenItem, publish: (delta: Omit<ItemDelta, "threadId"
 }
 
 function channelOf(item: Item): ItemDelta["channel"] {
-  if (item.type === "agentMessage") return "text";
+  if (item.type === "agentMessage" || item.type === "proposedPlan") return "text";
   if (item.type === "reasoning") return "reasoningSummary";
   return "output";
 }

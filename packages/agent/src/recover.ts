@@ -245,6 +245,8 @@ export function brokenOff(item: Item, appended: string, status: "unknown" | "int
       return { ...item, text: item.text + appended, isPartial: true };
     case "reasoning":
       return appended === "" ? item : { ...item, summary: [...item.summary, appended] };
+    case "proposedPlan":
+      return { ...item, status, text: item.text + appended };
     case "commandExecution":
       return { ...item, status, output: item.output + appended };
     case "fileChange":

@@ -60,7 +60,7 @@ function wordsOf(body: EventBody): string {
 }
 
 function said(item: Item): string {
-  if (item.type === "agentMessage") return item.text;
+  if (item.type === "agentMessage" || item.type === "proposedPlan") return item.text;
   if (item.type !== "userMessage") return "";
   return item.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
 }

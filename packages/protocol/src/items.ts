@@ -113,6 +113,8 @@ export const Item = z.discriminatedUnion("type", [
     steps: z.array(PlanStep),
     explanation: z.string().optional(),
   }),
+  /** What an agent that plans proposes to do, for the user to judge. */
+  z.object({ type: z.literal("proposedPlan"), id, status: ItemStatus, text: z.string() }),
   z.object({
     type: z.literal("imageView"),
     id,
@@ -145,7 +147,7 @@ export type ItemOf<T extends ItemType> = Extract<Item, { type: T }>;
 
 /** A running item with what it has added since it began. */
 export function grownItem(item: Item, appended: string): Item {
-  if (item.type === "agentMessage") return { ...item, text: item.text + appended };
+  if (item.type === "agentMessage" || item.type === "proposedPlan") return { ...item, text: item.text + appended };
   return item.type === "commandExecution" ? { ...item, output: item.output + appended } : item;
 }
 

@@ -102,6 +102,7 @@ function settingsFor(wishes: Wishes, given: Partial<TurnSettings> = {}): TurnSet
   return {
     provider: wishes.provider ?? "test",
     model: wishes.model ?? "gpt-5.5",
+    ...(wishes.mode === undefined ? {} : { mode: wishes.mode }),
     ...(wishes.effort === undefined ? {} : { effort: wishes.effort }),
     sandboxMode: wishes.sandboxMode ?? "workspace-write",
     networkAccess: false,

@@ -33,7 +33,8 @@ export function refusedItem(item: Item, ending: Ending): Item {
 
 export function settledItem(item: Item, status: ItemStatus, message: string): Item {
   if (!("status" in item)) return item;
-  return item.type === "plan" ? { ...item, status } : { ...item, status, error: message };
+  const hasReason = item.type !== "plan" && item.type !== "proposedPlan";
+  return hasReason ? { ...item, status, error: message } : { ...item, status };
 }
 
 function statusOf(kind: EndKind): ItemStatus {

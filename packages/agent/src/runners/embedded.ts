@@ -289,7 +289,10 @@ function createAsker(
   }
 
   async function askOnce(): ReturnType<typeof askModel> {
-    const answer = await askModel(provider, modelRequest(turn, tools.toolset, context), turnId, io);
+    const answer = await askModel(
+      { provider, request: modelRequest(turn, tools.toolset, context), turnId, io },
+      turn.settings,
+    );
     spent = addSpent(spent, answer);
     return answer;
   }

@@ -11,16 +11,18 @@ import {
   type Item,
   type ItemOf,
   type ModelOutputPart,
+  type TurnSettings,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { streamModel, type ModelEvent, type ModelRequest, type Provider } from "@heddle/models";
 import { warmTools } from "@heddle/tools";
 import type { TurnIo } from "../runner.ts";
+import { PlannedText } from "./planned-text.ts";
 
 type Completed = Extract<ModelEvent, { type: "completed" }>;
 
-export function askModel(provider: Provider, request: ModelRequest, turnId: string, io: TurnIo): Promise<Completed> {
-  return ask({ provider, request, turnId, io }, createItems(turnId, io), {});
+export function askModel(asking: Asking, { mode }: Pick<TurnSettings, "mode">): Promise<Completed> {
+  return ask(asking, createItems(asking, mode === "plan"), {});
 }
 
 /**
@@ -139,9 +141,16 @@ const NO_ITEMS: ResponseItems = {
   breakOff: async () => undefined,
 };
 
-function createItems(turnId: string, io: TurnIo): ResponseItems {
+function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, isPlanning: boolean): ResponseItems {
   const open = new Map<number, ItemOf<"agentMessage"> | ItemOf<"reasoning">>();
+  const planned = new Map<number, PlannedText>();
   const sections = new Map<number, number>();
+
+  function plannedAt(index: number): PlannedText {
+    const text = planned.get(index) ?? new PlannedText(turnId, io);
+    planned.set(index, text);
+    return text;
+  }
 
   async function ensure(index: number, make: () => ItemOf<"agentMessage"> | ItemOf<"reasoning">): Promise<Item> {
     const known = open.get(index);
@@ -154,6 +163,7 @@ function createItems(turnId: string, io: TurnIo): ResponseItems {
 
   return {
     async text(index, delta) {
+      if (isPlanning) return plannedAt(index).say(delta);
       const item = await ensure(index, () => ({ type: "agentMessage", id: newItemId(), text: "" }));
       io.stream({ itemId: item.id, channel: "text", delta });
     },
@@ -169,6 +179,7 @@ function createItems(turnId: string, io: TurnIo): ResponseItems {
     },
     async complete(index, part) {
       if (part.kind === "toolCall" || isSilent(part)) return;
+      if (isPlanning && part.kind === "text") return plannedAt(index).complete(part.text);
       const started = await ensure(index, () =>
         part.kind === "text"
           ? { type: "agentMessage", id: newItemId(), text: "" }
@@ -179,6 +190,7 @@ function createItems(turnId: string, io: TurnIo): ResponseItems {
     },
     async breakOff() {
       open.clear();
+      planned.clear();
       sections.clear();
       await io.closeOpenItems();
     },

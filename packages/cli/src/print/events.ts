@@ -175,6 +175,8 @@ function itemWords(item: Item): readonly string[] {
       ];
     case "plan":
       return [`${item.type} ${item.status}`, ...item.steps.map(({ status, text }) => `${status}: ${text}`)];
+    case "proposedPlan":
+      return [`${item.type} ${item.status}`, item.text];
     case "imageView":
       return [`${item.type} ${item.status}: ${item.path}${item.error === undefined ? "" : ` ${item.error}`}`];
     case "contextCompaction":

@@ -215,6 +215,7 @@ function createEarlyDeltas(): { keep(delta: ItemDelta): boolean; take(itemId: st
 function restOf(item: Item, already: string, style: Style): string {
   switch (item.type) {
     case "agentMessage":
+    case "proposedPlan":
       return item.text.startsWith(already)
         ? visibleText(item.text.slice(already.length))
         : `\n${visibleText(item.text)}`;

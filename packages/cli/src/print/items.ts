@@ -26,6 +26,7 @@ export function itemHead(item: Item, style: Style): string | undefined {
     case "imageView":
       return style.dim(`· view ${visibleLine(item.path)}`);
     case "plan":
+    case "proposedPlan":
       return style.dim("· plan");
     case "contextCompaction":
       return style.dim(`· compacting ${item.tokensBefore} tokens of context`);
@@ -59,6 +60,8 @@ export function itemTail(item: Item, style: Style): readonly string[] {
           ? style.red(`error: ${visibleText(item.message)}`)
           : style.yellow(`warning: ${visibleText(item.message)}`),
       ];
+    case "proposedPlan":
+      return item.status === "completed" ? [] : [style.dim("(cut off)")];
     case "agentMessage":
       return item.isPartial === true ? [style.dim("(cut off)")] : [];
     case "reasoning":

@@ -60,6 +60,8 @@ export function details(item: Item): ItemDetails {
       return mcpToolCall(item);
     case "imageView":
       return toolCall("view_image", { ...item, arguments: { path: item.path } });
+    case "proposedPlan":
+      return { type: "agent_message", text: item.text };
     case "plan":
       return toolCall("update_plan", item);
     case "notice":

@@ -35,6 +35,30 @@ test("a message becomes a turn that is told from beginning to end, in numbers wi
   expect(world.logged).toEqual([]);
 });
 
+test("what an agent proposes in mode plan is a plan beside its message, told piece by piece", async () => {
+  const plan = "- one\n";
+  await using world = await openChatWorld({ script: [{ text: `Look.\n<proposed_plan>\n${plan}</proposed_plan>` }] });
+  const { client, chatId } = await world.chat();
+  const message = { chat_id: chatId, message: "hi", collaboration_mode: { mode: "plan" } };
+  await client.end(text(await client.call("chat.message.send", message), "turn_id"));
+  const told = client.events.filter(({ params }) => at(params, "item.type") === "plan");
+  expect(told.map(({ method, params }) => [method, at(params, "item.text"), at(params, "item.status")])).toEqual([
+    ["chat.item.started", "", "inProgress"],
+    ["chat.item.completed", plan, "completed"],
+  ]);
+  const isOfPlan = (itemId: unknown): boolean => itemId === at(told, "0.params.itemId");
+  const deltas = client.heard.filter(
+    ({ method, params }) => method === "chat.message.delta" && isOfPlan(params?.["itemId"]),
+  );
+  expect(deltas.map(({ params }) => text(params, "delta")).join("")).toBe(plan);
+  const read = await client.call("chat.thread.read", { chat_id: chatId, include_turns: true });
+  expect(list(read, "thread.turns.0.items")).toMatchObject([
+    { type: "userMessage" },
+    { type: "agentMessage", text: "Look.\n" },
+    { type: "plan", text: plan, status: "completed" },
+  ]);
+});
+
 test("C7 the same client_message_id again is the same turn", async () => {
   await using world = await openChatWorld({ script: [{ text: "one" }] });
   const { client, chatId } = await world.chat();

@@ -80,6 +80,8 @@ export function chatItem(item: Item, turn_id: string): ChatItem {
       };
     case "plan":
       return { type: "plan", id, turn_id, text: planText(item.steps), status: item.status };
+    case "proposedPlan":
+      return { type: "plan", id, turn_id, text: item.text, status: item.status };
     case "commandExecution":
       return {
         type: "commandExecution",

@@ -1,7 +1,7 @@
 /** A chat as a whole: its turns with their items, and what stands open. Read from the history, a fork's past included. */
 import { z } from "zod";
 import type { EventOf, StoredEvent } from "../../events.ts";
-import type { Item } from "../../items.ts";
+import { grownItem, type Item } from "../../items.ts";
 import { CHAT_EVENTS } from "./events.ts";
 import { ChatItem, chatItem } from "./items.ts";
 import { chatError, endStatus } from "./log.ts";
@@ -69,7 +69,7 @@ function take(turn: Draft, { body, at }: StoredEvent): void {
       return;
     case "item.checkpointed": {
       const item = turn.items.get(body.itemId);
-      if (item !== undefined) turn.items.set(item.id, grown(item, body.appended));
+      if (item !== undefined) turn.items.set(item.id, grownItem(item, body.appended));
       return;
     }
     case "turn.dequeued":
@@ -88,12 +88,6 @@ function end(turn: Draft, by: Pick<EventOf<"turn.completed">, "status" | "failur
   turn.completed_at = iso(at);
   const error = chatError(by.status, by.failure);
   if (error !== undefined) turn.error = error;
-}
-
-/** A running item with what it has said so far. */
-function grown(item: Item, appended: string): Item {
-  if (item.type === "agentMessage") return { ...item, text: item.text + appended };
-  return item.type === "commandExecution" ? { ...item, output: item.output + appended } : item;
 }
 
 export function iso(ms: number): string {

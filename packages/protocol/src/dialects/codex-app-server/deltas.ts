@@ -36,7 +36,7 @@ export function createDeltas(threadId: string): Deltas {
     });
     switch (channel) {
       case "text":
-        return [one("item/agentMessage/delta", { delta })];
+        return [one(item.type === "proposedPlan" ? "item/plan/delta" : "item/agentMessage/delta", { delta })];
       case "output":
         return item.type === "commandExecution" ? [one("item/commandExecution/outputDelta", { delta })] : [];
       case "reasoningText":

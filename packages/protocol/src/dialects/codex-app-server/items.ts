@@ -11,7 +11,7 @@ export interface ItemTimes {
   readonly completedAtMs: number | null;
 }
 
-/** undefined: the original has no item for it; a plan and a notice are told in other ways. */
+/** undefined: the original has no item for it; steps of a plan and a notice are told in other ways. */
 export function codexItem(item: Item, times: ItemTimes): CodexThreadItem | undefined {
   const fields = details(item);
   return fields === undefined ? undefined : { ...fields, ...times };
@@ -62,6 +62,8 @@ function details(item: Item): Fields | undefined {
       return { type: "imageView", id, path: item.path, ...because(item) };
     case "contextCompaction":
       return { type: "contextCompaction", id, ...because(item) };
+    case "proposedPlan":
+      return { type: "plan", id, text: item.text, ...(isBroken(item.status) ? { isPartial: true } : {}) };
     case "plan":
     case "notice":
       return undefined;
@@ -151,9 +153,13 @@ function mcpItem(item: ItemOf<"mcpToolCall">): Fields {
   };
 }
 
+function isBroken(status: ItemStatus): boolean {
+  return status !== "inProgress" && status !== "completed";
+}
+
 function errorOf(status: ItemStatus, error: string | undefined): { readonly message: string } | null {
   if (error !== undefined) return { message: error };
-  return status === "completed" || status === "inProgress" ? null : { message: status };
+  return isBroken(status) ? { message: status } : null;
 }
 
 function because({ error }: { readonly error?: string | undefined }): { readonly error?: string } {
