@@ -13,14 +13,17 @@ export function readStream(connection: Connection, recent: RecentEvents, cursor:
   return events;
 }
 
-/** The next events for somebody who follows. Not remembered: a batch that is cut for its size looks like the end of the stream. */
+/**
+ * The next events for somebody who follows, and is told when others have written. Not remembered: a batch that is cut for its
+ * size looks like the end of the stream.
+ */
 export function nextBatch(
   connection: Connection,
   recent: RecentEvents,
   { stream, after }: { readonly stream: string | undefined; readonly after: number },
 ): Batch {
-  const known =
-    stream === undefined ? recent.takeNewest(after, BATCH_EVENTS) : recent.take({ stream, after, limit: BATCH_EVENTS });
-  if (known !== undefined) return { events: known, isCut: known.length === BATCH_EVENTS };
+  const limit = BATCH_EVENTS;
+  const known = stream === undefined ? recent.knownOfAll(after, limit) : recent.known({ stream, after, limit });
+  if (known !== undefined) return { events: known, isCut: known.length === limit };
   return readBatch(connection, stream === undefined ? { after } : { stream, after });
 }

@@ -41,9 +41,14 @@ export class RecentEvents {
     this.#changeCount = changeCount;
   }
 
+  /** As `known`, after looking whether another connection has committed. */
+  take(cursor: Cursor): StoredEvent[] | undefined {
+    this.forgetWhenChanged();
+    return this.known(cursor);
+  }
+
   /** The events after the cursor, or undefined when the database has to be asked. */
-  take({ stream, after, limit }: Cursor): StoredEvent[] | undefined {
-    this.#forgetWhenChanged();
+  known({ stream, after, limit }: Cursor): StoredEvent[] | undefined {
     const recent = this.#streams.get(stream);
     const first = recent?.events[0]?.version;
     if (recent === undefined || first === undefined || first > after + 1) return undefined;
@@ -56,8 +61,7 @@ export class RecentEvents {
   }
 
   /** The events of all streams after a position, or undefined when the database has to be asked. */
-  takeNewest(after: number, limit: number): StoredEvent[] | undefined {
-    this.#forgetWhenChanged();
+  knownOfAll(after: number, limit: number): StoredEvent[] | undefined {
     const first = this.#newest[0]?.position;
     if (first === undefined || first > after + 1) return undefined;
     return this.#newest.slice(after + 1 - first, after + 1 - first + limit);
@@ -106,11 +110,11 @@ export class RecentEvents {
   }
 
   isProven(stream: string): boolean {
-    this.#forgetWhenChanged();
+    this.forgetWhenChanged();
     return this.#proven.has(stream);
   }
 
-  #forgetWhenChanged(): void {
+  forgetWhenChanged(): void {
     const now = this.#changeCount();
     if (now === this.#seen) return;
     this.clear();

@@ -88,8 +88,9 @@ class SqliteJournal implements Journal {
     this.#damage = opened.damage;
     this.#refusal = opened.refusal ?? readOnlyError(paths.database);
     for (const notice of opened.notices) this.#notice(notice);
-    this.#wake = createWake(() => changeCount(this.#connection));
-    this.#recent = new RecentEvents(() => changeCount(this.#connection));
+    const count = (): number => changeCount(this.#connection);
+    this.#recent = new RecentEvents(count);
+    this.#wake = createWake(count, () => this.#recent.clear());
     this.#witness = openWitness(paths.witness);
     this.#checkpoints = createCheckpointWriter({
       folder: paths.checkpoints,
@@ -150,8 +151,11 @@ class SqliteJournal implements Journal {
   async *tail(options: TailOptions): AsyncIterable<StoredEvent> {
     const { stream, signal } = options;
     let after = options.after;
+    // From here on the wake says it: asking before each batch would cost more than the batch.
+    await this.#read(() => this.#recent.forgetWhenChanged());
+    using follower = this.#wake.follow(stream);
     while (!signal.aborted && this.#state !== "closed") {
-      const mark = this.#wake.mark();
+      follower.mark();
       const { events, isCut } = await this.#read((connection) =>
         nextBatch(connection, this.#recent, { stream, after }),
       );
@@ -160,8 +164,7 @@ class SqliteJournal implements Journal {
         after = stream === undefined ? event.position : event.version;
         yield event;
       }
-      // What came since the mark ends the wait at once.
-      if (!isCut) await this.#wake.after(mark, signal);
+      if (!isCut) await follower.wait(signal);
     }
   }
 
@@ -285,7 +288,7 @@ class SqliteJournal implements Journal {
   #committed(appended: Appended, prepared: PreparedAppend): void {
     if (appended.isRepeat) return;
     this.#recent.added(appended.events, charsOf(prepared));
-    this.#wake.now();
+    this.#wake.now(prepared.append.stream);
     failpoint("journal.append.after-commit");
     this.#testify(appended.events, durabilityOf(prepared));
     this.#reserve.refill();
@@ -294,7 +297,7 @@ class SqliteJournal implements Journal {
   async #purge(purging: Purging): Promise<StoredEvent> {
     const deleted = await this.#write(() => purge(this.#connection, purging), PLAIN);
     this.#recent.forget(deleted.stream);
-    this.#wake.now();
+    this.#wake.now(deleted.stream);
     this.#testify([deleted], "full");
     const { database } = this.#paths;
     const inCopies = await purgeCopies(database, deleted.stream, deleted.version);

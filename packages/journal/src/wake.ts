@@ -1,6 +1,7 @@
 /**
- * Wakes readers that wait for new events. A commit of this process wakes them at once; commits of others are noticed by
- * asking SQLite whether the file changed, every few milliseconds and only while somebody waits.
+ * Wakes who follows a stream, or all of them, when there is something new. A commit of this process wakes them at once;
+ * commits of others are noticed by asking SQLite whether the file changed, every few milliseconds and only while somebody
+ * waits. Who follows a stream sleeps through the commits of others: a server holds hundreds of quiet threads.
  */
 
 /** Half of the 50 ms that a reader in another process may lag behind. */
@@ -10,20 +11,25 @@ const IDLE_POLL_MS = 45;
 const IDLE_AFTER_POLLS = 200;
 
 export interface Wake {
-  /** Taken before reading, handed to `after`: a commit in between is not missed. */
-  mark(): number;
-  /** Resolves when there was a commit after the mark, when the signal aborts, or when this is closed. */
-  after(mark: number, signal: AbortSignal): Promise<void>;
+  /** Without a stream: of all. */
+  follow(stream: string | undefined): Follower;
   /** Something was committed here. */
-  now(): void;
+  now(stream: string): void;
   close(): void;
 }
 
-/** `changeCount`: a number that differs after each commit of another connection. */
-export function createWake(changeCount: () => number): Wake {
-  const waiting = new Set<() => void>();
+export interface Follower extends Disposable {
+  /** Called before reading: a commit from here on ends the next wait, also one that comes before it. */
+  mark(): void;
+  /** Resolves when there was a commit after the mark, when the signal aborts, or when the wake is closed. */
+  wait(signal: AbortSignal): Promise<void>;
+}
+
+/** `changeCount`: a number that differs after each commit of another connection; `onOthers` hears of it before anybody wakes. */
+export function createWake(changeCount: () => number, onOthers: () => void): Wake {
+  const followers = new Map<string | undefined, Set<Sleeper>>();
+  let waiting = 0;
   let timer: NodeJS.Timeout | undefined;
-  let generation = 0;
   let seen: number | undefined;
   let isClosed = false;
   let quietPolls = 0;
@@ -39,50 +45,107 @@ export function createWake(changeCount: () => number): Wake {
   }
 
   function wakeAll(): void {
-    generation += 1;
-    for (const wake of waiting) wake();
+    for (const key of followers.keys()) wakeOf(key);
+  }
+
+  function wakeOf(key: string | undefined): void {
+    for (const follower of followers.get(key) ?? []) follower.wake();
+  }
+
+  /** A store that cannot be asked has changed, for all that is known; whoever reads it meets the failure and reports it. */
+  function ask(): number | undefined {
+    try {
+      return changeCount();
+    } catch {
+      return undefined;
+    }
   }
 
   function poll(): void {
     const before = seen;
-    try {
-      seen = changeCount();
-    } catch {
-      // The reader meets the same failure and reports it; here there is nobody to tell.
-      seen = undefined;
-    }
+    seen = ask();
     const isQuiet = seen !== undefined && seen === before;
     quietPolls = isQuiet ? quietPolls + 1 : 0;
-    if (!isQuiet) wakeAll();
+    if (!isQuiet) {
+      onOthers();
+      wakeAll();
+    }
     if (timer !== undefined) keepPace();
   }
 
+  function waits(): void {
+    waiting += 1;
+    if (timer !== undefined) return;
+    quietPolls = 0;
+    keepPace();
+  }
+
+  function waitsNoMore(): void {
+    waiting -= 1;
+    if (waiting > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
   return {
-    mark: () => generation,
-    after(mark, signal) {
-      if (isClosed || signal.aborted || generation !== mark) return Promise.resolve();
-      return new Promise((resolve) => {
-        const wake = (): void => {
-          signal.removeEventListener("abort", wake);
-          waiting.delete(wake);
-          if (waiting.size === 0) {
-            clearInterval(timer);
-            timer = undefined;
-          }
-          resolve();
-        };
-        signal.addEventListener("abort", wake, { once: true });
-        waiting.add(wake);
-        if (timer === undefined) {
-          quietPolls = 0;
-          keepPace();
-        }
-      });
+    follow(stream) {
+      // Nobody has asked while nobody followed.
+      if (followers.size === 0) seen = ask();
+      const follower = new Sleeper({ waits, waitsNoMore });
+      const beside = followers.get(stream);
+      if (beside === undefined) followers.set(stream, new Set([follower]));
+      else beside.add(follower);
+      return {
+        mark: () => follower.mark(),
+        wait: (signal) => (isClosed ? Promise.resolve() : follower.wait(signal)),
+        [Symbol.dispose]() {
+          const others = followers.get(stream);
+          others?.delete(follower);
+          if (others?.size === 0) followers.delete(stream);
+        },
+      };
     },
-    now: wakeAll,
+    now(stream) {
+      wakeOf(stream);
+      wakeOf(undefined);
+    },
     close() {
       isClosed = true;
       wakeAll();
     },
   };
+}
+
+class Sleeper {
+  readonly #watch: { waits(): void; waitsNoMore(): void };
+  #isNews = false;
+  #rise: (() => void) | undefined;
+
+  constructor(watch: { waits(): void; waitsNoMore(): void }) {
+    this.#watch = watch;
+  }
+
+  mark(): void {
+    this.#isNews = false;
+  }
+
+  wake(): void {
+    this.#isNews = true;
+    this.#rise?.();
+  }
+
+  wait(signal: AbortSignal): Promise<void> {
+    if (this.#isNews || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const rise = (): void => {
+        this.#rise = undefined;
+        signal.removeEventListener("abort", rise);
+        this.#watch.waitsNoMore();
+        resolve();
+      };
+      this.#rise = rise;
+      signal.addEventListener("abort", rise, { once: true });
+      this.#watch.waits();
+    });
+  }
 }
