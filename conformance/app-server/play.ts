@@ -64,7 +64,8 @@ export async function playScenario(program: Program, scenario: Scenario): Promis
 class Table {
   readonly #scenario: Scenario;
   readonly #place: Place;
-  readonly #child: ChildProcess;
+  readonly #program: Program;
+  #child: ChildProcess;
   readonly #clients = new Map<string, Client>();
   readonly #names = new Map<string, string>();
   readonly #socket: string;
@@ -72,13 +73,18 @@ class Table {
   #isRefused = false;
 
   constructor(program: Program, scenario: Scenario, place: Place) {
+    this.#program = program;
     this.#scenario = scenario;
     this.#place = place;
     this.#socket = path.join(place.root, "s");
-    const listen = scenario.door === undefined ? [] : ["--listen", `unix://${this.#socket}`];
-    this.#child = spawn(program.file, ["app-server", ...listen], {
-      cwd: place.workspace,
-      env: place.env,
+    this.#child = this.#start();
+  }
+
+  #start(): ChildProcess {
+    const listen = this.#scenario.door === undefined ? [] : ["--listen", `unix://${this.#socket}`];
+    return spawn(this.#program.file, ["app-server", ...listen], {
+      cwd: this.#place.workspace,
+      env: this.#place.env,
       stdio: ["pipe", "pipe", process.env["CONFORMANCE_STDERR"] === undefined ? "ignore" : "inherit"],
       detached: true,
     });
@@ -130,6 +136,7 @@ class Table {
       const isThere = await client.reply(move.to, this.#fill(move.reply), DEADLINE_MS);
       if (!isThere) return move.to;
     } else if ("open" in move) await this.#open(move.open);
+    else if ("restart" in move) await this.#restart(move.restart);
     else this.#clients.get(move.leave)?.leave();
     return undefined;
   }
@@ -145,6 +152,14 @@ class Table {
     this.#clients.set(name, client);
     if (this.#scenario.door === undefined) overPipes(this.#child, client);
     else await overSocket(this.#socket, client);
+  }
+
+  async #restart(name: string): Promise<void> {
+    const exited = once(this.#child, "exit");
+    this.#end();
+    await exited;
+    this.#child = this.#start();
+    await this.#open(name);
   }
 
   #fill<T>(value: T): T {

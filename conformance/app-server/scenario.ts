@@ -24,6 +24,8 @@ export type Move = { readonly client?: string } & (
   /** The answer to the oldest question of this method that has none. */
   | { readonly reply: unknown; readonly to: string }
   | { readonly open: string }
+  /** The program is killed and started again, with a client of this name. */
+  | { readonly restart: string }
   /** The client goes without a word. */
   | { readonly leave: string }
 );

@@ -3,7 +3,7 @@ import type { Difference } from "../differences.ts";
 
 export const AROUND_TOOLS: readonly Difference[] = [
   {
-    in: /^ask-user/,
+    in: /^(ask-user|plan-(alone|among-words|twice))/,
     message: /^thread\/settings\/updated$/,
     path: /developer_instructions$/,
     codex: "{words}",
@@ -11,18 +11,10 @@ export const AROUND_TOOLS: readonly Difference[] = [
     why: "what agents are told while they plan is Heddle's own affair, and not shown",
   },
   {
-    in: /^ask-user/,
+    in: /^(ask-user|plan-(alone|among-words|twice))/,
     kind: "moved",
     message: /^thread\/settings\/updated$/,
     why: "the answer to a call comes before what the call sets going; Codex sends them in any order",
-  },
-  {
-    in: /^ask-user/,
-    message: /^item\/agentMessage\/delta$/,
-    path: /delta$/,
-    codex: "okok",
-    heddle: "ok",
-    why: "Codex repeats words while it plans; deltas here add up to the message",
   },
   {
     in: /^ask-user-interrupted$/,
@@ -58,15 +50,26 @@ export const AROUND_TOOLS: readonly Difference[] = [
     why: "which of Heddle's ends it was stands beside the four of Codex",
   },
   {
-    in: /^goal-begins$/,
+    in: /^goal-(begins|restarted)$/,
     message: /^thread\/goal\/updated$/,
     why: "what work for a goal has used is told when its turn has ended; Codex tells it with every answer",
   },
   {
-    in: /^goal-begins$/,
+    in: /^goal-(begins|restarted)$/,
     kind: "added",
     message: /^item\/(started|completed) mcpToolCall$/,
     why: "a call of one of Heddle's own tools is an item, as every call is",
+  },
+  {
+    in: /^goal-restarted$/,
+    message: /^(thread\/tokenUsage\/updated|answer thread\/goal\/get)$/,
+    path: /(tokenUsage\.total\.\w+|goal\.tokensUsed|params\.turnId)$/,
+    why: "what a turn has used counts, also when its program was killed",
+  },
+  {
+    in: /^plan-twice$/,
+    message: /^item\/(started plan|completed plan|plan\/delta)$/,
+    why: "each of several plans is an item whose deltas are its text; Codex has one, with the deltas of all and the text of the last",
   },
   {
     in: /^shell-command-active$/,

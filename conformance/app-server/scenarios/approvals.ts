@@ -111,7 +111,8 @@ export const APPROVALS: readonly Scenario[] = [
   {
     id: "approve-sandbox-failure",
     about: "the sandbox stops a command that did not ask to leave it",
-    script: [command(OUTSIDE), say("ok")],
+    // Of a command that fails at once Codex does not always show an item.
+    script: [command(`sleep 0.3; ${OUTSIDE}`), say("ok")],
     moves: [...threadStarted({ approvalPolicy: "on-request" }), ...turn("Do it")],
   },
   permissionsCase("turn", "more rights for the turn are granted, and used", { permissions: GRANTED, scope: "turn" }, [

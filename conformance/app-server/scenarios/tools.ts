@@ -44,6 +44,12 @@ const asksInPlan: readonly Move[] = [
   ...turn("Plan it", ASK, { collaborationMode: PLAN }),
 ];
 
+const PROPOSAL = "<proposed_plan>\n- one\n</proposed_plan>";
+const planned: readonly Move[] = [
+  ...threadStarted({}, true),
+  ...turn("Plan it", "turn/completed", { collaborationMode: PLAN }),
+];
+
 export const TOOLS: readonly Scenario[] = [
   called("success", "a tool of the client is called and answers", {
     contentItems: [{ type: "inputText", text: "ticket 7 is open" }],
@@ -207,6 +213,55 @@ export const TOOLS: readonly Scenario[] = [
       { until: "turn/completed" },
       { until: "turn/completed" },
     ],
+  },
+  {
+    id: "goal-restarted",
+    about: "the program is killed at work for a goal, and the thread is resumed in the next",
+    script: [
+      say("one"),
+      command("sleep 5"),
+      { calls: [{ tool: "update_goal", args: { status: "complete" } }] },
+      say("three"),
+    ],
+    moves: [
+      ...threadStarted(),
+      ...turn("Hello"),
+      { call: "thread/goal/set", params: { threadId: "{thread}", objective: "ship it" } },
+      { until: "item/started", where: { item: { type: "commandExecution" } } },
+      { restart: "b" },
+      initialize({ client: "b" }),
+      { client: "b", call: "thread/goal/get", params: { threadId: "{thread}" } },
+      { client: "b", call: "thread/resume", params: { threadId: "{thread}", excludeTurns: true } },
+      { client: "b", until: "turn/completed" },
+    ],
+  },
+  {
+    id: "plan-alone",
+    about: "the model proposes a plan while it plans, and says nothing else",
+    script: [say("<proposed_plan>\n# Plan\n\n- one\n</proposed_plan>\n")],
+    moves: [...planned, { call: "thread/read", params: { threadId: "{thread}", includeTurns: true } }],
+  },
+  {
+    id: "plan-among-words",
+    about: "the model proposes a plan with words around it, and another in the next turn without an end",
+    script: [say(`Before.\n${PROPOSAL}\nAfter.`), say("Well <proposed_plan> then:\n<proposed_plan>\n- two")],
+    moves: [
+      ...planned,
+      ...turn("Again"),
+      { call: "thread/read", params: { threadId: "{thread}", includeTurns: true } },
+    ],
+  },
+  {
+    id: "plan-twice",
+    about: "the model proposes two plans in one message",
+    script: [say(`${PROPOSAL}\n\nOr:\n<proposed_plan>\n- two\n</proposed_plan>`)],
+    moves: planned,
+  },
+  {
+    id: "plan-default",
+    about: "the model writes a plan in tags while it does not plan",
+    script: [say(PROPOSAL)],
+    moves: [...threadStarted({}, true), ...turn("Plan it")],
   },
   {
     id: "shell-command-active",

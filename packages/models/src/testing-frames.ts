@@ -117,7 +117,10 @@ function playResponses({ parts, usage, deltaChars, answers }: Play): readonly Fr
   send("open", "response.created", { response: { id, object: "response", status: "in_progress", output: [] } });
   const output = parts.map((part, output_index) => {
     const item = responsesItem(part, `${answers + 1}_${output_index}`);
-    send("part", "response.output_item.added", { output_index, item: { ...item, status: "in_progress" } });
+    send("part", "response.output_item.added", {
+      output_index,
+      item: { ...item, ...UNSAID[part.kind], status: "in_progress" },
+    });
     const delta = responsesDelta(part);
     for (const piece of slices(delta.whole, deltaChars)) {
       send(delta.kind, delta.type, { item_id: item["id"], output_index, [delta.place]: 0, delta: piece });
@@ -137,6 +140,9 @@ function playResponses({ parts, usage, deltaChars, answers }: Play): readonly Fr
   });
   return frames;
 }
+
+/** A part is announced before a word of it. */
+const UNSAID = { reasoning: { summary: [] }, text: { content: [] }, toolCall: {} } as const;
 
 function responsesItem(part: Part, id: string): Record<string, unknown> {
   if (part.kind === "reasoning") {

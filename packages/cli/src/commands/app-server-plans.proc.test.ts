@@ -21,8 +21,8 @@ const PLAN = { mode: "plan", settings: { model: "gpt-5.5", reasoning_effort: nul
 const PROPOSAL = "Before.\n<proposed_plan>\n# Plan\n\n- one\n</proposed_plan>\nAfter.";
 const SHOWN = [
   { type: "userMessage" },
-  { type: "agentMessage", text: "Before.\nAfter." },
   { type: "plan", text: "# Plan\n\n- one\n" },
+  { type: "agentMessage", text: "Before.\nAfter." },
 ];
 
 async function planned(client: Client, threadId: string, more: object = { collaborationMode: PLAN }): Promise<string> {

@@ -128,7 +128,8 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
   if (params.excludeTurns !== true) noticeOfHydration(connection, "excludeTurns");
   const { id: threadId, isEphemeral } = row;
-  const known = server.threads.get(threadId)?.workspace ?? (await nextWorkspace(server, row));
+  const loaded = server.threads.get(threadId);
+  const known = loaded?.workspace ?? (await nextWorkspace(server, row));
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
   const settings = await settingsFor(server, threadId, { params, workspace });
   server.threads.load({ threadId, workspace, settings, isEphemeral });
@@ -144,6 +145,9 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
       row,
       turns.map((turn) => codexTurn(turn, "full")),
     );
+    // Everyone was told when it was let go.
+    const isBack = loaded === undefined;
+    if (isBack) server.announce({ method: "thread/status/changed", params: { threadId, status: feed.status } });
     return {
       result: {
         thread,
@@ -156,7 +160,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
       after() {
         warnOfUnused(connection, threadId, unheeded(params));
         if (!connection.isClosed) feed.add(connection);
-        if (params.excludeTurns !== true) tellUsage(feed, connection);
+        if (params.excludeTurns !== true || isBack) tellUsage(feed, connection);
         feed.tell(goalNotice(threadId, goal));
         held[Symbol.dispose]();
         // The server that worked for it may be gone; where this one does already, nothing is begun twice.

@@ -38,6 +38,8 @@ export function storedTurns(history: readonly StoredEvent[]): readonly StoredTur
     }
     if (body.type === "item.completed") {
       const startedAtMs = turn.items.get(body.item.id)?.startedAtMs ?? at;
+      // As in the original: a plan that was proposed stands before the message around it, which goes on after it.
+      if (body.item.type === "agentMessage") turn.items.delete(body.item.id);
       turn.items.set(body.item.id, { item: body.item, startedAtMs, completedAtMs: at });
     }
     if (body.type === "item.checkpointed") {
