@@ -22,7 +22,7 @@ import { addressOf, lastPort, rememberAddresses, urlOf } from "./address-file.ts
 import { log } from "./engine.ts";
 import { hostFacts } from "./host-facts.ts";
 import type { Serving } from "./open-serving.ts";
-import { parseServeAt, type ServeAt } from "./serve-at.ts";
+import { wishedPlaces, type ServeAt } from "./serve-at.ts";
 import { readTls } from "./tls.ts";
 
 /** Turns have six seconds for their end, clients a moment to hear of it; then it is over, whatever hangs. */
@@ -62,14 +62,15 @@ export interface Doors {
 export interface DoorWishes {
   readonly args: ParsedArgs;
   readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
   /** How this process is named to others that want the home: `heddle serve`. */
   readonly what: string;
   /** What can be done instead while another one has it. */
   readonly instead?: string;
 }
 
-export async function planDoors({ args, cwd, what, instead }: DoorWishes): Promise<DoorPlan> {
-  const places = args.values("listen").map((text) => parseServeAt(text, cwd));
+export async function planDoors({ args, cwd, env, what, instead }: DoorWishes): Promise<DoorPlan> {
+  const places = wishedPlaces(args.values("listen"), cwd, env);
   for (const at of places) refuseOpenDoor(at, args);
   const tls = await readTls(
     args,

@@ -26,6 +26,21 @@ export type ServeAt =
       readonly isRemembered?: true;
     };
 
+/** Port of OpenLoom's page, when only its host is said. */
+const OPENLOOM_PORT = "55413";
+
+/** What `--listen` says; without it what OpenLoom's variables say, beside the private socket. */
+export function wishedPlaces(listen: readonly string[], cwd: string, env: NodeJS.ProcessEnv): readonly ServeAt[] {
+  const [host, port] = [env["OPENLOOM_UI_HOST"] ?? "", env["OPENLOOM_UI_PORT"] ?? ""];
+  if (listen.length > 0 || (host === "" && port === "")) return listen.map((text) => parseServeAt(text, cwd));
+  const ip = host === "" || host === "localhost" ? "127.0.0.1" : host;
+  if (isIP(ip) === 0) throw usage(`OPENLOOM_UI_HOST "${host}" is no IP address; write 127.0.0.1, or use --listen`);
+  if (port !== "" && !/^\d{1,5}$/.test(port))
+    throw usage(`OPENLOOM_UI_PORT "${port}" is no port; write a number up to 65535, or use --listen`);
+  const url = `http://${ip.includes(":") ? `[${ip}]` : ip}:${port === "" ? OPENLOOM_PORT : port}`;
+  return [parseServeAt(url, cwd), { kind: "unix", path: undefined }];
+}
+
 export function parseServeAt(text: string, cwd: string): ServeAt {
   if (text.startsWith("unix://")) {
     const given = text.slice("unix://".length);

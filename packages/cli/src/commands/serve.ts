@@ -38,7 +38,7 @@ export const serveCommand: Command = {
 async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Promise<number> {
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`serve takes no words, only options; what is "${extra}"?`);
-  const plan = await planDoors({ args, cwd, what: "heddle serve" });
+  const plan = await planDoors({ args, cwd, env, what: "heddle serve" });
   using stop = watchForStop(undefined, plan.stopMs);
   const { file, config, warnings } = await readConfig(args, env);
   const home = await makeHome(env);

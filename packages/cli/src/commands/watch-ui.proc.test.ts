@@ -253,5 +253,33 @@ test("7: the options of doors belong to --ui, and what serve refuses is refused 
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toContain(words);
   }
+  const wrong: Readonly<Record<string, string>> = {
+    OPENLOOM_UI_HOST: "my.machine",
+    OPENLOOM_UI_PORT: "http",
+  };
+  for (const [name, value] of Object.entries(wrong)) {
+    await using running = start(["watch", "--once", "--ui"], { ...place, env: { ...place.env, [name]: value } });
+    expect(await running.ended).toMatchObject({ code: 2, stderr: expect.stringContaining(`${name} "${value}" is no`) });
+  }
   await expect(access(path.join(world.root, "other"))).rejects.toThrow("ENOENT");
+});
+
+test("7: the variables for OpenLoom's page say where, unless --listen does", async () => {
+  await using mock = await openMockWorld({ script: [] });
+  const { world } = mock;
+  const place = { env: { ...MOCK_KEY, OPENLOOM_UI_HOST: "localhost", OPENLOOM_UI_PORT: "0" }, says: "token    " };
+  await using wished = await startDoors("watch", world, { ...place, args: ["--queue", "--ui"] });
+  expect(wished.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  await access(path.join(world.home, "serve.sock"));
+  expect((await wished.call("GET", "/api/tasks")).status).toBe(200);
+  wished.running.child.kill("SIGTERM");
+  const ended = await wished.running.ended;
+  expect(ended.code).toBe(143);
+  expect(ended.stderr).not.toContain("OPENLOOM");
+  const other = { ...place, env: { ...place.env, OPENLOOM_UI_HOST: "nowhere" } };
+  await using said = await startDoors("watch", world, {
+    ...other,
+    args: ["--queue", "--ui", "--listen", "http://127.0.0.1:0"],
+  });
+  expect((await said.call("GET", "/api/tasks")).status).toBe(200);
 });

@@ -53,8 +53,8 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
 }
 
 /** Loaded when it is asked for: nobody else needs a server. */
-async function planUi(args: ParsedArgs, { cwd }: CommandContext): Promise<DoorPlan> {
+async function planUi(args: ParsedArgs, { cwd, env }: CommandContext): Promise<DoorPlan> {
   const { planDoors } = await import("../app-server/open-doors.ts");
   const instead = "leave out --ui: heddle watch works beside it";
-  return planDoors({ args, cwd, what: "heddle watch --ui", instead });
+  return planDoors({ args, cwd, env, what: "heddle watch --ui", instead });
 }

@@ -177,15 +177,13 @@ export interface OpenLoomSettings {
   readonly warnings: readonly string[];
 }
 
-/** What to use for variables that mean nothing here. Those of the inbox and of notifications are read where these begin. */
+/** What to use for variables that mean nothing here. Those of the inbox, of notifications and of the page are read where these begin. */
 const INSTEAD: Readonly<Record<string, string>> = {
   OPENLOOM_OPENCODE_URL: "choose a model with model and provider in the task, or in config.toml",
   OPENLOOM_OPENCODE_USERNAME: "heddle login stores keys",
   OPENLOOM_OPENCODE_PASSWORD: "heddle login stores keys",
   OPENLOOM_OPENCODE_AUTO_START: "nothing else needs to run",
   OPENLOOM_DATABASE: "set HEDDLE_HOME",
-  OPENLOOM_UI_HOST: "heddle watch --ui, or heddle serve, with --listen http://HOST:PORT",
-  OPENLOOM_UI_PORT: "heddle watch --ui, or heddle serve, with --listen http://HOST:PORT",
   OPENLOOM_STALE_BUSY_CHECKS: "write stall: {after: 2m} into the task",
   OPENLOOM_IDLE_COMPLETES_TASK: "only checks complete a task",
   OPENLOOM_CHECK_INTERVAL_SECONDS: "nothing is polled",
