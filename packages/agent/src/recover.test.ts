@@ -122,6 +122,8 @@ test("what was settled and completed before the crash is left alone, and its tok
 });
 
 test("a message that broke off keeps its text and says that it is partial", () => {
+  const plan = { type: "proposedPlan", id: "p", status: "inProgress", text: "" } as const;
+  expect(brokenOff(plan, "- half a pl")).toEqual({ ...plan, status: "unknown", text: "- half a pl" });
   expect(brokenOff({ type: "agentMessage", id: "i", text: "" }, "half a sent")).toEqual({
     type: "agentMessage",
     id: "i",
