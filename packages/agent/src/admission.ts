@@ -140,13 +140,9 @@ function refuseGone(own: readonly StoredEvent[], turnId: string | undefined): vo
   if (isGone) throw new HeddleError("turn.not-found", `turn ${turnId} waits no longer`);
 }
 
+/** Turns follow one another, so the last that began or ended says it. */
 function refuseWhileBusy(own: readonly StoredEvent[], threadId: string): void {
-  const open = new Set<string>();
-  for (const { body } of own) {
-    if (body.type === "turn.admitted") open.add(body.turnId);
-    if (body.type === "turn.completed") open.delete(body.turnId);
-  }
-  const [turnId] = open;
-  if (turnId !== undefined)
-    throw new HeddleError("turn.active", `thread ${threadId} is busy with turn ${turnId}; steer or interrupt it`);
+  const last = own.findLast(({ body }) => body.type === "turn.admitted" || body.type === "turn.completed")?.body;
+  if (last?.type === "turn.admitted")
+    throw new HeddleError("turn.active", `thread ${threadId} is busy with turn ${last.turnId}; steer or interrupt it`);
 }

@@ -41,7 +41,7 @@ export function wishedPlaces(listen: readonly string[], cwd: string, env: NodeJS
   return [parseServeAt(url, cwd), { kind: "unix", path: undefined }];
 }
 
-export function parseServeAt(text: string, cwd: string): ServeAt {
+function parseServeAt(text: string, cwd: string): ServeAt {
   if (text.startsWith("unix://")) {
     const given = text.slice("unix://".length);
     return { kind: "unix", path: given === "" ? undefined : path.resolve(cwd, given) };
