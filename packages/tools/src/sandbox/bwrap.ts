@@ -45,8 +45,10 @@ export async function openBwrap({ layout: bare, network, scratch }: BwrapOptions
         endsWithTree: false,
       };
     },
-    // The private folder begins some argument of every bwrap of this sandbox and of no other process.
-    [Symbol.asyncDispose]: async () => await killByArgument(scratch.path, KILL_MS),
+    // A private folder begins some argument of every bwrap of this sandbox and of no other process.
+    [Symbol.asyncDispose]: async () => {
+      for (const folder of scratch.folders) await killByArgument(folder, KILL_MS);
+    },
   };
 }
 

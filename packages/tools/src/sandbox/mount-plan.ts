@@ -42,7 +42,8 @@ export function planMounts(steps: readonly Step[], host: MountHost, scratch: Scr
   }
   for (const step of steps) lines.push(...stepLines(step, { ...host, visible, scratch }));
   // A cover is sealed last, when everything that shows through it has its place.
-  for (const step of steps) if (step.kind === "empty") lines.push(remount(step.path, "ro,nosuid,nodev"));
+  const covers = flags(mountAt(host.mounts, scratch.covers), ["ro", "nosuid", "nodev"]);
+  for (const step of steps) if (step.kind === "empty") lines.push(remount(step.path, covers));
   return {
     fstab: lines.map((line) => fstabLine(line, scratch.root)).join(""),
     mountPoints: steps.flatMap((step) => pointsOf(step, steps, scratch)),
@@ -81,7 +82,7 @@ function stepLines(step: Step, { mounts, visible, devices, scratch }: StepSurrou
         bind(scratch.devices, "/dev"),
         ...devices.map((name) => bind(`/dev/${name}`, `/dev/${name}`)),
         { source: "heddle-shm", path: "/dev/shm", type: "tmpfs", options: "mode=1777,nosuid,nodev,size=1g" },
-        remount("/dev", "ro,nosuid"),
+        remount("/dev", flags(mountAt(mounts, scratch.devices), ["ro", "nosuid"])),
       ];
     case "proc":
       return [{ source: "heddle-proc", path: "/proc", type: "proc", options: "nosuid,nodev,noexec" }];

@@ -69,7 +69,9 @@ test("what shows through a covered place gets its mount point in the stand-in", 
     { path: "/tmp/scratch/covers/%2Frun/tools/bin", like: "/run/tools/bin" },
     { path: "/tmp/scratch/tmp/work", like: "/tmp/work" },
   ]);
-  expect(fstab.trimEnd().split("\n").at(-1)).toBe("none /tmp/scratch/root/run none remount,bind,ro,nosuid,nodev 0 0");
+  expect(fstab.trimEnd().split("\n").at(-1)).toBe(
+    "none /tmp/scratch/root/run none remount,bind,relatime,ro,nosuid,nodev 0 0",
+  );
 });
 
 test("a new root below a folder that is bound is kept out of that folder's copy", () => {

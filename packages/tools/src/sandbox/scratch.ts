@@ -1,7 +1,8 @@
 /**
- * The private folder of one sandbox on disk: its temporary files and the stand-ins that are mounted over masked places.
- * On disk rather than in memory, because builds put gigabytes into /tmp. Removed when the sandbox closes; what a killed
- * Heddle left behind is removed by the next one that opens a sandbox beside it.
+ * The private folders of one sandbox: its temporary files on disk, because builds put gigabytes into /tmp, and in memory
+ * what is a handful of names: the stand-ins that are mounted over masked places, the new root, the plan. On disk these would
+ * go into the file system's journal, and whoever syncs a file next would wait for them. Removed when the sandbox closes;
+ * what a killed Heddle left behind is removed by the next one that opens a sandbox beside it.
  */
 import {
   chmodSync,
@@ -12,6 +13,7 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  statfsSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -30,8 +32,15 @@ const CLEAN_AFTER_MS = 2000;
 /** What is harmless in /dev and programs expect there. */
 export const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"] as const;
 
+const TEMPORARY = ["tmp", "var-tmp"] as const;
+/** Of statfs(2): a file system in memory. */
+const TMPFS = 0x01021994;
+const MEMORY = "/dev/shm";
+
 export interface Scratch extends AsyncDisposable {
   readonly path: string;
+  /** All its folders: the one above, and where its temporary files are. */
+  readonly folders: readonly string[];
   /** Where the new root is put together. */
   readonly root: string;
   readonly tmp: string;
@@ -48,51 +57,86 @@ export interface Scratch extends AsyncDisposable {
 }
 
 /**
- * Makes the folder with all that belongs into it: a few dozen calls to a local disk, on the way to the first request of every
- * run. Waiting for each, or a program for each, would cost ten times more.
+ * Makes the folders with all that belongs into them: a few dozen calls on the way to the first request of every run. Waiting
+ * for each, or a program for each, would cost ten times more. With a parent, all of it is there.
  */
-export function openScratch(parent: string = tmpdir()): Scratch {
-  mkdirSync(parent, { recursive: true, mode: 0o700 });
-  const path = mkdtempSync(join(parent, PREFIX));
-  // Whole from its first moment: another Heddle that is cleaning up must not read half a name and take it for a dead one's.
-  writeFileSync(join(path, `${OWNER_FILE}.new`), processIdentity(process.pid), { mode: 0o600 });
-  renameSync(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
-  const inside = (name: string): string => join(path, name);
-  const folders = { root: inside("root"), tmp: inside("tmp"), varTmp: inside("var-tmp"), covers: inside("covers") };
-  const places = { ...folders, emptyFile: inside("empty"), devices: inside("dev"), pipes: inside("pipes") };
-  furnish(places);
+export function openScratch(parent?: string): Scratch {
+  const disk = openFolder(parent ?? tmpdir());
+  for (const name of TEMPORARY) {
+    mkdirSync(join(disk.path, name));
+    chmodSync(join(disk.path, name), 0o1777);
+  }
+  const light = parent === undefined ? openInMemory() : undefined;
+  return scratchOf(light ?? furnish(disk), disk);
+}
+
+/** undefined where there is no memory for it: containers have little of it, and it may be full. */
+function openInMemory(): Folder | undefined {
+  let folder: Folder | undefined;
+  try {
+    if (statfsSync(MEMORY).type !== TMPFS) return undefined;
+    folder = openFolder(MEMORY);
+    return furnish(folder);
+  } catch {
+    if (folder !== undefined) removed(folder.path);
+    return undefined;
+  }
+}
+
+function scratchOf(light: Folder, disk: Folder): Scratch {
+  const own = [...new Set([light, disk])];
+  const inside = (name: string): string => join(light.path, name);
+  const [tmp, varTmp] = TEMPORARY.map((name) => join(disk.path, name)) as [string, string];
   let cleaning: Promise<void> | undefined;
-  const clean = (): Promise<void> => (cleaning ??= removeAbandoned(parent, path));
+  const clean = (): Promise<void> => (cleaning ??= removeAbandoned(own));
   const later = setTimeout(() => void clean(), CLEAN_AFTER_MS).unref();
   let socket: Promise<string> | undefined;
   return {
-    path,
-    ...places,
-    deadSocket: () => (socket ??= makeDeadSocket(path)),
+    path: light.path,
+    folders: own.map((folder) => folder.path),
+    root: inside("root"),
+    tmp,
+    varTmp,
+    emptyFile: inside("empty"),
+    devices: inside("dev"),
+    covers: inside("covers"),
+    pipes: inside("pipes"),
+    deadSocket: () => (socket ??= makeDeadSocket(light.path)),
     [Symbol.asyncDispose]: async () => {
       clearTimeout(later);
       await clean();
       // What the sandbox itself put there is a handful of names; what commands left may be gigabytes.
-      const isSmall = [folders.tmp, folders.varTmp].every(isEmpty);
+      const isSmall = [tmp, varTmp].every(isEmpty);
       // A holder that is just being killed may put a last name there.
-      if (!isSmall || !removed(path)) await removeTree(path);
+      for (const { path } of own) if (!isSmall || !removed(path)) await removeTree(path);
     },
   };
 }
 
-function furnish(
-  places: Pick<Scratch, "root" | "tmp" | "varTmp" | "covers" | "emptyFile" | "devices" | "pipes">,
-): void {
-  const { root, tmp, varTmp, covers, emptyFile, devices, pipes } = places;
-  for (const folder of [root, covers, tmp, varTmp, devices]) mkdirSync(folder, { mode: 0o755 });
-  for (const folder of [tmp, varTmp]) chmodSync(folder, 0o1777);
-  mkdirSync(pipes, { mode: 0o700 });
-  writeFileSync(emptyFile, "", { mode: 0o444 });
-  for (const folder of ["shm", "pts"]) mkdirSync(join(devices, folder), { mode: 0o755 });
-  for (const name of DEVICES) writeFileSync(join(devices, name), "", { mode: 0o644 });
-  symlinkSync("pts/ptmx", join(devices, "ptmx"));
-  symlinkSync("/proc/self/fd", join(devices, "fd"));
-  for (const [fd, name] of ["stdin", "stdout", "stderr"].entries()) symlinkSync(`fd/${fd}`, join(devices, name));
+interface Folder {
+  readonly parent: string;
+  readonly path: string;
+}
+
+function openFolder(parent: string): Folder {
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  const path = mkdtempSync(join(parent, PREFIX));
+  // Whole from its first moment: another Heddle that is cleaning up must not read half a name and take it for a dead one's.
+  writeFileSync(join(path, `${OWNER_FILE}.new`), identity(), { mode: 0o600 });
+  renameSync(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
+  return { parent, path };
+}
+
+function furnish(folder: Folder): Folder {
+  const inside = (...names: string[]): string => join(folder.path, ...names);
+  for (const name of ["root", "covers", "dev", "dev/shm", "dev/pts"]) mkdirSync(inside(name), { mode: 0o755 });
+  mkdirSync(inside("pipes"), { mode: 0o700 });
+  writeFileSync(inside("empty"), "", { mode: 0o444 });
+  for (const name of DEVICES) writeFileSync(inside("dev", name), "", { mode: 0o644 });
+  symlinkSync("pts/ptmx", inside("dev", "ptmx"));
+  symlinkSync("/proc/self/fd", inside("dev", "fd"));
+  for (const [fd, name] of ["stdin", "stdout", "stderr"].entries()) symlinkSync(`fd/${fd}`, inside("dev", name));
+  return folder;
 }
 
 async function makeDeadSocket(folder: string): Promise<string> {
@@ -123,13 +167,15 @@ async function removeTree(path: string): Promise<void> {
 }
 
 /** Never fails: what cannot be looked at or removed is left to the next one. */
-async function removeAbandoned(parent: string, own: string): Promise<void> {
-  for (const name of attempt(() => readdirSync(parent)) ?? []) {
-    const path = join(parent, name);
-    if (!name.startsWith(PREFIX) || path === own) continue;
-    const owner = await readFile(join(path, OWNER_FILE), "utf8").catch(() => undefined);
-    const isOver = owner === undefined ? await isHalfMade(path) : isAbandoned(owner);
-    if (isOver) await removeTree(path).catch(() => undefined);
+async function removeAbandoned(own: readonly Folder[]): Promise<void> {
+  for (const { parent, path: ownPath } of own) {
+    for (const name of attempt(() => readdirSync(parent)) ?? []) {
+      const path = join(parent, name);
+      if (!name.startsWith(PREFIX) || path === ownPath) continue;
+      const owner = await readFile(join(path, OWNER_FILE), "utf8").catch(() => undefined);
+      const isOver = owner === undefined ? await isHalfMade(path) : isAbandoned(owner);
+      if (isOver) await removeTree(path).catch(() => undefined);
+    }
   }
 }
 
@@ -141,13 +187,20 @@ async function isHalfMade(path: string): Promise<boolean> {
 
 function isAbandoned(owner: string): boolean {
   const pid = Number(owner.split(" ")[0]);
-  const here = processIdentity(process.pid);
+  const here = identity();
   const [, , boot, namespace] = owner.split(" ");
   const [, , hereBoot, hereNamespace] = here.split(" ");
   if (boot !== hereBoot) return true;
   // A pid of another pid namespace says nothing here.
   if (namespace !== hereNamespace || !Number.isInteger(pid)) return false;
   return processIdentity(pid) !== owner;
+}
+
+let known: string | undefined;
+
+/** Of this process. */
+function identity(): string {
+  return (known ??= processIdentity(process.pid));
 }
 
 /** Pid, start time, boot and pid namespace: together they name one process for good. */
