@@ -1,5 +1,5 @@
 /** One run of a program, seen from outside: wall time, CPU of its tree, peak memory, and what the model server saw when. */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -71,6 +71,30 @@ async function samplePeak(shell: number, child: { readonly exitCode: number | nu
 
 async function readText(path: string): Promise<string> {
   return readFile(path, "utf8").catch(() => "");
+}
+
+const CALM_WINDOW_MS = 100;
+const CALM_TRIES = 50;
+
+/**
+ * Waits until the machine has nothing to do: what the program before left behind, on the disk or in processes it does not
+ * wait for, is not counted against the next one.
+ */
+export async function calm(): Promise<void> {
+  execFileSync("sync");
+  for (let tries = 0; tries < CALM_TRIES; tries += 1) {
+    const before = await busyTicks();
+    await new Promise((resolve) => setTimeout(resolve, CALM_WINDOW_MS));
+    // This process alone needs one.
+    if ((await busyTicks()) - before <= 1) return;
+  }
+}
+
+/** Of all cores since the machine was started, without what they idled and waited for the disk. */
+async function busyTicks(): Promise<number> {
+  const [first = ""] = (await readFile("/proc/stat", "utf8")).split("\n", 1);
+  const ticks = first.split(/\s+/).slice(1).map(Number);
+  return ticks.reduce((sum, count) => sum + count, 0) - (ticks[3] ?? 0) - (ticks[4] ?? 0);
 }
 
 export function median(values: readonly number[]): number {

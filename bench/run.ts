@@ -12,7 +12,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startModelServer } from "@heddle/models/testing";
-import { measure, median, percentile, type Run } from "./measure.ts";
+import { calm, measure, median, percentile, type Run } from "./measure.ts";
 import { openSubjects, type Subject } from "./subjects.ts";
 import { measureServer } from "./app-server.ts";
 import { measureFanOut } from "./fan-out.ts";
@@ -89,8 +89,10 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
     await taskRound(own, root);
   }
   for (let round = 0; round < rounds; round += 1) {
+    await calm();
     figures.node.wallMs.push((await measure([process.execPath, "-e", "0"], { cwd, env: {} })).wallMs);
-    for (const subject of subjects) {
+    // Each comes first as often as last.
+    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const of = figures.subjects[subject.name];
       if (of === undefined) continue;
       const hello = await runOf(subject, HELLO, cwd);
@@ -121,6 +123,7 @@ async function taskRound(of: SubjectFigures, folder: string): Promise<void> {
 
 async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): Promise<void> {
   seen = { arrivals: [], endings: [], bytes: [] };
+  await calm();
   const figures = await measureServer(subject, { cwd, env: subject.env }, async () => {
     const arrivedAt = seen.arrivals.at(-1) ?? Number.NaN;
     return ((await seen.endings.at(-1)) ?? Number.NaN) - arrivedAt;
@@ -138,6 +141,7 @@ async function runOf(
   cwd: string,
 ): Promise<{ run: Run; seen: Seen; startedAt: number }> {
   seen = { arrivals: [], endings: [], bytes: [] };
+  await calm();
   const startedAt = performance.now();
   const run = await measure(subject.argv(prompt), { cwd, env: subject.env });
   return { run, seen, startedAt };
