@@ -3,7 +3,7 @@
  * came in the meantime for the model and for the item. A stopped command keeps what it had printed.
  */
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { clockMs, HeddleError, type Failure } from "@heddle/protocol";
 import { absolutePath } from "./call-path.ts";
 import { fitText } from "./fit-text.ts";
@@ -28,8 +28,12 @@ export interface ShellStart {
 
 export async function startShell(start: ShellStart, context: ToolContext): Promise<OpenCommand> {
   const cwd = start.workdir === undefined ? context.cwd : absolutePath(start.workdir, context.cwd);
-  const folder = await statInside(cwd, context.envelope);
-  if (folder?.kind !== "directory") throw new HeddleError("tool.failed", `the folder ${cwd} does not exist`);
+  // The workspace is the owner's word; a folder the model names has to be one it may see.
+  const isThere =
+    start.workdir === undefined
+      ? statSync(cwd, { throwIfNoEntry: false })?.isDirectory()
+      : (await statInside(cwd, context.envelope))?.kind === "directory";
+  if (isThere !== true) throw new HeddleError("tool.failed", `the folder ${cwd} does not exist`);
   return context.state.processes.start({
     command: start.command,
     argv: [shellFile(), start.isLogin ? "-lc" : "-c", start.command],
