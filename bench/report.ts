@@ -88,7 +88,7 @@ export function report(figures: Figures, rounds: number): string {
     "",
     `Made by \`npm run bench -- --write\` on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores, ` +
       `${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}. Medians of ${rounds} interleaved rounds on one ` +
-      "scripted server over loopback; trust the ratios. Raw numbers: bench/results.json.",
+      "scripted server over loopback, each run on a machine that has come to rest; trust the ratios. Raw numbers: bench/results.json.",
     "",
     `\`node -e 0\`: ${node.toFixed(0)} ms`,
     "",

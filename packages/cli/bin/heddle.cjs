@@ -12,6 +12,7 @@ const vm = require("vm");
 
 const MIN_MAJOR = 24;
 const MIN_MINOR = 19;
+const USAGE = 2;
 const INFRASTRUCTURE = 8;
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 const WRAPPER = "(function (exports, require, module, __filename, __dirname) { ";
@@ -185,7 +186,10 @@ function keepWhenCalm(folder, learnt) {
     isOver = true;
     if (learnt.length > 0) keepCompiled(folder, learnt);
   };
-  process.once("exit", keep);
+  process.once("exit", function (code) {
+    // A mistyped word teaches nothing, and would have a folder of its own.
+    if (code !== USAGE) keep();
+  });
   setTimeout(keep, LESSON_MS).unref();
 }
 

@@ -30,6 +30,7 @@ if (what === "wait") {
   setInterval(() => undefined, 1000);
   console.log("ready " + process.pid);
 }
+if (what === "mistyped") process.exit(2);
 if (what === undefined) console.log(word + " " + (import.meta.url.endsWith(".ts") ? "source" : "bundle") + " " + process.version);
 `;
 
@@ -174,6 +175,8 @@ test("compiled code is kept for each command, learnt from the first runs, and th
   expect(await compiled(checkout, "env")).toEqual([]);
   await launch(checkout, ["env"]);
   expect(await compiled(checkout, "env")).not.toEqual([]);
+  await launch(checkout, ["mistyped"]);
+  expect(await compiled(checkout, "mistyped")).toEqual([]);
 });
 
 test.each([
