@@ -2,6 +2,7 @@ export { ensureTokenFile, readTokenFile, tokenCheck, type TokenCheck } from "./a
 export type { Channel, ChannelListener } from "./channel.ts";
 export { AppServer, type ServerOptions } from "./server.ts";
 export type { ConfigEdit, ConfigLayer, ConfigSource, ConfigView, ConfigWritten, Host, HostSkills } from "./host.ts";
+export { isLoopback } from "./loopback.ts";
 export type { SettingsSource, Wishes } from "./settings.ts";
 export type { Listener } from "./transports/listener.ts";
 export { stdioChannel } from "./transports/stdio.ts";

@@ -1,5 +1,4 @@
 /** `--listen` in words: where clients may come from, and what they must show. */
-import { isIP } from "node:net";
 import path from "node:path";
 import {
   ensureTokenFile,
@@ -12,24 +11,15 @@ import {
   type TlsPair,
 } from "@heddle/server";
 import { usage, type ParsedArgs } from "../args.ts";
+import { parseAddress, type TcpAt, type UnixAt } from "./address.ts";
 
-export type ListenAt =
-  | { readonly kind: "stdio" }
-  | { readonly kind: "off" }
-  | { readonly kind: "unix"; readonly path: string | undefined }
-  | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly hasTls: boolean };
+export type ListenAt = { readonly kind: "stdio" } | { readonly kind: "off" } | UnixAt | TcpAt;
 
 export function parseListen(text: string, cwd: string): ListenAt {
   if (text === "stdio://" || text === "stdio") return { kind: "stdio" };
   if (text === "off") return { kind: "off" };
-  if (text.startsWith("unix://")) {
-    const given = text.slice("unix://".length);
-    return { kind: "unix", path: given === "" ? undefined : path.resolve(cwd, given) };
-  }
-  const [, secure, six, four, port] = /^ws(s?):\/\/(?:\[([0-9a-f:.]+)\]|([0-9.]+)):(\d{1,5})\/?$/i.exec(text) ?? [];
-  const host = six ?? four ?? "";
-  if (isIP(host) !== 0 && Number(port) <= 65_535)
-    return { kind: "tcp", host, port: Number(port), hasTls: secure !== "" };
+  const at = parseAddress(text, cwd, ["ws"]);
+  if (at !== undefined) return at;
   throw usage(`--listen "${text}" is none of stdio://, unix://, unix://PATH, ws://IP:PORT, wss://IP:PORT, off`);
 }
 
@@ -56,17 +46,6 @@ export async function listen(
   if (at.kind === "unix") return listenUnix(at.path ?? path.join(context.home, OWN_SOCKET), onChannel);
   const check = tokenCheck(await tokenHash(context));
   return listenWebsocket(at, { isAllowed: (request) => check.isAllowed(request), onChannel, tls: context.tls });
-}
-
-export function refuseOpenDoor(at: ListenAt, args: ParsedArgs): void {
-  if (at.kind !== "tcp" || at.hasTls || isLoopback(at.host) || args.has("allow-non-loopback")) return;
-  throw usage(
-    `${at.host} can be reached from other machines; listen on 127.0.0.1, write wss:// with --tls-cert and --tls-key, or add --allow-non-loopback`,
-  );
-}
-
-function isLoopback(host: string): boolean {
-  return host === "::1" || host.startsWith("127.");
 }
 
 async function tokenHash({ args, home, cwd, log }: ListenContext): Promise<string> {

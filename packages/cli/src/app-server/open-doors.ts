@@ -10,14 +10,14 @@ import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal, type
 import {
   ensureOwnerToken,
   HttpDoor,
-  isLoopback,
   listTokens,
   openTokenBook,
   ownerTokenPath,
   type TaskDesk,
 } from "@heddle/server/http";
-import { usage, type ParsedArgs } from "../args.ts";
+import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
+import { refuseOpenDoor } from "./address.ts";
 import { addressOf, lastPort, rememberAddresses, urlOf } from "./address-file.ts";
 import { log } from "./engine.ts";
 import { hostFacts } from "./host-facts.ts";
@@ -71,7 +71,7 @@ export interface DoorWishes {
 
 export async function planDoors({ args, cwd, env, what, instead }: DoorWishes): Promise<DoorPlan> {
   const places = wishedPlaces(args.values("listen"), cwd, env);
-  for (const at of places) refuseOpenDoor(at, args);
+  for (const at of places) refuseOpenDoor(at, args, "https");
   const tls = await readTls(
     args,
     cwd,
@@ -89,13 +89,6 @@ export async function planDoors({ args, cwd, env, what, instead }: DoorWishes): 
       return { open: (withEnds, behind) => openDoors(withEnds, entrance, behind) };
     },
   };
-}
-
-function refuseOpenDoor(at: ServeAt, args: ParsedArgs): void {
-  if (at.kind !== "tcp" || at.hasTls || isLoopback(at.host) || args.has("allow-non-loopback")) return;
-  throw usage(
-    `${at.host} can be reached from other machines; listen on 127.0.0.1, write https:// with --tls-cert and --tls-key, or add --allow-non-loopback`,
-  );
 }
 
 async function claimHome(home: string, what: string, instead: string | undefined): Promise<AsyncDisposable> {

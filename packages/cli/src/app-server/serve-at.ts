@@ -1,7 +1,7 @@
 /** Where the doors of `heddle serve` and `heddle watch --ui` are, in words. */
 import { isIP } from "node:net";
-import path from "node:path";
 import { usage, type OptionSpec } from "../args.ts";
+import { parseAddress, type TcpAt, type UnixAt } from "./address.ts";
 import { TLS_OPTIONS } from "./tls.ts";
 
 export const DOOR_OPTIONS: readonly OptionSpec[] = [
@@ -16,15 +16,7 @@ export const DOOR_OPTIONS: readonly OptionSpec[] = [
   { name: "allow-host", value: "NAME", isMultiple: true, help: "Another name under which clients may call" },
 ];
 
-export type ServeAt =
-  | { readonly kind: "unix"; readonly path: string | undefined }
-  | {
-      readonly kind: "tcp";
-      readonly host: string;
-      readonly port: number;
-      readonly hasTls: boolean;
-      readonly isRemembered?: true;
-    };
+export type ServeAt = UnixAt | (TcpAt & { readonly isRemembered?: true });
 
 /** Port of OpenLoom's page, when only its host is said. */
 const OPENLOOM_PORT = "55413";
@@ -42,14 +34,7 @@ export function wishedPlaces(listen: readonly string[], cwd: string, env: NodeJS
 }
 
 function parseServeAt(text: string, cwd: string): ServeAt {
-  if (text.startsWith("unix://")) {
-    const given = text.slice("unix://".length);
-    return { kind: "unix", path: given === "" ? undefined : path.resolve(cwd, given) };
-  }
-  const [, secure, six, four, port] =
-    /^(?:http|ws)(s?):\/\/(?:\[([0-9a-f:.]+)\]|([0-9.]+)):(\d{1,5})\/?$/i.exec(text) ?? [];
-  const host = six ?? four ?? "";
-  if (isIP(host) !== 0 && Number(port) <= 65_535)
-    return { kind: "tcp", host, port: Number(port), hasTls: secure !== "" };
+  const at = parseAddress(text, cwd, ["http", "ws"]);
+  if (at !== undefined) return at;
   throw usage(`--listen "${text}" is none of http://IP:PORT, https://IP:PORT, unix://PATH, unix://`);
 }

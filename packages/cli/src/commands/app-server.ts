@@ -9,7 +9,8 @@ import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS, log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
 import { openServing } from "../app-server/open-serving.ts";
 import { generate, GENERATORS, isGenerator } from "../app-server/generate.ts";
-import { listen, parseListen, refuseOpenDoor } from "../app-server/listen.ts";
+import { refuseOpenDoor } from "../app-server/address.ts";
+import { listen, parseListen } from "../app-server/listen.ts";
 import { readTls, TLS_OPTIONS } from "../app-server/tls.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
@@ -74,7 +75,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   if (isGenerator(extra) && more.length === 0) return generate(extra, args, cwd);
   if (extra !== undefined) throw usage(`app-server takes no words, only options; what is "${extra}"?`);
   const at = parseListen(args.value("listen") ?? "stdio://", cwd);
-  refuseOpenDoor(at, args);
+  refuseOpenDoor(at, args, "wss");
   const tls = await readTls(args, cwd, at.kind === "tcp" && at.hasTls);
   using stop = watchForStop(undefined, STOP_MS);
   const { file, config, warnings } = await readConfig(args, env);

@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import type { Heddle } from "@heddle/agent";
+import { isLoopback } from "../loopback.ts";
 import { scopeAllows, type Principal } from "../principals.ts";
 import type { SettingsSource } from "../settings.ts";
 import type { Listener, OnChannel } from "../transports/listener.ts";
@@ -219,10 +220,6 @@ export class HttpDoor implements AsyncDisposable {
       socket.end(`HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
     }
   }
-}
-
-export function isLoopback(host: string): boolean {
-  return host === "::1" || host.startsWith("127.");
 }
 
 /** A token that is shown is looked at, also where none is needed. */

@@ -1,4 +1,4 @@
-export { HttpDoor, isLoopback, type HttpDoorOptions, type TcpAt } from "./http-door.ts";
+export { HttpDoor, type HttpDoorOptions, type TcpAt } from "./http-door.ts";
 export type { HostFacts, SandboxFacts } from "./host-facts.ts";
 export { openApi } from "./openapi.ts";
 export type { TaskDesk } from "./task-desk.ts";
