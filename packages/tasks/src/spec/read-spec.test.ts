@@ -235,6 +235,7 @@ describe("18: a mistake is told with its file, line, column, key and what to wri
       "workspace",
       /there is no folder .*nowhere; make it, or name another workspace/,
     ],
+    [`${HEAD}runner: codex\n`, 4, 1, "runner", 'there is no runner "codex" here; leave it out, or write embedded'],
     [`${HEAD}goal: again\n`, 4, 1, "goal", '"goal" is there twice; keep one of them'],
     [`${HEAD}max_nudges: 1\nmaxNudges: 2\n`, 5, 1, "maxNudges", '"maxNudges" says the same as "max_nudges"; keep one'],
     ["name: a\n\tgoal: b\n", 2, 1, "", /spaces, not with tabs|this is not YAML|indented/],
@@ -286,7 +287,7 @@ test("21: mode: loop is a schedule", () => {
 });
 
 test("22: runner, provider, model and effort are chosen by the task", () => {
-  const said = { runner: "codex", provider: "mock", model: "m-1", effort: "high" };
+  const said = { runner: "embedded", provider: "mock", model: "m-1", effort: "high" };
   expect(one(`${HEAD}${JSON.stringify(said).slice(1, -1).replaceAll(",", "\n").replaceAll(":", ": ")}`)).toMatchObject(
     said,
   );

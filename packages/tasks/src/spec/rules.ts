@@ -12,12 +12,18 @@ export interface RuleOptions {
   readonly minEveryMs: number;
 }
 
+/** Who carries out turns; the only one there is. */
+const EMBEDDED = "embedded";
+
 type Tell = (at: readonly PropertyKey[], message: string) => void;
 
 export function applyRules(places: Places, input: Table, spec: TaskSpec, options: RuleOptions): void {
   const tell: Tell = (at, message) => places.problemIn(input, at, message);
   if (!isFolder(spec.workspace))
     tell(["workspace"], `there is no folder ${spec.workspace}; make it, or name another workspace`);
+  // Another one would be a silent change of who does the work.
+  if (spec.runner !== EMBEDDED)
+    tell(["runner"], `there is no runner "${spec.runner}" here; leave it out, or write ${EMBEDDED}: Heddle's own loop`);
   if (spec.schedule !== undefined)
     scheduleRules(spec.schedule, options, (at, message) => tell(["schedule", ...at], message));
   spec.checks.forEach((check, index) => checkRules(check, ["checks", index], tell));
