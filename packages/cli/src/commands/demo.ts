@@ -56,7 +56,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const home = path.join(folder, "home");
   await mkdir(workspace);
   await makeWorkspace(workspace);
-  const { namespaces, bwrap } = await probeSandbox();
+  const { namespaces, bwrap } = await probeSandbox(workspace);
   const hasWall = namespaces.ok || bwrap.ok;
   await out.write(introduction(chosen, hasWall ? WALLED : withoutWall(namespaces.reason, bwrap.reason)));
   // Its own known script goes without a wall where the host has none; a real model never does.

@@ -43,7 +43,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const findings = [
     { name: "node", state: "ok", detail: `${process.version} at ${process.execPath}` } as const,
     ...(await programFindings(env)),
-    ...(await sandboxFindings()),
+    ...(await sandboxFindings(context.cwd)),
     await homeFinding(heddleHome(env)),
     ...(await configFindings(env, args.has("online"))),
   ];
@@ -62,8 +62,8 @@ const SANDBOX_FIX =
   "allow user namespaces (sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000), or install bubblewrap (apt-get install bubblewrap)";
 
 /** One of the two is enough. */
-async function sandboxFindings(): Promise<readonly Finding[]> {
-  const probed = await probeSandbox();
+async function sandboxFindings(workspace: string): Promise<readonly Finding[]> {
+  const probed = await probeSandbox(workspace);
   const hasOne = probed.namespaces.ok || probed.bwrap.ok;
   return (["namespaces", "bwrap"] as const).map((backend) => {
     const result = probed[backend];

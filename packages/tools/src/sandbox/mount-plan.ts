@@ -3,7 +3,7 @@
  * Every mount of the host is made read-only by itself, repeating the flags it has, because a user namespace may not take
  * a flag away.
  */
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Layout, Step } from "./layout.ts";
 import { isBelow, isWithin, mountAt, mountFlags, visibleMounts, type Mount } from "./mountinfo.ts";
 import { isReachable } from "./reachable.ts";
@@ -52,7 +52,8 @@ export function planMounts(steps: readonly Step[], host: MountHost, scratch: Scr
 }
 
 interface Line {
-  readonly source: string;
+  /** Absent for a mount that is there already. */
+  readonly source?: string;
   /** As it will be inside. */
   readonly path: string;
   readonly type: string;
@@ -94,16 +95,20 @@ function bind(source: string, path: string): Line {
 }
 
 function remount(path: string, options: string): Line {
-  return { source: "none", path, type: "none", options: `remount,bind,${options}` };
+  return { path, type: "none", options: `remount,bind,${options}` };
 }
 
 function flags(mount: Mount | undefined, added: readonly string[]): string {
   return [...new Set([...mountFlags(mount), ...added])].join(",");
 }
 
+/**
+ * mount(8) leaves out a line when something of the same source is mounted there already, and a host may have called its mount
+ * "none" or anything else: what is mounted again has the name of this sandbox's folder as its source, which is nobody else's.
+ */
 function fstabLine({ source, path, type, options }: Line, root: string): string {
   const target = path === "/" ? root : root + path;
-  return `${escapeField(source)} ${escapeField(target)} ${type} ${options} 0 0\n`;
+  return `${escapeField(source ?? basename(dirname(root)))} ${escapeField(target)} ${type} ${options} 0 0\n`;
 }
 
 /** White space ends a field, a backslash begins an escape and a # at the beginning makes the line a comment. */

@@ -36,11 +36,11 @@ test("flags that a user namespace may not take away are repeated", () => {
   expect(mountFlags(mountAt(parseMountinfo(TEXT), "/home/x"))).toEqual(["nosuid", "nodev", "noexec", "noatime"]);
   const { fstab } = planMounts([{ kind: "bind", source: "/home/p", path: "/home/p", isWritable: true }], HOST, SCRATCH);
   expect(fstab.trimEnd().split("\n")).toEqual([
-    "none /tmp/scratch/root none remount,bind,relatime,ro,nosuid,nodev 0 0",
-    "none /tmp/scratch/root/dev none remount,bind,nosuid,ro,nodev 0 0",
-    "none /tmp/scratch/root/home none remount,bind,nosuid,nodev,noexec,noatime,ro 0 0",
+    "scratch /tmp/scratch/root none remount,bind,relatime,ro,nosuid,nodev 0 0",
+    "scratch /tmp/scratch/root/dev none remount,bind,nosuid,ro,nodev 0 0",
+    "scratch /tmp/scratch/root/home none remount,bind,nosuid,nodev,noexec,noatime,ro 0 0",
     "/home/p /tmp/scratch/root/home/p none rbind 0 0",
-    "none /tmp/scratch/root/home/p none remount,bind,nosuid,nodev,noexec,noatime 0 0",
+    "scratch /tmp/scratch/root/home/p none remount,bind,nosuid,nodev,noexec,noatime 0 0",
   ]);
 });
 
@@ -70,7 +70,7 @@ test("what shows through a covered place gets its mount point in the stand-in", 
     { path: "/tmp/scratch/tmp/work", like: "/tmp/work" },
   ]);
   expect(fstab.trimEnd().split("\n").at(-1)).toBe(
-    "none /tmp/scratch/root/run none remount,bind,relatime,ro,nosuid,nodev 0 0",
+    "scratch /tmp/scratch/root/run none remount,bind,relatime,ro,nosuid,nodev 0 0",
   );
 });
 

@@ -21,7 +21,7 @@ import { openScratch, type Scratch } from "./scratch.ts";
 import { statOrUndefined } from "./tree-index.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
-type Backend = "namespaces" | "bwrap";
+export type Backend = "namespaces" | "bwrap";
 
 export interface OpenSandboxOptions {
   readonly backend?: "auto" | Backend;
@@ -137,8 +137,10 @@ async function openFirst(
   wanted: "auto" | Backend,
   options: BackendOptions,
 ): Promise<{ level: Backend; holder: Holder }> {
+  // Whoever wants this one and no other is told why it cannot be, not what else there is.
+  if (wanted !== "auto") return { level: wanted, holder: await openBackend(wanted, options) };
   const reasons: string[] = [];
-  for (const level of wanted === "auto" ? (["namespaces", "bwrap"] as const) : [wanted]) {
+  for (const level of ["namespaces", "bwrap"] as const) {
     try {
       return { level, holder: await openBackend(level, options) };
     } catch (error) {

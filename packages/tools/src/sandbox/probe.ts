@@ -1,48 +1,54 @@
 /**
- * A quick look at which sandbox this host can give, for `heddle doctor`: real namespaces with a real mount, not a guess
- * from version numbers. Opening a sandbox does not depend on it.
+ * Which sandbox this host can give, for `heddle doctor`: each is opened as a turn opens it, and a command is run in it. A
+ * shorter look would say "works" where a turn is then refused.
  */
-import { HeddleError } from "@heddle/protocol";
-import { findBwrap, isolation } from "./bwrap.ts";
-import { findHostTool, runHostTool } from "./host-tools.ts";
-import { findNamespaceTools } from "./holder-process.ts";
+import { toHeddleError } from "@heddle/protocol";
+import { CappedOutput } from "../output.ts";
+import { startCommand } from "../process.ts";
+import { findHostTool } from "./host-tools.ts";
+import { openSandbox, type Backend } from "./open.ts";
 
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
-/** A host that needs longer is judged by opening a sandbox instead. */
-const PROBE_TIMEOUT_MS = 150;
+/** A loaded machine needs a second; whoever asks a sick host must not wait for ever. */
+const PROBE_TIMEOUT_MS = 20_000;
 
-const UNSHARE = "--user --map-root-user --mount --net --ipc --pid --fork --kill-child --mount-proc".split(" ");
-
-export async function probeSandbox(): Promise<{ namespaces: ProbeResult; bwrap: ProbeResult }> {
+/** `workspace`: what is mounted there counts too. */
+export async function probeSandbox(
+  workspace: string = process.cwd(),
+): Promise<{ namespaces: ProbeResult; bwrap: ProbeResult }> {
   if (process.platform !== "linux") {
     const reason = `there is no kernel sandbox for ${process.platform} yet`;
     return { namespaces: { ok: false, reason }, bwrap: { ok: false, reason } };
   }
-  const [namespaces, bwrap] = await Promise.all([attempt(probeNamespaces), attempt(probeBwrap)]);
+  const [namespaces, bwrap] = await Promise.all([attempt("namespaces", workspace), attempt("bwrap", workspace)]);
   return { namespaces, bwrap };
 }
 
-async function attempt(probe: () => Promise<string | undefined>): Promise<ProbeResult> {
+async function attempt(backend: Backend, workspace: string): Promise<ProbeResult> {
   try {
-    const reason = await probe();
+    const reason = await tryOut(backend, workspace);
     return reason === undefined ? { ok: true } : { ok: false, reason };
   } catch (error) {
-    if (error instanceof HeddleError) return { ok: false, reason: error.message };
-    throw error;
+    return { ok: false, reason: toHeddleError(error).message };
   }
 }
 
-async function probeNamespaces(): Promise<string | undefined> {
-  const tools = findNamespaceTools();
-  const mount = [tools.mount, "-n", "-t", "tmpfs", "tmpfs", "/"];
-  const { isOk, stderr } = await runHostTool(tools.unshare, [...UNSHARE, "--", ...mount], PROBE_TIMEOUT_MS);
-  return isOk ? undefined : stderr.trim();
-}
-
-async function probeBwrap(): Promise<string | undefined> {
-  const { bwrap, canForbidNesting } = await findBwrap();
-  const args = [...isolation("none", canForbidNesting), "--proc", "/proc", "--", findHostTool("true") ?? "true"];
-  const { isOk, stderr } = await runHostTool(bwrap, args, PROBE_TIMEOUT_MS);
-  return isOk ? undefined : stderr.trim();
+/** undefined: it works. */
+async function tryOut(backend: Backend, workspace: string): Promise<string | undefined> {
+  await using sandbox = await openSandbox({ workspace, writeRoots: [], masked: [], network: "none" }, { backend });
+  const output = new CappedOutput();
+  await using command = await startCommand({
+    sandbox,
+    argv: [findHostTool("true") ?? "true"],
+    cwd: workspace,
+    env: {},
+    stdin: "ignore",
+    output,
+    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+  });
+  const { exitCode, cause } = await command.exited;
+  if (exitCode === 0) return undefined;
+  const said = output.snapshot().text.trim();
+  return said === "" ? `a command inside ended with ${exitCode ?? cause}` : said;
 }

@@ -269,6 +269,20 @@ test("commands of one sandbox reach each other's servers on the loopback of thei
   await server.kill();
 });
 
+test("mounts of the host may be called what they like: each is read-only inside", async () => {
+  const workspace = await tempFolder();
+  const script = `
+    for source in none heddle tmpfs proc '#' 'a b'; do mkdir "/mnt/$source" && mount -t tmpfs "$source" "/mnt/$source" || exit 1; done
+    exec "$@"
+  `;
+  const inside = `cd /mnt && for place in *; do { : > "$place/x"; } 2>/dev/null && echo "$place is writable"; done; ls`;
+  const keeper = [process.execPath, "--conditions=heddle-source", KEEPER, "namespaces", workspace, "", inside];
+  // Its own /mnt, so that nothing is left of it.
+  const mounted = ["sh", "-c", `mount -t tmpfs own /mnt && ${script}`, "sh", ...keeper];
+  const result = spawnSync("unshare", ["--user", "--map-root-user", "--mount", ...mounted], { encoding: "utf8" });
+  expect(result).toMatchObject({ stderr: "", stdout: "#\na b\nheddle\nnone\nproc\ntmpfs\n" });
+});
+
 test("a host without user namespaces gets a typed refusal that says what would mend it", () => {
   const script = `echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"`;
   const result = spawnSync(
@@ -366,6 +380,9 @@ test("the probe says for each back-end whether it works", async () => {
   const { namespaces, bwrap } = await probeSandbox();
   expect(namespaces).toEqual({ ok: true });
   expect(bwrap.ok).toBe(findHostTool("bwrap") !== undefined);
+  // It goes the way of a turn, so it meets what would stop one.
+  const missing = await probeSandbox("/no/such/folder");
+  expect(missing.namespaces).toEqual({ ok: false, reason: expect.stringContaining("/no/such/folder") });
 });
 
 test("no sandbox at all is its own level and confines nothing", async () => {
