@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, utimes, writeFile } from "node:fs/promises";
@@ -12,7 +12,6 @@ import { CappedOutput } from "../output.ts";
 import { startCommand } from "../process.ts";
 import { findHostTool } from "./host-tools.ts";
 import { openSandbox, openUnconfined } from "./open.ts";
-import { probeSandbox } from "./probe.ts";
 import type { Sandbox, SandboxPolicy } from "./sandbox.ts";
 
 const KEEPER = fileURLToPath(new URL("../../test/sandbox-keeper.ts", import.meta.url));
@@ -269,57 +268,6 @@ test("commands of one sandbox reach each other's servers on the loopback of thei
   await server.kill();
 });
 
-test("mounts of the host may be called what they like: each is read-only inside", async () => {
-  const workspace = await tempFolder();
-  const script = `
-    for source in none heddle tmpfs proc '#' 'a b'; do mkdir "/mnt/$source" && mount -t tmpfs "$source" "/mnt/$source" || exit 1; done
-    exec "$@"
-  `;
-  const inside = `cd /mnt && for place in *; do { : > "$place/x"; } 2>/dev/null && echo "$place is writable"; done; ls`;
-  const keeper = [process.execPath, "--conditions=heddle-source", KEEPER, "namespaces", workspace, "", inside];
-  // Its own /mnt, so that nothing is left of it.
-  const mounted = ["sh", "-c", `mount -t tmpfs own /mnt && ${script}`, "sh", ...keeper];
-  const result = spawnSync("unshare", ["--user", "--map-root-user", "--mount", ...mounted], { encoding: "utf8" });
-  expect(result).toMatchObject({ stderr: "", stdout: "#\na b\nheddle\nnone\nproc\ntmpfs\n" });
-});
-
-test("a host without user namespaces gets a typed refusal that says what would mend it", () => {
-  const script = `echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"`;
-  const result = spawnSync(
-    "unshare",
-    [
-      "--user",
-      "--map-root-user",
-      "sh",
-      "-c",
-      script,
-      "sh",
-      process.execPath,
-      "--conditions=heddle-source",
-      KEEPER,
-      "auto",
-      tmpdir(),
-      "x",
-    ],
-    { encoding: "utf8" },
-  );
-  expect(result.stdout).toBe("sandbox.unavailable");
-  expect(result.stderr).toContain("max_user_namespaces");
-  expect(result.stderr).toContain("bubblewrap");
-});
-
-const hasBwrap = findHostTool("bwrap") !== undefined;
-test.runIf(!hasBwrap)(
-  `bwrap that is not installed is refused by name${hasBwrap ? " (it is installed)" : ""}`,
-  async () => {
-    const workspace = await tempFolder();
-    await expect(openSandbox(writing(workspace), { backend: "bwrap" })).rejects.toMatchObject({
-      code: "sandbox.unavailable",
-      message: expect.stringContaining("bubblewrap"),
-    });
-  },
-);
-
 test("the root folder and folders of the kernel are refused as write roots", async () => {
   for (const root of ["/", "/proc", "/sys", "/dev"]) {
     await expect(
@@ -374,15 +322,6 @@ test("what a killed Heddle left behind is removed by the next one, and what a li
   expect([existsSync(abandoned), existsSync(halfMade), existsSync(fresh)]).toEqual([false, false, true]);
   expect(await run(first, "echo 1 > /tmp/x")).toMatchObject({ code: 0 });
   expect(await run(second, "echo 2 > /tmp/x")).toMatchObject({ code: 0 });
-});
-
-test("the probe says for each back-end whether it works", async () => {
-  const { namespaces, bwrap } = await probeSandbox();
-  expect(namespaces).toEqual({ ok: true });
-  expect(bwrap.ok).toBe(findHostTool("bwrap") !== undefined);
-  // It goes the way of a turn, so it meets what would stop one.
-  const missing = await probeSandbox("/no/such/folder");
-  expect(missing.namespaces).toEqual({ ok: false, reason: expect.stringContaining("/no/such/folder") });
 });
 
 test("no sandbox at all is its own level and confines nothing", async () => {
