@@ -204,7 +204,8 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     takeSteering: () => inbox.takeSteering(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
-    isWaiting: () => deps.journal.warm(),
+    isWaiting: () => turn.place.sandbox.standBy(),
+    hasTime: () => deps.journal.warm(),
   };
 }
 

@@ -112,8 +112,15 @@ function putOnce(path: string, content: string): void {
   syncFolder(join(path, ".."));
 }
 
+/** What stands before the 32 bytes of an Ed25519 key in its standard form (RFC 8410). */
+const ED25519_HEAD = Buffer.from("302a300506032b6570032100", "hex");
+
+/** As its own export writes it, which takes a millisecond at the first call: every run signs once. */
 function pem(key: KeyObject): string {
-  return key.export({ type: "spki", format: "pem" }).toString();
+  const { crv, x } = key.export({ format: "jwk" });
+  if (crv !== "Ed25519" || x === undefined) return key.export({ type: "spki", format: "pem" }).toString();
+  const body = Buffer.concat([ED25519_HEAD, Buffer.from(x, "base64url")]).toString("base64");
+  return `-----BEGIN PUBLIC KEY-----\n${body}\n-----END PUBLIC KEY-----\n`;
 }
 
 function keyIdOf(key: KeyObject): string {

@@ -127,14 +127,23 @@ describe("the spill file", () => {
   });
 
   test("that the disk refuses ends neither the command nor its result", async () => {
-    const output = new CappedOutput({ headBytes: 2, tailBytes: 2, spillFile: join(folder, "no/such/folder/x") });
+    await writeFile(join(folder, "file"), "");
+    const output = new CappedOutput({ headBytes: 2, tailBytes: 2, spillFile: join(folder, "file/below/x") });
     await output.push(Buffer.from("abcdef"));
     await output.push(Buffer.from("ghijkl"));
     await output.close();
     expect(output.snapshot()).toMatchObject({
       text: "ab\n[... 8 bytes left out ...]\nkl",
-      spillError: expect.stringContaining("ENOENT"),
+      spillError: expect.stringContaining("ENOTDIR"),
     });
+  });
+
+  test("makes the folder it is in, for its owner alone", async () => {
+    const output = new CappedOutput({ headBytes: 2, tailBytes: 2, spillFile: join(folder, "new/folder/x") });
+    await output.push(Buffer.from("abcdefghijkl"));
+    await output.close();
+    expect(await readFile(join(folder, "new/folder/x"), "utf8")).toBe("abcdefghijkl");
+    expect((await stat(join(folder, "new/folder"))).mode & 0o777).toBe(0o700);
   });
 
   test("makes the writer wait when it is behind, and only then", async () => {

@@ -1,4 +1,4 @@
-/** What the kernel says of one process in /proc/PID/stat. */
+/** What the kernel says of one process in /proc/PID. */
 import { readFileSync } from "node:fs";
 
 export interface ProcStat {
@@ -42,4 +42,28 @@ export function readProcStat(pid: number): ProcStat | undefined {
 /** It has ended; its parent merely has not looked yet. */
 export function isBuried({ state }: Pick<ProcStat, "state">): boolean {
   return state === "Z" || state === "X";
+}
+
+/** Its numbers in every pid namespace it is in, the innermost last; empty when there is no such process. */
+export function namespacePids(pid: number): string[] {
+  return /^NSpid:\s*(.*)$/m.exec(read(pid, "status"))?.[1]?.split(/\s+/) ?? [];
+}
+
+/** Empty too where the kernel does not tell. */
+export function childrenOf(pid: number): number[] {
+  return read(pid, `task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+}
+
+/** As it was started; empty when there is no such process any more. */
+export function argumentsOf(pid: number): string[] {
+  return read(pid, "cmdline").split("\0").slice(0, -1);
+}
+
+/** Processes end while they are looked at, and those of others may not be read: both mean nothing to see. */
+function read(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
 }

@@ -3,7 +3,6 @@
  * it when it has ended and its end was told, and closing the table ends them all.
  */
 import { randomUUID } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { CappedOutput, type OutputSnapshot } from "./output.ts";
@@ -64,7 +63,6 @@ export class ProcessTable implements AsyncDisposable {
     }
     this.#starting += 1;
     try {
-      await mkdir(this.#spillDir, { recursive: true, mode: 0o700 });
       const id = this.#nextId;
       this.#nextId += 1;
       const spillFile = join(this.#spillDir, `output-${id}-${randomUUID()}.txt`);

@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
-import { isBuried, readProcStat } from "./proc-stat.ts";
+import { isBuried, namespacePids, readProcStat } from "./proc-stat.ts";
 
 /** Only set where there is no pid namespace to hold a command together. */
 export const MARKER_VARIABLE = "HEDDLE_COMMAND";
@@ -107,11 +107,6 @@ function hasMarker(pid: number, marker: string): boolean {
   return readProc(pid, "environ").split("\0").includes(`${MARKER_VARIABLE}=${marker}`);
 }
 
-/** Its numbers in every pid namespace it is in, the innermost last. */
-function namespacePids(pid: number): string[] {
-  return /^NSpid:\s*(.*)$/m.exec(readProc(pid, "status"))?.[1]?.split(/\s+/) ?? [];
-}
-
 function readProcesses(): Entry[] {
   const entries: Entry[] = [];
   for (const name of listProc()) {
@@ -135,7 +130,7 @@ function listProc(): string[] {
 }
 
 /** Processes end while they are looked at, and those of others may not be read: both mean nothing to see. */
-function readProc(pid: number, file: "status" | "environ" | "cmdline"): string {
+function readProc(pid: number, file: "environ" | "cmdline"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {

@@ -17,7 +17,7 @@ import { onlyStandardStreams } from "./inherited-descriptors.ts";
 import type { CappedOutput } from "./output.ts";
 import { openPipe } from "./pipes.ts";
 import { interruptTree, killTree, MARKER_VARIABLE, terminateTree, type TreeOptions } from "./process-tree.ts";
-import type { Sandbox } from "./sandbox/sandbox.ts";
+import type { CommandEnd, CommandInside, CommandToSpawn, Sandbox } from "./sandbox/sandbox.ts";
 
 /** Time to end in an orderly way before being killed. */
 const TERMINATE_MS = 2000;
@@ -72,26 +72,29 @@ export async function startCommand(options: StartCommandOptions): Promise<OwnedP
   const { sandbox, argv, cwd, env, signal, timeoutMs } = options;
   if (signal.aborted) throw new HeddleError("tool.cancelled", "cancelled before the command was started");
   const marker = sandbox.level === "none" ? randomUUID() : undefined;
-  const command = await sandbox.enter(argv, { cwd, env });
-  const { child, input, outputs } = await spawnWithPipes(
-    { ...command, env: marker === undefined ? command.env : { ...command.env, [MARKER_VARIABLE]: marker } },
-    options,
-  );
-  const pid = child.pid ?? 0;
+  const isPlain = options.stdin === "ignore" && options.errors === undefined;
+  const command = await sandbox.enter(argv, { cwd, env, isPlain });
+  const started =
+    command.kind === "inside"
+      ? adopt(command, options)
+      : await spawnWithPipes(marker === undefined ? command : withMarker(command, marker), options);
   const owned = new RunningCommand({
-    child,
-    input,
-    outputs,
+    ...started,
     endsWithTree: command.endsWithTree,
-    tree: { pid, pidDepth: command.pidDepth, ...(marker !== undefined && { marker }) },
+    tree: { pid: started.pid, pidDepth: command.pidDepth, ...(marker !== undefined && { marker }) },
   });
   failpoint("process.after-spawn");
   owned.stopOn(signal, timeoutMs);
   return owned;
 }
 
-interface Spawned {
-  readonly child: ChildProcess;
+function withMarker(command: CommandToSpawn, marker: string): CommandToSpawn {
+  return { ...command, env: { ...command.env, [MARKER_VARIABLE]: marker } };
+}
+
+interface Started {
+  readonly pid: number;
+  readonly ended: Promise<CommandEnd>;
   readonly input: Writable | undefined;
   readonly outputs: readonly OutputReader[];
 }
@@ -102,10 +105,17 @@ interface OutputReader {
   close(): void;
 }
 
+/** It runs already, and its output waits to be read. */
+function adopt(command: CommandInside, { output, onOutputEnd }: StartCommandOptions): Started {
+  const reader = readPipe(command.outputFd, output);
+  if (onOutputEnd !== undefined) reader.drained.then(onOutputEnd, onOutputEnd);
+  return { pid: command.pid, ended: command.endAfter(reader.drained), input: undefined, outputs: [reader] };
+}
+
 async function spawnWithPipes(
-  command: { file: string; args: readonly string[]; env: Readonly<Record<string, string>>; cwd: string },
+  command: CommandToSpawn,
   { stdin, output: sink, errors: errorSink, onOutputEnd }: StartCommandOptions,
-): Promise<Spawned> {
+): Promise<Started> {
   const hasRealPipes = process.platform === "linux";
   const output = hasRealPipes ? await openPipe("read") : undefined;
   const errors = hasRealPipes && errorSink !== undefined ? await openPipe("read") : undefined;
@@ -131,6 +141,11 @@ async function spawnWithPipes(
   } finally {
     for (const fd of [output?.writeFd, errors?.writeFd, input?.readFd]) if (fd !== undefined) closeSync(fd);
   }
+  const ended = new Promise<CommandEnd>((resolve) => {
+    child.once("exit", (exitCode, signal) => {
+      resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined });
+    });
+  });
   const outputs: OutputReader[] = [];
   if (output !== undefined) outputs.push(readPipe(output.readFd, sink));
   else if (child.stdout !== null) outputs.push(readStream(child.stdout, sink));
@@ -138,7 +153,7 @@ async function spawnWithPipes(
   if (errors !== undefined) outputs.push(readPipe(errors.readFd, errorSink ?? sink));
   else if (output === undefined && child.stderr !== null) outputs.push(readStream(child.stderr, errorSink ?? sink));
   const stream = input && new Socket({ fd: input.writeFd, readable: false, writable: true });
-  return { child, input: stream ?? child.stdin ?? undefined, outputs };
+  return { pid: child.pid ?? 0, ended, input: stream ?? child.stdin ?? undefined, outputs };
 }
 
 /** One buffer for all of it: a flood must not turn into garbage faster than it is collected. */
@@ -181,7 +196,7 @@ function readStream(stream: Readable, output: OutputSink): OutputReader {
   return { drained, close: () => stream.destroy() };
 }
 
-interface RunningParts extends Spawned {
+interface RunningParts extends Started {
   readonly endsWithTree: boolean;
   readonly tree: TreeOptions;
 }
@@ -194,17 +209,11 @@ class RunningCommand implements OwnedProcess {
   #cause: ProcessExit["cause"] = "exited";
   #isRunning = true;
   #stopping: Promise<void> | undefined;
-  readonly #ended: Promise<{ exitCode: number | undefined; signal: string | undefined }>;
   #release: () => void = () => undefined;
 
   constructor(parts: RunningParts) {
     this.#parts = parts;
-    this.pid = parts.tree.pid;
-    this.#ended = new Promise((resolve) => {
-      parts.child.once("exit", (exitCode, signal) => {
-        resolve({ exitCode: exitCode ?? undefined, signal: signal ?? undefined });
-      });
-    });
+    this.pid = parts.pid;
     // A command that closes its input while something is written to it is no failure of Heddle; `write` reports it.
     parts.input?.on("error", () => undefined);
     this.exited = this.#finish();
@@ -229,7 +238,7 @@ class RunningCommand implements OwnedProcess {
   }
 
   async #finish(): Promise<ProcessExit> {
-    const { exitCode, signal } = await this.#ended;
+    const { exitCode, signal } = await this.#parts.ended;
     const durationMs = clockMs() - this.#startedAt;
     this.#isRunning = false;
     this.#release();
@@ -253,11 +262,11 @@ class RunningCommand implements OwnedProcess {
   }
 
   async #terminate(): Promise<void> {
-    const { tree } = this.#parts;
+    const { tree, ended } = this.#parts;
     terminateTree(tree);
     const giveUp = new AbortController();
     const isGone = await Promise.race([
-      this.#ended.then(() => true),
+      ended.then(() => true),
       sleep(TERMINATE_MS, false, { signal: giveUp.signal }).catch(() => false),
     ]);
     giveUp.abort();

@@ -4,7 +4,8 @@
  * behind. A disk that refuses ends the file, not the command: the reason is in `error`.
  */
 import { constants } from "node:fs";
-import { open, type FileHandle } from "node:fs/promises";
+import { mkdir, open, type FileHandle } from "node:fs/promises";
+import { dirname } from "node:path";
 
 /** What is stored goes through it, piece by piece; it may hold back what it cannot judge yet. */
 export interface StoredTextFilter {
@@ -80,17 +81,18 @@ export class SpillFile {
 
   async #drain(): Promise<void> {
     try {
-      this.#handle ??= await open(
-        this.path,
-        constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-        0o600,
-      );
+      this.#handle ??= await this.#open();
       while (this.#filled > 0 || this.#overflow.length > 0) await this.#writeOut(this.#handle);
     } catch (error) {
       this.error = error instanceof Error ? error.message : String(error);
     } finally {
       this.#draining = undefined;
     }
+  }
+
+  async #open(): Promise<FileHandle> {
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    return open(this.path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
   }
 
   async #writeOut(handle: FileHandle): Promise<void> {

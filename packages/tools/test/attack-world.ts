@@ -1,7 +1,8 @@
 /**
  * Runs the table of attacks in a world of its own and prints what happened as JSON. A program, so that it can be started
- * as another user: node --conditions=heddle-source attack-world.ts <namespaces|bwrap|none>. With `none` there is no wall
- * and only attacks that touch nothing but this world are run: they show that the table can tell the difference.
+ * as another user: node --conditions=heddle-source attack-world.ts <namespaces|standby|bwrap|none>. `standby` is the wall
+ * of namespaces with somebody standing by for each command. With `none` there is no wall and only attacks that touch nothing
+ * but this world are run: they show that the table can tell the difference.
  */
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
@@ -18,8 +19,13 @@ import { openSandbox, openUnconfined } from "../src/sandbox/open.ts";
 import type { Sandbox, SandboxPolicy } from "../src/sandbox/sandbox.ts";
 import { ATTACKS, type Attack } from "./attacks.ts";
 
+/** How commands get behind the wall. */
+export type AttackWay = "namespaces" | "standby" | "bwrap" | "none";
+
 export interface AttackReport {
   readonly uid: number;
+  /** Arguments of the first process that the last command saw. */
+  readonly firstProcess: string;
   readonly results: Readonly<Record<string, AttackResult>>;
   /** Connections that reached a listening socket of the host. */
   readonly connections: number;
@@ -131,7 +137,7 @@ function git(cwd: string, ...args: readonly string[]): void {
   execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*", ...args], { cwd });
 }
 
-async function attack(sandbox: Sandbox, world: World, { command }: Attack): Promise<AttackResult> {
+async function attack(sandbox: Sandbox, world: World, command: string): Promise<AttackResult> {
   const output = new CappedOutput();
   await using process_ = await startCommand({
     sandbox,
@@ -169,13 +175,14 @@ function differences(before: Map<string, string>, after: Map<string, string>): s
   return [...new Set([...before.keys(), ...after.keys()])].filter((path) => before.get(path) !== after.get(path));
 }
 
-async function run(backend: "namespaces" | "bwrap" | "none"): Promise<AttackReport> {
+async function run(way: AttackWay): Promise<AttackReport> {
   process.env["HEDDLE_CANARY"] = "CANARY";
   await using world = await openWorld();
   const results: Record<string, AttackResult> = {};
   const before = await manifest(world.base);
   const outsideBefore = await manifest(world.outside);
   let changedByReadOnly: string[] = [];
+  let firstProcess = "";
   for (const mode of ["read-only", "workspace-write"] as const) {
     const policy: SandboxPolicy = {
       workspace: world.workspace,
@@ -184,18 +191,24 @@ async function run(backend: "namespaces" | "bwrap" | "none"): Promise<AttackRepo
       network: "none",
     };
     await using sandbox =
-      backend === "none"
+      way === "none"
         ? openUnconfined(policy)
-        : await openSandbox(policy, { backend, quarantineDir: join(world.base, "quarantine") });
+        : await openSandbox(policy, {
+            backend: way === "bwrap" ? "bwrap" : "namespaces",
+            quarantineDir: join(world.base, "quarantine"),
+          });
     for (const one of ATTACKS) {
-      if (one.mode === mode && (backend !== "none" || one.isHarmless === true)) {
-        results[attackKey(one)] = await attack(sandbox, world, one);
-      }
+      if (one.mode !== mode || (way === "none" && one.isHarmless !== true)) continue;
+      if (way === "standby") sandbox.standBy();
+      results[attackKey(one)] = await attack(sandbox, world, one.command);
     }
+    if (way === "standby") sandbox.standBy();
+    firstProcess = (await attack(sandbox, world, "tr '\\0' ' ' </proc/1/cmdline")).output;
     if (mode === "read-only") changedByReadOnly = differences(before, await manifest(world.base));
   }
   return {
     uid: process.getuid?.() ?? -1,
+    firstProcess,
     results,
     connections: world.connections(),
     changedByReadOnly,
@@ -207,7 +220,7 @@ async function run(backend: "namespaces" | "bwrap" | "none"): Promise<AttackRepo
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const backend = process.argv[2];
-  if (backend !== "namespaces" && backend !== "bwrap" && backend !== "none") throw new Error("which back-end?");
-  process.stdout.write(JSON.stringify(await run(backend)));
+  const way = process.argv[2];
+  if (way !== "namespaces" && way !== "standby" && way !== "bwrap" && way !== "none") throw new Error("which way?");
+  process.stdout.write(JSON.stringify(await run(way)));
 }

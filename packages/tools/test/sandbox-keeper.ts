@@ -16,6 +16,7 @@ try {
     { workspace, writeRoots: [], masked: [], network: "none" },
     { backend: backend === "bwrap" || backend === "namespaces" ? backend : "auto" },
   );
+  sandbox.standBy();
   const output = new CappedOutput();
   const command = await startCommand({
     sandbox,
@@ -27,6 +28,7 @@ try {
     signal: new AbortController().signal,
   });
   if (once === undefined) {
+    sandbox.standBy();
     process.stdout.write("ready\n");
   } else {
     await command.exited;

@@ -44,15 +44,18 @@ interface Asking {
 const WARM_AFTER_MS = 40;
 
 /**
- * An answer most often brings calls; what runs them is loaded while it is awaited, and no longer. Whoever calls a tool
+ * An answer most often brings calls; what runs them is got ready while it is awaited, and no longer. Whoever calls a tool
  * meets a failure.
  */
 function createWarming(io: TurnIo): Disposable & { begin(): void } {
   let timer: NodeJS.Timeout | undefined;
+  const warm = (): void => {
+    io.hasTime();
+    warmTools().catch(() => undefined);
+  };
   return {
     begin() {
-      setImmediate(() => io.isWaiting()).unref();
-      timer ??= setTimeout(() => void warmTools().catch(() => undefined), WARM_AFTER_MS).unref();
+      timer ??= setTimeout(warm, WARM_AFTER_MS).unref();
     },
     [Symbol.dispose]: () => clearTimeout(timer),
   };
@@ -83,6 +86,7 @@ async function ask(
             ...purpose,
           },
         ]);
+        io.isWaiting();
         break;
       case "retrying": {
         const { type: _, ...retry } = event;

@@ -1,11 +1,15 @@
-/** The built-in tools by their canonical names. Each is loaded when its first call comes, or in idle time before it. */
+/**
+ * The built-in tools by their canonical names. Each is loaded when its first call comes, or in idle time before it; only the
+ * one that almost every turn calls is always there, because a file of its own costs more than it does.
+ */
 import type { ClientTool } from "@heddle/protocol";
 import type { ClientTools } from "../client-tools.ts";
 import type { GoalEnd } from "../goal-end.ts";
 import type { Tool } from "../tool.ts";
+import { execCommand } from "./exec-command.ts";
 
 const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {
-  exec_command: async () => (await import("./exec-command.ts")).execCommand,
+  exec_command: async () => execCommand,
   write_stdin: async () => (await import("./write-stdin.ts")).writeStdin,
   apply_patch: async () => (await import("./apply-patch.ts")).applyPatch,
   update_plan: async () => (await import("./update-plan.ts")).updatePlan,

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { attackKey, type AttackReport } from "../../test/attack-world.ts";
+import { attackKey, type AttackReport, type AttackWay } from "../../test/attack-world.ts";
 import { ATTACKS } from "../../test/attacks.ts";
 import { findHostTool } from "./host-tools.ts";
 
@@ -32,10 +32,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function runTable(backend: string, uid: number | undefined): Promise<AttackReport> {
+async function runTable(way: AttackWay, uid: number | undefined): Promise<AttackReport> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    ["--conditions=heddle-source", "--disable-warning=ExperimentalWarning", PROGRAM, backend],
+    ["--conditions=heddle-source", "--disable-warning=ExperimentalWarning", PROGRAM, way],
     {
       env: { ...process.env, HOME: folder, HEDDLE_ATTACK_DIR: folder },
       maxBuffer: 64 * 1024 * 1024,
@@ -45,20 +45,22 @@ async function runTable(backend: string, uid: number | undefined): Promise<Attac
   return JSON.parse(stdout) as AttackReport;
 }
 
-for (const backend of ["namespaces", "bwrap"] as const) {
+const FIRST_PROCESS = { namespaces: " heddle-init ", standby: " heddle-standby ", bwrap: "bwrap " };
+
+for (const way of ["namespaces", "standby", "bwrap"] as const) {
   for (const user of ["the user running the tests", "an ordinary user"] as const) {
     const isOther = user === "an ordinary user";
-    const isPossible = (backend === "namespaces" || hasBwrap) && (!isOther || canSwitchUser);
+    const isPossible = (way !== "bwrap" || hasBwrap) && (!isOther || canSwitchUser);
     const reason = isPossible
       ? ""
       : isOther && !canSwitchUser
         ? " (needs root and a readable checkout)"
         : " (bwrap is missing)";
-    describe.runIf(isPossible)(`${backend}, as ${user}${reason}`, () => {
+    describe.runIf(isPossible)(`${way}, as ${user}${reason}`, () => {
       let report: AttackReport;
 
       beforeAll(async () => {
-        report = await runTable(backend, isOther ? OTHER_UID : undefined);
+        report = await runTable(way, isOther ? OTHER_UID : undefined);
       }, 120_000);
 
       test.for(ATTACKS)("$mode holds against: $name", (attack) => {
@@ -80,7 +82,8 @@ for (const backend of ["namespaces", "bwrap"] as const) {
         expect(report.connections).toBe(0);
       });
 
-      test("it ran as the user it says", () => {
+      test("it ran as the user and in the way it says", () => {
+        expect(report.firstProcess).toContain(FIRST_PROCESS[way]);
         expect(report.uid).toBe(isOther ? OTHER_UID : process.getuid?.());
       });
     });

@@ -36,6 +36,7 @@ export async function openBwrap({ layout: bare, network, scratch }: BwrapOptions
       if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
       const folder = await realpath(cwd).catch(() => cwd);
       return {
+        kind: "spawn",
         file: bwrap,
         args: [...outer, ...layoutArguments(layout.steps.filter(isStillThere)), "--chdir", folder, "--", ...argv],
         env: { ...env, TMPDIR: "/tmp" },
@@ -45,6 +46,8 @@ export async function openBwrap({ layout: bare, network, scratch }: BwrapOptions
         endsWithTree: false,
       };
     },
+    // Nothing of it can be done before the command is known.
+    standBy: () => undefined,
     // A private folder begins some argument of every bwrap of this sandbox and of no other process.
     [Symbol.asyncDispose]: async () => {
       for (const folder of scratch.folders) await killByArgument(folder, KILL_MS);

@@ -3,6 +3,8 @@
  * like, because starting it takes longer than finding that out:
  *
  *   started ─▶ alive (the host allows namespaces and mounts) ─▶ told its plan ─▶ ready (everything is in place) ─▶ stopped
+ *
+ * Once it is ready it makes standbys on demand; what it says of them is passed on.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -53,6 +55,14 @@ export interface HolderReady {
   readonly mapsUser: boolean;
 }
 
+export interface HolderPlan {
+  /** The mounts to make, as mount(8) reads them. */
+  readonly fstab: string;
+  readonly holdsRoot: boolean;
+  /** How a standby enters, as a script (standby.ts). */
+  readonly enter: string;
+}
+
 export interface HolderProcess extends AsyncDisposable {
   readonly tools: NamespaceTools;
   readonly network: Network;
@@ -60,8 +70,12 @@ export interface HolderProcess extends AsyncDisposable {
   /** Rejects when the host refuses. */
   readonly alive: Promise<void>;
   readonly isRunning: boolean;
-  /** The mounts to make, as mount(8) reads them; called once. */
-  finish(plan: { readonly fstab: string; readonly holdsRoot: boolean }): Promise<HolderReady>;
+  /** Called once. */
+  finish(plan: HolderPlan): Promise<HolderReady>;
+  /** One line to a holder that is ready. */
+  tell(line: string): void;
+  /** What it says, line by line; undefined when it has ended. */
+  hear(listener: (line: string | undefined) => void): void;
   /** Begins its end; disposing waits for it too. */
   kill(): void;
   /** What the holder itself had to say about a failure, else the failure. */
@@ -103,13 +117,16 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
     get isRunning() {
       return child.exitCode === null && child.signalCode === null;
     },
-    async finish({ fstab, holdsRoot }) {
+    async finish({ fstab, holdsRoot, enter }) {
       writeFileSync(join(scratch.path, "fstab"), fstab, { mode: 0o600 });
+      writeFileSync(join(scratch.standbys, "enter"), enter, { mode: 0o600 });
       child.stdin?.write(holdsRoot ? "apart\n" : "mount\n");
       const ready = await said.ready;
       pid = ready.pid;
       return ready;
     },
+    tell: (line) => child.stdin?.write(`${line}\n`),
+    hear: (listener) => said.hear(listener),
     complaint: (error) => said.complaint(error),
     kill,
     async [Symbol.asyncDispose]() {
@@ -131,33 +148,42 @@ function killHolder(pid: number): void {
 interface HolderWords {
   readonly alive: Promise<void>;
   readonly ready: Promise<HolderReady>;
+  hear(listener: (line: string | undefined) => void): void;
   complaint(error: unknown): string;
 }
 
 function listenTo(child: ChildProcess): HolderWords {
   const alive = Promise.withResolvers<void>();
   const ready = Promise.withResolvers<HolderReady>();
-  let stdout = "";
+  let unread = "";
   let stderr = "";
+  let listener: (line: string | undefined) => void = () => undefined;
   const fail = (reason: string): void => {
     alive.reject(new Error(reason));
     ready.reject(new Error(reason));
   };
   const timer = setTimeout(() => fail("the holder gave no answer"), OPEN_TIMEOUT_MS);
+  const take = (line: string): void => {
+    const [word, pid, maps] = line.split(" ");
+    if (word === "alive") alive.resolve();
+    if (word === "ready") {
+      clearTimeout(timer);
+      ready.resolve({ pid: Number(pid), mapsUser: maps === "maps" });
+    }
+    listener(line);
+  };
   child.stderr?.on("data", (chunk: Buffer) => {
     stderr = (stderr + chunk.toString()).slice(0, MAX_STDERR);
   });
   child.stdout?.on("data", (chunk: Buffer) => {
-    stdout += chunk.toString();
-    if (stdout.startsWith("alive\n")) alive.resolve();
-    const said = /^ready (\d+) (\w+)\n/m.exec(stdout);
-    if (said === null) return;
-    clearTimeout(timer);
-    ready.resolve({ pid: Number(said[1]), mapsUser: said[2] === "maps" });
+    const lines = (unread + chunk.toString()).split("\n");
+    unread = lines.pop() ?? "";
+    for (const line of lines) take(line);
   });
   child.once("close", () => {
     clearTimeout(timer);
     fail("the holder ended");
+    listener(undefined);
   });
   child.once("error", (error) => fail(error.message));
   // Each is awaited in its time; until then a failure must not count as unhandled.
@@ -165,6 +191,7 @@ function listenTo(child: ChildProcess): HolderWords {
   return {
     alive: alive.promise,
     ready: ready.promise,
+    hear: (next) => (listener = next),
     complaint: (error) =>
       [error instanceof Error ? error.message : String(error), stderr.trim()].filter(Boolean).join(": "),
   };

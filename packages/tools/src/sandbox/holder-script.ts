@@ -1,7 +1,8 @@
 /**
- * The two small programs the namespaces back-end runs, in POSIX sh because nothing else is sure to be there. Every path
+ * The small programs the namespaces back-end runs, in POSIX sh because nothing else is sure to be there. Every path
  * arrives as an argument and is only ever used quoted. The holder carries out a plan that was made outside, says that
  * it is ready, and waits as the first process of its pid namespace: when its input closes, everything inside is gone.
+ * Until then each number on its input makes a standby (standby.ts).
  */
 
 /**
@@ -35,6 +36,9 @@ maps=no
 case $(unshare --help 2>/dev/null) in *--map-user=*--keep-caps*) maps=maps ;; *--keep-caps*--map-user=*) maps=maps ;; esac
 # One that is started again finds them.
 (cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 2>/dev/null)
+(cd "$scratch/standbys" 2>/dev/null && mkfifo -m 600 1.order 1.output 1.status 2>/dev/null)
+# Where a standby gets its streams; held open, because the new root does not show it.
+exec 3<"$scratch/standbys" || die "cannot open the folder for standbys"
 read -r plan || exit 0
 if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot keep the new root apart"; fi
 mount -n -a -T "$scratch/fstab" || die "cannot make the mounts"
@@ -43,9 +47,22 @@ if [ "$plan" = apart ]; then mount -n --make-rprivate "$root" || die "cannot mak
 wait
 cd "$root" && pivot_root . . && umount -l . && cd / || die "cannot enter the new root"
 printf 'ready %s %s\\n' "$pid" "$maps"
-# Orphans come to this process; ignoring their end makes the kernel bury them.
-trap '' CHLD
-exec cat >/dev/null
+
+stand() {
+  streams=/proc/self/fd/3/$1
+  if [ -p "$streams.order" ] && [ -p "$streams.output" ] && [ -p "$streams.status" ]; then
+    # In both directions, because to open one end waits for the other. Its first order waits for it: to say that it is there.
+    exec 5<>"$streams.status" 6<>"$streams.order" 7<>"$streams.output"
+    printf '%s\\n' "printf 'standing $1\\\\n' >&8; exec 2>&1 8>&-" >&6
+    . /proc/self/fd/3/enter || printf 'gone %s\\n' "$1"
+    exec 5<&- 6<&- 7<&-
+  fi
+  (cd /proc/self/fd/3 && next=$(($1 + 1)) && mkfifo -m 600 "$next.order" "$next.output" "$next.status")
+}
+
+# Orphans come to this process, which buries whatever ends while it waits. Another one reads, because a shell gives up
+# reading when a child of its own ends.
+(while read -r number; do stand "$number"; done)
 `;
 
 /**

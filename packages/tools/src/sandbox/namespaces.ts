@@ -3,8 +3,16 @@
  * each command enters them, gets a pid namespace of its own (so that its whole tree dies with it), the caller's own uid
  * and no capabilities. The finished mounts are read back and checked before the first command may enter.
  */
-import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { realpath } from "node:fs/promises";
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { adoptPipes } from "../pipes.ts";
@@ -13,8 +21,9 @@ import { INIT_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import type { Layout } from "./layout.ts";
 import { findDeviations, planMounts, type MountPoint } from "./mount-plan.ts";
 import { parseMountinfo, type Mount } from "./mountinfo.ts";
-import type { SandboxedCommand } from "./sandbox.ts";
+import type { EnterOptions, SandboxedCommand } from "./sandbox.ts";
 import { DEVICES } from "./scratch.ts";
+import { enterScript, Standbys } from "./standby.ts";
 
 const NO_PRIVILEGES = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"];
 const NAMESPACES = ["user", "mnt", "ipc", "pid"] as const;
@@ -22,10 +31,9 @@ const NAMESPACES = ["user", "mnt", "ipc", "pid"] as const;
 export interface Holder extends AsyncDisposable {
   /** Commands can enter; see `Sandbox.ready`. */
   readonly ready: Promise<void>;
-  enter(
-    argv: readonly string[],
-    options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
-  ): Promise<SandboxedCommand>;
+  enter(argv: readonly string[], options: EnterOptions): Promise<SandboxedCommand>;
+  /** See `Sandbox.standBy`. */
+  standBy(): void;
 }
 
 export interface HolderOptions {
@@ -44,6 +52,7 @@ export async function openHolder({ layout, process: holder, isExpected }: Holder
   const names = holder.network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
   let wasEntered = false;
   let isLeft = false;
+  const standbys = new Standbys(holder);
 
   async function finish(): Promise<EntryPoint> {
     try {
@@ -52,14 +61,17 @@ export async function openHolder({ layout, process: holder, isExpected }: Holder
       const plan = planMounts(layout.steps, { mounts, devices }, holder.scratch);
       for (const point of plan.mountPoints) makeMountPoint(point);
       // Told before the holder has said that it is alive: it reads its plan when it is.
-      const { pid, mapsUser } = await holder.finish(plan);
+      const enter = enterScript((mapsUser) => insideOf(holder.tools, mapsUser));
+      const readying = holder.finish({ ...plan, enter });
+      standbys.open();
+      const { pid, mapsUser } = await readying;
       adoptPipes(holder.scratch.pipes);
       verifyMounts(pid, layout, mounts);
       if (isLeft) throw new Error("it was left before");
       for (const name of names) handles.push(openSync(`/proc/${pid}/ns/${name}`, "r"));
       // Open handles name exactly these namespaces; a pid could come to mean another process.
       const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]}`);
-      return { tools: holder.tools, targets, mapsUser };
+      return { tools: holder.tools, targets, inside: insideOf(holder.tools, mapsUser), standbys };
     } catch (error) {
       // Asked before it is stopped: a killed holder complains of being killed.
       const message = `the sandbox could not be finished: ${holder.complaint(error)}`;
@@ -89,6 +101,7 @@ export async function openHolder({ layout, process: holder, isExpected }: Holder
       }
       return await enterCommand(entry, argv, options);
     },
+    standBy: () => standbys.ask(),
     [Symbol.asyncDispose]: async () => {
       isLeft = true;
       // Where nobody was, nobody can be left; what the kernel still takes apart then is nothing to wait for.
@@ -117,7 +130,9 @@ function makeMountPoint({ path, like }: MountPoint): void {
 interface EntryPoint {
   readonly tools: NamespaceTools;
   readonly targets: readonly string[];
-  readonly mapsUser: boolean;
+  /** See `insideOf`. */
+  readonly inside: readonly string[];
+  readonly standbys: Standbys;
 }
 
 function longName(name: string): string {
@@ -131,24 +146,35 @@ function verifyMounts(pid: number, layout: Layout, hostMounts: readonly Mount[])
 }
 
 async function enterCommand(
-  { tools, targets, mapsUser }: EntryPoint,
+  { tools, targets, inside, standbys }: EntryPoint,
   argv: readonly string[],
-  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+  { cwd, env: given, isPlain = false }: EnterOptions,
 ): Promise<SandboxedCommand> {
   if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
-  const { early, late } = splitEnvironment({ ...env, TMPDIR: "/tmp" });
-  const folder = await realpath(cwd).catch(() => cwd);
+  const env = { ...given, TMPDIR: "/tmp" };
+  const folder = realOr(cwd);
+  // unshare waits for the first process of the pid namespace, and the kernel ends that one last.
+  const carriers = { pidDepth: 2, endsWithTree: true };
+  const running = isPlain ? await standbys.take({ argv, cwd: folder, env }) : undefined;
+  if (running !== undefined) return { kind: "inside", ...running, ...carriers };
+  const { early, late } = splitEnvironment(env);
   const init = [tools.sh, "-c", INIT_SCRIPT, "heddle-init", folder, String(late.length), ...late, ...argv];
-  const bare = [tools.setpriv, ...NO_PRIVILEGES, "--", ...init];
-  return {
-    file: tools.nsenter,
-    args: [...targets, "--preserve-credentials", "--", ...ownPidNamespace(tools, mapsUser), ...bare],
-    env: early,
-    cwd: "/",
-    pidDepth: 2,
-    // unshare waits for the first process of the pid namespace, and the kernel ends that one last.
-    endsWithTree: true,
-  };
+  const args = [...targets, "--preserve-credentials", "--", ...inside, ...init];
+  return { kind: "spawn", file: tools.nsenter, args, env: early, cwd: "/", ...carriers };
+}
+
+/** A folder that is not there is for the command to complain about. */
+function realOr(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path;
+  }
+}
+
+/** What leads from the holder to where a command begins. */
+function insideOf(tools: NamespaceTools, mapsUser: boolean): readonly string[] {
+  return [...ownPidNamespace(tools, mapsUser), tools.setpriv, ...NO_PRIVILEGES, "--"];
 }
 
 function ownPidNamespace(tools: NamespaceTools, mapsUser: boolean): string[] {

@@ -190,6 +190,10 @@ class ConfinedSandbox implements Sandbox {
     return await this.#parts.holder.enter(argv, options);
   }
 
+  standBy(): void {
+    if (this.#closing === undefined) this.#parts.holder.standBy();
+  }
+
   async accept(): Promise<void> {
     const result = this.#lastSweep.then(() => this.#parts.guard.accept());
     this.#lastSweep = result.catch(() => undefined);
@@ -233,8 +237,9 @@ export function openUnconfined(policy: SandboxPolicy): Sandbox {
     enter: async (argv, { cwd, env }) => {
       const [file, ...args] = argv;
       if (file === undefined) throw new HeddleError("tool.invalid-arguments", "the command is empty");
-      return { file, args, env, cwd, pidDepth: 0, endsWithTree: false };
+      return { kind: "spawn", file, args, env, cwd, pidDepth: 0, endsWithTree: false };
     },
+    standBy: () => undefined,
     accept: async () => undefined,
     sweep: async () => [],
     close: async () => [],

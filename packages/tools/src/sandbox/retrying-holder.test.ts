@@ -6,7 +6,8 @@ function holder(ready: Promise<void>, closed: string[], name: string): Holder {
   ready.catch(() => undefined);
   return {
     ready,
-    enter: async () => ({ file: name, args: [], env: {}, cwd: "/", pidDepth: 0, endsWithTree: true }),
+    standBy: () => undefined,
+    enter: async () => ({ kind: "spawn", file: name, args: [], env: {}, cwd: "/", pidDepth: 0, endsWithTree: true }),
     [Symbol.asyncDispose]: async () => {
       closed.push(name);
     },

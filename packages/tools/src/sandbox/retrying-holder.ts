@@ -30,6 +30,7 @@ export function retrying(first: Holder, again: () => Promise<Holder>): Holder {
       await ready;
       return await current.enter(argv, options);
     },
+    standBy: () => current.standBy(),
     [Symbol.asyncDispose]: async () => {
       isClosed = true;
       await current[Symbol.asyncDispose]();

@@ -17,15 +17,45 @@ export interface SandboxPolicy {
   readonly network: "none" | "all";
 }
 
-export interface SandboxedCommand {
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
+/** How a command is started inside: by spawning what leads there, or it runs already, because somebody stood by for it. */
+export type SandboxedCommand = CommandToSpawn | CommandInside;
+
+interface CommandCarriers {
   /** How many pid namespaces lie between Heddle and the command; processes further out only carry it. */
   readonly pidDepth: number;
   /** When it exits its whole tree is gone; otherwise what is left has to be looked for. */
   readonly endsWithTree: boolean;
+}
+
+export interface CommandToSpawn extends CommandCarriers {
+  readonly kind: "spawn";
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+export interface CommandInside extends CommandCarriers {
+  readonly kind: "inside";
+  /** The outermost process that carries it and nothing else. */
+  readonly pid: number;
+  /** Both its outputs; whoever started it closes this. */
+  readonly outputFd: number;
+  /** `drained`: all of the output has been read, or is not wanted any more. */
+  endAfter(drained: Promise<void>): Promise<CommandEnd>;
+}
+
+export interface CommandEnd {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+}
+
+export interface EnterOptions {
+  readonly cwd: string;
+  /** Complete; nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Its input is empty and both its outputs go the same way, so that a standby can run it. */
+  readonly isPlain?: boolean;
 }
 
 /** A protected path that appeared or changed although the mounts could not prevent it. */
@@ -43,11 +73,9 @@ export interface Sandbox extends AsyncDisposable {
    * (`sandbox.failed`) is a defect found while the last mounts were made, and a turn must not go on after it.
    */
   readonly ready: Promise<void>;
-  /** What to spawn so that `argv` runs inside. `env` is the complete environment; nothing is inherited. */
-  enter(
-    argv: readonly string[],
-    options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
-  ): Promise<SandboxedCommand>;
+  enter(argv: readonly string[], options: EnterOptions): Promise<SandboxedCommand>;
+  /** A command may come soon: what can be done for it before it is known is done now, beside this process. */
+  standBy(): void;
   /** What is there now is the owner's, like what was there when it was opened: the owner let a call out that made it. */
   accept(): Promise<void>;
   /** Looks for protected paths created since the last sweep and moves them out of the way. */

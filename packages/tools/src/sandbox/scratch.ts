@@ -52,6 +52,8 @@ export interface Scratch extends AsyncDisposable {
   readonly covers: string;
   /** Named pipes are made here while the sandbox is put together. */
   readonly pipes: string;
+  /** The streams of standbys, while they are being opened, and how one enters. */
+  readonly standbys: string;
   /** A socket nobody listens on: connecting is refused, and git still sees a socket where there was one. */
   deadSocket(): Promise<string>;
 }
@@ -101,6 +103,7 @@ function scratchOf(light: Folder, disk: Folder): Scratch {
     devices: inside("dev"),
     covers: inside("covers"),
     pipes: inside("pipes"),
+    standbys: inside("standbys"),
     deadSocket: () => (socket ??= makeDeadSocket(light.path)),
     [Symbol.asyncDispose]: async () => {
       clearTimeout(later);
@@ -130,7 +133,7 @@ function openFolder(parent: string): Folder {
 function furnish(folder: Folder): Folder {
   const inside = (...names: string[]): string => join(folder.path, ...names);
   for (const name of ["root", "covers", "dev", "dev/shm", "dev/pts"]) mkdirSync(inside(name), { mode: 0o755 });
-  mkdirSync(inside("pipes"), { mode: 0o700 });
+  for (const name of ["pipes", "standbys"]) mkdirSync(inside(name), { mode: 0o700 });
   writeFileSync(inside("empty"), "", { mode: 0o444 });
   for (const name of DEVICES) writeFileSync(inside("dev", name), "", { mode: 0o644 });
   symlinkSync("pts/ptmx", inside("dev", "ptmx"));

@@ -27,6 +27,14 @@ export class WaitingSandbox implements Sandbox {
     return await (await this.#sandbox()).enter(argv, options);
   }
 
+  /** A thread that has run nothing yet keeps waiting. */
+  standBy(): void {
+    this.#opened?.then(
+      (sandbox) => sandbox.standBy(),
+      () => undefined,
+    );
+  }
+
   async accept(): Promise<void> {
     // What is there when it opens is the owner's anyway.
     if (this.#opened !== undefined) await (await this.#opened).accept();

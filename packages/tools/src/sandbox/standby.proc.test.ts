@@ -1,0 +1,275 @@
+/** A command that somebody stood by for is like one that entered by itself, in all it sees and in how it ends. */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test, vi } from "vitest";
+import { CappedOutput } from "../output.ts";
+import { argumentsOf, readProcStat } from "../proc-stat.ts";
+import { startCommand, type OwnedProcess, type ProcessExit } from "../process.ts";
+import { openSandbox } from "./open.ts";
+import type { Sandbox, SandboxedCommand } from "./sandbox.ts";
+
+const KEEPER = fileURLToPath(new URL("../../test/sandbox-keeper.ts", import.meta.url));
+const ENV = { PATH: "/usr/bin:/bin", HOME: "/", "IT'S": "no name for a shell", LANG: "C" };
+const { "IT'S": _, ...PLAIN_ENV } = ENV;
+const folders: string[] = [];
+
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+interface Opened extends AsyncDisposable {
+  readonly sandbox: Sandbox;
+  /** How each command began, in order. */
+  readonly kinds: SandboxedCommand["kind"][];
+}
+
+async function open(): Promise<Opened> {
+  const workspace = await realpath(await mkdtemp(join(tmpdir(), "heddle-standby-test-")));
+  folders.push(workspace);
+  const inner = await openSandbox({ workspace, writeRoots: [workspace], masked: [], network: "none" });
+  const kinds: SandboxedCommand["kind"][] = [];
+  const sandbox: Sandbox = {
+    level: inner.level,
+    policy: inner.policy,
+    ready: inner.ready,
+    standBy: () => inner.standBy(),
+    accept: () => inner.accept(),
+    sweep: () => inner.sweep(),
+    close: () => inner.close(),
+    async enter(argv, options) {
+      const command = await inner.enter(argv, options);
+      kinds.push(command.kind);
+      return command;
+    },
+    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
+  };
+  await inner.ready;
+  return { sandbox, kinds, [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose]() };
+}
+
+interface Start {
+  readonly argv: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+async function start(sandbox: Sandbox, options: Start): Promise<{ owned: OwnedProcess; output: CappedOutput }> {
+  const output = new CappedOutput();
+  const { argv, cwd = sandbox.policy.workspace, env = PLAIN_ENV, signal = AbortSignal.timeout(30_000) } = options;
+  const limit = options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
+  const owned = await startCommand({ sandbox, argv, cwd, env, stdin: "ignore", output, signal, ...limit });
+  return { owned, output };
+}
+
+async function run(sandbox: Sandbox, options: Start): Promise<ProcessExit & { readonly text: string }> {
+  const { owned, output } = await start(sandbox, options);
+  const exit = await owned.exited;
+  await output.close();
+  return { ...exit, text: output.snapshot().text };
+}
+
+const bash = (text: string): readonly string[] => ["bash", "-c", text];
+
+/** What differs by nature: numbers of processes, and the names of pipes. */
+const LOOK = `
+  pwd; id; umask; ulimit -a; env | grep -v '^_='; nice
+  grep -E '^(Cap|NoNewPrivs|Seccomp|Sig(Ign|Blk|Cgt)|Groups)' /proc/self/status
+  for fd in 0 1 2 3 4 5 6 7 8 9; do sed 's/heddle.*/pipe/' <<<"$fd $(readlink /proc/$$/fd/$fd)"; done
+  cut -d ' ' -f 5,6 /proc/$$/stat; readlink /proc/self/ns/net /proc/self/ns/ipc; cat /proc/self/mountinfo | wc -l
+  touch /proc/sys/kernel/x /x 2>&1; test -w /proc/sys/kernel/core_pattern && echo writable
+`;
+
+test("it sees what a command sees that entered by itself", async () => {
+  await using opened = await open();
+  const { sandbox, kinds } = opened;
+  const alone = await run(sandbox, { argv: bash(LOOK) });
+  sandbox.standBy();
+  const stoodBy = await run(sandbox, { argv: bash(LOOK) });
+  expect(kinds).toEqual(["spawn", "inside"]);
+  expect(stoodBy.text).toBe(alone.text);
+  expect(stoodBy.text).toContain("NoNewPrivs:\t1");
+  expect(stoodBy.text).not.toContain("writable");
+});
+
+test("it ends as a command ends that entered by itself", async () => {
+  await using opened = await open();
+  const { sandbox, kinds } = opened;
+  const commands: readonly Start[] = [
+    { argv: bash("exit 3") },
+    { argv: bash("kill -9 $$") },
+    { argv: bash("kill $$") },
+    { argv: ["no-such-program"] },
+    { argv: ["/etc/passwd"] },
+    { argv: ["true"], cwd: "/no/such/folder" },
+    { argv: bash("sleep 60"), timeoutMs: 50 },
+    { argv: bash("trap '' TERM; sleep 60"), timeoutMs: 50 },
+  ];
+  for (const command of commands) {
+    const [alone, stoodBy] = [await run(sandbox, command), (sandbox.standBy(), await run(sandbox, command))];
+    const { exitCode, signal, cause } = alone;
+    expect({ command, ...stoodBy }).toMatchObject({ command, exitCode, signal, cause });
+  }
+  expect(kinds).toEqual(commands.flatMap(() => ["spawn", "inside"]));
+});
+
+test("words and values are only ever words and values", async () => {
+  await using opened = await open();
+  const { sandbox, kinds } = opened;
+  const hostile = [
+    "",
+    " ",
+    "'",
+    `"`,
+    "\\",
+    "$(id)",
+    "`id`",
+    "a\nb",
+    "'; exit 7; '",
+    "é\u{1f9f5}",
+    "-n",
+    "}",
+    "# x",
+    "\t",
+  ];
+  const value = hostile.join("|");
+  sandbox.standBy();
+  const shown = await run(sandbox, {
+    argv: ["bash", "-c", `printf '%s\\0' "$@"; printf %s "$HOSTILE"`, "bash", ...hostile],
+    env: { ...PLAIN_ENV, HOSTILE: value, IFS: "a", PS4: "$(id)", ENV: "/etc/passwd", LC_ALL: "C.UTF-8" },
+  });
+  expect(shown).toMatchObject({ exitCode: 0, text: [...hostile, value].join("\0") });
+  expect(kinds).toEqual(["inside"]);
+});
+
+test("much output arrives whole and in order, and a command that is stopped keeps what it said", async () => {
+  await using opened = await open();
+  const { sandbox, kinds } = opened;
+  sandbox.standBy();
+  const counted = await run(sandbox, {
+    argv: bash("for i in {1..4000}; do echo out $i; echo err $i >&2; done | tail -n 3"),
+  });
+  expect(counted.text).toMatch(/err 1\n/);
+  sandbox.standBy();
+  const { owned, output } = await start(sandbox, { argv: bash("echo began; setsid sleep 61.25 & sleep 61.25") });
+  await vi.waitFor(() => expect(output.snapshot().text).toBe("began\n"));
+  expect(processes("sleep 61.25")).toHaveLength(2);
+  await owned.kill();
+  expect(await owned.exited).toMatchObject({ cause: "killed" });
+  expect(processes("sleep 61.25")).toEqual([]);
+  expect(kinds).toEqual(["inside", "inside"]);
+});
+
+test("one that signals its whole group reaches itself alone, and nothing inside can speak for another", async () => {
+  await using opened = await open();
+  const { sandbox, kinds } = opened;
+  sandbox.standBy();
+  const { owned } = await start(sandbox, { argv: bash("sleep 1; exit 5") });
+  sandbox.standBy();
+  expect(await run(sandbox, { argv: bash("kill -9 0; kill -9 -1; sleep 60") })).toMatchObject({ cause: "exited" });
+  sandbox.standBy();
+  // What the shell that waits for the command holds open leads nowhere but to this command's own end.
+  const held = await run(sandbox, { argv: bash("for fd in /proc/1/fd/*; do readlink $fd; done | grep -v /dev/null") });
+  expect(
+    held.text
+      .trim()
+      .split("\n")
+      .map((line) => line.replace(/.*\/standbys\//, ""))
+      .toSorted(),
+  ).toEqual(expect.arrayContaining(["3.output (deleted)", "3.status (deleted)"]));
+  expect(held.text).not.toMatch(/socket|order|\/standbys$|\b[12]\.\w+ /m);
+  expect(await owned.exited).toMatchObject({ exitCode: 5 });
+  expect(kinds).toEqual(["inside", "inside", "inside"]);
+});
+
+test("what cannot be said in an order enters by itself: a very long command, a variable no shell knows", async () => {
+  await using opened = await open();
+  const { sandbox, kinds } = opened;
+  sandbox.standBy();
+  const long = `: ${"x".repeat(100_000)}; echo long`;
+  expect(await run(sandbox, { argv: bash(long) })).toMatchObject({ exitCode: 0, text: "long\n" });
+  expect(await run(sandbox, { argv: bash("echo odd"), env: ENV })).toMatchObject({ exitCode: 0, text: "odd\n" });
+  expect(await run(sandbox, { argv: bash("echo plain") })).toMatchObject({ exitCode: 0, text: "plain\n" });
+  expect(kinds).toEqual(["spawn", "spawn", "inside"]);
+});
+
+test("one stands by at a time, and commands beside each other each get their own end", async () => {
+  await using opened = await open();
+  const { sandbox, kinds } = opened;
+  for (let round = 0; round < 5; round += 1) {
+    for (let asked = 0; asked < 3; asked += 1) sandbox.standBy();
+    const exits = await Promise.all(
+      [1, 2, 3].map((code) => run(sandbox, { argv: bash(`echo ${code}; exit ${code}`) })),
+    );
+    expect(exits.map(({ exitCode, text }) => [exitCode, text])).toEqual([1, 2, 3].map((code) => [code, `${code}\n`]));
+  }
+  expect(kinds.filter((kind) => kind === "inside")).toHaveLength(5);
+});
+
+test("one that is killed while it waits is not missed", async () => {
+  await using opened = await open();
+  const { sandbox } = opened;
+  sandbox.standBy();
+  await vi.waitFor(() => expect(standbysIn(sandbox)).toHaveLength(1), { timeout: 10_000 });
+  // With the process that carries it: as long as that one is there, the order has a reader.
+  const gone = standbysIn(sandbox).flatMap((pid) => [pid, ...ancestors(pid).slice(0, 1)]);
+  for (const pid of standbysIn(sandbox)) process.kill(pid, "SIGKILL");
+  await vi.waitFor(() => expect(pids().filter((pid) => gone.includes(pid))).toEqual([]));
+  expect(await run(sandbox, { argv: bash("echo now") })).toMatchObject({ exitCode: 0, text: "now\n" });
+  sandbox.standBy();
+  expect(await run(sandbox, { argv: bash("echo next") })).toMatchObject({ exitCode: 0, text: "next\n" });
+});
+
+test("a host without what it takes runs every command all the same", async () => {
+  const workspace = await realpath(await mkdtemp(join(tmpdir(), "heddle-standby-test-")));
+  folders.push(workspace);
+  const broken = join(workspace, "setsid");
+  await writeFile(broken, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  const keeper = [process.execPath, "--conditions=heddle-source", KEEPER, "namespaces", workspace, "", "echo ran"];
+  const script = `mount --bind "$0" /usr/bin/setsid && exec "$@"`;
+  const args = ["--user", "--map-root-user", "--mount", "sh", "-c", script, broken, ...keeper];
+  expect(execFileSync("unshare", args, { encoding: "utf8", timeout: 30_000 })).toBe("ran\n");
+});
+
+test("it dies with Heddle", async () => {
+  const workspace = await realpath(await mkdtemp(join(tmpdir(), "heddle-standby-test-")));
+  folders.push(workspace);
+  const keeper = spawn(process.execPath, ["--conditions=heddle-source", KEEPER, "namespaces", workspace, "62.5"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(keeper.stdout, "data");
+  await vi.waitFor(() => expect(standbysBelow(keeper.pid ?? 0)).not.toEqual([]), { timeout: 10_000 });
+  const standing = standbysBelow(keeper.pid ?? 0);
+  keeper.kill("SIGKILL");
+  await once(keeper, "close");
+  await vi.waitFor(() => expect(standing.filter((pid) => pids().includes(pid))).toEqual([]), { timeout: 2000 });
+});
+
+/** By their command line. */
+function processes(command: string): number[] {
+  return pids().filter((pid) => argumentsOf(pid).join(" ") === command);
+}
+
+function standbysIn(sandbox: Sandbox): number[] {
+  return sandbox.level === "namespaces" ? standbysBelow(process.pid) : [];
+}
+
+function standbysBelow(root: number): number[] {
+  const isStandby = (pid: number): boolean => argumentsOf(pid).slice(0, 3).join(" ") === "sh -s heddle-standby";
+  return pids().filter((pid) => isStandby(pid) && ancestors(pid).includes(root));
+}
+
+function ancestors(pid: number): number[] {
+  const parent = readProcStat(pid)?.parent ?? 0;
+  return parent === 0 ? [] : [parent, ...ancestors(parent)];
+}
+
+function pids(): number[] {
+  return readdirSync("/proc").map(Number).filter(Number.isInteger);
+}

@@ -1,0 +1,249 @@
+/**
+ * Processes that stand by: each has gone into the sandbox as far as one can without knowing the command, and waits for it.
+ * Entering takes five programs one after the other; so they have run before the model's answer is there. The holder makes
+ * them, because it is inside already and this process has better things to do. At most one waits at a time.
+ *
+ *   asked ─▶ standing ─▶ taken (runs the command) ─▶ ended
+ *     └──▶ did not come: none is asked for any more, and commands enter by themselves
+ *
+ * An order is a script, and a standby carries it out only when all of it has come: it is one compound command.
+ */
+import { closeSync, constants, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { argumentsOf, childrenOf } from "../proc-stat.ts";
+import type { HolderProcess } from "./holder-process.ts";
+import type { CommandEnd, CommandInside } from "./sandbox.ts";
+
+/** A pipe takes so much at once, unless its user has very many. */
+const MAX_ORDER_BYTES = 60 * 1024;
+/** Whoever has been asked for is nearer than one who sets out now; on a busy machine it may take a moment. */
+const COME_MS = 2000;
+/** By which its processes are known. */
+const NAME = "heddle-standby";
+
+export interface Order {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+type Running = Pick<CommandInside, "pid" | "outputFd" | "endAfter">;
+
+interface Coming {
+  readonly number: string;
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+}
+
+interface Standing {
+  readonly pid: number;
+  readonly streams: Streams;
+}
+
+/** Descriptors of this end. Each standby has its own, so that no command can say anything in the name of another. */
+interface Streams {
+  readonly order: number;
+  readonly output: number;
+  readonly status: number;
+}
+
+export class Standbys {
+  readonly #holder: HolderProcess;
+  /** Of the holder, once it is ready. */
+  #holderPid: number | undefined;
+  #made = 0;
+  /** Has been asked for and is not yet there. */
+  #coming: Coming | undefined;
+  #standing: Standing | undefined;
+  /** The holder reads numbers. Not yet, when it has no plan; not any more, when it has ended or the host gives none. */
+  #isOpen = false;
+
+  constructor(holder: HolderProcess) {
+    this.#holder = holder;
+    holder.hear((line) => this.#hear(line));
+  }
+
+  /** The holder has been told its plan, and what it reads from now on are numbers. */
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  /** Has one made, unless one is there. */
+  ask(): void {
+    if (!this.#isOpen || this.#coming !== undefined || this.#standing !== undefined) return;
+    this.#made += 1;
+    const number = String(this.#made);
+    this.#coming = { number, ...Promise.withResolvers<void>() };
+    this.#holder.tell(number);
+  }
+
+  /** Lets the one that stands by run a command; undefined when there is none, or it cannot. */
+  async take(order: Order): Promise<Running | undefined> {
+    const script = orderScript(order);
+    if (script === undefined) return undefined;
+    if (this.#coming !== undefined) await this.#arrived(this.#coming);
+    const standing = this.#standing;
+    if (standing === undefined) return undefined;
+    this.#standing = undefined;
+    const { pid, streams } = standing;
+    const isToldAll = writtenWhole(streams.order, script);
+    closeSync(streams.order);
+    if (isToldAll) return { pid, outputFd: streams.output, endAfter: (drained) => endAfter(drained, streams.status) };
+    // It waits for the rest and has done nothing yet.
+    endProcess(pid);
+    closeSync(streams.output);
+    closeSync(streams.status);
+    return undefined;
+  }
+
+  async #arrived({ promise }: Coming): Promise<void> {
+    const timer = setTimeout(() => this.#giveUp(), COME_MS);
+    await promise;
+    clearTimeout(timer);
+  }
+
+  /** Where one did not come, the next would not either. */
+  #giveUp(): void {
+    this.#isOpen = false;
+    this.#coming?.resolve();
+    this.#coming = undefined;
+  }
+
+  #hear(line: string | undefined): void {
+    if (line === undefined) {
+      this.#giveUp();
+      this.#drop();
+      return;
+    }
+    const [word, number = ""] = line.split(" ");
+    if (word === "ready") this.#holderPid = Number(number);
+    if (number !== this.#coming?.number) return;
+    if (word === "standing") this.#receive(this.#coming);
+    if (word === "gone") this.#giveUp();
+  }
+
+  #receive({ number, resolve }: Coming): void {
+    this.#coming = undefined;
+    resolve();
+    try {
+      this.#standing = { pid: this.#findPid(number), streams: this.#openStreams(number) };
+    } catch {
+      this.#isOpen = false;
+    }
+  }
+
+  /** Of the process that carries it: what its child was started with tells which one it is. */
+  #findPid(number: string): number {
+    const pid = childrenOf(this.#holderPid ?? 0).find((carrier) =>
+      childrenOf(carrier).some((first) => argumentsOf(first).slice(-2).join(" ") === `${NAME} ${number}`),
+    );
+    if (pid === undefined) throw new Error("the standby is not to be seen");
+    return pid;
+  }
+
+  /** It has opened its ends, so that these can be opened at once. */
+  #openStreams(number: string): Streams {
+    const opened: number[] = [];
+    const open = (name: keyof Streams, direction: number): number => {
+      const path = join(this.#holder.scratch.standbys, `${number}.${name}`);
+      const fd = openSync(path, direction | constants.O_NONBLOCK);
+      opened.push(fd);
+      rmSync(path, { force: true });
+      return fd;
+    };
+    try {
+      return {
+        order: open("order", constants.O_WRONLY),
+        output: open("output", constants.O_RDONLY),
+        status: open("status", constants.O_RDONLY),
+      };
+    } catch (error) {
+      for (const fd of opened) closeSync(fd);
+      throw error;
+    }
+  }
+
+  #drop(): void {
+    for (const fd of Object.values(this.#standing?.streams ?? {})) closeSync(fd);
+    this.#standing = undefined;
+  }
+}
+
+/**
+ * Whoever carries a command holds its output open until the command and all it started are gone; what the exit code was has
+ * been written by then. It has not when the command was killed with the shell that waited for it.
+ */
+async function endAfter(drained: Promise<void>, status: number): Promise<CommandEnd> {
+  await drained;
+  const exitCode = readNow(status);
+  closeSync(status);
+  return exitCode === ""
+    ? { exitCode: undefined, signal: "SIGKILL" }
+    : { exitCode: Number(exitCode), signal: undefined };
+}
+
+/**
+ * How the holder has a standby enter. Its last program is a shell that reads orders: what it is told waits in the pipe, and
+ * nothing has to be opened anew. In a session of its own, so that a command that signals its group reaches itself alone.
+ * What goes wrong on the way is the holder's to complain about. `inside` leads from the holder to where a command begins.
+ */
+export function enterScript(inside: (mapsUser: boolean) => readonly string[]): string {
+  const enter = (mapsUser: boolean): string => {
+    const words = [...inside(mapsUser), "sh", "-s", NAME].map(quoted).join(" ");
+    return `setsid --fork ${words} "$1" 8>&1 9>"$streams.status" >"$streams.output" <&6 3<&- 5<&- 6<&- 7<&-`;
+  };
+  return `if [ "$maps" = maps ]; then\n${enter(true)}\nelse\n${enter(false)}\nfi\n`;
+}
+
+/** What a shell sets itself, or does not let anybody set. */
+const SHELL_VARIABLE = /^(?:_|PWD|OLDPWD|SHLVL|E?UID|PPID|SHELLOPTS|BASH(?:OPTS|_\w*)?)$/;
+
+/** Does what INIT_SCRIPT does, and tells the exit code. undefined: it cannot be said, and the command has to enter by itself. */
+function orderScript({ argv, cwd, env }: Order): string | undefined {
+  const names = Object.keys(env);
+  if (names.some((name) => !/^[A-Za-z_]\w*$/.test(name) || SHELL_VARIABLE.test(name))) return undefined;
+  const script = [
+    "{",
+    "exec </dev/null",
+    "unset LC_ALL PATH OLDPWD",
+    ...names.map((name) => `export ${name}=${quoted(env[name] ?? "")}`),
+    `if cd -- ${quoted(cwd)}; then`,
+    "exec 8>&2 2>/dev/null",
+    `(exec 2>&8 8>&- 9>&-; exec ${argv.map(quoted).join(" ")})`,
+    "else (exit 126); fi",
+    `printf %s "$?" >&9`,
+    "exit",
+    "}\n",
+  ].join("\n");
+  return Buffer.byteLength(script) > MAX_ORDER_BYTES || script.includes("\0") ? undefined : script;
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It is gone already.
+  }
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function writtenWhole(fd: number, text: string): boolean {
+  try {
+    return writeSync(fd, text) === Buffer.byteLength(text);
+  } catch {
+    return false;
+  }
+}
+
+/** What has been written to a pipe; nothing is waited for. */
+function readNow(fd: number): string {
+  const buffer = Buffer.alloc(16);
+  try {
+    return buffer.toString("latin1", 0, readSync(fd, buffer));
+  } catch {
+    return "";
+  }
+}
