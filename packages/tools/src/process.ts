@@ -106,10 +106,10 @@ interface OutputReader {
 }
 
 /** It runs already, and its output waits to be read. */
-function adopt(command: CommandInside, { output, onOutputEnd }: StartCommandOptions): Started {
-  const reader = readPipe(command.outputFd, output);
+function adopt({ pid, ended, outputFd }: CommandInside, { output, onOutputEnd }: StartCommandOptions): Started {
+  const reader = readPipe(outputFd, output);
   if (onOutputEnd !== undefined) reader.drained.then(onOutputEnd, onOutputEnd);
-  return { pid: command.pid, ended: command.endAfter(reader.drained), input: undefined, outputs: [reader] };
+  return { pid, ended, input: undefined, outputs: [reader] };
 }
 
 async function spawnWithPipes(

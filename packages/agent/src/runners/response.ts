@@ -55,6 +55,7 @@ function createWarming(io: TurnIo): Disposable & { begin(): void } {
   };
   return {
     begin() {
+      io.isWaiting();
       timer ??= setTimeout(warm, WARM_AFTER_MS).unref();
     },
     [Symbol.dispose]: () => clearTimeout(timer),
@@ -86,7 +87,6 @@ async function ask(
             ...purpose,
           },
         ]);
-        io.isWaiting();
         break;
       case "retrying": {
         const { type: _, ...retry } = event;

@@ -72,14 +72,14 @@ function isStillThere(step: Step): boolean {
   return stat !== undefined && !stat.isSymbolicLink();
 }
 
-export async function findBwrap(): Promise<{ bwrap: string; canForbidNesting: boolean }> {
+async function findBwrap(): Promise<{ bwrap: string; canForbidNesting: boolean }> {
   const bwrap = findHostTool("bwrap");
   if (bwrap === undefined) throw unavailable("the program bwrap is missing; it is in the package bubblewrap");
   const help = await runHostTool(bwrap, ["--help"], PROBE_TIMEOUT_MS);
   return { bwrap, canForbidNesting: help.stdout.includes("--disable-userns") };
 }
 
-export function isolation(network: "none" | "all", canForbidNesting: boolean): string[] {
+function isolation(network: "none" | "all", canForbidNesting: boolean): string[] {
   const args = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--die-with-parent", "--new-session"];
   if (network === "none") args.push("--unshare-net");
   if (canForbidNesting) args.push("--disable-userns");

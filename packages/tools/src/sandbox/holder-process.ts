@@ -30,7 +30,7 @@ export interface NamespaceTools {
   readonly sh: string;
 }
 
-export function findNamespaceTools(): NamespaceTools {
+function findNamespaceTools(): NamespaceTools {
   const found = { ...need("unshare"), ...need("nsenter"), ...need("setpriv"), ...need("mount"), ...need("sh") };
   need("pivot_root");
   return found;

@@ -35,8 +35,8 @@ if [ "$2" = closed ]; then loopback </dev/null & fi
 maps=no
 case $(unshare --help 2>/dev/null) in *--map-user=*--keep-caps*) maps=maps ;; *--keep-caps*--map-user=*) maps=maps ;; esac
 # One that is started again finds them.
-(cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 2>/dev/null)
-(cd "$scratch/standbys" 2>/dev/null && mkfifo -m 600 1.order 1.output 1.status 2>/dev/null)
+first=../standbys/1
+(cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 $first.order $first.output $first.status 2>/dev/null)
 # Where a standby gets its streams; held open, because the new root does not show it.
 exec 3<"$scratch/standbys" || die "cannot open the folder for standbys"
 read -r plan || exit 0
@@ -56,6 +56,8 @@ stand() {
     printf '%s\\n' "printf 'standing $1\\\\n' >&8; exec 2>&1 8>&-" >&6
     . /proc/self/fd/3/enter || printf 'gone %s\\n' "$1"
     exec 5<&- 6<&- 7<&-
+  else
+    printf 'gone %s\\n' "$1"
   fi
   (cd /proc/self/fd/3 && next=$(($1 + 1)) && mkfifo -m 600 "$next.order" "$next.output" "$next.status")
 }

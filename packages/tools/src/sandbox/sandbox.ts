@@ -41,8 +41,7 @@ export interface CommandInside extends CommandCarriers {
   readonly pid: number;
   /** Both its outputs; whoever started it closes this. */
   readonly outputFd: number;
-  /** `drained`: all of the output has been read, or is not wanted any more. */
-  endAfter(drained: Promise<void>): Promise<CommandEnd>;
+  readonly ended: Promise<CommandEnd>;
 }
 
 export interface CommandEnd {

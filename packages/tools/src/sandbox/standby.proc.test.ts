@@ -10,6 +10,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { CappedOutput } from "../output.ts";
 import { argumentsOf, readProcStat } from "../proc-stat.ts";
 import { startCommand, type OwnedProcess, type ProcessExit } from "../process.ts";
+import { findHostTool } from "./host-tools.ts";
 import { openSandbox } from "./open.ts";
 import type { Sandbox, SandboxedCommand } from "./sandbox.ts";
 
@@ -186,6 +187,33 @@ test("one that signals its whole group reaches itself alone, and nothing inside 
   expect(held.text).not.toMatch(/socket|order|\/standbys$|\b[12]\.\w+ /m);
   expect(await owned.exited).toMatchObject({ exitCode: 5 });
   expect(kinds).toEqual(["inside", "inside", "inside"]);
+});
+
+const python = findHostTool("python3");
+const PASS_ON = `
+import array, os, socket, sys, time
+side = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+if sys.argv[1] == "take":
+    side.bind("/tmp/take"); side.listen(); print("listening", flush=True)
+    peer, _ = side.accept()
+    _, extra, _, _ = peer.recvmsg(1, socket.CMSG_LEN(4))
+    held = array.array("i"); held.frombytes(extra[0][2]); os.write(held[0], b"still here"); time.sleep(60)
+else:
+    side.connect("/tmp/take")
+    side.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1]))])
+    time.sleep(0.2); sys.exit(9)
+`;
+
+test.runIf(python !== undefined)("it has ended although another command has got hold of its output", async () => {
+  await using opened = await open();
+  const { sandbox, kinds } = opened;
+  const { owned, output } = await start(sandbox, { argv: [python ?? "", "-c", PASS_ON, "take"] });
+  await vi.waitFor(() => expect(output.snapshot().text).toBe("listening\n"), { timeout: 10_000 });
+  sandbox.standBy();
+  const given = await run(sandbox, { argv: [python ?? "", "-c", PASS_ON, "give"] });
+  expect(given).toMatchObject({ exitCode: 9, cause: "exited", text: "still here" });
+  expect(kinds).toEqual(["spawn", "inside"]);
+  await owned.kill();
 });
 
 test("what cannot be said in an order enters by itself: a very long command, a variable no shell knows", async () => {

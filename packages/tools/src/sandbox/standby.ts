@@ -8,7 +8,8 @@
  *
  * An order is a script, and a standby carries it out only when all of it has come: it is one compound command.
  */
-import { closeSync, constants, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, rmSync, writeSync } from "node:fs";
+import { Socket } from "node:net";
 import { join } from "node:path";
 import { argumentsOf, childrenOf } from "../proc-stat.ts";
 import type { HolderProcess } from "./holder-process.ts";
@@ -27,7 +28,7 @@ export interface Order {
   readonly env: Readonly<Record<string, string>>;
 }
 
-type Running = Pick<CommandInside, "pid" | "outputFd" | "endAfter">;
+type Running = Pick<CommandInside, "pid" | "outputFd" | "ended">;
 
 interface Coming {
   readonly number: string;
@@ -35,16 +36,16 @@ interface Coming {
   readonly resolve: () => void;
 }
 
-interface Standing {
-  readonly pid: number;
-  readonly streams: Streams;
-}
-
 /** Descriptors of this end. Each standby has its own, so that no command can say anything in the name of another. */
 interface Streams {
   readonly order: number;
   readonly output: number;
   readonly status: number;
+}
+
+interface Standing extends Omit<Streams, "status"> {
+  readonly pid: number;
+  readonly ended: Promise<CommandEnd>;
 }
 
 export class Standbys {
@@ -85,14 +86,13 @@ export class Standbys {
     const standing = this.#standing;
     if (standing === undefined) return undefined;
     this.#standing = undefined;
-    const { pid, streams } = standing;
-    const isToldAll = writtenWhole(streams.order, script);
-    closeSync(streams.order);
-    if (isToldAll) return { pid, outputFd: streams.output, endAfter: (drained) => endAfter(drained, streams.status) };
+    const { pid, order: orderFd, output: outputFd, ended } = standing;
+    const isToldAll = writtenWhole(orderFd, script);
+    closeSync(orderFd);
+    if (isToldAll) return { pid, outputFd, ended };
     // It waits for the rest and has done nothing yet.
     endProcess(pid);
-    closeSync(streams.output);
-    closeSync(streams.status);
+    closeSync(outputFd);
     return undefined;
   }
 
@@ -110,11 +110,7 @@ export class Standbys {
   }
 
   #hear(line: string | undefined): void {
-    if (line === undefined) {
-      this.#giveUp();
-      this.#drop();
-      return;
-    }
+    if (line === undefined) return this.#giveUp();
     const [word, number = ""] = line.split(" ");
     if (word === "ready") this.#holderPid = Number(number);
     if (number !== this.#coming?.number) return;
@@ -126,7 +122,10 @@ export class Standbys {
     this.#coming = undefined;
     resolve();
     try {
-      this.#standing = { pid: this.#findPid(number), streams: this.#openStreams(number) };
+      const pid = this.#findPid(number);
+      const { status, ...streams } = this.#openStreams(number);
+      const standing: Standing = { pid, ...streams, ended: endOf(status, () => this.#drop(standing)) };
+      this.#standing = standing;
     } catch {
       this.#isOpen = false;
     }
@@ -163,23 +162,29 @@ export class Standbys {
     }
   }
 
-  #drop(): void {
-    for (const fd of Object.values(this.#standing?.streams ?? {})) closeSync(fd);
+  /** It ended before it was taken. */
+  #drop(standing: Standing): void {
+    if (this.#standing !== standing) return;
     this.#standing = undefined;
+    for (const fd of [standing.order, standing.output]) closeSync(fd);
   }
 }
 
 /**
- * Whoever carries a command holds its output open until the command and all it started are gone; what the exit code was has
- * been written by then. It has not when the command was killed with the shell that waited for it.
+ * The status is held open by the shell that waits for the command and by the process that waits for the shell and all the
+ * command started, and by nobody else: its end is theirs. No exit code is written when they were killed.
  */
-async function endAfter(drained: Promise<void>, status: number): Promise<CommandEnd> {
-  await drained;
-  const exitCode = readNow(status);
-  closeSync(status);
-  return exitCode === ""
-    ? { exitCode: undefined, signal: "SIGKILL" }
-    : { exitCode: Number(exitCode), signal: undefined };
+function endOf(status: number, onEnd: () => void): Promise<CommandEnd> {
+  const { promise, resolve } = Promise.withResolvers<CommandEnd>();
+  const socket = new Socket({ fd: status, readable: true, writable: false });
+  let said = "";
+  socket.on("data", (chunk) => (said += chunk.toString("latin1")));
+  socket.once("error", () => undefined);
+  socket.once("close", () => {
+    onEnd();
+    resolve(said === "" ? { exitCode: undefined, signal: "SIGKILL" } : { exitCode: Number(said), signal: undefined });
+  });
+  return promise;
 }
 
 /**
@@ -235,15 +240,5 @@ function writtenWhole(fd: number, text: string): boolean {
     return writeSync(fd, text) === Buffer.byteLength(text);
   } catch {
     return false;
-  }
-}
-
-/** What has been written to a pipe; nothing is waited for. */
-function readNow(fd: number): string {
-  const buffer = Buffer.alloc(16);
-  try {
-    return buffer.toString("latin1", 0, readSync(fd, buffer));
-  } catch {
-    return "";
   }
 }
