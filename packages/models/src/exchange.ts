@@ -45,8 +45,8 @@ export async function openExchange(options: ExchangeOptions): Promise<Exchange> 
     agent: agents[options.url.protocol],
   });
   const exchange = new Exchange(request, options, isSecure);
+  if (options.onSent !== undefined) request.once("finish", options.onSent);
   request.end(options.body);
-  options.onSent?.();
   try {
     await exchange.headersArrived();
     failpoint("model.after-headers");

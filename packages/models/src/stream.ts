@@ -91,7 +91,7 @@ export interface StreamOptions {
   readonly signal: AbortSignal;
   /** Chance for the jitter of retry pauses, 0 ≤ x < 1. */
   readonly random?: () => number;
-  /** The whole request has been handed over, at each attempt: time to prepare for the answer. */
+  /** The whole request has left, at each attempt: time to prepare for the answer. */
   readonly onSent?: (() => void) | undefined;
 }
 
