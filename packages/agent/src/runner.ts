@@ -101,9 +101,9 @@ export interface TurnIo {
   takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
   /** The version of the thread's last event; everything up to there has been looked at. */
   seenVersion(): Promise<number>;
-  /** The model is awaited: what others can do meanwhile is begun. */
-  isWaiting(): void;
-  /** It has been awaited for a while: time for what will be needed and need not be done before. */
+  /** The model is about to call a tool: what others can do meanwhile is begun. */
+  isCalling(): void;
+  /** The model has been awaited for a while: time for what will be needed and need not be done before. */
   hasTime(): void;
 }
 

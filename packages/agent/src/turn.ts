@@ -204,7 +204,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     takeSteering: () => inbox.takeSteering(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
-    isWaiting: () => turn.place.sandbox.standBy(),
+    isCalling: () => turn.place.sandbox.standBy(),
     hasTime: () => deps.journal.warm(),
   };
 }

@@ -39,10 +39,17 @@ export class Answer {
   readonly #closed = new Set<number>();
   readonly #texts = new Map<number, string>();
   readonly #calls = new Map<string, ModelToolCall>();
+  readonly #onCall: (() => void) | undefined;
+  #hasCall = false;
   #droppedCalls = 0;
   #isFinished = false;
   /** The model has said why it stopped; what may still come (usage, an end mark) is not needed. */
   isSettled = false;
+
+  /** `onCall` hears once, at the first sign of a call; the call itself may take a while to be said. */
+  constructor(onCall?: () => void) {
+    this.#onCall = onCall;
+  }
 
   get isFinished(): boolean {
     return this.#isFinished;
@@ -71,8 +78,15 @@ export class Answer {
     this.#events.push({ type: "reasoning.delta", index, channel: place.channel, section: place.section, delta });
   }
 
+  callBegan(): void {
+    if (this.#hasCall) return;
+    this.#hasCall = true;
+    this.#onCall?.();
+  }
+
   part(index: number, part: ModelOutputPart): void {
     if (this.#closed.has(index)) return;
+    if (part.kind === "toolCall") this.callBegan();
     this.#closed.add(index);
     if (part.kind === "text") this.#completeText(index, part.text);
     const whole = part.kind === "toolCall" ? this.#admitCall(part) : this.#withStreamedText(index, part);

@@ -34,6 +34,8 @@ export interface AttemptOptions {
   readonly signal: AbortSignal;
   /** The whole request has left; the answer takes a while. */
   readonly onSent?: (() => void) | undefined;
+  /** The answer has begun to call a tool. */
+  readonly onCall?: (() => void) | undefined;
 }
 
 export interface Attempts {
@@ -85,14 +87,14 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   let mayRenew = provider.credential !== undefined;
   return {
     requestBytes,
-    open: async ({ signal, onSent }) => {
+    open: async ({ signal, onSent, onCall }) => {
       let exchange = await send(signal, onSent);
       // Once a request: a login may have ended before its time, or been renewed by another process.
       if (exchange.status === UNAUTHORIZED && mayRenew) {
         mayRenew = false;
         if (await renewed(provider, exchange, signal)) exchange = await send(signal, onSent);
       }
-      return new HttpSource(exchange, wire, context);
+      return new HttpSource(exchange, wire, context, new Answer(onCall));
     },
   };
 }
@@ -135,16 +137,17 @@ function buildUrl(provider: Provider, call: WireCall): URL {
 class HttpSource implements Source {
   readonly #exchange: Exchange;
   readonly #provider: Provider;
-  readonly #answer = new Answer();
+  readonly #answer: Answer;
   readonly #decoder: Decoder;
   readonly #events: EventReader;
   #isStream = false;
   #receivedBytes = 0;
 
-  constructor(exchange: Exchange, wire: Wire, context: WireContext) {
+  constructor(exchange: Exchange, wire: Wire, context: WireContext, answer: Answer) {
     this.#exchange = exchange;
     this.#provider = context.provider;
-    this.#decoder = wire.decode(context, this.#answer);
+    this.#answer = answer;
+    this.#decoder = wire.decode(context, answer);
     this.#events = new EventReader(context.provider);
   }
 

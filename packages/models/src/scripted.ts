@@ -30,10 +30,10 @@ export async function prepareScripted(provider: Provider, request: ModelRequest)
   const requestBytes = Buffer.byteLength(JSON.stringify([request.instructions, request.tools, request.input]));
   return {
     requestBytes,
-    open: async ({ attempt, signal }) => {
+    open: async ({ attempt, signal, onCall }) => {
       if (step.delayMs !== undefined) await sleep(step.delayMs, signal);
       throwFailure(step, attempt, index);
-      return play(step, request, { index, requestBytes });
+      return play(step, request, { index, requestBytes, answer: new Answer(onCall) });
     },
   };
 }
@@ -44,8 +44,11 @@ function throwFailure({ fail }: ScriptStep, attempt: number, index: number): voi
   throw new ProviderError(fail.code, message, { isRetryable: RETRYABLE.has(fail.code) });
 }
 
-function play(step: ScriptStep, request: ModelRequest, place: { index: number; requestBytes: number }): Source {
-  const answer = new Answer();
+function play(
+  step: ScriptStep,
+  request: ModelRequest,
+  { answer, ...place }: { index: number; requestBytes: number; answer: Answer },
+): Source {
   const parts = partsOf(step, shapesOf(request), (call) => `call_${place.index + 1}_${call + 1}`);
   const rest = parts.entries();
   return {

@@ -93,6 +93,8 @@ export interface StreamOptions {
   readonly random?: () => number;
   /** The whole request has left, at each attempt: time to prepare for the answer. */
   readonly onSent?: (() => void) | undefined;
+  /** The answer has begun to call a tool, at each attempt: time to prepare for the call. */
+  readonly onCall?: (() => void) | undefined;
 }
 
 export async function* streamModel(
@@ -100,7 +102,7 @@ export async function* streamModel(
   request: ModelRequest,
   options: StreamOptions,
 ): AsyncGenerator<ModelEvent, void, void> {
-  const { signal, random = Math.random, onSent } = options;
+  const { signal, random = Math.random, onSent, onCall } = options;
   const { maxAttempts: maxRounds, requestAttempts: maxSent, retryBaseMs: baseMs } = provider.limits;
   const maxAttempts = maxRequests(provider.limits);
   throwIfAborted(signal);
@@ -113,7 +115,7 @@ export async function* streamModel(
     yield { type: "requested", attempt, requestBytes: attempts.requestBytes };
     let retry: { readonly level: "request" | "stream"; readonly delayMs: number; readonly cause: Failure };
     try {
-      await using source = await attempts.open({ attempt, signal, onSent });
+      await using source = await attempts.open({ attempt, signal, onSent, onCall });
       for (;;) {
         for (const event of await source.read()) {
           if (event.type !== "answered") {

@@ -55,7 +55,6 @@ function createWarming(io: TurnIo): Disposable & { begin(): void } {
   };
   return {
     begin() {
-      io.isWaiting();
       timer ??= setTimeout(warm, WARM_AFTER_MS).unref();
     },
     [Symbol.dispose]: () => clearTimeout(timer),
@@ -72,7 +71,8 @@ async function ask(
   const requestId = `req_${uuidv7()}`;
   failpoint("turn.before-request");
   using warming = createWarming(io);
-  for await (const event of streamModel(provider, request, { signal: io.signal, onSent: () => warming.begin() })) {
+  const hearing = { signal: io.signal, onSent: () => warming.begin(), onCall: () => io.isCalling() };
+  for await (const event of streamModel(provider, request, hearing)) {
     switch (event.type) {
       case "requested":
         await io.record([

@@ -32,6 +32,7 @@ export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
 
   function startBlock(index: number, start: Fields): void {
     const type = text(start["type"]) ?? "";
+    if (type === "tool_use") answer.callBegan();
     blocks.set(index, { start, type, body: "", signature: text(start["signature"]) ?? "" });
     grow(index, text(start["text"]) ?? text(start["thinking"]) ?? "");
   }

@@ -33,6 +33,7 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
   }
 
   function takeCall(position: number, call: Fields): void {
+    answer.callBegan();
     const fields = record(call["function"]) ?? {};
     const id = text(call["id"]) ?? "";
     const slot = slotFor(count(call["index"]) ?? position, id);

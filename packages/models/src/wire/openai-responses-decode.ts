@@ -76,6 +76,9 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
           answer.reasoning(index, delta, { channel: isSummary ? "summary" : "text", section });
           return true;
         }
+        case "response.output_item.added":
+          if (CALLS.has(text(record(event["item"])?.["type"]) ?? "")) answer.callBegan();
+          return true;
         case "response.output_item.done":
           takeItem(count(event["output_index"]) ?? 0, event["item"]);
           return true;
@@ -103,10 +106,11 @@ function deltaOf(event: Fields): { index: number; delta: string } {
   return { index: count(event["output_index"]) ?? 0, delta: text(event["delta"]) ?? "" };
 }
 
+const CALLS: ReadonlySet<string> = new Set(["function_call", "custom_tool_call"]);
+
 /** Events without news for the reader that still show the model at work. */
 const MOVES = new Set([
   "response.created",
-  "response.output_item.added",
   "response.content_part.added",
   "response.function_call_arguments.delta",
   "response.custom_tool_call_input.delta",
