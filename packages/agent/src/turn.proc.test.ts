@@ -260,3 +260,14 @@ test.runIf(namespaces.ok)(
     expect(outputs.at(-1)).toBe("again\n");
   },
 );
+
+test.runIf(namespaces.ok)("somebody stands by for a command that the model begins to call", async () => {
+  const look = sh("tr '\\0' ' ' </proc/1/cmdline");
+  await using t = await openTestHeddle({ script: [{ calls: [look] }, { calls: [look] }, { text: "done" }] });
+  const turn = await t.start("look twice");
+  expect((await turn.done).body.status).toBe("completed");
+  const outputs = bodies(await t.events(turn.threadId)).flatMap((body) =>
+    body.type === "item.completed" && body.item.type === "commandExecution" ? [body.item.output] : [],
+  );
+  expect(outputs).toEqual(["sh -s heddle-standby 1 ", "sh -s heddle-standby 2 "]);
+});

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { startModelServer } from "./testing.ts";
 import { collect, completedOf, HTTP_WIRES, sampleRequest, testProvider, typesOf } from "./testing-requests.ts";
-import type { ModelInput, ModelRequest } from "./stream.ts";
+import { streamModel, type ModelInput, type ModelRequest } from "./stream.ts";
 import type { ModelOutputPart } from "@heddle/protocol";
 
 const USAGE = {
@@ -50,6 +50,25 @@ describe.each(HTTP_WIRES)("%s", (wire) => {
     expect(typesOf(outcome)).toEqual(
       expect.arrayContaining(["requested", "reasoning.delta", "text.delta", "part", "completed"]),
     );
+  });
+
+  test("the first sign of a call is told once, before the call is whole; an answer without calls tells nothing", async () => {
+    await using server = await startModelServer({ script: [STEP, { text: "Done." }], deltaChars: 3 });
+    const provider = testProvider(server, wire);
+    const told: string[] = [];
+    const onCall = (): unknown => told.push("began");
+    for await (const event of streamModel(provider, sampleRequest(), {
+      signal: new AbortController().signal,
+      onCall,
+    })) {
+      if (event.type === "part" && event.part.kind === "toolCall") told.push(event.part.name);
+      if (event.type === "completed") told.push("completed");
+    }
+    expect(told).toEqual(["began", "exec_command", "apply_patch", "completed"]);
+    const answered: ModelInput = { kind: "assistant", parts: [{ kind: "text", text: "one" }] };
+    const next = { ...sampleRequest(), input: [...sampleRequest().input, answered] };
+    for await (const _ of streamModel(provider, next, { signal: new AbortController().signal, onCall })) continue;
+    expect(told).toHaveLength(4);
   });
 
   test("the deltas of a part concatenate to its text", async () => {
