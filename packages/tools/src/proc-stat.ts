@@ -16,12 +16,7 @@ export interface ProcStat {
 
 /** undefined: there is no such process, or no /proc. */
 export function readProcStat(pid: number): ProcStat | undefined {
-  let stat: string;
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  } catch {
-    return undefined;
-  }
+  const stat = readProc(pid, "stat");
   // The name is in brackets and may hold anything, brackets too.
   const end = stat.lastIndexOf(")");
   const fields = stat.slice(end + 2).split(" ");
@@ -46,21 +41,21 @@ export function isBuried({ state }: Pick<ProcStat, "state">): boolean {
 
 /** Its numbers in every pid namespace it is in, the innermost last; empty when there is no such process. */
 export function namespacePids(pid: number): string[] {
-  return /^NSpid:\s*(.*)$/m.exec(read(pid, "status"))?.[1]?.split(/\s+/) ?? [];
+  return /^NSpid:\s*(.*)$/m.exec(readProc(pid, "status"))?.[1]?.split(/\s+/) ?? [];
 }
 
 /** Empty too where the kernel does not tell. */
 export function childrenOf(pid: number): number[] {
-  return read(pid, `task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  return readProc(pid, `task/${pid}/children`).split(" ").filter(Boolean).map(Number);
 }
 
 /** As it was started; empty when there is no such process any more. */
 export function argumentsOf(pid: number): string[] {
-  return read(pid, "cmdline").split("\0").slice(0, -1);
+  return readProc(pid, "cmdline").split("\0").slice(0, -1);
 }
 
 /** Processes end while they are looked at, and those of others may not be read: both mean nothing to see. */
-function read(pid: number, file: string): string {
+export function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {

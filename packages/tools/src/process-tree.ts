@@ -3,10 +3,10 @@
  * the command's pid namespace, whatever they did to their session. Without one they are found by parent, by group, by
  * session and by a marker in the environment, which together miss only a process that hides from all four.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
-import { isBuried, namespacePids, readProcStat } from "./proc-stat.ts";
+import { argumentsOf, isBuried, namespacePids, readProc, readProcStat } from "./proc-stat.ts";
 
 /** Only set where there is no pid namespace to hold a command together. */
 export const MARKER_VARIABLE = "HEDDLE_COMMAND";
@@ -98,9 +98,7 @@ function members({ pid, pidDepth, marker }: TreeOptions): Entry[] {
 }
 
 function hasArgumentBelow(pid: number, path: string): boolean {
-  return readProc(pid, "cmdline")
-    .split("\0")
-    .some((argument) => argument.startsWith(`${path}/`));
+  return argumentsOf(pid).some((argument) => argument.startsWith(`${path}/`));
 }
 
 function hasMarker(pid: number, marker: string): boolean {
@@ -126,15 +124,6 @@ function listProc(): string[] {
     return readdirSync("/proc");
   } catch {
     return [];
-  }
-}
-
-/** Processes end while they are looked at, and those of others may not be read: both mean nothing to see. */
-function readProc(pid: number, file: "environ" | "cmdline"): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, "utf8");
-  } catch {
-    return "";
   }
 }
 
