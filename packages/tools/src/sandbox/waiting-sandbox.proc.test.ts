@@ -65,6 +65,20 @@ test("one that was never used has nothing to sweep or to end, and cannot be ente
   expect(await openFolders()).toHaveLength(1);
 });
 
+test("the first sign of a call opens one that waits, and somebody stands by in it", async () => {
+  await using _first = await openSandbox(policy(), { tmpDir, backend: "namespaces" });
+  await using waiting = await openSandbox(policy(), { mayWait: true, tmpDir, backend: "namespaces" });
+  const before = (await openFolders()).length;
+  waiting.standBy();
+  await waiting.ready;
+  expect(await openFolders()).toHaveLength(before + 1);
+  expect(await run(waiting, "grep -q heddle-standby /proc/1/cmdline")).toBe(0);
+  const closed = await openSandbox(policy(), { mayWait: true, tmpDir, backend: "namespaces" });
+  await closed.close();
+  closed.standBy();
+  expect(await openFolders()).toHaveLength(before + 1);
+});
+
 test("what is wrong with the policy is told at once, not when something runs", async () => {
   await using _first = await openSandbox(policy(), { tmpDir });
   await expect(openSandbox(policy(["/"]), { mayWait: true, tmpDir })).rejects.toMatchObject({ code: "usage.invalid" });

@@ -27,9 +27,9 @@ export class WaitingSandbox implements Sandbox {
     return await (await this.#sandbox()).enter(argv, options);
   }
 
-  /** A thread that has run nothing yet keeps waiting. */
+  /** Opens it: what is about to be called waits for it in any case. */
   standBy(): void {
-    this.#opened?.then(
+    this.#sandbox().then(
       (sandbox) => sandbox.standBy(),
       () => undefined,
     );
