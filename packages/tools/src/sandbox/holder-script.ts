@@ -36,7 +36,7 @@ maps=no
 case $(unshare --help 2>/dev/null) in *--map-user=*--keep-caps*) maps=maps ;; *--keep-caps*--map-user=*) maps=maps ;; esac
 # One that is started again finds them.
 first=../standbys/1
-(cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 $first.order $first.output $first.status 2>/dev/null)
+(cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 $first.order $first.output $first.status $first.life 2>/dev/null)
 # Where a standby gets its streams; held open, because the new root does not show it.
 exec 3<"$scratch/standbys" || die "cannot open the folder for standbys"
 read -r plan || exit 0
@@ -50,16 +50,16 @@ printf 'ready %s %s\\n' "$pid" "$maps"
 
 stand() {
   streams=/proc/self/fd/3/$1
-  if [ -p "$streams.order" ] && [ -p "$streams.output" ] && [ -p "$streams.status" ]; then
+  if [ -p "$streams.order" ] && [ -p "$streams.output" ] && [ -p "$streams.status" ] && [ -p "$streams.life" ]; then
     # In both directions, because to open one end waits for the other. Its first order waits for it: to say that it is there.
-    exec 5<>"$streams.status" 6<>"$streams.order" 7<>"$streams.output"
-    printf '%s\\n' "printf 'standing $1\\\\n' >&8; exec 2>&1 8>&-" >&6
+    exec 4<>"$streams.life" 5<>"$streams.status" 6<>"$streams.order" 7<>"$streams.output"
+    printf '%s\\n' "printf 'standing $1\\\\n' >&8; exec 2>&1 4>&- 8>&-" >&6
     . /proc/self/fd/3/enter || printf 'gone %s\\n' "$1"
-    exec 5<&- 6<&- 7<&-
+    exec 4<&- 5<&- 6<&- 7<&-
   else
     printf 'gone %s\\n' "$1"
   fi
-  (cd /proc/self/fd/3 && next=$(($1 + 1)) && mkfifo -m 600 "$next.order" "$next.output" "$next.status")
+  (cd /proc/self/fd/3 && next=$(($1 + 1)) && mkfifo -m 600 "$next.order" "$next.output" "$next.status" "$next.life")
 }
 
 # Orphans come to this process, which buries whatever ends while it waits. Another one reads, because a shell gives up

@@ -184,7 +184,7 @@ test("one that signals its whole group reaches itself alone, and nothing inside 
       .map((line) => line.replace(/.*\/standbys\//, ""))
       .toSorted(),
   ).toEqual(expect.arrayContaining(["3.output (deleted)", "3.status (deleted)"]));
-  expect(held.text).not.toMatch(/socket|order|\/standbys$|\b[12]\.\w+ /m);
+  expect(held.text).not.toMatch(/socket|order|life|\/standbys$|\b[12]\.\w+ /m);
   expect(await owned.exited).toMatchObject({ exitCode: 5 });
   expect(kinds).toEqual(["inside", "inside", "inside"]);
 });
@@ -196,24 +196,41 @@ side = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 if sys.argv[1] == "take":
     side.bind("/tmp/take"); side.listen(); print("listening", flush=True)
     peer, _ = side.accept()
-    _, extra, _, _ = peer.recvmsg(1, socket.CMSG_LEN(4))
+    _, extra, _, _ = peer.recvmsg(1, socket.CMSG_LEN(8))
     held = array.array("i"); held.frombytes(extra[0][2]); os.write(held[0], b"still here"); time.sleep(60)
 else:
     side.connect("/tmp/take")
-    side.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1]))])
+    both = array.array("i", [1, os.open("/proc/1/fd/9", os.O_WRONLY)])
+    side.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, both)])
     time.sleep(0.2); sys.exit(9)
 `;
 
-test.runIf(python !== undefined)("it has ended although another command has got hold of its output", async () => {
+test.runIf(python !== undefined)(
+  "it has ended although another command has got hold of all it could give away",
+  async () => {
+    await using opened = await open();
+    const { sandbox, kinds } = opened;
+    const { owned, output } = await start(sandbox, { argv: [python ?? "", "-c", PASS_ON, "take"] });
+    await vi.waitFor(() => expect(output.snapshot().text).toBe("listening\n"), { timeout: 10_000 });
+    sandbox.standBy();
+    const given = await run(sandbox, { argv: [python ?? "", "-c", PASS_ON, "give"] });
+    expect(given).toMatchObject({ exitCode: 9, cause: "exited", text: "still here" });
+    expect(kinds).toEqual(["spawn", "inside"]);
+    await owned.kill();
+  },
+);
+
+test("a command that writes where its exit code is written harms nobody but itself", async () => {
   await using opened = await open();
   const { sandbox, kinds } = opened;
-  const { owned, output } = await start(sandbox, { argv: [python ?? "", "-c", PASS_ON, "take"] });
-  await vi.waitFor(() => expect(output.snapshot().text).toBe("listening\n"), { timeout: 10_000 });
   sandbox.standBy();
-  const given = await run(sandbox, { argv: [python ?? "", "-c", PASS_ON, "give"] });
-  expect(given).toMatchObject({ exitCode: 9, cause: "exited", text: "still here" });
-  expect(kinds).toEqual(["spawn", "inside"]);
-  await owned.kill();
+  const lied = await run(sandbox, { argv: bash("printf '0 and more than a code has' >/proc/1/fd/9; exit 5") });
+  expect(lied).toMatchObject({ exitCode: undefined, signal: "SIGKILL", cause: "exited" });
+  sandbox.standBy();
+  expect(await run(sandbox, { argv: bash("yes >/proc/1/fd/9"), timeoutMs: 300 })).toMatchObject({ cause: "timeout" });
+  sandbox.standBy();
+  expect(await run(sandbox, { argv: bash("exit 6") })).toMatchObject({ exitCode: 6 });
+  expect(kinds).toEqual(["inside", "inside", "inside"]);
 });
 
 test("what cannot be said in an order enters by itself: a very long command, a variable no shell knows", async () => {

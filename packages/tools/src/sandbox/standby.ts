@@ -1,6 +1,6 @@
 /**
  * Processes that stand by: each has gone into the sandbox as far as one can without knowing the command, and waits for it.
- * Entering takes five programs one after the other; so they have run before the model's answer is there. The holder makes
+ * Entering takes five programs one after the other; so they have run before the model has said what to run. The holder makes
  * them, because it is inside already and this process has better things to do. At most one waits at a time.
  *
  *   asked ─▶ standing ─▶ taken (runs the command) ─▶ ended
@@ -8,7 +8,7 @@
  *
  * An order is a script, and a standby carries it out only when all of it has come: it is one compound command.
  */
-import { closeSync, constants, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { argumentsOf, childrenOf } from "../proc-stat.ts";
@@ -41,9 +41,10 @@ interface Streams {
   readonly order: number;
   readonly output: number;
   readonly status: number;
+  readonly life: number;
 }
 
-interface Standing extends Omit<Streams, "status"> {
+interface Standing extends Pick<Streams, "order" | "output"> {
   readonly pid: number;
   readonly ended: Promise<CommandEnd>;
 }
@@ -123,8 +124,8 @@ export class Standbys {
     resolve();
     try {
       const pid = this.#findPid(number);
-      const { status, ...streams } = this.#openStreams(number);
-      const standing: Standing = { pid, ...streams, ended: endOf(status, () => this.#drop(standing)) };
+      const { order, output, ...end } = this.#openStreams(number);
+      const standing: Standing = { pid, order, output, ended: endOf(end, () => this.#drop(standing)) };
       this.#standing = standing;
     } catch {
       this.#isOpen = false;
@@ -155,6 +156,7 @@ export class Standbys {
         order: open("order", constants.O_WRONLY),
         output: open("output", constants.O_RDONLY),
         status: open("status", constants.O_RDONLY),
+        life: open("life", constants.O_RDONLY),
       };
     } catch (error) {
       for (const fd of opened) closeSync(fd);
@@ -171,20 +173,34 @@ export class Standbys {
 }
 
 /**
- * The status is held open by the shell that waits for the command and by the process that waits for the shell and all the
- * command started, and by nobody else: its end is theirs. No exit code is written when they were killed.
+ * Its life is held open by the process that carries it and by nobody a command can reach, so that its end is the end of the
+ * command and of all it started. The exit code has been written by then, unless the shell that waits for it was killed; a
+ * command can get at that pipe and write what it likes, so no more is read than a code has.
  */
-function endOf(status: number, onEnd: () => void): Promise<CommandEnd> {
+function endOf({ status, life }: Pick<Streams, "status" | "life">, onEnd: () => void): Promise<CommandEnd> {
   const { promise, resolve } = Promise.withResolvers<CommandEnd>();
-  const socket = new Socket({ fd: status, readable: true, writable: false });
-  let said = "";
-  socket.on("data", (chunk) => (said += chunk.toString("latin1")));
+  const socket = new Socket({ fd: life, readable: true, writable: false });
   socket.once("error", () => undefined);
   socket.once("close", () => {
+    const [code] = /^\d{1,3}$/.exec(readNow(status)) ?? [];
+    closeSync(status);
     onEnd();
-    resolve(said === "" ? { exitCode: undefined, signal: "SIGKILL" } : { exitCode: Number(said), signal: undefined });
+    resolve(
+      code === undefined ? { exitCode: undefined, signal: "SIGKILL" } : { exitCode: Number(code), signal: undefined },
+    );
   });
+  socket.resume();
   return promise;
+}
+
+/** What a pipe holds, up to a few bytes; nothing is waited for. */
+function readNow(fd: number): string {
+  const buffer = Buffer.alloc(16);
+  try {
+    return buffer.toString("latin1", 0, readSync(fd, buffer));
+  } catch {
+    return "";
+  }
 }
 
 /**
@@ -195,7 +211,7 @@ function endOf(status: number, onEnd: () => void): Promise<CommandEnd> {
 export function enterScript(inside: (mapsUser: boolean) => readonly string[]): string {
   const enter = (mapsUser: boolean): string => {
     const words = [...inside(mapsUser), "sh", "-s", NAME].map(quoted).join(" ");
-    return `setsid --fork ${words} "$1" 8>&1 9>"$streams.status" >"$streams.output" <&6 3<&- 5<&- 6<&- 7<&-`;
+    return `setsid --fork ${words} "$1" 4>"$streams.life" 8>&1 9>"$streams.status" >"$streams.output" <&6 3<&- 5<&- 6<&- 7<&-`;
   };
   return `if [ "$maps" = maps ]; then\n${enter(true)}\nelse\n${enter(false)}\nfi\n`;
 }
