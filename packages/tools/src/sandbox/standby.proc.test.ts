@@ -1,7 +1,7 @@
 /** A command that somebody stood by for is like one that entered by itself, in all it sees and in how it ends. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -271,6 +271,22 @@ test("one that is killed while it waits is not missed", async () => {
   expect(await run(sandbox, { argv: bash("echo next") })).toMatchObject({ exitCode: 0, text: "next\n" });
 });
 
+test("one that comes while the sandbox is being closed keeps nothing open", { timeout: 60_000 }, async () => {
+  for (let round = 0; round < 20; round += 1) {
+    await using opened = await open();
+    const { sandbox } = opened;
+    await run(sandbox, { argv: ["true"] });
+    sandbox.standBy();
+    // In one go, so that it is said to be there and has not been heard yet when the end begins.
+    const deadline = performance.now() + 10_000;
+    while (standbysIn(sandbox).length === 0 && performance.now() < deadline);
+    const saidAt = performance.now() + round / 4;
+    while (performance.now() < saidAt);
+    await sandbox.close();
+  }
+  await vi.waitFor(() => expect(openStreams()).toEqual([]));
+});
+
 test("a host without what it takes runs every command all the same", async () => {
   const workspace = await realpath(await mkdtemp(join(tmpdir(), "heddle-standby-test-")));
   folders.push(workspace);
@@ -295,6 +311,14 @@ test("it dies with Heddle", async () => {
   await once(keeper, "close");
   await vi.waitFor(() => expect(standing.filter((pid) => pids().includes(pid))).toEqual([]), { timeout: 2000 });
 });
+
+/** Of standbys, in this process. */
+function openStreams(): string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    const target = lstatSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false }) && readlinkSync(`/proc/self/fd/${fd}`);
+    return target?.includes("/standbys/") === true ? [target] : [];
+  });
+}
 
 /** By their command line. */
 function processes(command: string): number[] {

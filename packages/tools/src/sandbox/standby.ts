@@ -152,12 +152,15 @@ export class Standbys {
       return fd;
     };
     try {
-      return {
+      const streams = {
         order: open("order", constants.O_WRONLY),
         output: open("output", constants.O_RDONLY),
         status: open("status", constants.O_RDONLY),
         life: open("life", constants.O_RDONLY),
       };
+      // The end of a pipe is told only to those who opened it while somebody was there; to others nothing ever is.
+      if (!isHeld(streams.life)) throw new Error("the standby has ended");
+      return streams;
     } catch (error) {
       for (const fd of opened) closeSync(fd);
       throw error;
@@ -200,6 +203,15 @@ function readNow(fd: number): string {
     return buffer.toString("latin1", 0, readSync(fd, buffer));
   } catch {
     return "";
+  }
+}
+
+/** Somebody has the other end of an empty pipe. */
+function isHeld(fd: number): boolean {
+  try {
+    return readSync(fd, Buffer.alloc(1)) > 0;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EAGAIN";
   }
 }
 
