@@ -1,9 +1,10 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { startModelServer } from "@heddle/models/testing";
 import type { EventBody, ItemDelta, StoredEvent } from "@heddle/protocol";
 import { probeSandbox } from "@heddle/tools";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openTestHeddle } from "../test/test-heddle.ts";
 
 const types = (events: readonly StoredEvent[]): string[] => events.map(({ body }) => body.type);
@@ -271,3 +272,37 @@ test.runIf(namespaces.ok)("somebody stands by for a command that the model begin
   );
   expect(outputs).toEqual(["sh -s heddle-standby 1 ", "sh -s heddle-standby 2 "]);
 });
+
+test.runIf(namespaces.ok)(
+  "a model that takes its time finds somebody standing by before it calls anything",
+  async () => {
+    await using server = await startModelServer({
+      async respond({ answers }) {
+        if (answers > 0) return { text: "done" };
+        await vi.waitFor(() => expect(commandsBelow(process.pid)).toContain("sh -s heddle-standby 1 "), 10_000);
+        return { calls: [sh("tr '\\0' ' ' </proc/1/cmdline")] };
+      },
+    });
+    const settings = { provider: "test", model: "gpt-5.5" };
+    await using t = await openTestHeddle({ providers: [server.provider("openai-responses")], settings });
+    const turn = await t.start("look once");
+    expect((await turn.done).body.status).toBe("completed");
+    expect(bodies(await t.events(turn.threadId))).toContainEqual(
+      expect.objectContaining({ item: expect.objectContaining({ output: "sh -s heddle-standby 1 " }) }),
+    );
+  },
+);
+
+/** The command lines of all that a process has started, and of what those have. */
+function commandsBelow(pid: number): string[] {
+  const read = (file: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, "utf8");
+    } catch {
+      return "";
+    }
+  };
+  const threads = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
+  const children = threads.flatMap((thread) => read(`task/${thread}/children`).split(" ").filter(Boolean).map(Number));
+  return [read("cmdline").replaceAll("\0", " "), ...children.flatMap(commandsBelow)];
+}

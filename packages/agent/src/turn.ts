@@ -205,7 +205,10 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
     isCalling: () => turn.place.sandbox.standBy(),
-    hasTime: () => deps.journal.warm(),
+    hasTime: () => {
+      deps.journal.warm();
+      turn.place.sandbox.standBy("pause");
+    },
   };
 }
 

@@ -6,7 +6,8 @@ import type { HeddleError } from "@heddle/protocol";
 import { Answer, type AnswerEvent } from "./answer.ts";
 import { withFittingCallIds } from "./call-ids.ts";
 import { modelInfo } from "./catalog.ts";
-import { loadTransport, openExchange, type Exchange } from "./exchange.ts";
+import { connectAhead } from "./connection.ts";
+import { openExchange, type Exchange } from "./exchange.ts";
 import { cut, failureIn, failureOfReport, malformed, ProviderError, readReport } from "./failure.ts";
 import type { Provider, WireName } from "./providers.ts";
 import { readRetryAfter } from "./retry.ts";
@@ -43,10 +44,12 @@ export interface Attempts {
   open(options: AttemptOptions): Promise<Source>;
 }
 
-/** Loads what the first request to a provider needs, in time that nobody waits for. */
+/** Loads what the first request to a provider needs and begins to connect, in time that nobody waits for. */
 export async function warmProvider(provider: Provider): Promise<void> {
   if (provider.wire === "scripted") return;
-  loadTransport(new URL(provider.baseUrl).protocol);
+  // What the turn does beside this comes first: it may have others begin their work.
+  await new Promise((resolve) => setImmediate(resolve));
+  connectAhead(new URL(provider.baseUrl));
   await loadWire(provider.wire);
 }
 

@@ -4,11 +4,10 @@
  *   connecting ──▶ waiting for the first byte ──▶ streaming ──▶ ended
  *        └──────────────┴── abort, deadline, reset ──┴──▶ failed (once, for good)
  */
-import type http from "node:http";
-import type https from "node:https";
-import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { clockMs, toHeddleError, type HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import { agentOf, usesOldConnection, transportOf } from "./connection.ts";
 import { cut, ProviderError, quote } from "./failure.ts";
 import type { Provider } from "./providers.ts";
 
@@ -24,25 +23,15 @@ export interface ExchangeOptions {
   readonly onSent?: (() => void) | undefined;
 }
 
-/**
- * Only one of the two is ever needed in most runs, and https brings TLS with it. Not `import`: that would ask node:http for
- * all it exports, its WebSocket among them, and so load a second HTTP client.
- */
-export function loadTransport(protocol: string): typeof http | typeof https {
-  return protocol === "https:" ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
-}
-
 /** Sends the request; resolves when the status and headers are in. */
 export async function openExchange(options: ExchangeOptions): Promise<Exchange> {
   const isSecure = options.url.protocol === "https:";
-  const transport = loadTransport(options.url.protocol);
   if (options.signal.aborted) throw toHeddleError(options.signal.reason, "turn.interrupted");
   failpoint("model.before-connect");
-  agents[options.url.protocol] ??= new transport.Agent({ keepAlive: true });
-  const request = transport.request(options.url, {
+  const request = transportOf(options.url).request(options.url, {
     method: "POST",
     headers: options.headers,
-    agent: agents[options.url.protocol],
+    agent: agentOf(options.url),
   });
   const exchange = new Exchange(request, options, isSecure);
   if (options.onSent !== undefined) request.once("finish", options.onSent);
@@ -56,9 +45,6 @@ export async function openExchange(options: ExchangeOptions): Promise<Exchange> 
     throw error;
   }
 }
-
-/** Connections are kept between requests; an idle one does not keep the process alive. */
-const agents: Record<string, Agent> = {};
 
 export class Exchange implements AsyncDisposable {
   readonly #request: ClientRequest;
@@ -233,7 +219,7 @@ export class Exchange implements AsyncDisposable {
     return unreachable(this.#options, code === "" ? error.message : code, {
       // A certificate that is wrong now is wrong in a second, too.
       isRetryable: !/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code),
-      wasStaleSocket: isReset && this.#request.reusedSocket,
+      wasStaleSocket: isReset && usesOldConnection(this.#request),
       cause: error,
     });
   }

@@ -51,7 +51,7 @@ export function namespacesUnavailable(reason: string): HeddleError {
 export interface HolderReady {
   /** Of the first process of its pid namespace, as the host numbers it. */
   readonly pid: number;
-  /** `unshare` can show the caller's own uid inside; older ones can only show root. */
+  /** `unshare` can show the caller's own uid inside; older ones can only show root. Not asked for root itself. */
   readonly mapsUser: boolean;
 }
 
@@ -87,7 +87,8 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
   const tools = findNamespaceTools();
   const isOpen = network === "all";
   const args = [...UNSHARE, ...(isOpen ? [] : ["--net"]), "--", tools.sh, "-c", HOLDER_SCRIPT, "heddle-holder"];
-  const child = spawn(tools.unshare, [...args, scratch.path, isOpen ? "open" : "closed"], {
+  const who = process.getuid?.() === 0 ? "root" : "user";
+  const child = spawn(tools.unshare, [...args, scratch.path, isOpen ? "open" : "closed", who], {
     cwd: "/",
     env: { LC_ALL: "C" },
     stdio: onlyStandardStreams("pipe", "pipe", "pipe"),

@@ -6,7 +6,8 @@
  */
 
 /**
- * Arguments: the private folder of the sandbox, and whether its network is open. It runs with all capabilities of its own
+ * Arguments: the private folder of the sandbox, whether its network is open, and who starts it, because only a user has to be
+ * shown as itself inside. Paths are canonical already, so no mount looks into that again. It runs with all capabilities of its own
  * user namespace and before any command exists. The pid it prints is the host's, read while the host's /proc is there.
  * Its plan lies in the private folder when a line on its input says so; until then it makes what needs no plan.
  */
@@ -29,11 +30,13 @@ loopback() {
   return 0
 }
 
-mount -n --rbind / "$root" || die "cannot bind the root folder"
+mount -n -c --rbind / "$root" || die "cannot bind the root folder"
 printf 'alive\\n'
 if [ "$2" = closed ]; then loopback </dev/null & fi
 maps=no
-case $(unshare --help 2>/dev/null) in *--map-user=*--keep-caps*) maps=maps ;; *--keep-caps*--map-user=*) maps=maps ;; esac
+if [ "$3" = user ]; then
+  case $(unshare --help 2>/dev/null) in *--map-user=*--keep-caps*) maps=maps ;; *--keep-caps*--map-user=*) maps=maps ;; esac
+fi
 # One that is started again finds them.
 first=../standbys/1
 (cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 $first.order $first.output $first.status $first.life 2>/dev/null)
@@ -41,11 +44,11 @@ first=../standbys/1
 exec 3<"$scratch/standbys" || die "cannot open the folder for standbys"
 read -r plan || exit 0
 if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot keep the new root apart"; fi
-mount -n -a -T "$scratch/fstab" || die "cannot make the mounts"
-mount -n -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts "$root/dev/pts" 2>/dev/null
+mount -n -c -a -T "$scratch/fstab" || die "cannot make the mounts"
+mount -n -c -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts "$root/dev/pts" 2>/dev/null
 if [ "$plan" = apart ]; then mount -n --make-rprivate "$root" || die "cannot make the new root private"; fi
 wait
-cd "$root" && pivot_root . . && umount -l . && cd / || die "cannot enter the new root"
+cd "$root" && pivot_root . . && umount -c -l . && cd / || die "cannot enter the new root"
 printf 'ready %s %s\\n' "$pid" "$maps"
 
 stand() {

@@ -65,13 +65,13 @@ export async function openHolder({ layout, process: holder, isExpected }: Holder
       const readying = holder.finish({ ...plan, enter });
       standbys.open();
       const { pid, mapsUser } = await readying;
-      adoptPipes(holder.scratch.pipes);
       verifyMounts(pid, layout, mounts);
       if (isLeft) throw new Error("it was left before");
       for (const name of names) handles.push(openSync(`/proc/${pid}/ns/${name}`, "r"));
       // Open handles name exactly these namespaces; a pid could come to mean another process.
       const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]}`);
-      return { tools: holder.tools, targets, inside: insideOf(holder.tools, mapsUser), standbys };
+      const { tools, scratch } = holder;
+      return { tools, targets, inside: insideOf(tools, mapsUser), standbys, pipes: scratch.pipes };
     } catch (error) {
       // Asked before it is stopped: a killed holder complains of being killed.
       const message = `the sandbox could not be finished: ${holder.complaint(error)}`;
@@ -133,6 +133,8 @@ interface EntryPoint {
   /** See `insideOf`. */
   readonly inside: readonly string[];
   readonly standbys: Standbys;
+  /** Named pipes that wait for a command that enters by itself. */
+  readonly pipes: string;
 }
 
 function longName(name: string): string {
@@ -146,7 +148,7 @@ function verifyMounts(pid: number, layout: Layout, hostMounts: readonly Mount[])
 }
 
 async function enterCommand(
-  { tools, targets, inside, standbys }: EntryPoint,
+  { tools, targets, inside, standbys, pipes }: EntryPoint,
   argv: readonly string[],
   { cwd, env: given, isPlain = false }: EnterOptions,
 ): Promise<SandboxedCommand> {
@@ -157,6 +159,7 @@ async function enterCommand(
   const carriers = { pidDepth: 2, endsWithTree: true };
   const running = isPlain ? await standbys.take({ argv, cwd: folder, env }) : undefined;
   if (running !== undefined) return { kind: "inside", ...running, ...carriers };
+  adoptPipes(pipes);
   const { early, late } = splitEnvironment(env);
   const init = [tools.sh, "-c", INIT_SCRIPT, "heddle-init", folder, String(late.length), ...late, ...argv];
   const args = [...targets, "--preserve-credentials", "--", ...inside, ...init];

@@ -73,8 +73,11 @@ export interface Sandbox extends AsyncDisposable {
    */
   readonly ready: Promise<void>;
   enter(argv: readonly string[], options: EnterOptions): Promise<SandboxedCommand>;
-  /** A command may come soon: what can be done for it before it is known is done now, beside this process. */
-  standBy(): void;
+  /**
+   * A command comes (`call`), or there is time and one may come (`pause`): what can be done for it before it is known is done
+   * now, beside this process. Nothing is opened for what only may come.
+   */
+  standBy(sign?: "call" | "pause"): void;
   /** What is there now is the owner's, like what was there when it was opened: the owner let a call out that made it. */
   accept(): Promise<void>;
   /** Looks for protected paths created since the last sweep and moves them out of the way. */

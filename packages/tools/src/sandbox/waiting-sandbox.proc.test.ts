@@ -65,10 +65,12 @@ test("one that was never used has nothing to sweep or to end, and cannot be ente
   expect(await openFolders()).toHaveLength(1);
 });
 
-test("the first sign of a call opens one that waits, and somebody stands by in it", async () => {
+test("time to spare opens none that waits, the first sign of a call does, and somebody stands by in it", async () => {
   await using _first = await openSandbox(policy(), { tmpDir, backend: "namespaces" });
   await using waiting = await openSandbox(policy(), { mayWait: true, tmpDir, backend: "namespaces" });
   const before = (await openFolders()).length;
+  waiting.standBy("pause");
+  expect(await openFolders()).toHaveLength(before);
   waiting.standBy();
   await waiting.ready;
   expect(await openFolders()).toHaveLength(before + 1);

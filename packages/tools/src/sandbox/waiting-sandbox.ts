@@ -27,8 +27,9 @@ export class WaitingSandbox implements Sandbox {
     return await (await this.#sandbox()).enter(argv, options);
   }
 
-  /** Opens it: what is about to be called waits for it in any case. */
-  standBy(): void {
+  /** A call opens it: what is about to be called waits for it in any case. */
+  standBy(sign: "call" | "pause" = "call"): void {
+    if (sign === "pause" && this.#opened === undefined) return;
     this.#sandbox().then(
       (sandbox) => sandbox.standBy(),
       () => undefined,
