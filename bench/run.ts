@@ -10,6 +10,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { startModelServer } from "@heddle/models/testing";
 import { calm, measure, median, percentile, type Run } from "./measure.ts";
@@ -27,6 +28,9 @@ const DELTAS = 5000;
 const FAN_OUTS = 3;
 const HELLO = "say hello";
 const ECHO = "run echo";
+/** Asks for the same of a model that thinks first. */
+const THOUGHT = "think, then run echo";
+const THOUGHT_MS = 150;
 const STREAM = "stream much";
 
 /** What the server saw of one run. */
@@ -47,6 +51,7 @@ await using server = await startModelServer({
     run.endings.push(request.closed.then(() => performance.now()));
     const asked = JSON.stringify(request.body);
     if (asked.includes(STREAM)) return { text: "wor ".repeat(DELTAS) };
+    if (asked.includes(THOUGHT) && request.answers === 0) await sleep(THOUGHT_MS);
     if (asked.includes(ECHO) && request.answers === 0)
       return { calls: [{ tool: "exec_command", args: { cmd: "echo hello" } }] };
     return { text: "hello" };
@@ -99,8 +104,8 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
       of.helloMs.push(hello.run.wallMs);
       of.firstRequestMs.push((hello.seen.arrivals[0] ?? Number.NaN) - hello.startedAt);
       of.firstRequestBytes.push(hello.seen.bytes[0] ?? Number.NaN);
-      const echo = await runOf(subject, ECHO, cwd);
-      of.gapMs.push((echo.seen.arrivals[1] ?? Number.NaN) - ((await echo.seen.endings[0]) ?? Number.NaN));
+      of.gapMs.push(await gapOf(subject, ECHO, cwd));
+      of.thoughtGapMs.push(await gapOf(subject, THOUGHT, cwd));
       const stream = await runOf(subject, STREAM, cwd);
       of.streamCpuMs.push(stream.run.cpuMs);
       of.peakKb.push(stream.run.peakKb);
@@ -133,6 +138,12 @@ async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): P
   of.turnOverheadMs.push(figures.turnOverheadMs);
   of.turnsPerSecond.push(figures.turnsPerSecond);
   of.idleThreadKb.push(figures.idleThreadKb);
+}
+
+/** From the end of the model's first answer to the next request. */
+async function gapOf(subject: Subject, prompt: string, cwd: string): Promise<number> {
+  const { seen: saw } = await runOf(subject, prompt, cwd);
+  return (saw.arrivals[1] ?? Number.NaN) - ((await saw.endings[0]) ?? Number.NaN);
 }
 
 async function runOf(

@@ -109,7 +109,7 @@ async function readied(
 ): Promise<TurnRequest> {
   const { journal } = engine;
   const workspace = await workspaceOf(journal, threadId);
-  await requireFolder(workspace);
+  requireFolder(workspace);
   await engine.check(settings);
   const place = await engine.enter({ threadId, workspace, settings });
   // Read after everything else: what comes later is heard by the turn itself.

@@ -135,7 +135,7 @@ class Engine implements Heddle {
   }
 
   async createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string> {
-    await requireFolder(thread.workspace);
+    requireFolder(thread.workspace);
     return createThread(this.journal, thread, beginning);
   }
 
@@ -190,7 +190,7 @@ class Engine implements Heddle {
     };
     const repeat = isNew ? undefined : await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
-    await requireFolder(workspace);
+    requireFolder(workspace);
     // A command of the user asks no model.
     const asksModel = task !== "shell";
     if (asksModel) await this.#runner.check(settings);

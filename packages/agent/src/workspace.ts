@@ -1,5 +1,5 @@
 /** The folder a thread works in. */
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { lineage } from "./history.ts";
@@ -15,7 +15,15 @@ export async function workspaceOf(journal: Journal, threadId: string): Promise<s
   return thread.workspace;
 }
 
-export async function requireFolder(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory() !== true) throw new HeddleError("workspace.missing", `${path} is not a folder`);
+/** Not waited for: it would be the first thing in a run that needs a thread. */
+export function requireFolder(path: string): void {
+  if (!isFolder(path)) throw new HeddleError("workspace.missing", `${path} is not a folder`);
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }

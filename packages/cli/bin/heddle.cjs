@@ -16,6 +16,8 @@ const USAGE = 2;
 const INFRASTRUCTURE = 8;
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 const WRAPPER = "(function (exports, require, module, __filename, __dirname) { ";
+// Brings along watchers and a line editor, and most runs use nothing of it.
+const LATER = "node:fs/promises";
 // Runs differ in what they call; after a few of them little is new.
 const LESSONS = 4;
 const LESSON_MS = 10000;
@@ -123,7 +125,8 @@ function openBundle(cacheFolder) {
   const modules = new Map();
   const learnt = [];
   const own = function (id) {
-    return id.startsWith("./") ? loadFile(id.slice(2)) : require(id);
+    if (id.startsWith("./")) return loadFile(id.slice(2));
+    return id === LATER ? whenUsed(id) : require(id);
   };
   const loadFile = function (name) {
     const loaded = modules.get(name);
@@ -150,6 +153,17 @@ function openBundle(cacheFolder) {
   };
   if (cacheFolder !== undefined) keepWhenCalm(cacheFolder, learnt);
   return { load: loadFile };
+}
+
+function whenUsed(id) {
+  return new Proxy(
+    {},
+    {
+      get: function (_, name) {
+        return require(id)[name];
+      },
+    },
+  );
 }
 
 // ---- compiled code

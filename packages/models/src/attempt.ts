@@ -47,8 +47,6 @@ export interface Attempts {
 /** Loads what the first request to a provider needs and begins to connect, in time that nobody waits for. */
 export async function warmProvider(provider: Provider): Promise<void> {
   if (provider.wire === "scripted") return;
-  // What the turn does beside this comes first: it may have others begin their work.
-  await new Promise((resolve) => setImmediate(resolve));
   connectAhead(new URL(provider.baseUrl));
   await loadWire(provider.wire);
 }
