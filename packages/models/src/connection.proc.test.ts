@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { warmProvider } from "./attempt.ts";
+import { agentOf } from "./connection.ts";
 import { startModelServer, type ModelServer } from "./testing.ts";
 import { collect, completedOf, testProvider } from "./testing-requests.ts";
 
@@ -69,6 +70,8 @@ test("the request takes the connection that was begun for it, and the next ones 
   await vi.waitFor(() => expect(front.connections).toHaveLength(1));
   expect(model.requests).toHaveLength(0);
   completedOf(await collect(provider));
+  // The answer is whole a moment before its connection is free.
+  await vi.waitFor(() => expect(Object.keys(agentOf(new URL(front.baseUrl)).freeSockets)).toHaveLength(1));
   await warmProvider(provider);
   completedOf(await collect(provider));
   expect(model.requests).toHaveLength(2);
