@@ -9,12 +9,14 @@ import { isIP, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { urlToHttpOptions } from "node:url";
 
-/** Whoever starts a turn asks its model long before; one that was not asked after all is not kept waiting. */
+/** A turn asks its model long before; a connection that nothing was asked over is closed then. */
 const AHEAD_MS = 10_000;
 
 const agents: Record<string, Agent> = {};
 /** Begun for a request that is not there yet, by where they lead to. */
 const ahead = new Map<string, Socket>();
+/** Begun so, and taken by a request since. */
+const begunAhead = new WeakSet<Duplex>();
 
 /**
  * Only one of the two is ever needed in most runs, and https brings TLS with it. Not `import`: that would ask node:http for
@@ -63,8 +65,6 @@ export function connectAhead(url: URL): void {
   setTimeout(() => ahead.get(place) === socket && socket.destroy(), AHEAD_MS).unref();
   ahead.set(place, socket);
 }
-
-const begunAhead = new WeakSet<Duplex>();
 
 function takeAhead(place: string): Socket | undefined {
   const socket = ahead.get(place);

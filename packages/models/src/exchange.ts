@@ -7,7 +7,7 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { clockMs, toHeddleError, type HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { agentOf, usesOldConnection, transportOf } from "./connection.ts";
+import { agentOf, transportOf, usesOldConnection } from "./connection.ts";
 import { cut, ProviderError, quote } from "./failure.ts";
 import type { Provider } from "./providers.ts";
 
