@@ -8,8 +8,9 @@
 /**
  * Arguments: the private folder of the sandbox, whether its network is open, and who starts it: only a user has to be shown
  * as itself inside. mount(8) looks no path up (-c): the kernel does, and what came out is checked. It runs with all
- * capabilities of its own user namespace and before any command exists. The pid it prints is the host's, read while the host's /proc is there.
- * Its plan lies in the private folder when a line on its input says so; until then it makes what needs no plan.
+ * capabilities of its own user namespace and before any command exists. The pid it prints is the host's, read while the
+ * host's /proc is there. Its plan lies in the private folder when a line on its input says so; until then it makes what
+ * needs no plan.
  */
 export const HOLDER_SCRIPT = `
 set -u
