@@ -2,8 +2,10 @@
 import { expect, test } from "vitest";
 import { openWorld, run } from "./world.ts";
 
-// Node itself needs about twenty-five.
-test.each([30, 36, 48, 64])(
+const ENOUGH = 48;
+
+// Node itself needs about twenty. Each step from there on runs out of them somewhere else.
+test.each([22, 24, 26, 28, 30, 32, 34, 35, 36, 37, 38, 39, 40, 48, 64])(
   "F06 with %i descriptors a run ends by itself, typed or completed, and the record is whole",
   async (limit) => {
     await using world = await openWorld();
@@ -13,7 +15,7 @@ test.each([30, 36, 48, 64])(
     expect((await run(["exec", "--script", script, "go"], { world })).code).toBe(0);
     const wrapper = ["/bin/sh", "-c", `ulimit -n ${limit} && exec "$@"`, "sh"];
     const ran = await run(["exec", "--script", script, "go"], { world, wrapper });
-    expect([0, 8], ran.stderr).toContain(ran.code);
+    expect(limit < ENOUGH ? [0, 8] : [0], ran.stderr).toContain(ran.code);
     expect(ran.stderr).not.toMatch(/^ {4}at /m);
     expect((await run(["verify"], { world })).code).toBe(0);
   },

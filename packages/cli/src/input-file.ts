@@ -1,6 +1,6 @@
 /** Reads a file that an option names, whole and within a limit; whatever is wrong with it is told with the option's name. */
 import { readFile, stat } from "node:fs/promises";
-import { HeddleError } from "@heddle/protocol";
+import { hostFaultOr, HeddleError } from "@heddle/protocol";
 import { usage } from "./args.ts";
 
 export async function readInputFile(file: string, flag: string, maxBytes: number): Promise<Buffer> {
@@ -12,6 +12,8 @@ export async function readInputFile(file: string, flag: string, maxBytes: number
     return await readFile(file);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new HeddleError("usage.invalid", `${flag} ${file} cannot be read: ${why}`, { cause: error });
+    throw new HeddleError(hostFaultOr(error, "usage.invalid"), `${flag} ${file} cannot be read: ${why}`, {
+      cause: error,
+    });
   }
 }

@@ -3,7 +3,7 @@
  * Whatever goes wrong ends here as one line that says what to do, and an exit code.
  */
 import { readFileSync } from "node:fs";
-import { didYouMean, exitCodeOf, HeddleError, isHeddleError, visibleLine, visibleText } from "@heddle/protocol";
+import { didYouMean, exitCodeOf, HeddleError, toHeddleError, visibleLine, visibleText } from "@heddle/protocol";
 import { HELP_OPTION, mergeArgs, parseCommandArgs, splitLeadingOptions, usage } from "./args.ts";
 import { helpText, type CommandEntry } from "./command.ts";
 import { EXEC_OPTIONS } from "./commands/exec-options.ts";
@@ -201,9 +201,10 @@ function version(): string {
 }
 
 function report(error: unknown): number {
-  if (isHeddleError(error)) {
-    process.stderr.write(`heddle: ${visibleLine(error.message)}\n`);
-    return exitCodeOf(error.code);
+  const { code, message } = toHeddleError(error);
+  if (code !== "internal") {
+    process.stderr.write(`heddle: ${visibleLine(message)}\n`);
+    return exitCodeOf(code);
   }
   // A failure without a code is a defect of Heddle; its stack is what a report needs.
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);

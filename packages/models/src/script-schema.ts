@@ -1,6 +1,6 @@
 /** Reads and checks scripts. Strict: a misspelt field is an error that names the step (counted from 1) and the field. */
 import { readFile } from "node:fs/promises";
-import { HeddleError, Usage } from "@heddle/protocol";
+import { hostFaultOr, HeddleError, Usage } from "@heddle/protocol";
 import { z } from "zod";
 import { FAIL_CODES, type Script } from "./script.ts";
 
@@ -48,7 +48,10 @@ export async function readScriptFile(path: string): Promise<Script> {
   try {
     source = await readFile(path, "utf8");
   } catch (cause) {
-    throw new HeddleError("config.invalid", `the script ${path} cannot be read`, { cause });
+    const why = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    throw new HeddleError(hostFaultOr(cause, "config.invalid"), `the script ${path} cannot be read: ${why}`, {
+      cause,
+    });
   }
   let value: unknown;
   try {

@@ -94,6 +94,7 @@ const table = {
   "tool.cancelled": { exit: EXIT.turnFailed, rpc: INTERNAL },
   "process.line-too-long": { exit: EXIT.turnFailed, rpc: INTERNAL },
 
+  "host.exhausted": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "sandbox.unavailable": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "sandbox.failed": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "mcp.failed": { exit: EXIT.infrastructure, rpc: INTERNAL },
@@ -149,6 +150,9 @@ export function isRetryable(code: string | undefined): boolean {
   return code !== undefined && RETRYABLE.has(code);
 }
 
+/** Of this process, of the whole machine, and memory for either. */
+const EXHAUSTION: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
+
 export interface HeddleErrorOptions {
   readonly cause?: unknown;
   /** Facts for programs: never prose, never secrets. */
@@ -175,6 +179,18 @@ export function isHeddleError(error: unknown): error is HeddleError {
 /** Gives an unknown failure a code, keeping the original as cause. */
 export function toHeddleError(error: unknown, fallback: ErrorCode = "internal"): HeddleError {
   if (isHeddleError(error)) return error;
+  // Putting things away failed because of the failure that came first.
+  if (error instanceof SuppressedError) return toHeddleError(error.suppressed, fallback);
+  if (isExhaustion(error)) return new HeddleError("host.exhausted", error.message, { cause: error });
   const message = error instanceof Error ? error.message : String(error);
   return new HeddleError(fallback, message, { cause: error });
+}
+
+/** A file that could not be opened for want of descriptors or memory is in order, and so is whoever named it. */
+export function hostFaultOr(cause: unknown, otherwise: ErrorCode): ErrorCode {
+  return isExhaustion(cause) ? "host.exhausted" : otherwise;
+}
+
+function isExhaustion(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && EXHAUSTION.has(error.code);
 }

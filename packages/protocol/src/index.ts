@@ -6,6 +6,7 @@ export {
   EXIT,
   exitCodeOf,
   HeddleError,
+  hostFaultOr,
   isHeddleError,
   isRetryable,
   rpcCodeOf,

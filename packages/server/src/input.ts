@@ -1,7 +1,7 @@
 /** A client's input with its pictures read. */
 import { constants, open } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError, type InputPart } from "@heddle/protocol";
+import { hostFaultOr, HeddleError, type InputPart } from "@heddle/protocol";
 import { inputFrom, type UserInput } from "@heddle/protocol/codex-app-server";
 
 /** What the largest provider takes for one image. */
@@ -36,7 +36,7 @@ async function readCapped(file: string): Promise<Buffer> {
     return await handle.readFile();
   } catch (cause) {
     if (cause instanceof HeddleError) throw cause;
-    throw new HeddleError("usage.invalid", `${file} cannot be read`, { cause });
+    throw new HeddleError(hostFaultOr(cause, "usage.invalid"), `${file} cannot be read`, { cause });
   }
 }
 

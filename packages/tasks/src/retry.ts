@@ -12,7 +12,7 @@ function classOf(code: string): FailureClass {
   if (code.startsWith("provider.") && isRetryable(code)) return "provider";
   // An answer that cannot be read is a connection that was cut more often than a model that cannot write.
   if (code === "provider.malformed") return "provider";
-  if (code.startsWith("store.") || code.startsWith("sandbox.") || code === "internal") return "infrastructure";
+  if (/^(store|sandbox|host)\./.test(code) || code === "internal") return "infrastructure";
   return "turn";
 }
 

@@ -9,7 +9,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { HeddleError } from "@heddle/protocol";
+import { hostFaultOr, HeddleError } from "@heddle/protocol";
 
 export interface PipeEnds {
   readonly readFd: number;
@@ -26,10 +26,14 @@ const ready: number[] = [];
 export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
   const fd = ready.pop() ?? (await makeBatch());
   const again = `/proc/self/fd/${fd}`;
+  let readFd: number | undefined;
   try {
-    const readFd = openSync(again, constants.O_RDONLY | (heddleEnd === "read" ? constants.O_NONBLOCK : 0));
+    readFd = openSync(again, constants.O_RDONLY | (heddleEnd === "read" ? constants.O_NONBLOCK : 0));
     const writeFd = openSync(again, constants.O_WRONLY | (heddleEnd === "write" ? constants.O_NONBLOCK : 0));
     return { readFd, writeFd };
+  } catch (error) {
+    if (readFd !== undefined) closeSync(readFd);
+    throw error;
   } finally {
     closeSync(fd);
   }
@@ -39,12 +43,20 @@ export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
 export function adoptPipes(folder: string): void {
   if (ready.length > 0) return;
   try {
-    for (const name of readdirSync(folder))
-      ready.push(openSync(join(folder, name), constants.O_RDWR | constants.O_NONBLOCK));
-  } catch {
-    // Whoever opens a pipe makes one, and tells why it cannot be made.
-  } finally {
+    store(readdirSync(folder).map((name) => join(folder, name)));
     rmSync(folder, { recursive: true, force: true });
+  } catch {
+    // Whoever opens a pipe makes one, and tells why it cannot be made; the folder goes with the sandbox.
+  }
+}
+
+function store(paths: readonly string[]): void {
+  try {
+    for (const path of paths) ready.push(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
+  } catch (error) {
+    // Where descriptors are scarce, others need them more than pipes for commands that may never come.
+    for (const fd of ready.splice(1)) closeSync(fd);
+    if (ready.length === 0) throw error;
   }
 }
 
@@ -54,13 +66,14 @@ async function makeBatch(): Promise<number> {
   try {
     const names = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));
     await promisify(execFile)("mkfifo", ["-m", "600", ...names]);
-    for (const name of names) ready.push(openSync(name, constants.O_RDWR | constants.O_NONBLOCK));
+    store(names);
   } catch (cause) {
-    throw new HeddleError("tool.failed", "cannot make a pipe for the output of a command", { cause });
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new HeddleError(hostFaultOr(cause, "tool.failed"), `cannot make a pipe for a command: ${why}`, { cause });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
   const fd = ready.pop();
-  if (fd === undefined) throw new HeddleError("tool.failed", "cannot make a pipe for the output of a command");
+  if (fd === undefined) throw new HeddleError("tool.failed", "cannot make a pipe for a command");
   return fd;
 }

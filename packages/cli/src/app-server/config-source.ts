@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { hostFaultOr, HeddleError, isHeddleError } from "@heddle/protocol";
 import type { ConfigEdit, ConfigLayer, ConfigSource } from "@heddle/server";
 import { parseOverrides, parseOwn } from "../config/check-config.ts";
 import { changeConfig, leavesOf, valueAt } from "../config/edit-config.ts";
@@ -87,7 +87,9 @@ async function write(
   }
   const before = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";
-    throw new HeddleError("config.invalid", `${file} cannot be read: ${error.message}`, { cause: error });
+    throw new HeddleError(hostFaultOr(error, "config.invalid"), `${file} cannot be read: ${error.message}`, {
+      cause: error,
+    });
   });
   if (expectedVersion !== undefined && expectedVersion !== versionOf(before)) {
     const message = "Configuration was modified since last read. Fetch latest version and retry.";

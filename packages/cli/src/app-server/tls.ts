@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import type { TlsPair } from "@heddle/server";
-import { HeddleError } from "@heddle/protocol";
+import { hostFaultOr, HeddleError } from "@heddle/protocol";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 
 export const TLS_OPTIONS: readonly OptionSpec[] = [
@@ -36,6 +36,6 @@ async function read(file: string): Promise<string> {
     return await readFile(file, "utf8");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
-    throw new HeddleError("usage.invalid", `${file} cannot be read: ${code}`, { cause });
+    throw new HeddleError(hostFaultOr(cause, "usage.invalid"), `${file} cannot be read: ${code}`, { cause });
   }
 }

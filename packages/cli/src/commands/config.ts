@@ -1,6 +1,6 @@
 /** `heddle config`: looks at the configuration in force, and changes one key of Heddle's own file without touching the rest. */
 import { readFile } from "node:fs/promises";
-import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
+import { hostFaultOr, didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -79,7 +79,9 @@ async function change(env: NodeJS.ProcessEnv, key: readonly string[], value: Tom
   const file = ownConfigFile(env);
   const before = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
-    throw new HeddleError("config.invalid", `${file} cannot be read: ${error.message}`, { cause: error });
+    throw new HeddleError(hostFaultOr(error, "config.invalid"), `${file} cannot be read: ${error.message}`, {
+      cause: error,
+    });
   });
   const text = before ?? "";
   // A file that is wrong already is named with its line, not made worse.

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { hostFaultOr, HeddleError } from "@heddle/protocol";
 import { isKnownGood, rememberGood } from "./known-good.ts";
 import { parseToml } from "./parse-toml.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -94,7 +94,9 @@ function readText(file: string): string | undefined {
       return undefined;
     }
     const why = error instanceof Error ? error.message : String(error);
-    throw new HeddleError("config.invalid", `${file} cannot be read: ${why}`, { cause: error });
+    throw new HeddleError(hostFaultOr(error, "config.invalid"), `${file} cannot be read: ${why}`, {
+      cause: error,
+    });
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -2,7 +2,7 @@
  * One run of `heddle exec`: a plan is made and everything refused that can be; then it is carried out. However it ends,
  * one place here turns the end into lines for the caller and an exit code.
  */
-import { EXIT, exitCodeOf, isHeddleError, toHeddleError, visibleText, type HeddleError } from "@heddle/protocol";
+import { EXIT, exitCodeOf, toHeddleError, visibleText, type HeddleError } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
@@ -58,7 +58,7 @@ async function carryOut(args: ParsedArgs, context: CommandContext, surface: Surf
     // A reader of the stream needs no exit code to know that there was no turn.
     if (isJson) await out.write(errorLine(failure) + toLine({ type: "turn.failed", error: told(failure) }));
     // A failure without a code is a defect of Heddle; main shows where it happened.
-    if (!isHeddleError(error) && stop.exitCode === undefined) throw error;
+    if (failure.code === "internal" && stop.exitCode === undefined) throw error;
     await err.write(`heddle: ${visibleText(failure.message)}\n`);
     return stop.exitCode ?? exitCodeOf(failure.code);
   }

@@ -1,13 +1,13 @@
 /** A failure of a command about tasks: several lines keep their lines, and a reader of JSON gets it as JSON. */
-import { exitCodeOf, isHeddleError, visibleText } from "@heddle/protocol";
+import { exitCodeOf, toHeddleError, visibleText } from "@heddle/protocol";
 import { SpecError } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
 
 export async function tellFailure(error: unknown, args: ParsedArgs): Promise<number> {
-  if (!isHeddleError(error)) throw error;
-  const { code, message } = error;
+  const { code, message } = toHeddleError(error);
+  if (code === "internal") throw error;
   if (args.has("json")) {
     const problems = error instanceof SpecError ? { problems: error.problems } : {};
     await openOutput(process.stdout).write(toLine({ type: "error", code, message, ...problems }));
