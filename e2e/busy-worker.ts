@@ -3,6 +3,7 @@
  * and the number of the turn each of them tries next. Every answer is on the pipe before the next instruction runs.
  */
 import { writeSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { createInterface } from "node:readline";
 import { openHeddle } from "@heddle/agent";
 
@@ -36,6 +37,8 @@ const script = Array.from({ length: STEPS }, (_, index) =>
     : { calls: [{ tool: "exec_command", args: { cmd: `echo "$PWD ${index}" >> effects.log` } }] },
 );
 
+// Nobody who is killed leaves anything for the next one otherwise.
+flushCompileCache();
 writeSync(1, "ready\n");
 const lines = createInterface(process.stdin)[Symbol.asyncIterator]();
 const given = await lines.next();

@@ -1,9 +1,12 @@
 /** Works on a credential store until it is killed, or does one thing: `write HOME`, `hold HOME`, `use HOME ISSUER`. */
+import { flushCompileCache } from "node:module";
 import { usableOAuth } from "../src/auth/refresh.ts";
 import { openCredentialStore } from "../src/auth/store.ts";
 import { openaiIssuer } from "../src/auth/issuer.ts";
 import { apiKey, CODEX_KEY } from "./auth-home.ts";
 
+// Nobody who is killed leaves anything for the next one otherwise.
+flushCompileCache();
 const [what, home = "", issuerUrl = ""] = process.argv.slice(2);
 const store = openCredentialStore({ home });
 const key = { owner: "local", provider: "openai", profile: "default" };

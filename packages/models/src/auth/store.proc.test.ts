@@ -38,7 +38,8 @@ test("O2: a writer killed at 200 random moments leaves a whole document every ti
   const store = openCredentialStore({ home: at.home });
   const different = new Set<string>();
   // Started ahead, told to write one by one: the one that is killed is the one that writes.
-  const startAhead = (): Child => startChild(["write", at.home]);
+  const env = { NODE_COMPILE_CACHE: path.join(at.root, "compiled") };
+  const startAhead = (): Child => startChild(["write", at.home], env);
   const ahead = Array.from({ length: 4 }, startAhead);
   for (let number = 0; number < KILLS; number += 1) {
     const child = ahead.shift() ?? startAhead();
