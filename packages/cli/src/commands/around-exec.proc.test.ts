@@ -44,7 +44,7 @@ describe("heddle config", () => {
     const file = await world.file("home/config.toml", text);
     for (const [args, why] of [
       [["set", "sandbox_mode", "open"], /must be one of read-only/],
-      [["set", "modle", "x"], /unknown key "modle"; did you mean "model"\?/],
+      [["set", "modle", "x"], /^heddle: config set modle: unknown key "modle"; did you mean "model"\?/],
       [["set", "model_providers.x.env_key", "K"], /has no address/],
       [["set", "model"], /write heddle config/],
       [["gte", "model"], /did you mean "get"/],

@@ -14,11 +14,17 @@ export interface Overrides {
   readonly passedOver: readonly string[];
 }
 
-/** `-c key=value`: the value is TOML, or the bare text when it is not. */
 /** Everything before the first equals sign that stands outside quotes. */
 const KEY = /^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^="'])*(?==)/;
 
-export function parseOverrides(overrides: readonly string[], options: LoadOptions = {}): Overrides {
+interface OverrideOptions extends LoadOptions {
+  /** What the user wrote before the key; errors begin with it. */
+  readonly writtenAfter?: string;
+}
+
+/** `-c key=value`: the value is TOML, or the bare text when it is not. */
+export function parseOverrides(overrides: readonly string[], options: OverrideOptions = {}): Overrides {
+  const { writtenAfter = "-c" } = options;
   const raw: Record<string, unknown> = Object.create(null);
   const passedOver: string[] = [];
   for (const override of overrides) {
@@ -33,7 +39,7 @@ export function parseOverrides(overrides: readonly string[], options: LoadOption
     if (isForeign(first) && options.isStrict !== true) passedOver.push(first);
     else setAt(raw, key, tomlValue(override.slice(equals + 1)));
   }
-  return { config: checked(raw, (key) => `-c ${key.join(".")}`), passedOver: [...new Set(passedOver)] };
+  return { config: checked(raw, (key) => `${writtenAfter} ${key.join(".")}`), passedOver: [...new Set(passedOver)] };
 }
 
 function isCodexOnly(key: string): boolean {
