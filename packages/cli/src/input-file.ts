@@ -1,6 +1,6 @@
 /** Reads a file that an option names, whole and within a limit; whatever is wrong with it is told with the option's name. */
 import { readFile, stat } from "node:fs/promises";
-import { hostFaultOr, HeddleError } from "@heddle/protocol";
+import { HeddleError, hostFaultOr } from "@heddle/protocol";
 import { usage } from "./args.ts";
 
 export async function readInputFile(file: string, flag: string, maxBytes: number): Promise<Buffer> {

@@ -1,6 +1,6 @@
 /** Reads and checks scripts. Strict: a misspelt field is an error that names the step (counted from 1) and the field. */
 import { readFile } from "node:fs/promises";
-import { hostFaultOr, HeddleError, Usage } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, Usage } from "@heddle/protocol";
 import { z } from "zod";
 import { FAIL_CODES, type Script } from "./script.ts";
 

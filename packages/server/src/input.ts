@@ -1,7 +1,7 @@
 /** A client's input with its pictures read. */
 import { constants, open } from "node:fs/promises";
 import path from "node:path";
-import { hostFaultOr, HeddleError, type InputPart } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, type InputPart } from "@heddle/protocol";
 import { inputFrom, type UserInput } from "@heddle/protocol/codex-app-server";
 
 /** What the largest provider takes for one image. */

@@ -9,7 +9,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { hostFaultOr, HeddleError } from "@heddle/protocol";
+import { HeddleError, hostFaultOr } from "@heddle/protocol";
 
 export interface PipeEnds {
   readonly readFd: number;

@@ -3,12 +3,11 @@
  * Values that open something (headers, variables of servers) are never told, only that they are there.
  */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { hostFaultOr, HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { ConfigEdit, ConfigLayer, ConfigSource } from "@heddle/server";
 import { parseOverrides, parseOwn } from "../config/check-config.ts";
 import { changeConfig, leavesOf, valueAt } from "../config/edit-config.ts";
-import { loadConfig, ownConfigFile, type LoadOptions } from "../config/read-config.ts";
+import { loadConfig, ownConfigFile, readConfigText, type LoadOptions } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig } from "../config/settings.ts";
 import { writeWhole } from "../config/write-config.ts";
@@ -55,7 +54,7 @@ interface Layers {
 async function layersOf({ env, loading, overrides: words }: ConfigSourceOptions): Promise<Layers> {
   const { config: overrides } = parseOverrides(words, loading);
   const { config: userConfig, file } = await loadConfig(env, loading);
-  const text = file === undefined ? "" : await readFile(file, "utf8");
+  const text = file === undefined ? "" : (readConfigText(file) ?? "");
   const user: ConfigLayer = {
     name: { type: "user", file: file ?? ownConfigFile(env), profile: null },
     version: versionOf(text),
@@ -85,12 +84,7 @@ async function write(
   if (inForce !== undefined && inForce !== file) {
     throw readonlyLayer(`${inForce} is in force, which is not Heddle's; make ${file} first`);
   }
-  const before = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw new HeddleError(hostFaultOr(error, "config.invalid"), `${file} cannot be read: ${error.message}`, {
-      cause: error,
-    });
-  });
+  const before = readConfigText(file) ?? "";
   if (expectedVersion !== undefined && expectedVersion !== versionOf(before)) {
     const message = "Configuration was modified since last read. Fetch latest version and retry.";
     throw failed("configVersionConflict", message);

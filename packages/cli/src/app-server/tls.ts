@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import type { TlsPair } from "@heddle/server";
-import { hostFaultOr, HeddleError } from "@heddle/protocol";
+import { HeddleError, hostFaultOr } from "@heddle/protocol";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 
 export const TLS_OPTIONS: readonly OptionSpec[] = [

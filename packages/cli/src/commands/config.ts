@@ -1,11 +1,10 @@
 /** `heddle config`: looks at the configuration in force, and changes one key of Heddle's own file without touching the rest. */
-import { readFile } from "node:fs/promises";
-import { hostFaultOr, didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, visibleLine } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { parseOverrides, parseOwn } from "../config/check-config.ts";
-import { loadConfig, ownConfigFile } from "../config/read-config.ts";
+import { loadConfig, ownConfigFile, readConfigText } from "../config/read-config.ts";
 import { setTomlKey, tomlText, unsetTomlKey, type TomlScalar } from "../config/toml-edit.ts";
 import { splitKey } from "../config/toml-lines.ts";
 import { writeWhole } from "../config/write-config.ts";
@@ -77,12 +76,7 @@ async function get(key: string, args: ParsedArgs, env: NodeJS.ProcessEnv, out: O
 
 async function change(env: NodeJS.ProcessEnv, key: readonly string[], value: TomlScalar | undefined): Promise<number> {
   const file = ownConfigFile(env);
-  const before = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw new HeddleError(hostFaultOr(error, "config.invalid"), `${file} cannot be read: ${error.message}`, {
-      cause: error,
-    });
-  });
+  const before = readConfigText(file);
   const text = before ?? "";
   // A file that is wrong already is named with its line, not made worse.
   parseOwn(text, file);

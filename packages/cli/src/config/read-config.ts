@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
-import { hostFaultOr, HeddleError } from "@heddle/protocol";
+import { HeddleError, hostFaultOr } from "@heddle/protocol";
 import { isKnownGood, rememberGood } from "./known-good.ts";
 import { parseToml } from "./parse-toml.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -43,15 +43,15 @@ export function ownConfigFile(env: NodeJS.ProcessEnv): string {
 export async function loadConfig(env: NodeJS.ProcessEnv, options: LoadOptions = {}): Promise<LoadedConfig> {
   if (options.isIgnored === true) return { config: {}, file: undefined };
   const own = ownConfigFile(env);
-  const ownText = readText(own);
+  const ownText = readConfigText(own);
   if (ownText !== undefined) return { config: await ownConfig(ownText, own), file: own };
   const codex = path.join(codexHome(env), "config.toml");
-  const codexText = readText(codex);
+  const codexText = readConfigText(codex);
   const config = codexText === undefined ? {} : await parseCodex(codexText, codex, options);
   const { profile } = options;
   if (profile !== undefined && config.profiles?.[profile] === undefined && /^[\w-]+$/.test(profile)) {
     const layer = path.join(codexHome(env), `${profile}.config.toml`);
-    const layerText = readText(layer);
+    const layerText = readConfigText(layer);
     if (layerText !== undefined)
       return { config: withLayer(config, profile, await parseCodex(layerText, layer, options)), file: layer };
   }
@@ -84,8 +84,11 @@ async function parseCodex(text: string, file: string, options: LoadOptions): Pro
   return (await import("./check-config.ts")).parseCodex(text, file, options);
 }
 
-/** A small local file at the very beginning of a run: waiting for a thread to read it takes longer than reading it. */
-function readText(file: string): string | undefined {
+/**
+ * undefined when there is none. A small local file at the very beginning of a run: waiting for a thread to read it takes
+ * longer than reading it.
+ */
+export function readConfigText(file: string): string | undefined {
   let bytes: Buffer;
   try {
     bytes = readFileSync(file);
@@ -94,9 +97,7 @@ function readText(file: string): string | undefined {
       return undefined;
     }
     const why = error instanceof Error ? error.message : String(error);
-    throw new HeddleError(hostFaultOr(error, "config.invalid"), `${file} cannot be read: ${why}`, {
-      cause: error,
-    });
+    throw new HeddleError(hostFaultOr(error, "config.invalid"), `${file} cannot be read: ${why}`, { cause: error });
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
