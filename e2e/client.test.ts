@@ -1,25 +1,11 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { HeddleClient, type Followed } from "@heddle/client";
-import { startModelServer, type ModelServer } from "@heddle/models/testing";
+import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
 import { openCuttingProxy } from "./cutting-proxy.ts";
-import { askServer, openWorld, run, start, until, type Running, type World } from "./world.ts";
-
-/** `heddle serve` on the port it remembers, and a client of its owner. */
-async function serve(
-  world: World,
-  model: ModelServer,
-): Promise<Running & { readonly url: string; readonly token: string }> {
-  const options = askServer(model).flatMap((word, at, all) =>
-    word === "-m" ? [] : all[at - 1] === "-m" ? ["-c", `model=${word}`] : [word],
-  );
-  const running = start(["serve", ...options], { world, deadlineMs: 120_000 });
-  await running.sees("serving  unix");
-  const { url } = JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8")) as { url: string };
-  const token = (await readFile(path.join(world.home, "serve.token"), "utf8")).trim();
-  return { ...running, url, token, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
-}
+import { serve } from "./served-world.ts";
+import { openWorld, run, until } from "./world.ts";
 
 async function collect(events: AsyncIterable<Followed>): Promise<number[]> {
   const seqs: number[] = [];
@@ -31,7 +17,7 @@ test("a client makes a thread, runs a turn, reads it, names, archives, forks and
   await using world = await openWorld();
   await using model = await startModelServer({ respond: async () => ({ text: "done" }) });
   await using server = await serve(world, model);
-  const client = new HeddleClient(server);
+  const { client } = server;
   expect(await client.server()).toMatchObject({ principal: { role: "owner" } });
   const thread = await client.createThread({ workspace: world.workspace });
   const kinds = new Set<string>();
@@ -66,7 +52,7 @@ test("C6 through a network that cuts every connection a client misses nothing an
   await using world = await openWorld();
   await using model = await startModelServer({ respond: async () => ({ text: "word ".repeat(50) }) });
   await using server = await serve(world, model);
-  const direct = new HeddleClient(server);
+  const direct = server.client;
   const thread = await direct.createThread({ workspace: world.workspace });
   // From 1 byte, which is cut in the head of the answer, to several events.
   await using proxy = await openCuttingProxy(server.url, (nth) => 1 + ((nth * 977) % 5000));
@@ -97,7 +83,7 @@ test("a server that is killed and started again is followed on without a gap", a
   let following: Promise<void>;
   {
     await using first = await serve(world, model);
-    const client = new HeddleClient(first);
+    const { client } = first;
     threadId = (await client.createThread({ workspace: world.workspace })).id;
     await client.runTurn(threadId, { input: "before" });
     following = (async () => {
@@ -110,7 +96,7 @@ test("a server that is killed and started again is followed on without a gap", a
     await first.ended;
   }
   await using second = await serve(world, model);
-  const client = new HeddleClient(second);
+  const { client } = second;
   await client.runTurn(threadId, { input: "after" });
   const all = await collect(client.follow({ threadId, live: false }));
   await until(() => heard.length >= all.length, "every event was heard", 30_000);
@@ -126,7 +112,7 @@ test("the example answers a question that waits, from another process", async ()
       answers === 0 ? { calls: [{ tool: "exec_command", args: { cmd: "echo asked > file.txt" } }] } : { text: "done" },
   });
   await using server = await serve(world, model);
-  const client = new HeddleClient(server);
+  const { client } = server;
   const { id } = await client.createThread({ workspace: world.workspace });
   const settings = { sandboxMode: "workspace-write", approvalPolicy: "untrusted" } as const;
   const running = client.runTurn(id, { input: "write", ...settings });

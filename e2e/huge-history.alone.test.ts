@@ -63,7 +63,7 @@ test("F34: 10,000 threads are listed, and a thread of 100,000 events is read at 
   const client = new HeddleClient({ url, token });
   await client.server();
 
-  const listed = await timed(() => client.listThreads({ limit: "100" }));
+  const listed = await timed(() => client.listThreads({ limit: 100 }));
   expect(listed.value.data).toHaveLength(100);
   const read = await timed(() => client.readThread(threadId));
   const last = LONG_TURNS * EVENTS_A_TURN + 1;

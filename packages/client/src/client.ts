@@ -1,29 +1,37 @@
 /** The resources of a server, one method each. Every call can be aborted; none is repeated by itself. */
 import { HeddleApiError } from "./api-error.ts";
 import { follow, type FollowOptions } from "./follow.ts";
-import { Http, type Asking, type ClientOptions, type Query } from "./http.ts";
+import { Http, type Call, type ClientOptions, type Query } from "./http.ts";
+import { NotificationClient } from "./notifications.ts";
+import { TaskClient } from "./tasks.ts";
 import type {
   Accepted,
   AccountsAnswer,
   Answer,
   ApprovalList,
+  ConfigSummary,
   CreateThread,
   Decision,
+  FolderList,
   Followed,
   ForkThread,
   ItemPage,
   ModelsAnswer,
+  SandboxAnswer,
   ServerAnswer,
   StartTurn,
+  StateAnswer,
   Thread,
   ThreadDetail,
   ThreadPage,
   ThreadsQuery,
   Turn,
   TurnPage,
+  UsagePage,
+  UsageQuery,
+  WorkspaceList,
 } from "./types.ts";
 
-type Call = Pick<Asking, "signal">;
 export type Page = Query & { readonly cursor?: string; readonly limit?: number };
 
 /** How a turn ended. */
@@ -34,10 +42,14 @@ export interface TurnResult {
 }
 
 export class HeddleClient {
+  readonly tasks: TaskClient;
+  readonly notifications: NotificationClient;
   readonly #http: Http;
 
   constructor(options: ClientOptions) {
     this.#http = new Http(options);
+    this.tasks = new TaskClient(this.#http);
+    this.notifications = new NotificationClient(this.#http);
   }
 
   server(call?: Call): Promise<ServerAnswer> {
@@ -52,7 +64,33 @@ export class HeddleClient {
     return this.#http.json("GET", "api/accounts", call);
   }
 
-  listThreads(query: ThreadsQuery & Query = {}, call?: Call): Promise<ThreadPage> {
+  sandbox(call?: Call): Promise<SandboxAnswer> {
+    return this.#http.json("GET", "api/sandbox", call);
+  }
+
+  config(call?: Call): Promise<ConfigSummary> {
+    return this.#http.json("GET", "api/config", call);
+  }
+
+  /** What a page shows first: counts, the newest tasks, stalls, questions, what models took. */
+  state(call?: Call): Promise<StateAnswer> {
+    return this.#http.json("GET", "api/state", call);
+  }
+
+  usage({ by, ...query }: UsageQuery = {}, call?: Call): Promise<UsagePage> {
+    return this.#http.json("GET", "api/usage", { ...call, query: { ...query, by: by?.join(",") } });
+  }
+
+  recentWorkspaces(call?: Call): Promise<WorkspaceList> {
+    return this.#http.json("GET", "api/recent-workspaces", call);
+  }
+
+  /** The folders in a folder of the server; in its own when none is named. */
+  browse(path?: string, call?: Call): Promise<FolderList> {
+    return this.#http.json("GET", "api/browse", { ...call, query: { path } });
+  }
+
+  listThreads(query: ThreadsQuery = {}, call?: Call): Promise<ThreadPage> {
     return this.#http.json("GET", "api/threads", { ...call, query });
   }
 

@@ -156,3 +156,26 @@ test("nothing in the package needs Node", async () => {
     expect(source, name).not.toMatch(/from "node:|\bprocess\.|\bBuffer\b|require\(/);
   }
 });
+
+test("a task is followed by its own numbers, and of all streams those of tasks alone can be asked for", async () => {
+  const task = "task_one";
+  const { client, asked } = await openClient([
+    { body: stored(3, { threadId: task, position: 90 }) },
+    {
+      body:
+        stored(3, { threadId: task, position: 90 }) + stored(4, { threadId: task, position: 95 }) + ended("deleted"),
+    },
+    { body: stored(7, { threadId: task, position: 99 }) + ended("end") },
+  ]);
+  const heard: number[] = [];
+  for await (const got of client.tasks.follow(task, { after: 2 })) if (got.kind === "event") heard.push(got.event.seq);
+  expect(heard).toEqual([3, 4]);
+  for await (const got of client.follow({ only: "tasks", after: 95 }))
+    if (got.kind === "event") heard.push(got.event.position);
+  expect(heard).toEqual([3, 4, 99]);
+  expect(asked.map(({ pathname, search }) => pathname + search)).toEqual([
+    "/api/tasks/task_one/events?after=2",
+    "/api/tasks/task_one/events?after=3",
+    "/api/events?after=95&only=tasks",
+  ]);
+});

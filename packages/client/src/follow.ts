@@ -12,9 +12,12 @@ import { readEvents, type ServerSentEvent } from "./sse.ts";
 import type { Followed, StreamedDelta, StreamedEvent } from "./types.ts";
 
 export interface FollowOptions {
-  /** One thread; all of them when absent. */
+  /** One thread, or one task; all of them when both are absent. */
   readonly threadId?: string;
-  /** The cursor: a thread's `seq`, or the journal's `position` for all threads. 0, the default, is the beginning. */
+  readonly taskId?: string;
+  /** Of all of them: nothing but what happens to tasks. */
+  readonly only?: "tasks";
+  /** The cursor: the `seq` of that one, or the journal's `position` for all. 0, the default, is the beginning. */
   readonly after?: number;
   /** What running items add, live. */
   readonly deltas?: boolean;
@@ -29,15 +32,15 @@ const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5_000;
 
 export async function* follow(http: Http, options: FollowOptions): AsyncGenerator<Followed, void, void> {
-  const { threadId, signal } = options;
+  const { signal } = options;
   const cursor = new Cursor(options);
-  const path = threadId === undefined ? "api/events" : `api/threads/${encodeURIComponent(threadId)}/events`;
+  const path = pathOf(options);
   let failures = 0;
   for (;;) {
     signal?.throwIfAborted();
     let cause: unknown;
     try {
-      const query = { after: cursor.after, deltas: options.deltas, follow: options.live };
+      const query = { after: cursor.after, deltas: options.deltas, follow: options.live, only: options.only };
       const response = await http.open("GET", path, { query, signal });
       if (response.body === null) throw new HeddleApiError("server.failed", "the server sent no events");
       for await (const event of readEvents(response.body)) {
@@ -59,6 +62,11 @@ export async function* follow(http: Http, options: FollowOptions): AsyncGenerato
   }
 }
 
+function pathOf({ threadId, taskId }: FollowOptions): string {
+  if (threadId !== undefined) return `api/threads/${encodeURIComponent(threadId)}/events`;
+  return taskId === undefined ? "api/events" : `api/tasks/${encodeURIComponent(taskId)}/events`;
+}
+
 class Cursor {
   after: number;
   readonly #isOfAll: boolean;
@@ -66,10 +74,11 @@ class Cursor {
   readonly #seqs = new Map<string, number>();
   #holes = 0;
 
-  constructor({ threadId, after = 0 }: FollowOptions) {
+  constructor({ threadId, taskId, after = 0 }: FollowOptions) {
     this.after = after;
-    this.#isOfAll = threadId === undefined;
-    if (threadId !== undefined) this.#seqs.set(threadId, after);
+    const one = threadId ?? taskId;
+    this.#isOfAll = one === undefined;
+    if (one !== undefined) this.#seqs.set(one, after);
   }
 
   /** undefined: nothing new. Throws a transient error when the stream has to be opened again from the cursor. */
@@ -105,7 +114,7 @@ class Cursor {
 
   #hole(threadId: string, known: number, seq: number): HeddleApiError {
     this.#holes += 1;
-    const message = `events ${known + 1} to ${seq - 1} of thread ${threadId} did not come`;
+    const message = `events ${known + 1} to ${seq - 1} of ${threadId} did not come`;
     // Asked for once more it has to come; a server that leaves it out again is broken.
     return new HeddleApiError("events.gap", message, { status: this.#holes > 1 ? 400 : 0 });
   }

@@ -18,6 +18,8 @@ export interface Asking {
   readonly signal?: AbortSignal | undefined;
 }
 
+export type Call = Pick<Asking, "signal">;
+
 export class Http {
   readonly #base: URL;
   readonly #token: string;

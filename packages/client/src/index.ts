@@ -1,5 +1,7 @@
 export { HeddleApiError } from "./api-error.ts";
 export { HeddleClient, type Page, type TurnResult } from "./client.ts";
+export type { NotificationClient } from "./notifications.ts";
+export type { RunTaskOptions, TaskClient } from "./tasks.ts";
 export type { FollowOptions } from "./follow.ts";
 export type { ClientOptions } from "./http.ts";
 export type * from "./types.ts";

@@ -1,28 +1,75 @@
 /** What goes over the wire, as the server's own schemas describe it. */
-import type { StreamedDelta, StreamedEvent } from "@heddle/protocol/http";
+import type { TaskState } from "@heddle/protocol";
+import type {
+  NotificationsQueryInput,
+  StreamedDelta,
+  StreamedEvent,
+  TaskLogQueryInput,
+  TasksQueryInput,
+  ThreadsQueryInput,
+  UsageQueryInput,
+} from "@heddle/protocol/http";
 
-export type { Decision } from "@heddle/protocol";
+export type { Decision, TaskState } from "@heddle/protocol";
 export type {
   Accepted,
   AccountsAnswer,
   AnswerInput as Answer,
   Approval,
   ApprovalList,
+  AttemptList,
+  CheckRunList,
+  ClearedTasks,
+  ClearTasksInput as ClearTasks,
+  CompleteTaskInput as CompleteTask,
+  ConfigSummary,
+  CreatedTask,
+  CreateTaskInput as CreateTask,
   CreateThreadInput as CreateThread,
+  EventPage,
+  FolderList,
   ForkThreadInput as ForkThread,
   ItemPage,
   ModelsAnswer,
+  Notification,
+  NotificationPage,
+  PlanAnswer,
+  PlanTaskInput as PlanTask,
+  ReasonInput as Reason,
+  RelieveTaskInput as RelieveTask,
+  ResumeTaskInput as ResumeTask,
+  SandboxAnswer,
+  SendOrderInput as SendOrder,
   ServerAnswer,
+  SinkList,
+  SinkTest,
+  StallList,
   StartTurnInput as StartTurn,
+  StateAnswer,
   StreamedDelta,
   StreamedEvent,
+  Task,
+  TaskPage,
   Thread,
   ThreadDetail,
   ThreadPage,
-  ThreadsQueryInput as ThreadsQuery,
   Turn,
   TurnPage,
+  UsagePage,
+  WorkspaceList,
 } from "@heddle/protocol/http";
+
+/** An address is text; whoever asks writes numbers and flags. */
+type Written<Q> = {
+  readonly [K in keyof Q]: K extends "limit" | "after" ? number : K extends "archived" ? boolean : Q[K];
+};
+
+export type ThreadsQuery = Written<ThreadsQueryInput>;
+export type TasksQuery = Omit<Written<TasksQueryInput>, "state"> & { readonly state?: readonly TaskState[] };
+export type TaskLogQuery = Written<TaskLogQueryInput>;
+export type NotificationsQuery = Written<NotificationsQueryInput>;
+export type UsageBy = "day" | "provider" | "model" | "workspace" | "thread" | "task";
+export type UsageQuery = Omit<Written<UsageQueryInput>, "by"> & { readonly by?: readonly UsageBy[] };
 
 /** What following events brings. Only `event` is stored; the rest is live. */
 export type Followed =

@@ -51,6 +51,18 @@ export {
   UsageQuery,
   WebhookAnswer,
   WorkspaceList,
+  type ClearTasksInput,
+  type CompleteTaskInput,
+  type CreateTaskInput,
+  type NotificationsQueryInput,
+  type PlanTaskInput,
+  type ReasonInput,
+  type RelieveTaskInput,
+  type ResumeTaskInput,
+  type SendOrderInput,
+  type TaskLogQueryInput,
+  type TasksQueryInput,
+  type UsageQueryInput,
 } from "./http-task-shapes.ts";
 
 const time = z.number().int().describe("Milliseconds since 1970");
@@ -268,11 +280,13 @@ export type ThreadPage = z.output<typeof ThreadPage>;
 export type Turn = z.output<typeof Turn>;
 export type TurnPage = z.output<typeof TurnPage>;
 export type ItemPage = z.output<typeof ItemPage>;
+export type EventPage = z.output<typeof EventPage>;
 export type Approval = z.output<typeof Approval>;
 export type ApprovalList = z.output<typeof ApprovalList>;
 export type StreamedEvent = z.output<typeof StreamedEvent>;
 export type StreamedDelta = z.output<typeof StreamedDelta>;
 export type ServerAnswer = z.output<typeof ServerAnswer>;
+export type SandboxAnswer = z.output<typeof SandboxAnswer>;
 export type ModelsAnswer = z.output<typeof ModelsAnswer>;
 export type AccountsAnswer = z.output<typeof AccountsAnswer>;
 export type Accepted = z.output<typeof Accepted>;

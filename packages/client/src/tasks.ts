@@ -1,0 +1,153 @@
+/** Work orders of a server: sent, followed, steered. Whether one is done is decided by its checks, never by an answer here. */
+import { HeddleApiError } from "./api-error.ts";
+import { follow, type FollowOptions } from "./follow.ts";
+import type { Call, Http } from "./http.ts";
+import type {
+  Accepted,
+  AttemptList,
+  CheckRunList,
+  ClearedTasks,
+  ClearTasks,
+  CompleteTask,
+  CreatedTask,
+  CreateTask,
+  EventPage,
+  Followed,
+  PlanAnswer,
+  PlanTask,
+  Reason,
+  RelieveTask,
+  ResumeTask,
+  SendOrder,
+  StallList,
+  Task,
+  TaskLogQuery,
+  TaskPage,
+  TasksQuery,
+} from "./types.ts";
+
+export interface RunTaskOptions extends Omit<FollowOptions, "threadId" | "taskId" | "only" | "after" | "live"> {
+  /** Hears what happens on the way. */
+  readonly onEvent?: (heard: Followed) => void;
+}
+
+export class TaskClient {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  list({ state, ...query }: TasksQuery = {}, call?: Call): Promise<TaskPage> {
+    return this.#http.json("GET", "api/tasks", { ...call, query: { ...query, state: state?.join(",") } });
+  }
+
+  /** Answered when it is durable. With a `clientId` it can be sent again after a broken connection. */
+  create(task: CreateTask, call?: Call): Promise<CreatedTask> {
+    return this.#http.json("POST", "api/tasks", { ...call, body: task });
+  }
+
+  /** A model proposes steps and checks; nothing is added before `plan` of the answer is given to `create`. */
+  plan(wish: PlanTask, call?: Call): Promise<PlanAnswer> {
+    return this.#http.json("POST", "api/tasks/plan", { ...call, body: wish });
+  }
+
+  /** As a file in an inbox would be taken. */
+  send(order: SendOrder, call?: Call): Promise<CreatedTask> {
+    return this.#http.json("POST", "api/inbox", { ...call, body: order });
+  }
+
+  read(taskId: string, call?: Call): Promise<Task> {
+    return this.#http.json("GET", at(taskId), call);
+  }
+
+  log(taskId: string, query: TaskLogQuery = {}, call?: Call): Promise<EventPage> {
+    return this.#http.json("GET", at(taskId, "log"), { ...call, query });
+  }
+
+  attempts(taskId: string, call?: Call): Promise<AttemptList> {
+    return this.#http.json("GET", at(taskId, "attempts"), call);
+  }
+
+  checks(taskId: string, call?: Call): Promise<CheckRunList> {
+    return this.#http.json("GET", at(taskId, "checks"), call);
+  }
+
+  stalls(call?: Call): Promise<StallList> {
+    return this.#http.json("GET", "api/stalls", call);
+  }
+
+  pause(taskId: string, why: Reason = {}, call?: Call): Promise<Task> {
+    return this.#move(taskId, "pause", why, call);
+  }
+
+  resume(taskId: string, more: ResumeTask = {}, call?: Call): Promise<Task> {
+    return this.#move(taskId, "resume", more, call);
+  }
+
+  cancel(taskId: string, why: Reason = {}, call?: Call): Promise<Task> {
+    return this.#move(taskId, "cancel", why, call);
+  }
+
+  retry(taskId: string, why: Reason = {}, call?: Call): Promise<Task> {
+    return this.#move(taskId, "retry", why, call);
+  }
+
+  /** A person's word: claimed, never verified. */
+  complete(taskId: string, word: CompleteTask = {}, call?: Call): Promise<Task> {
+    return this.#move(taskId, "complete", word, call);
+  }
+
+  relieve(taskId: string, relief: RelieveTask, call?: Call): Promise<Task> {
+    return this.#move(taskId, "relieve", relief, call);
+  }
+
+  archive(taskId: string, call?: Call): Promise<Task> {
+    return this.#move(taskId, "archive", {}, call);
+  }
+
+  unarchive(taskId: string, call?: Call): Promise<Task> {
+    return this.#move(taskId, "unarchive", {}, call);
+  }
+
+  delete(taskId: string, call?: Call): Promise<Accepted> {
+    return this.#http.json("DELETE", at(taskId), call);
+  }
+
+  /** Deletes those that have ended; call again while `hasMore`. */
+  clear(which: ClearTasks = {}, call?: Call): Promise<ClearedTasks> {
+    return this.#http.json("POST", "api/tasks/clear", { ...call, body: which });
+  }
+
+  /** Every stored event of a task once and in order, through broken connections and restarts of the server. */
+  follow(taskId: string, options: Omit<FollowOptions, "threadId" | "taskId" | "only"> = {}): AsyncGenerator<Followed> {
+    return follow(this.#http, { ...options, taskId });
+  }
+
+  /** Adds a task and waits until it has ended, or is paused: then it goes on only when somebody resumes it. */
+  async run(task: CreateTask, { onEvent, ...options }: RunTaskOptions = {}): Promise<Task> {
+    let now: Task = await this.create(task, options);
+    const { id, seq } = now;
+    if (isSettled(now)) return now;
+    for await (const heard of this.follow(id, { ...options, after: seq })) {
+      onEvent?.(heard);
+      if (heard.kind !== "event") continue;
+      // What was read may be ahead of what was heard; nothing that led to the end is kept from the listener.
+      if (heard.event.seq > now.seq) now = await this.read(id, options);
+      if (isSettled(now) && heard.event.seq >= now.seq) return now;
+    }
+    throw new HeddleApiError("task.not-found", `task ${id} was deleted before it ended`);
+  }
+
+  #move(taskId: string, verb: string, body: unknown, call: Call | undefined): Promise<Task> {
+    return this.#http.json("POST", at(taskId, verb), { ...call, body });
+  }
+}
+
+function isSettled({ hasEnded, state }: Task): boolean {
+  return hasEnded || state === "paused";
+}
+
+function at(...parts: readonly string[]): string {
+  return `api/tasks/${parts.map(encodeURIComponent).join("/")}`;
+}
