@@ -48,6 +48,22 @@ test("a client makes a thread, runs a turn, reads it, names, archives, forks and
   await expect(stranger.listThreads()).rejects.toMatchObject({ code: "door.unauthorized", status: 401 });
 });
 
+test("a client has a plan made, and the turns after it plan too until it says otherwise", async () => {
+  await using world = await openWorld();
+  const proposal = "<proposed_plan>\n- one\n</proposed_plan>";
+  await using model = await startModelServer({ respond: async () => ({ text: proposal }) });
+  await using server = await serve(world, model);
+  const { client } = server;
+  const { id } = await client.createThread({ workspace: world.workspace });
+  const modes: unknown[] = [];
+  for (const wish of [{ mode: "plan" }, {}, { mode: "default" }, {}] as const) {
+    modes.push((await client.runTurn(id, { input: "go", ...wish })).turn.settings.mode);
+  }
+  expect(modes).toEqual(["plan", "plan", undefined, undefined]);
+  const items = (await client.listItems(id)).data.map(({ item }) => item.type).filter((type) => type !== "userMessage");
+  expect(items).toEqual(["proposedPlan", "proposedPlan", "agentMessage", "agentMessage"]);
+});
+
 test("C6 through a network that cuts every connection a client misses nothing and sees nothing twice", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ respond: async () => ({ text: "word ".repeat(50) }) });

@@ -221,6 +221,10 @@ export const StartTurnBody = z.strictObject({
   effort: z.string().max(50).optional(),
   sandboxMode: SandboxMode.optional().describe("danger-full-access is the owner's alone"),
   approvalPolicy: ApprovalPolicy.optional(),
+  mode: z
+    .enum(["plan", "default"])
+    .optional()
+    .describe("plan: the agent finds out, may ask, and proposes a plan; default: back to work"),
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   limits: TurnLimits.optional(),
 });

@@ -54,7 +54,7 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal 
  */
 async function settingsOf(context: HttpContext, threadId: string, wanted: Wanted): Promise<TurnSettings> {
   const history = await readHistory(context.heddle.journal, threadId);
-  const { clientId, model, provider, effort, sandboxMode, approvalPolicy, outputSchema, limits } = wanted;
+  const { clientId, model, provider, effort, sandboxMode, approvalPolicy, mode, outputSchema, limits } = wanted;
   const begun = history.findIndex(
     ({ stream, body }) =>
       stream === threadId && body.type === "turn.admitted" && clientId !== undefined && body.clientId === clientId,
@@ -62,9 +62,11 @@ async function settingsOf(context: HttpContext, threadId: string, wanted: Wanted
   const inherited = lastSettings(begun < 0 ? history : history.slice(0, begun));
   const { workspace } = await requireThread(context.heddle.journal, threadId);
   const wishes = { workspace, model, provider, effort, sandboxMode, approvalPolicy, inherited };
-  const { outputSchema: _before, limits: _spent, ...settings } = await context.settings.resolve(wishes);
+  const resolved = await context.settings.resolve(wishes);
+  const { outputSchema: _before, limits: _spent, mode: modeBefore, ...settings } = resolved;
   return {
     ...settings,
+    ...((mode ?? modeBefore) === "plan" ? { mode: "plan" } : {}),
     ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(limits === undefined ? {} : { limits }),
   };
