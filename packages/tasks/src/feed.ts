@@ -53,10 +53,10 @@ export async function openFeed({ journal, log }: FeedOptions): Promise<Feed> {
   const reading = read();
   return {
     async *follow(stream, { after: cursor, signal }) {
-      const ended = AbortSignal.any([signal, closing.signal]);
       let seen = cursor;
-      while (!ended.aborted) {
-        const knock = knockAt(waiting, stream, ended);
+      // Not one signal made of both: a thousand tasks follow four streams each, and such signals are large.
+      while (!signal.aborted && !closing.signal.aborted) {
+        const knock = knockAt(waiting, stream, signal);
         try {
           const batch = await journal.read({ stream, after: seen, limit: BATCH });
           for (const event of batch) {
@@ -75,6 +75,7 @@ export async function openFeed({ journal, log }: FeedOptions): Promise<Feed> {
     },
     async [Symbol.asyncDispose]() {
       closing.abort();
+      for (const here of waiting.values()) for (const wake of here) wake();
       await reading;
     },
   };
