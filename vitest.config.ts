@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-const ALONE = "**/*.alone.test.ts";
+const ALONE = "{packages/*/src,e2e}/**/*.alone.test.ts";
 
 // Workspace packages are entered from source through the private export condition, so tests need no build.
 const resolve = { conditions: ["heddle-source"] };

@@ -7,6 +7,7 @@ import type {
   TaskLogQueryInput,
   TasksQueryInput,
   ThreadsQueryInput,
+  UsageBy,
   UsageQueryInput,
 } from "@heddle/protocol/http";
 
@@ -55,6 +56,7 @@ export type {
   ThreadPage,
   Turn,
   TurnPage,
+  UsageBy,
   UsagePage,
   WorkspaceList,
 } from "@heddle/protocol/http";
@@ -68,7 +70,6 @@ export type ThreadsQuery = Written<ThreadsQueryInput>;
 export type TasksQuery = Omit<Written<TasksQueryInput>, "state"> & { readonly state?: readonly TaskState[] };
 export type TaskLogQuery = Written<TaskLogQueryInput>;
 export type NotificationsQuery = Written<NotificationsQueryInput>;
-export type UsageBy = "day" | "provider" | "model" | "workspace" | "thread" | "task";
 export type UsageQuery = Omit<Written<UsageQueryInput>, "by"> & { readonly by?: readonly UsageBy[] };
 
 /** What following events brings. Only `event` is stored; the rest is live. */

@@ -62,6 +62,7 @@ export {
   type SendOrderInput,
   type TaskLogQueryInput,
   type TasksQueryInput,
+  type UsageBy,
   type UsageQueryInput,
 } from "./http-task-shapes.ts";
 

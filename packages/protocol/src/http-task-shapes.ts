@@ -350,6 +350,7 @@ export type SinkList = z.output<typeof SinkList>;
 export type SinkTest = z.output<typeof SinkTest>;
 export type StallList = z.output<typeof StallList>;
 export type StateAnswer = z.output<typeof StateAnswer>;
+export type UsageBy = (typeof UsageBy)[number];
 export type UsagePage = z.output<typeof UsagePage>;
 export type WorkspaceList = z.output<typeof WorkspaceList>;
 

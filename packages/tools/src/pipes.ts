@@ -43,14 +43,14 @@ export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
 export function adoptPipes(folder: string): void {
   if (ready.length > 0) return;
   try {
-    store(readdirSync(folder).map((name) => join(folder, name)));
+    keepReady(readdirSync(folder).map((name) => join(folder, name)));
     rmSync(folder, { recursive: true, force: true });
   } catch {
     // Whoever opens a pipe makes one, and tells why it cannot be made; the folder goes with the sandbox.
   }
 }
 
-function store(paths: readonly string[]): void {
+function keepReady(paths: readonly string[]): void {
   try {
     for (const path of paths) ready.push(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
   } catch (error) {
@@ -66,7 +66,7 @@ async function makeBatch(): Promise<number> {
   try {
     const names = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));
     await promisify(execFile)("mkfifo", ["-m", "600", ...names]);
-    store(names);
+    keepReady(names);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new HeddleError(hostFaultOr(cause, "tool.failed"), `cannot make a pipe for a command: ${why}`, { cause });
