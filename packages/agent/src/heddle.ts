@@ -3,12 +3,14 @@ import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
 import type { ErrorCode, HookConfig, InputPart, McpServerConfig, ApprovalAnswer, TurnSettings } from "@heddle/protocol";
+import type { SandboxLimits } from "@heddle/tools";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ThreadBeginning } from "./create-thread.ts";
+import type { IdleLimits } from "./idle-places.ts";
 import type { DeltaListener } from "./live.ts";
 import type { Sample, SampleQuestion } from "./sample.ts";
 import type { SkillChoices } from "./skills.ts";
-import type { DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads.ts";
+import type { ArchiveThread, DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads.ts";
 import type { TerminalEvent } from "./turn.ts";
 
 export interface HeddleOptions {
@@ -18,6 +20,10 @@ export interface HeddleOptions {
   /** Where provider keys come from; never handed to a command. */
   readonly env: NodeJS.ProcessEnv;
   readonly sandboxBackend?: "auto" | "namespaces" | "bwrap";
+  /** What commands of a thread may use together; absent: the defaults, cut to what the host has left. */
+  readonly sandboxLimits?: SandboxLimits | undefined;
+  /** How many sandboxes of threads that nobody works in are kept open, and how long; absent: a few, for minutes. */
+  readonly idleSandboxes?: IdleLimits | undefined;
   /** Nobody can be asked: questions are answered by policy, and nothing outlives its turn. */
   readonly isUnattended: boolean;
   /** So long a question waits for an answer before policy declines it; absent: for ever. */
@@ -126,6 +132,8 @@ export interface Heddle extends AsyncDisposable {
   /** A new thread with the past of another, up to its last ended turn or to `atTurn`; answers its id. */
   forkThread(fork: ForkThread): Promise<string>;
   nameThread(name: NameThread): Promise<void>;
+  /** Puts a thread away or brings it back. What still runs in one that is put away is ended, unless a turn runs there. */
+  archiveThread(thread: ArchiveThread): Promise<void>;
   /**
    * Removes what a thread said, its spilled outputs and its quarantine; that it was there stays on record. Refused with
    * `turn.active` while a turn runs, and with `thread.has-forks`, naming them, while a fork has its past there.

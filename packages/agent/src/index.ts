@@ -20,7 +20,6 @@ export { changeGitInfo } from "./metadata.ts";
 export { revertThread, type RevertThread } from "./revert.ts";
 export { reviewPrompt, reviewSubject, type ReviewTarget } from "./review.ts";
 export {
-  archiveThread,
   exportThread,
   findThread,
   isThreadId,

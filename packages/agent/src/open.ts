@@ -27,6 +27,7 @@ import type {
 import { goalEnder } from "./goal.ts";
 import { grantedPlace } from "./hop.ts";
 import { lastSettings, readPast } from "./history.ts";
+import { createIdlePlaces, type IdlePlaces } from "./idle-places.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp-logins.ts";
@@ -42,10 +43,12 @@ import { endInputs, endTerminals, listTerminals } from "./terminals.ts";
 import {
   findThread,
   forkThread,
+  archiveThread,
   nameThread,
   planFork,
   purgeThread,
   removeFiles,
+  type ArchiveThread,
   type DeleteThread,
   type ForkThread,
   type NameThread,
@@ -90,6 +93,7 @@ class Engine implements Heddle {
   readonly #options: HeddleOptions;
   readonly #live = createLive();
   readonly #places: Places;
+  readonly #idle: IdlePlaces;
   readonly #runner: Runner;
   readonly #beside: Beside;
   readonly #running = new Map<string, RunningTurn>();
@@ -120,7 +124,9 @@ class Engine implements Heddle {
       mcpLogins: this.#mcpLogins,
       mayWait: !options.isUnattended,
       prepared: options.prepared,
+      limits: options.sandboxLimits,
     });
+    this.#idle = createIdlePlaces(options.idleSandboxes ?? {}, (threadId) => this.#rest(threadId));
     this.#beside = besideTurns(createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) }));
     this.#runner = this.#beside.runner;
     this.#parked = createParkedTurns({
@@ -260,6 +266,14 @@ class Engine implements Heddle {
     return nameThread(this.journal, name);
   }
 
+  archiveThread(thread: ArchiveThread): Promise<void> {
+    const { threadId, isArchived } = thread;
+    return this.#starts.run(threadId, async () => {
+      await archiveThread(this.journal, thread);
+      if (isArchived && !this.#isWorkedIn(threadId)) await this.#places.leave(threadId);
+    });
+  }
+
   deleteThread(thread: DeleteThread): Promise<void> {
     const { threadId } = thread;
     return this.#starts.run(threadId, async () => {
@@ -342,6 +356,7 @@ class Engine implements Heddle {
     await Promise.allSettled(ends);
     await this.#background?.[Symbol.asyncDispose]();
     await this.#mcpLogins[Symbol.asyncDispose]();
+    this.#idle[Symbol.dispose]();
     await this.#places[Symbol.asyncDispose]();
     await this.journal[Symbol.asyncDispose]();
   }
@@ -356,7 +371,10 @@ class Engine implements Heddle {
       approvalTimeoutMs: this.#options.approvalTimeoutMs,
       leave: (left, outcome) => this.#leave(left, outcome),
     };
-    const done = runTurn(deps, turn, control).finally(() => this.#running.delete(turn.turnId));
+    const done = runTurn(deps, turn, control).finally(() => {
+      this.#running.delete(turn.turnId);
+      if (!this.#options.isUnattended) this.#idle.wait(turn.threadId);
+    });
     this.#running.set(turn.turnId, { threadId: turn.threadId, control, done });
     return done;
   }
@@ -374,7 +392,20 @@ class Engine implements Heddle {
     });
   }
 
+  #isWorkedIn(threadId: string): boolean {
+    return [...this.#running.values()].some((turn) => turn.threadId === threadId);
+  }
+
+  /** In line with the starts of turns: none begins in a place that is being closed. */
+  #rest(threadId: string): Promise<"closed" | "busy"> {
+    return this.#starts.run(threadId, async () => {
+      if (this.#isWorkedIn(threadId)) return "closed";
+      return (await this.#places.rest(threadId)) === undefined ? "busy" : "closed";
+    });
+  }
+
   #enter({ threadId, workspace, settings }: PlaceToEnter): Promise<TurnRequest["place"]> {
+    this.#idle.forget(threadId);
     const envelope = turnEnvelope(this.#options, { settings, workspace });
     const { allowedTools: allowTools = [] } = settings;
     return this.#places.enter({ threadId, workspace, envelope, allowTools });

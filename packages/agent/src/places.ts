@@ -12,6 +12,7 @@ import {
   openUnconfined,
   type ProtectedPathViolation,
   type Sandbox,
+  type SandboxLimits,
   type SandboxPolicy,
   type ThreadState,
   type Walls,
@@ -32,6 +33,7 @@ export interface PlacesOptions {
   readonly mayWait: boolean;
   /** For the first thread that is entered. */
   readonly prepared?: PreparedSandbox | undefined;
+  readonly limits?: SandboxLimits | undefined;
 }
 
 export interface EnterOptions {
@@ -49,6 +51,8 @@ export interface Places extends AsyncDisposable {
   state(threadId: string): ThreadState | undefined;
   /** Ends everything inside, then looks once more for protected paths that were touched. */
   leave(threadId: string): Promise<readonly ProtectedPathViolation[]>;
+  /** As `leave`, unless something still runs there (undefined); what its commands have said is kept for who asks. */
+  rest(threadId: string): Promise<readonly ProtectedPathViolation[] | undefined>;
 }
 
 /** A place, and what was opened beside it. */
@@ -59,16 +63,34 @@ interface OpenPlace extends TurnPlace {
 
 export function createPlaces(options: PlacesOptions): Places {
   const open = new Map<string, OpenPlace>();
+  /** Of places that were closed while nobody worked there: commands that have ended and whose end was not told. */
+  const untold = new Map<string, ThreadState>();
 
   async function leave(threadId: string): Promise<readonly ProtectedPathViolation[]> {
     const place = open.get(threadId);
     open.delete(threadId);
+    const state = place?.state ?? untold.get(threadId);
+    untold.delete(threadId);
+    const byServers = (await place?.mcp?.close()) ?? [];
+    await state?.[Symbol.asyncDispose]();
+    return place === undefined ? [] : [...byServers, ...(await closeSandboxes(place))];
+  }
+
+  async function rest(threadId: string): Promise<readonly ProtectedPathViolation[] | undefined> {
+    const place = open.get(threadId);
     if (place === undefined) return [];
+    if (place.state.processes.running.length > 0) return undefined;
+    if (place.state.processes.size === 0) return leave(threadId);
+    open.delete(threadId);
+    untold.set(threadId, place.state);
     const byServers = (await place.mcp?.close()) ?? [];
-    await place.state[Symbol.asyncDispose]();
+    return [...byServers, ...(await closeSandboxes(place))];
+  }
+
+  async function closeSandboxes(place: OpenPlace): Promise<readonly ProtectedPathViolation[]> {
     const beside = await Promise.allSettled(place.wider.values());
     const opened = beside.flatMap((end) => (end.status === "fulfilled" ? [end.value.sandbox] : []));
-    const violations = [...byServers];
+    const violations: ProtectedPathViolation[] = [];
     for (const sandbox of [...opened, place.sandbox]) violations.push(...(await sandbox.close()));
     return violations;
   }
@@ -79,11 +101,14 @@ export function createPlaces(options: PlacesOptions): Places {
       if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
       if (known !== undefined) await leave(threadId);
       const sandbox = await openFor(envelope, workspace, { ...options, threadId });
-      const state = openThreadState({
-        spillDir: join(options.home, "outputs", threadId),
-        env: options.env,
-        newFilter: () => createStreamRedactor(options.redactor),
-      });
+      const state =
+        untold.get(threadId) ??
+        openThreadState({
+          spillDir: join(options.home, "outputs", threadId),
+          env: options.env,
+          newFilter: () => createStreamRedactor(options.redactor),
+        });
+      untold.delete(threadId);
       /** What it takes to talk to servers is loaded only where there are any. */
       const openServers = async (): Promise<Pick<TurnPlace, "mcp">> => {
         const { mcpServers: servers, mcpLogins: logins, env } = options;
@@ -95,33 +120,42 @@ export function createPlaces(options: PlacesOptions): Places {
       };
       const openLike = (network: "none" | "all"): Promise<Sandbox> =>
         openFor({ ...envelope, network }, workspace, { ...options, threadId });
-      const wider: OpenPlace["wider"] = new Map();
-      const widen = (to: Envelope): Promise<Walls> => {
-        const name = canonical(to);
-        const known = wider.get(name);
-        if (known !== undefined) return known;
-        const opening = openFor(to, workspace, { ...options, threadId });
-        const walls = opening.then((opened) => ({ envelope: to, sandbox: opened }));
-        wider.set(name, walls);
-        // What could not be opened now may be later.
-        walls.catch(() => wider.delete(name));
-        return walls;
-      };
-      const narrow: OpenPlace["narrow"] = async (from) => {
-        const walls = await wider.get(canonical(from));
-        wider.delete(canonical(from));
-        if (walls === undefined) return [];
-        await state.processes.killAll(walls.sandbox);
-        return walls.sandbox.close();
-      };
-      const place: OpenPlace = { envelope, sandbox, state, widen, narrow, wider, ...(await openServers()) };
+      const wider = widerSandboxes(state, (to) => openFor(to, workspace, { ...options, threadId }));
+      const place: OpenPlace = { envelope, sandbox, state, ...wider, ...(await openServers()) };
       open.set(threadId, place);
       return place;
     },
     state: (threadId) => open.get(threadId)?.state,
     leave,
+    rest,
     async [Symbol.asyncDispose]() {
-      for (const threadId of open.keys()) await leave(threadId);
+      for (const threadId of [...open.keys(), ...untold.keys()]) await leave(threadId);
+    },
+  };
+}
+
+type Wider = Pick<OpenPlace, "widen" | "narrow" | "wider">;
+
+function widerSandboxes(state: ThreadState, open: (envelope: Envelope) => Promise<Sandbox>): Wider {
+  const wider: OpenPlace["wider"] = new Map();
+  return {
+    wider,
+    widen(to) {
+      const name = canonical(to);
+      const known = wider.get(name);
+      if (known !== undefined) return known;
+      const walls = open(to).then((opened) => ({ envelope: to, sandbox: opened }));
+      wider.set(name, walls);
+      // What could not be opened now may be later.
+      walls.catch(() => wider.delete(name));
+      return walls;
+    },
+    async narrow(from) {
+      const walls = await wider.get(canonical(from));
+      wider.delete(canonical(from));
+      if (walls === undefined) return [];
+      await state.processes.killAll(walls.sandbox);
+      return walls.sandbox.close();
     },
   };
 }
@@ -133,7 +167,7 @@ async function openFor(
 ): Promise<Sandbox> {
   const { writeRoots, masked, network } = envelope;
   const visible = programFolders(options.mcpServers);
-  const policy: SandboxPolicy = { workspace, writeRoots, masked, network, visible };
+  const policy: SandboxPolicy = { workspace, writeRoots, masked, network, visible, limits: options.limits };
   if (envelope.sandbox === "off") {
     await options.prepared?.[Symbol.asyncDispose]();
     return openUnconfined(policy);

@@ -33,6 +33,7 @@ test("a turn runs its calls in the sandbox and ends with exactly one terminal ev
     "item.started",
     "item.completed",
     "model.responded",
+    "sandbox.opened",
     "tool.intended",
     "item.started",
     "tool.settled",

@@ -19,6 +19,16 @@ export type ApprovalPolicy = z.infer<typeof ApprovalPolicy>;
 export const SandboxLevel = z.enum(["namespaces", "bwrap", "seatbelt", "none"]);
 export type SandboxLevel = z.infer<typeof SandboxLevel>;
 
+/**
+ * What the kernel holds a sandbox to. A cgroup and a pid namespace bind everything inside together, `rlimit` each command
+ * (processes) or each process (memory). `nothing`: the host gives no means, or nobody asked for a limit.
+ */
+export const SandboxHolds = z.object({
+  processes: z.object({ by: z.enum(["cgroup", "pid-namespace", "rlimit", "nothing"]), max: z.int().optional() }),
+  memory: z.object({ by: z.enum(["cgroup", "rlimit", "nothing"]), maxBytes: z.int().optional() }),
+});
+export type SandboxHolds = z.infer<typeof SandboxHolds>;
+
 export const Envelope = z.strictObject({
   id: z.string(),
   /** Names of the tools that exist here; `mcp.<server>.*` is every tool of an MCP server. */

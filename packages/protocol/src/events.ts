@@ -6,7 +6,7 @@
  * `turn.admitted` and `turn.completed` exist exactly once a turn; `turn.started` may be missing when a turn ends early.
  */
 import { z } from "zod";
-import { Envelope, SandboxLevel } from "./envelope.ts";
+import { Envelope, SandboxHolds, SandboxLevel } from "./envelope.ts";
 import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ClientTool } from "./client-tools.ts";
 import { Failure, Holder } from "./event-parts.ts";
@@ -125,6 +125,8 @@ export const EventBody = z.discriminatedUnion("type", [
     envelope: Envelope,
     envelopeHash: z.string(),
   }),
+  /** The first call of a thread entered a sandbox that had just been opened: this is what the kernel holds it to. */
+  z.object({ type: z.literal("sandbox.opened"), v: v1, turnId, level: SandboxLevel, holds: SandboxHolds }),
   z.object({
     type: z.literal("turn.steered"),
     v: v1,

@@ -26,7 +26,7 @@ export {
   newTurnId,
   uuidv7,
 } from "./ids.ts";
-export { ApprovalPolicy, Effect, Envelope, SandboxLevel, SandboxMode } from "./envelope.ts";
+export { ApprovalPolicy, Effect, Envelope, SandboxHolds, SandboxLevel, SandboxMode } from "./envelope.ts";
 export { isSandboxMode } from "./sandbox-modes.ts";
 export {
   ApprovalQuestion,

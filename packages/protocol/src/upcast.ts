@@ -55,6 +55,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "client.intended": 1,
   "client.settled": 1,
   "path.violated": 1,
+  "sandbox.opened": 1,
   "task.created": 1,
   "task.waited": 1,
   "task.woken": 1,

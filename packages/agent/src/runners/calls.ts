@@ -8,7 +8,7 @@
  */
 import { HeddleError, newItemId, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { approvalKey, dispatch, fitText, type DispatchOutcome, type Toolset } from "@heddle/tools";
+import { approvalKey, dispatch, fitText, type DispatchOutcome, type Sandbox, type Toolset } from "@heddle/tools";
 import { isActOfOne } from "../approvals.ts";
 import { wordsOf } from "../compacted-context.ts";
 import { hookTool } from "../hook-tools.ts";
@@ -33,13 +33,24 @@ export interface CallsContext {
 /** Every call and its result is recorded. Stops before the next call once the turn is aborted. */
 export async function runCalls(calls: readonly ModelToolCall[], context: CallsContext): Promise<void> {
   // A wall that could not be finished ends the turn; it must not become a result the model explains away.
-  await context.hops.walls.sandbox.ready;
+  await recordOpened(context);
   for (const group of inGroups(calls, context.toolset)) {
     if (context.io.signal.aborted) break;
     const ends = await Promise.allSettled(group.map((call) => runCall(call, context)));
     // All have ended before one's failure is told: nothing of the turn goes on behind its terminal event.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
+}
+
+const recorded = new WeakSet<Sandbox>();
+
+/** Once for each sandbox: what the kernel holds it to is known only when it stands. */
+async function recordOpened({ turn: { turnId }, io, hops }: CallsContext): Promise<void> {
+  const { sandbox } = hops.walls;
+  const holds = await sandbox.ready;
+  if (recorded.has(sandbox)) return;
+  recorded.add(sandbox);
+  await io.record([{ type: "sandbox.opened", v: 1, turnId, level: sandbox.level, holds }], "system");
 }
 
 function inGroups(calls: readonly ModelToolCall[], toolset: Toolset): ModelToolCall[][] {

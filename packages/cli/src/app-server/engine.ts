@@ -8,6 +8,7 @@ import type { Host } from "@heddle/server";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import { parseOverrides } from "../config/check-config.ts";
 import { backgroundOf, hooksOf, mcpServersOf } from "../config/extensions.ts";
+import { limitOptions } from "../config/limits.ts";
 import { withLazyLogins, withLogin } from "../config/logins.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -68,6 +69,7 @@ export async function openEngine(
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
     background: backgroundOf(config),
+    ...limitOptions(config),
     ...(config.approval_timeout_sec === undefined ? {} : { approvalTimeoutMs: config.approval_timeout_sec * 1000 }),
     ...(config.client_tool_timeout_sec === undefined ? {} : { clientToolMs: config.client_tool_timeout_sec * 1000 }),
   });

@@ -8,6 +8,7 @@ import { probeSandbox } from "@heddle/tools";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { mcpServersOf } from "../config/extensions.ts";
+import { holdsText } from "../config/limits.ts";
 import { withLogin } from "../config/logins.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -68,7 +69,7 @@ async function sandboxFindings(workspace: string): Promise<readonly Finding[]> {
   return (["namespaces", "bwrap"] as const).map((backend) => {
     const result = probed[backend];
     const name = `sandbox ${backend}`;
-    if (result.ok) return { name, state: "ok", detail: "works" };
+    if (result.ok) return { name, state: "ok", detail: `works; ${holdsText(result.holds)}` };
     if (hasOne) return { name, state: "absent", detail: result.reason };
     return { name, state: "problem", detail: result.reason, fix: SANDBOX_FIX };
   });

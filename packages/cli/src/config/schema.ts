@@ -174,6 +174,16 @@ export const ConfigFile = z.strictObject({
   approval_timeout_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
   /** The widest a thread may ever be, whoever asks for more or allows it. */
   sandbox_ceiling: SandboxMode.optional(),
+  /** What the commands of a thread may use together, and how many sandboxes wait open for threads nobody works in. */
+  sandbox_limits: z
+    .strictObject({
+      /** Processes and their threads. */
+      processes: z.int().min(32).max(1_000_000).optional(),
+      memory_mb: z.int().min(128).max(16_777_216).optional(),
+      idle_sandboxes: z.int().min(0).max(1000).optional(),
+      idle_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
+    })
+    .optional(),
   /** Servers: the agent may ask the user outside planning too. */
   ask_user: z.boolean().optional(),
   /** Servers: how long a client may take to carry out a tool of its own. */

@@ -137,6 +137,7 @@ export function effectiveConfig(layers: Layers, named: string | undefined): Conf
     model_providers: mergeTables<ProviderTable>(file.model_providers, overrides.model_providers),
     mcp_servers: mergeTables<McpServerTable>(file.mcp_servers, overrides.mcp_servers),
     projects: mergeTables(file.projects, overrides.projects),
+    sandbox_limits: { ...file.sandbox_limits, ...overrides.sandbox_limits },
     tasks: { ...file.tasks, ...overrides.tasks },
     inbox: { ...file.inbox, ...overrides.inbox },
     notify: mergeTables<NotifyTable>(file.notify, overrides.notify),

@@ -23,6 +23,7 @@ import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
+import { limitOptions } from "../config/limits.ts";
 import { withLazyLogins } from "../config/logins.ts";
 import { providerConfigs, resolveSettings } from "../config/settings.ts";
 import { skillChoices } from "../config/skill-choices.ts";
@@ -75,6 +76,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     hooks: plan.hooks,
     skills: skillChoices(() => plan.config.disabled_skills ?? []),
     prepared: surface.prepared,
+    ...limitOptions(plan.config),
     ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
   });
   const notice = (text: string): Promise<void> => err.write(`heddle: ${visibleText(text)}\n`);

@@ -10,6 +10,7 @@ import {
   type Item,
   type StoredEvent,
 } from "@heddle/protocol";
+import { holdsText } from "../config/limits.ts";
 import { duration, money, skippedText, type Style } from "./style.ts";
 
 const MAX_TEXT_LINES = 12;
@@ -96,6 +97,23 @@ function words(body: EventBody): readonly string[] {
       return [`${body.approvalId} ${body.decision}${body.reason === undefined ? "" : `: ${body.reason}`}`];
     case "turn.resumed":
       return [`process ${body.holder.pid}`];
+    case "sandbox.opened":
+    case "hop.taken":
+    case "hop.refused":
+    case "path.violated":
+      return boundsWords(body);
+    default:
+      return isOutsideThreads(body) ? [JSON.stringify(body)] : threadWords(body);
+  }
+}
+
+/** What holds a turn inside its bounds, and what went beyond them. */
+type BoundsEvent = Extract<EventBody, { type: "sandbox.opened" | "path.violated" | `hop.${string}` }>;
+
+function boundsWords(body: BoundsEvent): readonly string[] {
+  switch (body.type) {
+    case "sandbox.opened":
+      return [`${body.level}, ${holdsText(body.holds)}`];
     case "hop.taken":
       return [
         `${body.scope} ${body.callId}: ${body.to.id} (${body.sandboxLevel}), writes ${body.to.writeRoots.join(", ")}`,
@@ -104,8 +122,6 @@ function words(body: EventBody): readonly string[] {
       return [`${body.callId} ${body.failure.code}: ${body.failure.message}`];
     case "path.violated":
       return [`${body.path}${body.quarantinedTo === undefined ? "" : ` → ${body.quarantinedTo}`}`];
-    default:
-      return isOutsideThreads(body) ? [JSON.stringify(body)] : threadWords(body);
   }
 }
 

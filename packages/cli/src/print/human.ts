@@ -176,6 +176,7 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "tool.intended":
     case "tool.settled":
     case "turn.resumed":
+    case "sandbox.opened":
     case "hop.refused":
       return undefined;
     default:

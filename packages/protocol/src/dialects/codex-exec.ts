@@ -90,6 +90,7 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "approval.requested":
       case "approval.resolved":
       case "turn.resumed":
+      case "sandbox.opened":
       case "hop.taken":
       case "hop.refused":
         return [];

@@ -1,5 +1,4 @@
 /** What becomes of a thread as a whole: its name, its place in lists, its end. */
-import { archiveThread as archive } from "@heddle/agent";
 import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import type { ThreadNameParams, ThreadParams } from "@heddle/protocol/codex-app-server";
@@ -23,7 +22,7 @@ export async function nameThread(
 export async function archiveThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
   const { id, lastTurnStatus } = await requireRow(server, threadId, NO_ROLLOUT);
   if (lastTurnStatus === "open") throw new HeddleError("turn.active", `thread ${id} is at work; interrupt it first`);
-  await archive(server.heddle.journal, { threadId: id, isArchived: true });
+  await server.heddle.archiveThread({ threadId: id, isArchived: true });
   await server.threads.unload(id);
   return {
     result: {},
@@ -36,7 +35,7 @@ export async function archiveThread({ threadId }: Thread, { server }: Call): Pro
 
 export async function unarchiveThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
   const { id } = await requireRow(server, threadId, "no archived rollout found for thread id ");
-  await archive(server.heddle.journal, { threadId: id, isArchived: false });
+  await server.heddle.archiveThread({ threadId: id, isArchived: false });
   const row = await requireRow(server, id, NO_ROLLOUT);
   return {
     result: { thread: await describeThread(server, row) },

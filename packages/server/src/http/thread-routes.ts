@@ -1,5 +1,4 @@
 /** Threads: listed, made, read, named, put away, forked, deleted. */
-import { archiveThread } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import type { z } from "zod";
 import { folderFor } from "../folders.ts";
@@ -111,7 +110,7 @@ export const THREAD_ROUTES: readonly Route[] = [
       answer: ThreadDetail,
       async handle({ params: { threadId } }, { context }) {
         await requireThread(context.heddle.journal, threadId);
-        await archiveThread(context.heddle.journal, { threadId, isArchived });
+        await context.heddle.archiveThread({ threadId, isArchived });
         return detail(context, threadId);
       },
     }),

@@ -8,6 +8,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
 import { killByArgument } from "../process-tree.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
+import type { Limiter } from "./limiter.ts";
 import { pinParents, type Layout, type Step } from "./layout.ts";
 import { findDeviations } from "./mount-plan.ts";
 import { parseMountinfo } from "./mountinfo.ts";
@@ -17,28 +18,38 @@ import { statOrUndefined } from "./tree-index.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 const KILL_MS = 2000;
+/** Whatever runs inside is ended before Heddle is when memory runs out. */
+const FIRST_TO_END = 'echo 500 2>/dev/null >/proc/self/oom_score_adj; exec "$@"';
 
 export interface BwrapOptions {
   readonly layout: Layout;
   readonly network: "none" | "all";
   readonly scratch: Scratch;
+  readonly limiter: Limiter;
 }
 
-export async function openBwrap({ layout: bare, network, scratch }: BwrapOptions): Promise<Holder> {
+export async function openBwrap({ layout: bare, network, scratch, limiter }: BwrapOptions): Promise<Holder> {
   const { bwrap, canForbidNesting } = await findBwrap();
   const layout = pinParents(bare);
   const outer = isolation(network, canForbidNesting);
   await tryOut(bwrap, outer, layout);
+  const sh = findHostTool("sh") ?? "sh";
+  const lines = limiter.shellLines(false);
+  const limited = (argv: readonly string[]): readonly string[] =>
+    lines === "" ? argv : [sh, "-c", `${lines}exec "$@"`, "heddle-limits", ...argv];
   return {
     // The trial above has made all of it once.
-    ready: Promise.resolve(),
+    ready: Promise.resolve(limiter.holds(false)),
     enter: async (argv, { cwd, env }) => {
       if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
       const folder = await realpath(cwd).catch(() => cwd);
+      const mounts = layoutArguments(layout.steps.filter(isStillThere));
+      const entering = [bwrap, ...outer, ...mounts, "--chdir", folder, "--", ...limited(argv)];
+      const [file = bwrap, ...args] = [...limiter.prefix(sh), sh, "-c", FIRST_TO_END, "heddle-limits", ...entering];
       return {
         kind: "spawn",
-        file: bwrap,
-        args: [...outer, ...layoutArguments(layout.steps.filter(isStillThere)), "--chdir", folder, "--", ...argv],
+        file,
+        args,
         env: { ...env, TMPDIR: "/tmp" },
         cwd: "/",
         pidDepth: 1,

@@ -11,6 +11,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { onlyStandardStreams } from "../inherited-descriptors.ts";
+import { childrenOf } from "../proc-stat.ts";
 import { findHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT } from "./holder-script.ts";
 import type { Scratch } from "./scratch.ts";
@@ -53,6 +54,8 @@ export interface HolderReady {
   readonly pid: number;
   /** `unshare` can show the caller's own uid inside; older ones can only show root. Not asked for root itself. */
   readonly mapsUser: boolean;
+  /** The number of its processes is limited as the plan said. */
+  readonly holdsPids: boolean;
 }
 
 export interface HolderPlan {
@@ -61,6 +64,8 @@ export interface HolderPlan {
   readonly holdsRoot: boolean;
   /** How a standby enters, as a script (standby.ts). */
   readonly enter: string;
+  /** The largest pid inside, where the kernel counts pids by namespace. */
+  readonly maxPid: number | undefined;
 }
 
 export interface HolderProcess extends AsyncDisposable {
@@ -70,6 +75,8 @@ export interface HolderProcess extends AsyncDisposable {
   /** Rejects when the host refuses. */
   readonly alive: Promise<void>;
   readonly isRunning: boolean;
+  /** Of all its processes so far, as the host numbers them. */
+  pids(): readonly number[];
   /** Called once. */
   finish(plan: HolderPlan): Promise<HolderReady>;
   /** One line to a holder that is ready. */
@@ -118,10 +125,11 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
     get isRunning() {
       return child.exitCode === null && child.signalCode === null;
     },
-    async finish({ fstab, holdsRoot, enter }) {
+    pids: () => treeOf(child.pid),
+    async finish({ fstab, holdsRoot, enter, maxPid }) {
       writeFileSync(join(scratch.path, "fstab"), fstab, { mode: 0o600 });
       writeFileSync(join(scratch.standbys, "enter"), enter, { mode: 0o600 });
-      child.stdin?.write(holdsRoot ? "apart\n" : "mount\n");
+      child.stdin?.write(`${holdsRoot ? "apart" : "mount"} ${maxPid ?? "-"}\n`);
       const ready = await said.ready;
       pid = ready.pid;
       return ready;
@@ -135,6 +143,10 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
       await ended;
     },
   };
+}
+
+function treeOf(pid: number | undefined): number[] {
+  return pid === undefined ? [] : [pid, ...childrenOf(pid).flatMap(treeOf)];
 }
 
 function killHolder(pid: number): void {
@@ -165,11 +177,11 @@ function listenTo(child: ChildProcess): HolderWords {
   };
   const timer = setTimeout(() => fail("the holder gave no answer"), OPEN_TIMEOUT_MS);
   const take = (line: string): void => {
-    const [word, pid, maps] = line.split(" ");
+    const [word, pid, maps, pids] = line.split(" ");
     if (word === "alive") alive.resolve();
     if (word === "ready") {
       clearTimeout(timer);
-      ready.resolve({ pid: Number(pid), mapsUser: maps === "maps" });
+      ready.resolve({ pid: Number(pid), mapsUser: maps === "maps", holdsPids: pids === "held" });
     }
     listener(line);
   };

@@ -43,14 +43,18 @@ first=../standbys/1
 (cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 $first.order $first.output $first.status $first.life 2>/dev/null)
 # Where a standby gets its streams; held open, because the new root does not show it.
 exec 3<"$scratch/standbys" || die "cannot open the folder for standbys"
-read -r plan || exit 0
+read -r plan max_pid || exit 0
+# Whoever runs in here is ended before Heddle is when memory runs out.
+echo 500 2>/dev/null >/proc/self/oom_score_adj
+pids=free
+if [ "$max_pid" != - ] && echo "$max_pid" 2>/dev/null >/proc/sys/kernel/pid_max; then pids=held; fi
 if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot keep the new root apart"; fi
 mount -n -c -a -T "$scratch/fstab" || die "cannot make the mounts"
 mount -n -c -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts "$root/dev/pts" 2>/dev/null
 if [ "$plan" = apart ]; then mount -n --make-rprivate "$root" || die "cannot make the new root private"; fi
 wait
 cd "$root" && pivot_root . . && umount -c -l . && cd / || die "cannot enter the new root"
-printf 'ready %s %s\\n' "$pid" "$maps"
+printf 'ready %s %s %s\\n' "$pid" "$maps" "$pids"
 
 stand() {
   streams=/proc/self/fd/3/$1
@@ -78,6 +82,7 @@ stand() {
  * Arguments: the working folder, the number of late variables, those variables, the command.
  */
 export const INIT_SCRIPT = `
+echo 500 2>/dev/null >/proc/self/oom_score_adj
 cd -- "$1" || exit 126
 late=$2
 shift 2
@@ -95,6 +100,7 @@ exit "$?"
 export const READ_ONLY_PROC_SCRIPT = `
 mount=$1
 shift
+echo 500 2>/dev/null >/proc/self/oom_score_adj
 "$mount" -n -t proc -o ro,nosuid,nodev,noexec proc /proc || exit 125
 exec "$@"
 `;

@@ -14,11 +14,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, type SandboxHolds } from "@heddle/protocol";
 import { adoptPipes } from "../pipes.ts";
 import { namespacesUnavailable, type HolderProcess, type NamespaceTools } from "./holder-process.ts";
 import { INIT_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import type { Layout } from "./layout.ts";
+import type { Limiter } from "./limiter.ts";
 import { findDeviations, planMounts, type MountPoint } from "./mount-plan.ts";
 import { parseMountinfo, type Mount } from "./mountinfo.ts";
 import type { EnterOptions, SandboxedCommand } from "./sandbox.ts";
@@ -30,7 +31,7 @@ const NAMESPACES = ["user", "mnt", "ipc", "pid"] as const;
 
 export interface Holder extends AsyncDisposable {
   /** Commands can enter; see `Sandbox.ready`. */
-  readonly ready: Promise<void>;
+  readonly ready: Promise<SandboxHolds>;
   enter(argv: readonly string[], options: EnterOptions): Promise<SandboxedCommand>;
   /** See `Sandbox.standBy`. */
   standBy(): void;
@@ -41,13 +42,14 @@ export interface HolderOptions {
   readonly process: HolderProcess;
   /** The host has let one be made before, so that its word is not waited for. */
   readonly isExpected: boolean;
+  readonly limiter: Limiter;
 }
 
 /**
  * Resolves as soon as the host has let the namespaces and the first mount be made: from there on only a defect can
  * stop it. The other mounts are made while the caller goes on.
  */
-export async function openHolder({ layout, process: holder, isExpected }: HolderOptions): Promise<Holder> {
+export async function openHolder({ layout, process: holder, isExpected, limiter }: HolderOptions): Promise<Holder> {
   const handles: number[] = [];
   const names = holder.network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
   let wasEntered = false;
@@ -62,16 +64,27 @@ export async function openHolder({ layout, process: holder, isExpected }: Holder
       for (const point of plan.mountPoints) makeMountPoint(point);
       // Told before the holder has said that it is alive: it reads its plan when it is.
       const enter = enterScript((mapsUser) => insideOf(holder.tools, mapsUser));
-      const readying = holder.finish({ ...plan, enter });
+      limiter.add(holder.pids());
+      const { maxPid } = limiter;
+      const readying = holder.finish({ ...plan, enter: limiter.holderLines() + enter, maxPid });
       standbys.open();
-      const { pid, mapsUser } = await readying;
+      const { pid, mapsUser, holdsPids } = await readying;
       verifyMounts(pid, layout, mounts);
       if (isLeft) throw new Error("it was left before");
       for (const name of names) handles.push(openSync(`/proc/${pid}/ns/${name}`, "r"));
       // Open handles name exactly these namespaces; a pid could come to mean another process.
       const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]}`);
       const { tools, scratch } = holder;
-      return { tools, targets, inside: insideOf(tools, mapsUser), standbys, pipes: scratch.pipes };
+      const limits = { lines: limiter.shellLines(holdsPids), prefix: limiter.prefix(tools.sh) };
+      return {
+        tools,
+        targets,
+        inside: insideOf(tools, mapsUser),
+        standbys,
+        pipes: scratch.pipes,
+        limits,
+        holds: limiter.holds(holdsPids),
+      };
     } catch (error) {
       // Asked before it is stopped: a killed holder complains of being killed.
       const message = `the sandbox could not be finished: ${holder.complaint(error)}`;
@@ -88,7 +101,7 @@ export async function openHolder({ layout, process: holder, isExpected }: Holder
     throw namespacesUnavailable(complaint);
   }
   const finished = finish();
-  const ready = finished.then(() => undefined);
+  const ready = finished.then(({ holds }) => holds);
   // Whoever enters or asks `ready` is told; nobody may do either.
   ready.catch(() => undefined);
   return {
@@ -135,6 +148,8 @@ interface EntryPoint {
   readonly standbys: Standbys;
   /** Named pipes that wait for a command that enters by itself. */
   readonly pipes: string;
+  readonly limits: { readonly lines: string; readonly prefix: readonly string[] };
+  readonly holds: SandboxHolds;
 }
 
 function longName(name: string): string {
@@ -148,7 +163,7 @@ function verifyMounts(pid: number, layout: Layout, hostMounts: readonly Mount[])
 }
 
 async function enterCommand(
-  { tools, targets, inside, standbys, pipes }: EntryPoint,
+  { tools, targets, inside, standbys, pipes, limits }: EntryPoint,
   argv: readonly string[],
   { cwd, env: given, isPlain = false }: EnterOptions,
 ): Promise<SandboxedCommand> {
@@ -161,9 +176,19 @@ async function enterCommand(
   if (running !== undefined) return { kind: "inside", ...running, ...carriers };
   adoptPipes(pipes);
   const { early, late } = splitEnvironment(env);
-  const init = [tools.sh, "-c", INIT_SCRIPT, "heddle-init", folder, String(late.length), ...late, ...argv];
-  const args = [...targets, "--preserve-credentials", "--", ...inside, ...init];
-  return { kind: "spawn", file: tools.nsenter, args, env: early, cwd: "/", ...carriers };
+  const init = [
+    tools.sh,
+    "-c",
+    limits.lines + INIT_SCRIPT,
+    "heddle-init",
+    folder,
+    String(late.length),
+    ...late,
+    ...argv,
+  ];
+  const entering = [tools.nsenter, ...targets, "--preserve-credentials", "--", ...inside, ...init];
+  const [file = tools.nsenter, ...args] = [...limits.prefix, ...entering];
+  return { kind: "spawn", file, args, env: early, cwd: "/", ...carriers };
 }
 
 /** A folder that is not there is for the command to complain about. */

@@ -5,7 +5,7 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, type SandboxHolds } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { openBwrap } from "./bwrap.ts";
 import { Guard } from "./guard.ts";
@@ -13,6 +13,7 @@ import { readHostFacts, realRoots } from "./host-facts.ts";
 import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
 import { startHolder, type HolderProcess, type Network } from "./holder-process.ts";
 import { openHostMemory } from "./host-memory.ts";
+import { openLimiter, type Limiter } from "./limiter.ts";
 import { openHolder, type Holder } from "./namespaces.ts";
 import type { PreparedSandbox } from "./prepare.ts";
 import { retrying } from "./retrying-holder.ts";
@@ -86,7 +87,8 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     });
     const guarded = await guard.start();
     const { network } = policy;
-    const place = { network, scratch };
+    const limiter = openLimiter(policy.limits ?? {});
+    const place = { network, scratch, limiter };
     const layout = planLayout({ ...facts, ...guarded });
     const memory = options.memoryFile === undefined ? undefined : openHostMemory(options.memoryFile);
     const what = `namespaces ${network}`;
@@ -105,7 +107,7 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
       return await openBackend(level, { layout: again, ...place, isExpected: false });
     });
     failpoint("sandbox.after-open");
-    return new ConfinedSandbox({ level, policy, holder, guard, scratch });
+    return new ConfinedSandbox({ level, policy, holder, guard, scratch, limiter });
   } catch (error) {
     await scratch[Symbol.asyncDispose]();
     throw error;
@@ -125,12 +127,13 @@ interface BackendOptions {
   readonly scratch: Scratch;
   readonly prepared?: HolderProcess | undefined;
   readonly isExpected: boolean;
+  readonly limiter: Limiter;
 }
 
 async function openBackend(level: Backend, { prepared, isExpected, ...options }: BackendOptions): Promise<Holder> {
   if (level === "bwrap") return await openBwrap(options);
-  const { layout, network, scratch } = options;
-  return await openHolder({ layout, process: prepared ?? startHolder(network, scratch), isExpected });
+  const { layout, network, scratch, limiter } = options;
+  return await openHolder({ layout, process: prepared ?? startHolder(network, scratch), isExpected, limiter });
 }
 
 async function openFirst(
@@ -163,6 +166,7 @@ interface ConfinedParts {
   readonly holder: Holder;
   readonly guard: Guard;
   readonly scratch: Scratch;
+  readonly limiter: Limiter;
 }
 
 class ConfinedSandbox implements Sandbox {
@@ -180,7 +184,7 @@ class ConfinedSandbox implements Sandbox {
     this.#parts = parts;
   }
 
-  get ready(): Promise<void> {
+  get ready(): Sandbox["ready"] {
     return this.#parts.holder.ready;
   }
 
@@ -214,9 +218,10 @@ class ConfinedSandbox implements Sandbox {
   }
 
   async #close(): Promise<readonly ProtectedPathViolation[]> {
-    const { holder, scratch } = this.#parts;
+    const { holder, scratch, limiter } = this.#parts;
     try {
       await holder[Symbol.asyncDispose]();
+      limiter[Symbol.dispose]();
       return await this.sweep();
     } finally {
       await scratch[Symbol.asyncDispose]();
@@ -228,12 +233,14 @@ class ConfinedSandbox implements Sandbox {
   }
 }
 
+const UNLIMITED: SandboxHolds = { processes: { by: "nothing" }, memory: { by: "nothing" } };
+
 /** No wall at all: for danger-full-access, which the owner typed, and for the demo's known script. */
 export function openUnconfined(policy: SandboxPolicy): Sandbox {
   return {
     level: "none",
     policy,
-    ready: Promise.resolve(),
+    ready: Promise.resolve(UNLIMITED),
     enter: async (argv, { cwd, env }) => {
       const [file, ...args] = argv;
       if (file === undefined) throw new HeddleError("tool.invalid-arguments", "the command is empty");

@@ -2,13 +2,15 @@
  * Which sandbox this host can give, for `heddle doctor`: each is opened as a turn opens it, and a command is run in it. A
  * shorter look would say "works" where a turn is then refused.
  */
-import { toHeddleError } from "@heddle/protocol";
+import { toHeddleError, type SandboxHolds } from "@heddle/protocol";
 import { CappedOutput } from "../output.ts";
 import { startCommand } from "../process.ts";
 import { findHostTool } from "./host-tools.ts";
 import { openSandbox, type Backend } from "./open.ts";
 
-export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+export type ProbeResult =
+  | { readonly ok: true; readonly holds: SandboxHolds }
+  | { readonly ok: false; readonly reason: string };
 
 /** A loaded machine needs a second; whoever asks a sick host must not wait for ever. */
 const PROBE_TIMEOUT_MS = 20_000;
@@ -27,15 +29,13 @@ export async function probeSandbox(
 
 async function attempt(backend: Backend, workspace: string): Promise<ProbeResult> {
   try {
-    const reason = await tryOut(backend, workspace);
-    return reason === undefined ? { ok: true } : { ok: false, reason };
+    return await tryOut(backend, workspace);
   } catch (error) {
     return { ok: false, reason: toHeddleError(error).message };
   }
 }
 
-/** undefined: it works. */
-async function tryOut(backend: Backend, workspace: string): Promise<string | undefined> {
+async function tryOut(backend: Backend, workspace: string): Promise<ProbeResult> {
   await using sandbox = await openSandbox({ workspace, writeRoots: [], masked: [], network: "none" }, { backend });
   const output = new CappedOutput();
   await using command = await startCommand({
@@ -48,7 +48,7 @@ async function tryOut(backend: Backend, workspace: string): Promise<string | und
     signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
   });
   const { exitCode, cause } = await command.exited;
-  if (exitCode === 0) return undefined;
+  if (exitCode === 0) return { ok: true, holds: await sandbox.ready };
   const said = output.snapshot().text.trim();
-  return said === "" ? `a command inside ended with ${exitCode ?? cause}` : said;
+  return { ok: false, reason: said === "" ? `a command inside ended with ${exitCode ?? cause}` : said };
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Holder } from "./namespaces.ts";
 import { retrying } from "./retrying-holder.ts";
 
-function holder(ready: Promise<void>, closed: string[], name: string): Holder {
+function holder(ready: Holder["ready"], closed: string[], name: string): Holder {
   ready.catch(() => undefined);
   return {
     ready,
@@ -14,11 +14,12 @@ function holder(ready: Promise<void>, closed: string[], name: string): Holder {
   };
 }
 
-const fails = (): Promise<void> => Promise.reject(new Error("a mount went away"));
+const HOLDS: Awaited<Holder["ready"]> = { processes: { by: "nothing" }, memory: { by: "nothing" } };
+const fails = (): Holder["ready"] => Promise.reject(new Error("a mount went away"));
 
 test("a holder that fails to finish is closed and made again, and commands enter the new one", async () => {
   const closed: string[] = [];
-  const made = retrying(holder(fails(), closed, "first"), async () => holder(Promise.resolve(), closed, "second"));
+  const made = retrying(holder(fails(), closed, "first"), async () => holder(Promise.resolve(HOLDS), closed, "second"));
   expect(await made.enter(["true"], { cwd: "/", env: {} })).toMatchObject({ file: "second" });
   expect(closed).toEqual(["first"]);
 });
@@ -34,9 +35,9 @@ test("after three tries the failure stands, for ready and for every command", as
 
 test("closing while a try fails makes no new one and leaves none open", async () => {
   const closed: string[] = [];
-  const failing = Promise.withResolvers<void>();
+  const failing = Promise.withResolvers<Awaited<Holder["ready"]>>();
   const made = retrying(holder(failing.promise, closed, "first"), async () =>
-    holder(Promise.resolve(), closed, "late"),
+    holder(Promise.resolve(HOLDS), closed, "late"),
   );
   const closing = made[Symbol.asyncDispose]();
   failing.reject(new Error("ended"));

@@ -8,7 +8,7 @@ export function retrying(first: Holder, again: () => Promise<Holder>): Holder {
   let isClosed = false;
   let isTryingAgain = false;
 
-  async function settle(): Promise<void> {
+  async function settle(): Holder["ready"] {
     for (let tries = 1; ; tries += 1) {
       try {
         return await current.ready;

@@ -3,7 +3,8 @@
  * inside, `setsid` grandchildren too. `openSandbox` refuses with `sandbox.unavailable` when the host cannot give one:
  * nothing here ever falls back by itself.
  */
-import type { SandboxLevel } from "@heddle/protocol";
+import type { SandboxHolds, SandboxLevel } from "@heddle/protocol";
+import type { SandboxLimits } from "./limits.ts";
 
 export interface SandboxPolicy {
   /** Absolute, existing. Working folder of the thread. */
@@ -15,6 +16,8 @@ export interface SandboxPolicy {
   /** Absolute folders that stay visible, read-only, although they lie in a place that is private inside, such as /tmp. */
   readonly visible?: readonly string[];
   readonly network: "none" | "all";
+  /** Absent: the defaults, cut to what the host has left. */
+  readonly limits?: SandboxLimits | undefined;
 }
 
 /** How a command is started inside: by spawning what leads there, or it runs already, because somebody stood by for it. */
@@ -68,10 +71,10 @@ export interface Sandbox extends AsyncDisposable {
   readonly level: SandboxLevel;
   readonly policy: SandboxPolicy;
   /**
-   * Settles when commands can enter. What a host refuses is refused when the sandbox is opened; a rejection here
+   * Settles when commands can enter, with what the kernel holds them to. What a host refuses is refused when the sandbox is opened; a rejection here
    * (`sandbox.failed`) is a defect found while the last mounts were made, and a turn must not go on after it.
    */
-  readonly ready: Promise<void>;
+  readonly ready: Promise<SandboxHolds>;
   enter(argv: readonly string[], options: EnterOptions): Promise<SandboxedCommand>;
   /**
    * A command comes (`call`), or there is time and one may come (`pause`): what can be done for it before it is known is done

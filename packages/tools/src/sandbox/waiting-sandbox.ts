@@ -19,7 +19,7 @@ export class WaitingSandbox implements Sandbox {
   }
 
   /** Whoever asks is about to run something. */
-  get ready(): Promise<void> {
+  get ready(): Sandbox["ready"] {
     return this.#sandbox().then((sandbox) => sandbox.ready);
   }
 

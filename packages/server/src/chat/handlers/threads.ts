@@ -1,5 +1,5 @@
 /** A chat as a whole: read, named, set, put away, forked, deleted. */
-import { archiveThread, changeSettings, readPast } from "@heddle/agent";
+import { changeSettings, readPast } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 import { HeddleError } from "@heddle/protocol";
@@ -77,7 +77,7 @@ export const unarchive: ChatHandler<"chat.thread.unarchive"> = (params, { server
 
 async function putAway(server: ChatContext, name: { readonly chat_id: string }, isArchived: boolean) {
   const { id } = await requireChat(server, name);
-  await archiveThread(server.heddle.journal, { threadId: id, isArchived });
+  await server.heddle.archiveThread({ threadId: id, isArchived });
   return { result: { ok: true as const } };
 }
 

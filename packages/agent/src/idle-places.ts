@@ -1,0 +1,77 @@
+/**
+ * Closes the sandboxes of threads that nobody works in: those that have waited longest when there are too many, and each
+ * when it has waited for a while. The next turn of such a thread opens a new one. A server with thousands of threads holds
+ * processes for a handful.
+ *
+ *   worked in ─▶ idle ─▶ worked in
+ *                  └──▶ closed          too many, or too long
+ */
+import { clockMs } from "@heddle/protocol";
+
+export interface IdleLimits {
+  /** How many may wait, open. */
+  readonly count?: number | undefined;
+  /** How long one may wait, open. */
+  readonly ms?: number | undefined;
+}
+
+/** A person goes on with two or three threads at a time. */
+const DEFAULT_COUNT = 8;
+const DEFAULT_MS = 300_000;
+
+export interface IdlePlaces extends Disposable {
+  /** Its turn has ended. */
+  wait(threadId: string): void;
+  /** It is being worked in, or it is gone. */
+  forget(threadId: string): void;
+}
+
+/** `close` is asked for one thread at a time; `busy`: something still runs there, and it is asked again later. */
+export function createIdlePlaces(
+  { count = DEFAULT_COUNT, ms = DEFAULT_MS }: IdleLimits,
+  close: (threadId: string) => Promise<"closed" | "busy">,
+): IdlePlaces {
+  /** Since when, the longest first. */
+  const waiting = new Map<string, number>();
+  let timer: NodeJS.Timeout | undefined;
+  let closing = Promise.resolve();
+
+  function rest(threadId: string): void {
+    waiting.delete(threadId);
+    closing = closing.then(async () => {
+      if ((await close(threadId)) === "busy" && !waiting.has(threadId)) wait(threadId);
+    });
+    // What could not be closed is closed with the engine.
+    closing = closing.catch(() => undefined);
+  }
+
+  function wait(threadId: string): void {
+    waiting.delete(threadId);
+    waiting.set(threadId, clockMs());
+    const [oldest] = waiting.keys();
+    if (waiting.size > count && oldest !== undefined) rest(oldest);
+    schedule();
+  }
+
+  function schedule(): void {
+    const [first] = waiting.values();
+    clearTimeout(timer);
+    timer = first === undefined ? undefined : setTimeout(closeOld, Math.max(0, first + ms - clockMs())).unref();
+  }
+
+  function closeOld(): void {
+    for (const [threadId, since] of waiting) if (since + ms <= clockMs()) rest(threadId);
+    schedule();
+  }
+
+  return {
+    wait,
+    forget(threadId) {
+      waiting.delete(threadId);
+    },
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      waiting.clear();
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * How many processes and how much memory a sandbox may use. What is asked for is cut to half of what the host has left, so
+ * that a command that takes everything it can get leaves Heddle enough to end the turn, and so that one sandbox after the
+ * other halves the rest instead of using it up. The kernel holds the result; how, is told by `SandboxHolds`.
+ */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { availableParallelism, totalmem } from "node:os";
+import { join } from "node:path";
+
+/** What the configuration asks for. */
+export interface SandboxLimits {
+  /** Processes and their threads, together. */
+  readonly processes?: number | undefined;
+  readonly memoryBytes?: number | undefined;
+}
+
+export interface LimitsInForce {
+  readonly processes: number;
+  readonly memoryBytes: number;
+}
+
+/** Test runners and compilers start some ten threads a core; a browser has two hundred. */
+const DEFAULT_PROCESSES = 1024;
+const DEFAULT_PROCESSES_PER_CORE = 64;
+/** Fewer than this cannot run a shell with a test runner in it. */
+const MIN_PROCESSES = 32;
+const MIN_MEMORY_BYTES = 128 * 2 ** 20;
+
+/** What is left on the host; undefined: not limited, or not known. */
+export interface Headroom {
+  readonly processes: number | undefined;
+  readonly memoryBytes: number;
+}
+
+export function limitsFor(wanted: SandboxLimits, headroom: Headroom): LimitsInForce {
+  const processes =
+    wanted.processes ?? Math.max(DEFAULT_PROCESSES, DEFAULT_PROCESSES_PER_CORE * availableParallelism());
+  const memoryBytes = wanted.memoryBytes ?? Number.MAX_SAFE_INTEGER;
+  return {
+    processes: Math.max(MIN_PROCESSES, Math.min(processes, half(headroom.processes))),
+    memoryBytes: Math.max(MIN_MEMORY_BYTES, Math.min(memoryBytes, half(headroom.memoryBytes))),
+  };
+}
+
+function half(left: number | undefined): number {
+  return left === undefined ? Number.MAX_SAFE_INTEGER : Math.floor(left / 2);
+}
+
+/** A few small files of the kernel. */
+export function readHeadroom(): Headroom {
+  const groups = ownGroups();
+  const counted = [cgroupRoom(groups.pids, "pids.max", "pids.current"), rlimitRoom()];
+  const memory = [
+    cgroupRoom(groups.memory, "memory.max", "memory.current"),
+    cgroupRoom(groups.memory, "memory.limit_in_bytes", "memory.usage_in_bytes"),
+  ];
+  return { processes: least(counted), memoryBytes: least(memory.concat(totalmem())) ?? totalmem() };
+}
+
+function least(rooms: readonly (number | undefined)[]): number | undefined {
+  const known = rooms.filter((room) => room !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** The folders of the groups this process is in, for each controller: version 2 has one for all, version 1 one for each. */
+function ownGroups(): { readonly pids: readonly string[]; readonly memory: readonly string[] } {
+  const lines = (readText("/proc/self/cgroup") ?? "").trimEnd().split("\n");
+  const mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+  const found = { pids: [] as string[], memory: [] as string[] };
+  for (const line of lines) {
+    const [, controllers = "", path = "/"] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (controllers === "")
+      for (const list of [found.pids, found.memory]) list.push(...mounts.map((m) => join(m, path)));
+    for (const name of ["pids", "memory"] as const)
+      if (controllers.split(",").includes(name)) found[name].push(join("/sys/fs/cgroup", controllers, path));
+  }
+  return found;
+}
+
+/** The least that is left in a group or in one above it; a limit that is not there has no number in its file. */
+function cgroupRoom(groups: readonly string[], max: string, current: string): number | undefined {
+  const rooms: (number | undefined)[] = [];
+  for (const group of groups) {
+    for (let folder = group; folder.startsWith("/sys/fs/cgroup"); folder = join(folder, "..")) {
+      const limit = readNumber(join(folder, max));
+      const used = limit === undefined ? undefined : readNumber(join(folder, current));
+      if (limit !== undefined && used !== undefined) rooms.push(Math.max(0, limit - used));
+    }
+  }
+  return least(rooms);
+}
+
+/** Root is not bound by its number of processes. Counting them is worth its time only where the number is small. */
+function rlimitRoom(): number | undefined {
+  const uid = process.getuid?.() ?? 0;
+  const limit = Number(/^Max processes\s+(\d+)/m.exec(readText("/proc/self/limits") ?? "")?.[1] ?? Number.NaN);
+  if (uid === 0 || Number.isNaN(limit)) return undefined;
+  return limit > 16 * DEFAULT_PROCESSES ? limit : Math.max(0, limit - tasksOf(uid));
+}
+
+function tasksOf(uid: number): number {
+  let count = 0;
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      if (statSync(`/proc/${name}`).uid === uid) count += readdirSync(`/proc/${name}/task`).length;
+    } catch {
+      // It has ended since its name was read.
+    }
+  }
+  return count;
+}
+
+function readNumber(file: string): number | undefined {
+  const text = readText(file)?.trim();
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}
