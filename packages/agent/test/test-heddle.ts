@@ -22,6 +22,7 @@ export interface TestHeddleOptions {
   readonly providers?: readonly ProviderConfig[];
   readonly hooks?: HeddleOptions["hooks"];
   readonly mcpServers?: readonly McpServerInput[];
+  readonly idleSandboxes?: HeddleOptions["idleSandboxes"];
   /** Besides PATH. */
   readonly env?: Readonly<Record<string, string>>;
   /** Shared with an earlier one, to play a second process or a restart. */
@@ -55,6 +56,7 @@ export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<T
     env: { PATH: process.env["PATH"], ...options.env },
     mcpServers: (options.mcpServers ?? []).map((server) => McpServerConfig.parse(server)),
     isUnattended: options.isUnattended ?? true,
+    idleSandboxes: options.idleSandboxes,
     ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
   };
   const heddle = await openHeddle(heddleOptions);
