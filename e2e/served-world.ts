@@ -11,11 +11,11 @@ export interface Served extends Running {
   readonly client: HeddleClient;
 }
 
-export async function serve(world: World, model: ModelServer): Promise<Served> {
+export async function serve(world: World, model: ModelServer, more: readonly string[] = []): Promise<Served> {
   const options = askServer(model).flatMap((word, at, all) =>
     word === "-m" ? [] : all[at - 1] === "-m" ? ["-c", `model=${word}`] : [word],
   );
-  const running = start(["serve", ...options], { world, deadlineMs: 120_000 });
+  const running = start(["serve", ...options, ...more], { world, deadlineMs: 120_000 });
   await running.sees("serving  unix");
   const { url } = JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8")) as { url: string };
   const token = (await readFile(path.join(world.home, "serve.token"), "utf8")).trim();
