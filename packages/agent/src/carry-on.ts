@@ -13,7 +13,8 @@ import { closeParked, isEphemeral, type Recovered } from "./recover.ts";
 import type { TurnPlace, TurnRequest } from "./runner.ts";
 import type { Serial } from "./serial.ts";
 import { readStream } from "./stored-events.ts";
-import { requireFolder, workspaceOf } from "./workspace.ts";
+import { requireOwnFolder } from "@heddle/tools";
+import { workspaceOf } from "./workspace.ts";
 
 export interface CarryOn {
   readonly journal: Journal;
@@ -109,7 +110,7 @@ async function readied(
 ): Promise<TurnRequest> {
   const { journal } = engine;
   const workspace = await workspaceOf(journal, threadId);
-  requireFolder(workspace);
+  requireOwnFolder(workspace);
   await engine.check(settings);
   const place = await engine.enter({ threadId, workspace, settings });
   // Read after everything else: what comes later is heard by the turn itself.

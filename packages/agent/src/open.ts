@@ -5,6 +5,7 @@
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import type { McpAccounts } from "@heddle/models/accounts";
 import { HeddleError, newThreadId, type InputPart, type TurnSettings } from "@heddle/protocol";
+import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
 import { createParkedTurns, type ParkedTurns, type PlaceToEnter } from "./carry-on.ts";
@@ -54,7 +55,7 @@ import {
   type NameThread,
   type ThreadSelector,
 } from "./threads.ts";
-import { requireFolder, workspaceOf } from "./workspace.ts";
+import { workspaceOf } from "./workspace.ts";
 import { turnEnvelope } from "./turn-envelope.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
@@ -141,7 +142,7 @@ class Engine implements Heddle {
   }
 
   async createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string> {
-    requireFolder(thread.workspace);
+    requireOwnFolder(thread.workspace);
     return createThread(this.journal, thread, beginning);
   }
 
@@ -196,7 +197,7 @@ class Engine implements Heddle {
     };
     const repeat = isNew ? undefined : await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
-    requireFolder(workspace);
+    requireOwnFolder(workspace);
     // A command of the user asks no model.
     const asksModel = task !== "shell";
     if (asksModel) await this.#runner.check(settings);

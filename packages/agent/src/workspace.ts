@@ -1,5 +1,4 @@
 /** The folder a thread works in. */
-import { statSync } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { lineage } from "./history.ts";
@@ -13,17 +12,4 @@ export async function workspaceOf(journal: Journal, threadId: string): Promise<s
     if (damage !== undefined) throw new HeddleError("store.damaged", damage.message);
   }
   return thread.workspace;
-}
-
-/** Not waited for: it would be the first thing in a run that needs a thread. */
-export function requireFolder(path: string): void {
-  if (!isFolder(path)) throw new HeddleError("workspace.missing", `${path} is not a folder`);
-}
-
-function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    return false;
-  }
 }

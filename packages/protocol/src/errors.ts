@@ -33,6 +33,7 @@ const table = {
   "usage.invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "config.invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "workspace.missing": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "workspace.moved": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "workspace.untrusted": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "prompt.empty": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "prompt.binary": { exit: EXIT.usage, rpc: INVALID_REQUEST },

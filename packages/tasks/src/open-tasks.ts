@@ -1,5 +1,6 @@
 /** The calls about tasks. They read and append; nothing is carried out here, but for the hooks before a task is archived. */
 import { createHash } from "node:crypto";
+import { realpathSync } from "node:fs";
 import {
   canonical,
   hasEnded,
@@ -75,7 +76,7 @@ export interface AddedTask extends NewTask {
 /** Durable when it resolves. The id is made from the key, so that of two that add the same one is first. */
 export async function add(journal: Journal, task: AddedTask, now: number): Promise<TaskRecord> {
   const { source, key, parentId, occurrence } = task;
-  const spec = await withThread(journal, task.spec);
+  const spec = await withThread(journal, parentId === undefined ? meant(task.spec) : task.spec);
   if (spec.schedule !== undefined) checkSchedule(spec.schedule);
   const id = key === undefined ? newTaskId() : idOf(key);
   const standing = key === undefined ? undefined : await standingTask(journal, id, spec);
@@ -105,6 +106,16 @@ export async function add(journal: Journal, task: AddedTask, now: number): Promi
   }
   for (const old of replaces) await replace(journal, old, id);
   return existing(journal, id);
+}
+
+/** Its folder by the name that no link can change: what a name leads to later is not what was asked for. */
+function meant(spec: TaskSpec): TaskSpec {
+  try {
+    return { ...spec, workspace: realpathSync.native(spec.workspace) };
+  } catch {
+    // It may be made before the task begins.
+    return spec;
+  }
 }
 
 /** Takes over from an earlier task of the same thread; one that has ended meanwhile stays as it is. */

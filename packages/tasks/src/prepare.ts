@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { HeddleError, hasEnded, type TaskBaseline } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { awaitTerminal } from "@heddle/agent";
+import { requireOwnFolder } from "@heddle/tools";
 import type { Workshop } from "./attempt.ts";
 import type { Hold } from "./hold.ts";
 import { replace } from "./open-tasks.ts";
@@ -20,6 +21,8 @@ export async function prepare(
   known: { readonly baseline: TaskBaseline | undefined; readonly signal: AbortSignal },
 ): Promise<Place> {
   const { task } = hold;
+  // The folder that was meant when the task was added, not what its name leads to by now.
+  requireOwnFolder(task.spec.workspace);
   const folder = task.folder ?? (await findFolder(shop, hold, known.signal));
   await requireFolder(folder);
   const threadId = await threadFor(shop, hold, folder);

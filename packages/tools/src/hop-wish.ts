@@ -72,7 +72,7 @@ export function foldersBeyond(path: string, envelope: Envelope, { mayAsk }: { re
   checkProtected(path, components(path));
   let folder = dirname(path);
   while (!existsSync(folder)) folder = dirname(folder);
-  return [folder];
+  return [realOf(folder)];
 }
 
 /** Only what was asked for can be granted. */

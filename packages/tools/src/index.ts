@@ -11,6 +11,7 @@ export type { OngoingItem, ThreadState } from "./tool.ts";
 export { commandEnvironment } from "./environment.ts";
 export { CappedOutput } from "./output.ts";
 export { fitText } from "./fit-text.ts";
+export { requireOwnFolder } from "./own-folder.ts";
 export { readFileInside } from "./paths.ts";
 export { isBuried, readProcStat } from "./proc-stat.ts";
 export { startCommand } from "./process.ts";

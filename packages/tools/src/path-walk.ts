@@ -15,6 +15,7 @@ import {
   type BigIntStats,
 } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
+import { ownFolderStat } from "./own-folder.ts";
 import {
   checkForm,
   checkProtected,
@@ -87,7 +88,7 @@ class Walker {
   constructor(path: string, rules: PathRules, options: WalkOptions) {
     this.#path = path;
     this.#options = options;
-    this.#roots = identities(rules.writeRoots);
+    this.#roots = new Set(rules.writeRoots.flatMap((root) => identityOf(ownFolderStat(root))));
     this.#masked = identities(rules.masked);
     this.#pending = components(path);
   }
@@ -252,10 +253,13 @@ class Walker {
 function identities(paths: readonly string[]): Set<string> {
   const found = new Set<string>();
   for (const path of paths) {
-    const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-    if (stat !== undefined) found.add(identity(stat));
+    for (const name of identityOf(statSync(path, { bigint: true, throwIfNoEntry: false }))) found.add(name);
   }
   return found;
+}
+
+function identityOf(stat: BigIntStats | undefined): string[] {
+  return stat === undefined ? [] : [identity(stat)];
 }
 
 function identity(stat: BigIntStats): string {

@@ -1,6 +1,7 @@
 /** `heddle watch` and `heddle task run` against a model server on loopback. Numbers as in the list of promises. */
 import { execFileSync } from "node:child_process";
-import { access, readFile, rm } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
+import path from "node:path";
 import { expect, test } from "vitest";
 import type { ModelServerOptions } from "@heddle/models/testing";
 import { run, start, type Ran } from "../../test/heddle-process.ts";
@@ -41,6 +42,21 @@ test("8: an explicit path, and nothing is green before it is verified", async ()
   expect(ran.stdout).toContain("rejected: file-exists done.txt");
   expect(ran.stdout).toContain("turn 2: started by the harness, because checks did not pass");
   expect(ran.stdout.indexOf("rejected:")).toBeLessThan(ran.stdout.indexOf("VERIFIED"));
+});
+
+test("12.5: a task whose folder was swapped for a link before it began is not carried out behind the link", async () => {
+  await using mock = await openMockWorld({ script: DONE });
+  const { world } = mock;
+  await mkdir(path.join(world.workspace, "sub"));
+  await mkdir(path.join(world.root, "outside"));
+  await world.file("workspace/t.yaml", task("swapped").replace("workspace: .", "workspace: sub"));
+  expect(await run(["task", "add", "t.yaml"], { world, env: MOCK_KEY })).toMatchObject({ code: 0 });
+  await rm(path.join(world.workspace, "sub"), { recursive: true });
+  await symlink(path.join(world.root, "outside"), path.join(world.workspace, "sub"));
+  const ran = await watch(mock, "--once");
+  expect(ran.stdout).toContain("leads to");
+  expect(ran.stdout).not.toContain("VERIFIED");
+  expect(await readdir(path.join(world.root, "outside"))).toEqual([]);
 });
 
 test("5: what is not verified makes the exit code, and says how to go on", async () => {

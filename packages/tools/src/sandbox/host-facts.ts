@@ -6,7 +6,7 @@
 import { lstatSync, readFileSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { requireOwnFolder } from "../own-folder.ts";
 import { isInSight, type LayoutInput, type Place } from "./layout.ts";
 import { isWithin } from "./mountinfo.ts";
 import { isReachable } from "./reachable.ts";
@@ -21,7 +21,7 @@ export type HostFacts = Omit<LayoutInput, "protectedPaths" | "gitFolders">;
 export async function readHostFacts(policy: SandboxPolicy, scratch: Scratch): Promise<HostFacts> {
   const masked = existingPlaces(policy.masked);
   const sockets = listeningSockets();
-  const { workspace, writeRoots } = realRoots(policy);
+  const { workspace, writeRoots } = checkedRoots(policy);
   const needsDeadSocket =
     sockets.some((path) => isInSight(path, { workspace, writeRoots })) || masked.some(({ kind }) => kind === "socket");
   return {
@@ -40,16 +40,10 @@ export async function readHostFacts(policy: SandboxPolicy, scratch: Scratch): Pr
   };
 }
 
-/** Throws `workspace.missing` for a folder that is not there. */
-export function realRoots(policy: SandboxPolicy): Pick<HostFacts, "workspace" | "writeRoots"> {
-  return { workspace: realFolder(policy.workspace), writeRoots: outermost(policy.writeRoots.map(realFolder)) };
-}
-
-function realFolder(path: string): string {
-  const real = realpathOf(path);
-  if (real === undefined) throw new HeddleError("workspace.missing", `${path} does not exist`);
-  if (statOf(real)?.isDirectory() !== true) throw new HeddleError("workspace.missing", `${real} is not a folder`);
-  return real;
+/** Throws `workspace.missing` for a folder that is not there, `workspace.moved` for one that is behind a link. */
+export function checkedRoots({ workspace, writeRoots }: SandboxPolicy): Pick<HostFacts, "workspace" | "writeRoots"> {
+  for (const root of [workspace, ...writeRoots]) requireOwnFolder(root);
+  return { workspace, writeRoots: outermost(writeRoots) };
 }
 
 function outermost(roots: readonly string[]): string[] {

@@ -9,7 +9,7 @@ import { HeddleError, isHeddleError, type SandboxHolds } from "@heddle/protocol"
 import { failpoint } from "@heddle/protocol/failpoints";
 import { openBwrap } from "./bwrap.ts";
 import { Guard } from "./guard.ts";
-import { readHostFacts, realRoots } from "./host-facts.ts";
+import { checkedRoots, readHostFacts } from "./host-facts.ts";
 import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
 import { startHolder, type HolderProcess, type Network } from "./holder-process.ts";
 import { openHostMemory } from "./host-memory.ts";
@@ -51,7 +51,7 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
   const given = mayWait ? givenBefore.get(`${backend} ${policy.network}`) : undefined;
   if (given !== undefined) {
     // What is wrong with the policy itself is told now.
-    checkWriteRoots(realRoots(policy).writeRoots);
+    checkWriteRoots(checkedRoots(policy).writeRoots);
     return new WaitingSandbox(given, policy, () => openNow(policy, options));
   }
   const sandbox = await openNow(policy, options);

@@ -114,16 +114,21 @@ for (const { backend, isThere } of backends) {
       expect(existsSync("/tmp/heddle-private-file")).toBe(false);
     });
 
-    test("a write root reached through a link is writable and guarded at its real place", async () => {
+    test("12.5: a workspace or write root behind a link is refused, and what it leads to is named", async () => {
       const base = await tempFolder();
-      await mkdir(join(base, "real/.vscode"), { recursive: true });
+      await mkdir(join(base, "real/below"), { recursive: true });
       await symlink("real", join(base, "link"));
-      await using sandbox = await openSandbox(writing(join(base, "link")), { backend });
-      expect(await run(sandbox, "echo x > a && cat a; touch .vscode/x")).toMatchObject({
-        code: 1,
-        text: expect.stringContaining("x\n"),
-      });
-      expect(existsSync(join(base, "real/a"))).toBe(true);
+      const real = join(base, "real");
+      for (const policy of [
+        writing(join(base, "link")),
+        writing(join(base, "link/below")),
+        writing(real, { writeRoots: [real, join(base, "link")] }),
+      ]) {
+        await expect(openSandbox(policy, { backend })).rejects.toMatchObject({
+          code: "workspace.moved",
+          message: expect.stringContaining(`leads to ${real}`),
+        });
+      }
     });
 
     test("the caller's own user is visible inside, and may write what it owns", async () => {

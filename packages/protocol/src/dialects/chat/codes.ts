@@ -20,6 +20,7 @@ const CODES: Partial<Readonly<Record<ErrorCode, number>>> = {
   "login.not-found": CHAT_RPC.notFound,
   "usage.invalid": CHAT_RPC.invalidParams,
   "workspace.missing": CHAT_RPC.invalidParams,
+  "workspace.moved": CHAT_RPC.invalidParams,
   "prompt.empty": CHAT_RPC.invalidParams,
   "model.unknown": CHAT_RPC.invalidParams,
   "provider.unknown": CHAT_RPC.invalidParams,

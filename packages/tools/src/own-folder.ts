@@ -1,0 +1,64 @@
+/**
+ * A folder that may be written is the folder its name means by itself. An agent that works above it could put a link there
+ * between two turns, and whoever follows the name then gives away what the link leads to. So a name is opened once, and the
+ * folder that came of it says where it lies: a link on the way shows.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  type BigIntStats,
+} from "node:fs";
+import { HeddleError } from "@heddle/protocol";
+
+/** Missing from Node's constants; the same on every processor Node runs Linux on. */
+const O_PATH = 0x20_00_00;
+
+/** `leadsTo`: where the name leads, when a link is on the way. undefined: there is no such folder. */
+type Found = { readonly stat: BigIntStats } | { readonly leadsTo: string } | undefined;
+
+function look(path: string): Found {
+  if (process.platform !== "linux") return lookByName(path);
+  let fd: number;
+  try {
+    fd = openSync(path, O_PATH | constants.O_DIRECTORY);
+  } catch {
+    return undefined;
+  }
+  try {
+    const real = readlinkSync(`/proc/self/fd/${fd}`);
+    return real === path ? { stat: fstatSync(fd, { bigint: true }) } : { leadsTo: real };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Looks twice, which somebody may use; there is no sandbox yet where this is all there is. */
+function lookByName(path: string): Found {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (stat?.isDirectory() !== true) return undefined;
+  const real = realpathSync.native(path);
+  return real === path ? { stat } : { leadsTo: real };
+}
+
+/** undefined when there is none, or a link is on the way. */
+export function ownFolderStat(path: string): BigIntStats | undefined {
+  const found = look(path);
+  return found !== undefined && "stat" in found ? found.stat : undefined;
+}
+
+/** Throws `workspace.missing`, or `workspace.moved` when a link is on the way. */
+export function requireOwnFolder(path: string): void {
+  const found = look(path);
+  if (found === undefined) throw new HeddleError("workspace.missing", `${path} is not a folder`);
+  if ("stat" in found) return;
+  throw new HeddleError(
+    "workspace.moved",
+    `${path} is behind a link that leads to ${found.leadsTo}; if that folder is meant, name it (heddle exec -C, or cwd)`,
+    { details: { path, leadsTo: found.leadsTo } },
+  );
+}
