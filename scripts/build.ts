@@ -3,7 +3,7 @@
  * files, named by their content, are written to a folder of their own and moved in one by one, the stamp that names the
  * first of them last. Files of earlier builds stay for a day, for processes that still load them lazily.
  */
-import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { rolldown, type CodeSplittingGroup, type OutputAsset, type OutputChunk, type OutputOptions } from "rolldown";
@@ -12,6 +12,8 @@ const root = path.join(import.meta.dirname, "..");
 const cli = path.join(root, "packages", "cli");
 const dist = path.join(cli, "dist");
 const STAMP = "build-stamp.json";
+/** Read by its own name from beside the bundle, when a run needs it. */
+const SNAPSHOT = "models-snapshot.jsonl";
 const KEEP_OLD_CHUNKS_MS = 24 * 60 * 60 * 1000;
 
 const quiet = process.argv.includes("--quiet");
@@ -71,8 +73,9 @@ async function bundleInto(dir: string): Promise<Bundle> {
   });
   for (const file of output)
     if (file.type === "chunk") await writeFile(path.join(dir, file.fileName), inAscii(file.code));
+  await copyFile(path.join(root, "packages", "models", "src", "catalog", SNAPSHOT), path.join(dir, SNAPSHOT));
   const [{ fileName: entry }] = output;
-  return { entry, files: output.map((file) => file.fileName) };
+  return { entry, files: [...output.map((file) => file.fileName), SNAPSHOT] };
 }
 
 /** One character outside Latin-1 makes V8 keep two bytes for each of a file's characters. Escapes say the same. */

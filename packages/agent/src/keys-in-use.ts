@@ -1,5 +1,5 @@
 /** What this process knows from the start and must never store: keys of providers, tokens and headers of MCP servers. */
-import { BUILT_IN_PROVIDERS } from "@heddle/models";
+import { BUILT_IN_PROVIDERS, isKeyVariable } from "@heddle/models";
 import type { McpServerConfig } from "@heddle/protocol";
 import type { HeddleOptions } from "./heddle.ts";
 
@@ -9,7 +9,18 @@ export function keysInUse({ providers, env, mcpServers = [] }: HeddleOptions): s
     key ?? "",
     ...[envKey ?? []].flat().map((name) => env[name] ?? ""),
   ]);
-  return [...keys, ...mcpSecrets(mcpServers, env)].filter((key) => key !== "");
+  return [...keys, ...namedKeys(env), ...mcpSecrets(mcpServers, env)].filter((key) => key !== "");
+}
+
+/** Shorter values would blot out ordinary words. */
+const MIN_KEY_CHARS = 16;
+
+/** Any of them may be the key of a provider that a turn chooses from the catalog. */
+function namedKeys(env: NodeJS.ProcessEnv): string[] {
+  return Object.entries(env).flatMap(([name, value = ""]) => {
+    const key = value.trim();
+    return isKeyVariable(name) && key.length >= MIN_KEY_CHARS ? [key] : [];
+  });
 }
 
 /** Names of variables that hold what nobody else may see. */

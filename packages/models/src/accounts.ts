@@ -89,7 +89,7 @@ export interface Accounts extends AsyncDisposable {
 
 export function openAccounts(options: AccountsOptions): Accounts {
   const { env, owner = LOCAL_OWNER } = options;
-  const registry = createRegistry(options.configs);
+  const registry = createRegistry(options.configs, options.home);
   const issuer = openaiIssuer(env);
   const store = storeFor(options);
   const logins = createLogins({ store, issuer, ports: options.ports, clock: options.clock });
@@ -228,8 +228,7 @@ async function modelsOf(
       return { client: undefined, problem: { code: error.code, message: error.message } };
     },
   );
-  const account = `${book.owner}:${entry.config.account ?? DEFAULT_PROFILE}`;
   const cache = openModelCache(book.home);
-  const listing = await listModels({ config: entry.config, client, account, cache, isForced, signal });
+  const listing = await listModels({ config: entry.config, client, owner: book.owner, cache, isForced, signal });
   return problem === undefined ? listing : { ...listing, problem };
 }

@@ -1,6 +1,7 @@
 import { NO_USAGE } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
-import { costOf, modelInfo, type InfoSource } from "./catalog.ts";
+import { modelInfo, type InfoSource } from "./catalog.ts";
+import { costOf } from "./price.ts";
 import { startModelServer } from "./testing.ts";
 import { collect, completedOf, sampleRequest, testProvider } from "./testing-requests.ts";
 
@@ -27,6 +28,41 @@ describe("modelInfo", () => {
   });
 });
 
+describe("12.19: what the rows of the makers' own models say", () => {
+  test.each([
+    ["claude-fable-5-1", 10, 0.25, 50],
+    ["claude-opus-5-5", 4, 0.2, 20],
+    ["claude-sonnet-5-5", 2, 0.1, 10],
+    ["claude-opus-5", 5, 0.5, 25],
+  ])("%s reads its cache at its own price", (model, input, cached, output) => {
+    expect(modelInfo(ANTHROPIC, model).price).toEqual({ input, cached, output, cacheWrite: input * 1.25 });
+  });
+
+  test.each([
+    [OPENAI, "gpt-5.5", 272_000],
+    [OPENAI, "gpt-6.1-terra", 272_000],
+    [OPENAI, "gpt-5.6-luna", 272_000],
+    // A prompt may be no longer, though the window is.
+    [OPENAI, "gpt-5", 272_000],
+    [ANTHROPIC, "claude-haiku-5-5", 100_000],
+    [ANTHROPIC, "claude-opus-5", 1_000_000],
+    [{ wire: "gemini", vendor: "gemini" } as const, "gemini-2.5-pro", 200_000],
+    // The maker's step holds where somebody else serves the model, too.
+    [GATEWAY, "openai/gpt-5.5", 272_000],
+  ])("%j %s is used up to %s tokens, where its price steps up", (provider, model, windowTokens) => {
+    expect(modelInfo(provider, model).windowTokens).toBe(windowTokens);
+  });
+
+  test("exactly at the step the low price holds, and the whole prompt is dearer behind it", () => {
+    const info = modelInfo(OPENAI, "gpt-6.1-sol");
+    const cost = (more: object) => costOf({ ...NO_USAGE, outputTokens: 1000, ...more }, info);
+    expect(cost({ inputTokens: 272_000 })).toBeCloseTo(0.272 * 2 + 0.01, 10);
+    expect(cost({ inputTokens: 272_001 })).toBeCloseTo(0.272001 * 4 + 0.015, 10);
+    const cached = { inputTokens: 300_000, cachedInputTokens: 200_000, cacheWriteInputTokens: 50_000 };
+    expect(cost(cached)).toBeCloseTo(0.05 * 4 + 0.2 * 0.2 + 0.05 * 5 + 0.015, 10);
+  });
+});
+
 describe("costOf", () => {
   const usage = {
     ...NO_USAGE,
@@ -40,7 +76,7 @@ describe("costOf", () => {
     expect(costOf(usage, modelInfo(OPENAI, "gpt-6-sol"))).toBeCloseTo(0.04 * 2 + 0.06 * 0.2 + 0.01 * 10, 10);
     const written = { ...usage, cacheWriteInputTokens: 30_000 };
     expect(costOf(written, modelInfo(ANTHROPIC, "claude-opus-5-5"))).toBeCloseTo(
-      0.01 * 4 + 0.06 * 0.4 + 0.03 * 5 + 0.01 * 20,
+      0.01 * 4 + 0.06 * 0.2 + 0.03 * 5 + 0.01 * 20,
       10,
     );
   });
@@ -53,7 +89,7 @@ describe("costOf", () => {
   test("what is not known is not guessed", () => {
     expect(costOf(usage, modelInfo(OPENAI, "gpt-99"))).toBeUndefined();
     expect(costOf(usage, modelInfo(GATEWAY, "openai/gpt-6-sol"))).toBeUndefined();
-    expect(costOf({ ...usage, cacheWriteInputTokens: 1 }, modelInfo(OPENAI, "gpt-6.1-sol"))).toBeUndefined();
+    expect(costOf({ ...usage, cacheWriteInputTokens: 1 }, modelInfo(OPENAI, "gpt-5.5"))).toBeUndefined();
     const flash = modelInfo({ wire: "gemini", vendor: "gemini" }, "gemini-3.8-flash");
     expect(costOf(usage, flash, Date.UTC(2026, 11, 31, 23))).toBeGreaterThan(0);
     expect(costOf(usage, flash, Date.UTC(2027, 0, 1))).toBeUndefined();

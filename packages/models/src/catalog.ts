@@ -1,97 +1,115 @@
 /**
  * What is known of models: how much they read and write, what that costs, and which tool names they are used to.
- * A model that is not listed works too; its price is unknown and said to be. Figures are list prices, as of 2026-11.
+ * The rows here are kept by hand for the makers' own newest models; whatever they do not know is looked up in the catalog.
+ * A model that nobody lists works too; its price is unknown and said to be.
  */
-import type { Usage } from "@heddle/protocol";
+import { firstPriceStep, type Price, type Rates } from "./price.ts";
 import type { Provider } from "./providers.ts";
 
 export type ModelFamily = "openai" | "anthropic" | "gemini" | "other";
 
-/** US dollars for a million tokens. */
-export interface Price {
-  readonly input: number;
-  readonly cached: number;
-  readonly output: number;
-  /** Absent: not published. A request that wrote to the cache then has no known cost. */
-  readonly cacheWrite?: number;
-  /** A longer prompt is charged at other rates, the whole of it. */
-  readonly long?: { readonly overTokens: number; readonly inputFactor: number; readonly outputFactor: number };
-  /** Day until which the price holds. */
-  readonly until?: string;
+/** Where what is known of a model is from: these rows, the catalog of the program, its copy in the home. */
+export interface InfoOrigin {
+  readonly kind: "built-in" | "snapshot" | "refreshed";
+  readonly date: string;
 }
 
 export interface ModelInfo {
   readonly model: string;
   readonly family: ModelFamily;
   readonly contextTokens?: number;
+  /** The window to use unless another is asked for: a longer prompt would be refused, or be charged at dearer rates. */
+  readonly windowTokens?: number;
   readonly maxOutputTokens?: number;
-  /** Absent when the provider is not the maker of the model, or the model is not listed. */
+  /** Absent when the provider is not known to charge this price. */
   readonly price?: Price;
+  /** Absent: not known. */
+  readonly readsImages?: boolean;
+  /** Reasoning efforts that it takes; absent: not known. */
+  readonly efforts?: readonly string[];
+  readonly released?: string;
+  /** Absent: nothing is known. */
+  readonly origin?: InfoOrigin;
 }
+
+/** The month in which the rows below were last looked at. */
+const CHECKED = "2026-11";
 
 interface Entry {
   readonly context: number;
+  /** The longest prompt, where it is shorter than the window. */
+  readonly input?: number;
   readonly output: number;
   readonly price?: Price;
 }
 
-const OPENAI_LONG = { overTokens: 272_000, inputFactor: 2, outputFactor: 1.5 };
-const GEMINI_LONG = { overTokens: 200_000, inputFactor: 2, outputFactor: 1.5 };
+interface Step {
+  readonly overTokens: number;
+  readonly input: number;
+  readonly output: number;
+}
 
-/** Anthropic: a cache read costs a tenth of the input price, a five-minute cache write a quarter more. */
-const claude = (input: number, output: number): Price => ({
+/** The whole prompt at other rates once it is longer; what is read from and written to the cache follows the input. */
+function withStep(rates: Rates, { overTokens, input, output }: Step): Price {
+  const { cached, cacheWrite } = rates;
+  const tier = {
+    overTokens,
+    input: rates.input * input,
+    output: rates.output * output,
+    ...(cached === undefined ? {} : { cached: cached * input }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite: cacheWrite * input }),
+  };
+  return { ...rates, tiers: [tier] };
+}
+
+const OPENAI_STEP: Step = { overTokens: 272_000, input: 2, output: 1.5 };
+const GEMINI_STEP: Step = { overTokens: 200_000, input: 2, output: 1.5 };
+
+const gpt = (input: number, output: number, cached: number): Price =>
+  withStep({ input, output, cached, cacheWrite: input * 1.25 }, OPENAI_STEP);
+
+/** Anthropic: a five-minute cache write costs a quarter more than input, a cache read a tenth of it unless a row says less. */
+const claude = (input: number, output: number, cached = input / 10): Rates => ({
   input,
-  cached: input / 10,
-  cacheWrite: input * 1.25,
   output,
+  cached,
+  cacheWrite: input * 1.25,
 });
 
 const M1 = { context: 1_000_000, output: 128_000 };
-const GPT6 = { context: 1_050_000, output: 128_000 };
+const GPT6 = { context: 1_050_000, input: 922_000, output: 128_000 };
+const GPT5 = { context: 400_000, input: 272_000, output: 128_000 };
+const GEMINI = { context: 1_048_576, output: 65_536 };
 
 const MODELS: Readonly<Record<string, Entry>> = {
-  "gpt-6.1-sol": { ...GPT6, price: { input: 2, cached: 0.1, output: 10, long: OPENAI_LONG } },
-  "gpt-6.1-terra": { ...GPT6, price: { input: 1, cached: 0.05, output: 5, long: OPENAI_LONG } },
-  "gpt-6-astra": { ...GPT6, price: { input: 10, cached: 1, cacheWrite: 12.5, output: 50, long: OPENAI_LONG } },
-  "gpt-6-sol": { ...GPT6, price: { input: 2, cached: 0.2, cacheWrite: 2.5, output: 10, long: OPENAI_LONG } },
-  "gpt-6-luna": { ...GPT6, price: { input: 0.1, cached: 0.01, cacheWrite: 0.125, output: 0.5, long: OPENAI_LONG } },
-  // Repriced since their release; what they cost now is not known here.
-  "gpt-5.6-sol": GPT6,
-  "gpt-5.6-terra": GPT6,
-  "gpt-5.6-luna": GPT6,
-  "gpt-5.5": { ...GPT6, price: { input: 5, cached: 0.5, output: 30, long: OPENAI_LONG } },
-  "gpt-5.4": { ...GPT6, price: { input: 2.5, cached: 0.25, output: 15, long: OPENAI_LONG } },
-  "gpt-5.4-mini": { context: 400_000, output: 128_000, price: { input: 0.75, cached: 0.075, output: 4.5 } },
-  "gpt-5": { context: 400_000, output: 128_000, price: { input: 1.25, cached: 0.125, output: 10 } },
-  "gpt-5-mini": { context: 400_000, output: 128_000, price: { input: 0.25, cached: 0.025, output: 2 } },
-  "claude-fable-5-1": { ...M1, price: claude(10, 50) },
-  "claude-opus-5-5": { ...M1, price: claude(4, 20) },
+  "gpt-6.1-sol": { ...GPT6, price: gpt(2, 10, 0.1) },
+  "gpt-6.1-terra": { ...GPT6, price: gpt(1, 5, 0.05) },
+  "gpt-6-astra": { ...GPT6, price: gpt(10, 50, 1) },
+  "gpt-6-sol": { ...GPT6, price: gpt(2, 10, 0.2) },
+  "gpt-6-luna": { ...GPT6, price: gpt(0.1, 0.5, 0.01) },
+  "gpt-5.6": { ...GPT6, price: gpt(4, 20, 0.4) },
+  "gpt-5.6-sol": { ...GPT6, price: gpt(4, 20, 0.4) },
+  "gpt-5.6-terra": { ...GPT6, price: gpt(2, 12, 0.2) },
+  "gpt-5.6-luna": { ...GPT6, price: gpt(0.2, 1.2, 0.02) },
+  "gpt-5.5": { ...GPT6, price: withStep({ input: 5, cached: 0.5, output: 30 }, OPENAI_STEP) },
+  "gpt-5.4": { ...GPT6, price: withStep({ input: 2.5, cached: 0.25, output: 15 }, OPENAI_STEP) },
+  "gpt-5.4-mini": { ...GPT5, price: { input: 0.75, cached: 0.075, output: 4.5 } },
+  "gpt-5": { ...GPT5, price: { input: 1.25, cached: 0.125, output: 10 } },
+  "gpt-5-mini": { ...GPT5, price: { input: 0.25, cached: 0.025, output: 2 } },
+  "claude-fable-5-1": { ...M1, price: claude(10, 50, 0.25) },
+  "claude-mythos-5-1": { ...M1, price: claude(10, 50, 0.25) },
+  "claude-opus-5-5": { ...M1, price: claude(4, 20, 0.2) },
   "claude-opus-5": { ...M1, price: claude(5, 25) },
   "claude-opus-4-8": { ...M1, price: claude(5, 25) },
-  "claude-sonnet-5-5": { ...M1, price: claude(2, 10) },
+  "claude-sonnet-5-5": { ...M1, price: claude(2, 10, 0.1) },
   "claude-sonnet-5": { ...M1, price: claude(2, 10) },
-  "claude-haiku-5-5": {
-    ...M1,
-    price: { ...claude(0.1, 0.5), long: { overTokens: 100_000, inputFactor: 5, outputFactor: 5 } },
-  },
+  "claude-haiku-5-5": { ...M1, price: withStep(claude(0.1, 0.5), { overTokens: 100_000, input: 5, output: 5 }) },
   "claude-sonnet-4-5": { context: 200_000, output: 64_000, price: claude(3, 15) },
   "claude-haiku-4-5": { context: 200_000, output: 64_000, price: claude(1, 5) },
-  "gemini-3.8-flash": {
-    context: 1_048_576,
-    output: 65_536,
-    price: { input: 0.75, cached: 0.075, output: 3.75, until: "2026-12-31" },
-  },
-  "gemini-3.1-pro-preview": {
-    context: 1_048_576,
-    output: 65_536,
-    price: { input: 2, cached: 0.2, output: 12, long: GEMINI_LONG },
-  },
-  "gemini-2.5-pro": {
-    context: 1_048_576,
-    output: 65_536,
-    price: { input: 1.25, cached: 0.125, output: 10, long: GEMINI_LONG },
-  },
-  "gemini-2.5-flash": { context: 1_048_576, output: 65_536, price: { input: 0.3, cached: 0.03, output: 2.5 } },
+  "gemini-3.8-flash": { ...GEMINI, price: { input: 0.75, cached: 0.075, output: 3.75, until: "2026-12-31" } },
+  "gemini-3.1-pro-preview": { ...GEMINI, price: withStep({ input: 2, cached: 0.2, output: 12 }, GEMINI_STEP) },
+  "gemini-2.5-pro": { ...GEMINI, price: withStep({ input: 1.25, cached: 0.125, output: 10 }, GEMINI_STEP) },
+  "gemini-2.5-flash": { ...GEMINI, price: { input: 0.3, cached: 0.03, output: 2.5 } },
 };
 
 /** Names of the models that are listed here, newest first for each maker. */
@@ -102,34 +120,62 @@ export function knownModels(): readonly string[] {
 /** The script is played here; it costs nothing. */
 const FREE: Price = { input: 0, cached: 0, cacheWrite: 0, output: 0 };
 
-export type InfoSource = Pick<Provider, "wire" | "vendor" | "family">;
+export type InfoSource = Pick<Provider, "wire" | "vendor" | "family" | "catalog">;
 
 export function modelInfo(provider: InfoSource, model: string): ModelInfo {
   const bare = bareName(model);
-  const entry = Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
   const family = provider.family ?? familyOf(provider, bare);
-  const price = provider.wire === "scripted" ? FREE : provider.vendor === familyByName(bare) ? entry?.price : undefined;
-  return {
-    model,
-    family,
-    ...(entry === undefined ? {} : { contextTokens: entry.context, maxOutputTokens: entry.output }),
-    ...(price === undefined ? {} : { price }),
-  };
+  if (provider.wire === "scripted") return { model, family, price: FREE };
+  const row = Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
+  const isMakers = row !== undefined && provider.vendor === familyByName(bare);
+  return { model, family, ...factsOf({ provider, model, row, isMakers }) };
 }
 
-/** US dollars, or undefined when the price is not known. */
-export function costOf(usage: Usage, info: Pick<ModelInfo, "price">, now: number = Date.now()): number | undefined {
-  const { price } = info;
-  if (price === undefined) return undefined;
-  if (price.until !== undefined && now >= Date.parse(price.until) + 86_400_000) return undefined;
-  if (usage.cacheWriteInputTokens > 0 && price.cacheWrite === undefined) return undefined;
-  const isLong = price.long !== undefined && usage.inputTokens > price.long.overTokens;
-  const inputFactor = isLong ? price.long.inputFactor : 1;
-  const outputFactor = isLong ? price.long.outputFactor : 1;
-  const fresh = Math.max(0, usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteInputTokens);
-  const read = fresh * price.input + usage.cachedInputTokens * price.cached;
-  const written = usage.cacheWriteInputTokens * (price.cacheWrite ?? 0);
-  return ((read + written) * inputFactor + usage.outputTokens * price.output * outputFactor) / 1_000_000;
+interface Known {
+  readonly provider: InfoSource;
+  readonly model: string;
+  readonly row: Entry | undefined;
+  /** The provider is the maker of the model, so its own list prices apply. */
+  readonly isMakers: boolean;
+}
+
+type Facts = Omit<ModelInfo, "model" | "family">;
+
+/** A copy that was fetched after the rows were looked at is newer than they are; the snapshot fills what they do not have. */
+function factsOf({ provider: { catalog }, model, row, isMakers }: Known): Facts {
+  const fetched = catalog?.refreshed(model);
+  const refreshed = fetched !== undefined && fetched.date >= CHECKED ? fetched : undefined;
+  const isKept = isMakers && refreshed === undefined;
+  const listed = isKept ? undefined : (refreshed ?? catalog?.snapshot(model));
+  const own = isMakers ? undefined : catalog?.listed(model);
+  const entry = isKept || listed === undefined ? row : undefined;
+  const price = isKept ? row?.price : listed?.model.price;
+  const contextTokens = own?.contextTokens ?? entry?.context ?? listed?.model.contextTokens;
+  const maxOutputTokens = own?.maxOutputTokens ?? entry?.output ?? listed?.model.maxOutputTokens;
+  const readsImages = own?.readsImages ?? listed?.model.input.includes("image");
+  // A gateway's list often leaves out the steps and limits that its models have at their maker.
+  const maker = isMakers ? entry : row;
+  const bounds = [
+    contextTokens,
+    maker?.input,
+    listed?.model.maxInputTokens,
+    firstPriceStep(maker?.price),
+    firstPriceStep(listed?.model.price),
+  ].filter((bound) => bound !== undefined);
+  const { efforts, released } = listed?.model ?? {};
+  return {
+    ...(contextTokens === undefined ? {} : { contextTokens, windowTokens: Math.min(...bounds) }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(price === undefined ? {} : { price }),
+    ...(readsImages === undefined ? {} : { readsImages }),
+    ...(efforts === undefined ? {} : { efforts }),
+    ...(released === undefined ? {} : { released }),
+    ...(entry !== undefined
+      ? { origin: { kind: "built-in", date: CHECKED } }
+      : listed === undefined
+        ? {}
+        : { origin: { kind: listed.kind, date: listed.date } }),
+  };
 }
 
 /** `vendor/model` of a gateway, `models/model` of Gemini, and dated snapshots are the same model. */

@@ -1,7 +1,12 @@
 export { warmProvider } from "./attempt.ts";
-export { costOf, knownModels, modelInfo, type ModelFamily, type ModelInfo, type Price } from "./catalog.ts";
+export { knownModels, modelInfo, type ModelFamily, type ModelInfo } from "./catalog.ts";
+export { catalogProvider } from "./catalog/lookup.ts";
+export { isKeyVariable } from "./catalog/rows.ts";
+export { heddleHome } from "./home.ts";
+export { costOf, type Price } from "./price.ts";
 export {
   BUILT_IN_PROVIDERS,
+  findConfig,
   keyVariable,
   resolveProvider,
   type CredentialSource,

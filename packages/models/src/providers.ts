@@ -3,6 +3,8 @@
  * what it names. A resolved provider hides its key: it can be logged and serialised without giving it away.
  */
 import { HeddleError } from "@heddle/protocol";
+import { catalogProvider, openLookup, type CatalogLookup } from "./catalog/lookup.ts";
+import { heddleHome } from "./home.ts";
 import { resolveScript, type Script } from "./script.ts";
 
 export const WIRES = ["openai-responses", "openai-chat", "anthropic", "gemini", "scripted"] as const;
@@ -90,6 +92,8 @@ export interface Provider {
   readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
   readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
   readonly limits: Limits;
+  /** What the catalog says of its models; read when it is asked. */
+  readonly catalog?: CatalogLookup | undefined;
   /** Where the key came from, for messages: a variable's name. */
   readonly keySource?: string | undefined;
   /** Asked for each request, where there is no key. */
@@ -181,7 +185,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Finds a provider and its key. Fails before anything is sent: `provider.unknown`, `config.invalid`, `auth.missing`. */
 export function resolveProvider(configs: readonly ProviderConfig[], id: string, env: Environment): Provider {
-  const config = findConfig(configs, id);
+  const home = heddleHome(env);
+  const config = findConfig(configs, id, home);
   const { wire, name = id } = config;
   if (wire === undefined) throw invalid(id, "wire", `one of ${WIRES.join(", ")} is needed`);
   requireEnabled(config, name);
@@ -200,6 +205,7 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
     vendor: config.vendor,
     family: config.family,
     limits: limitsOf(config),
+    catalog: openLookup({ home, id, baseUrl, account: config.account }),
     keySource: key?.source ?? credential?.source,
     credential,
     headers: () => ({ ...(key === undefined ? {} : authHeader(wire, key.value)), ...configured }),
@@ -229,13 +235,20 @@ export function pinnedBaseUrl(configs: readonly ProviderConfig[], config: Provid
   return config.credential?.baseUrl ?? config.baseUrl;
 }
 
-/** The entry in force: the built-in one with what the configuration changes of it. */
-export function findConfig(configs: readonly ProviderConfig[], id: string): ProviderConfig {
-  const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
+/**
+ * The entry in force: the built-in one, or that of the catalog in this home, with what the configuration changes of it. An
+ * entry with an address of its own owes nothing to the catalog: its keys belong to the catalog's address.
+ */
+export function findConfig(configs: readonly ProviderConfig[], id: string, home: string): ProviderConfig {
   const own = configs.find((config) => config.id === id);
-  if (builtIn !== undefined || own !== undefined) return { ...builtIn, ...given(own ?? {}), id };
-  const known = [...new Set([...configs, ...BUILT_IN_PROVIDERS].map((config) => config.id))].sort();
-  throw new HeddleError("provider.unknown", `there is no provider "${id}"; known are ${known.join(", ")}`);
+  const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
+  const known = builtIn ?? (own?.baseUrl === undefined ? catalogProvider(home, id) : undefined);
+  if (known !== undefined || own !== undefined) return { ...known, ...given(own ?? {}), id };
+  const ids = [...new Set([...configs, ...BUILT_IN_PROVIDERS].map((config) => config.id))].sort();
+  throw new HeddleError(
+    "provider.unknown",
+    `there is no provider "${id}"; known are ${ids.join(", ")}, and those of: heddle models --all`,
+  );
 }
 
 /** A field that is there but undefined says nothing. */

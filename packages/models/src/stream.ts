@@ -7,7 +7,8 @@
 import { toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import type { Answered, Skipped } from "./answer.ts";
 import { prepareAttempts } from "./attempt.ts";
-import { costOf, modelInfo } from "./catalog.ts";
+import { modelInfo } from "./catalog.ts";
+import { costOf } from "./price.ts";
 import { maxRequests, type Provider } from "./providers.ts";
 import { asFailure, planRetry, sleep } from "./retry.ts";
 

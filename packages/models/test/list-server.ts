@@ -11,6 +11,8 @@ export interface ListRequest {
 export interface ListAnswer {
   readonly status?: number;
   readonly body?: unknown;
+  /** In place of a body in JSON. */
+  readonly text?: string;
   readonly etag?: string;
   /** Never answers. */
   readonly isSilent?: boolean;
@@ -36,7 +38,9 @@ export async function startListServer(): Promise<ListServer> {
     const headers = { "content-type": "application/json", ...(answer.etag === undefined ? {} : { etag: answer.etag }) };
     response.writeHead(isSame ? 304 : (answer.status ?? 200), headers);
     response.end(
-      isSame ? undefined : JSON.stringify(answer.body ?? { data: [{ id: `model-of-${path.split("/")[1]}` }] }),
+      isSame
+        ? undefined
+        : (answer.text ?? JSON.stringify(answer.body ?? { data: [{ id: `model-of-${path.split("/")[1]}` }] })),
     );
   });
   server.listen(0, "127.0.0.1");

@@ -263,7 +263,7 @@ function createAsker(
   { context, tools }: { readonly context: Context; readonly tools: TurnTools },
 ): Asker {
   const { turnId, settings } = turn;
-  const window = windowOf(settings, modelInfo(provider, settings.model).contextTokens);
+  const window = windowOf(settings, modelInfo(provider, settings.model).windowTokens);
   let weighed: { readonly toolset: Toolset; readonly tokens: number } | undefined;
   let spent: Spent = NOTHING_SPENT;
   let mayCompact = true;

@@ -1,52 +1,101 @@
-/** `heddle models`: which models can be asked for, by provider, and how fresh that is. */
-import type { ModelListing } from "@heddle/models/accounts";
+/** `heddle models`: which models can be asked for, what is known of each and from where, and how to renew that. */
+import { refreshCatalog, resetCatalog, type DescribedModel } from "@heddle/models/catalog";
 import { EXIT, visibleText } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { openOwnAccounts } from "../config/open-accounts.ts";
+import { heddleHome, loadConfig } from "../config/read-config.ts";
+import { providersToList, type ListedProvider } from "../models/list-providers.ts";
+import { modelLines, noteOf, refreshLines } from "../models/print-models.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
 
+/** Of each provider, when nothing was asked for in particular. */
+const SHOWN_MODELS = 20;
+
 export const modelsCommand: Command = {
-  usage: "models [PROVIDER] [--json] [--refresh]",
+  usage: "models [PROVIDER] [--all] [--search TEXT] [--json] [--refresh | --reset]",
   about:
-    "Lists models as PROVIDER:MODEL, the form -m takes. Providers with a key or a login are asked and remembered for five\n" +
-    "minutes; where one cannot be asked, what is known of it is listed and marked.",
+    "Lists models as PROVIDER:MODEL, the form -m takes, with window, longest answer, dollars for a million tokens of input and\n" +
+    "output, and where that is from: built in, the snapshot of models.dev that comes with Heddle, its refreshed copy, or the\n" +
+    "provider's own list. Without PROVIDER: the providers with a key or a login, the newest models of each. Providers that are\n" +
+    "built in or configured are asked, and their answer is remembered for five minutes.",
   options: [
+    { name: "all", help: "Every provider and every model that is known" },
+    { name: "search", value: "TEXT", help: "Only names that contain this" },
+    { name: "images", help: "Only models that read images" },
+    { name: "min-context", value: "TOKENS", help: "Only models with at least this window" },
     { name: "json", help: "One JSON object a provider" },
-    { name: "refresh", help: "Ask again, whatever is remembered" },
+    { name: "refresh", help: "Fetch the catalog of models.dev anew into the home, and ask providers again" },
+    { name: "reset", help: "Drop the refreshed catalog; the snapshot of this version counts again" },
   ],
-  examples: ["heddle models", "heddle models anthropic --refresh", 'heddle exec -m anthropic:claude-opus-5 "hello"'],
+  examples: [
+    "heddle models",
+    "heddle models groq",
+    "heddle models --all --search kimi --min-context 200000",
+    "heddle models --refresh",
+    "heddle models --reset",
+    'heddle exec -m anthropic:claude-opus-5 "hello"',
+  ],
   run,
 };
 
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const [provider, ...more] = args.positionals;
   if (more.length > 0) throw usage("name one provider: heddle models PROVIDER");
+  if (args.has("refresh") && args.has("reset")) throw usage("--refresh and --reset exclude each other");
+  const isWanted = filterOf(args);
+  const home = heddleHome(env);
   const out = openOutput(process.stdout);
+  const isJson = args.has("json");
+  if (args.has("reset")) {
+    const wasThere = await resetCatalog(home);
+    const said = wasThere ? "the refreshed catalog is dropped" : "there is no refreshed catalog";
+    await out.write(isJson ? toLine({ reset: wasThere }) : `${said}; the snapshot of this version is in use\n`);
+    return EXIT.ok;
+  }
+  if (args.has("refresh")) {
+    const { config } = await loadConfig(env);
+    const report = await refreshCatalog({ home, url: config.models_url });
+    await out.write(isJson ? toLine({ refreshed: report }) : visibleText(refreshLines(report)));
+  }
   await using accounts = await openOwnAccounts(env);
-  for (const listing of await accounts.models({ provider, isForced: args.has("refresh") })) {
-    if (args.has("json")) {
-      await out.write(toLine(listing));
-      continue;
-    }
-    const note = noteOf(listing);
+  const scope = provider !== undefined ? { provider } : args.has("all") ? "all" : "usable";
+  const listed = await providersToList({ accounts, env, home, scope, isForced: args.has("refresh") });
+  const isBrief = scope === "usable" && !args.has("search");
+  for (const { listing, models } of listed) {
+    const wanted = models.filter((model) => isWanted(listing.provider, model));
+    if (isJson) await out.write(toLine({ ...listing, models: wanted }));
+    else await printModels({ listing, models: wanted }, isBrief ? SHOWN_MODELS : Number.POSITIVE_INFINITY, out);
+    const note = isJson || scope === "all" ? undefined : noteOf(listing);
     if (note !== undefined) process.stderr.write(`heddle: ${visibleText(note)}\n`);
-    for (const { id } of listing.models) await out.write(visibleText(`${listing.provider}:${id}\n`));
+  }
+  if (listed.length === 0) {
+    process.stderr.write(
+      "heddle: no provider has a key or a login; heddle models --all lists all that are known, heddle login PROVIDER stores a key\n",
+    );
   }
   return EXIT.ok;
 }
 
-function noteOf({ provider, isLoggedIn, isStale, source, problem, models }: ModelListing): string | undefined {
-  const why = problem === undefined ? "" : ` (${problem.message})`;
-  if (!isLoggedIn)
-    return models.length === 0 ? undefined : `${provider}: no key or login; listed is what is known of it`;
-  if (!isStale) return undefined;
-  const what =
-    models.length === 0
-      ? "nothing is known of it"
-      : source === "cache"
-        ? "listed is what it said before"
-        : "listed is what is known of it";
-  return `${provider} was not heard; ${what}${why}`;
+async function printModels(
+  { listing, models }: ListedProvider,
+  max: number,
+  out: ReturnType<typeof openOutput>,
+): Promise<void> {
+  for (const line of modelLines(listing.provider, models.slice(0, max))) await out.write(visibleText(`${line}\n`));
+  const rest = models.length - max;
+  if (rest > 0)
+    process.stderr.write(`heddle: ${rest} more of ${listing.provider}: heddle models ${listing.provider}\n`);
+}
+
+function filterOf(args: ParsedArgs): (provider: string, model: DescribedModel) => boolean {
+  const text = args.value("search")?.toLowerCase();
+  const least = args.value("min-context");
+  if (least !== undefined && !/^[1-9]\d{0,9}$/.test(least))
+    throw usage("--min-context takes a number of tokens: 200000");
+  return (provider, model) =>
+    (text === undefined || `${provider}:${model.id}`.toLowerCase().includes(text)) &&
+    (!args.has("images") || model.readsImages === true) &&
+    (least === undefined || (model.contextTokens ?? 0) >= Number(least));
 }

@@ -1,5 +1,6 @@
 /** Judges what a configuration says, key by key, and says of a mistake where it is and what to write instead. */
-import { BUILT_IN_PROVIDERS } from "@heddle/models";
+import path from "node:path";
+import { BUILT_IN_PROVIDERS, catalogProvider } from "@heddle/models";
 import { didYouMean, nearest, HeddleError } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
@@ -57,6 +58,7 @@ export function parseOwn(text: string, file: string): ConfigFile {
   const config = checked(parseToml(text, file), (key) => place(text, file, key));
   for (const [name, table] of Object.entries(config.model_providers ?? {})) {
     if (table.base_url !== undefined || BUILT_IN_PROVIDERS.some(({ id }) => id === name)) continue;
+    if (catalogProvider(path.dirname(file), name) !== undefined) continue;
     const where = place(text, file, ["model_providers", name]);
     throw new HeddleError(
       "config.invalid",

@@ -4,6 +4,7 @@
  */
 import {
   BUILT_IN_PROVIDERS,
+  findConfig,
   keyVariable,
   resolveProvider,
   type CredentialSource,
@@ -66,16 +67,11 @@ function lazySource(
 }
 
 function needsLogin(configs: Configs, id: string, env: NodeJS.ProcessEnv): boolean {
-  const config = entryOf(configs, id);
+  const config = findConfig(configs, id, heddleHome(env));
   if (config.isEnabled === false || config.key !== undefined || config.credential !== undefined) return false;
   if (config.isLoginOnly === true) return true;
   const mayBeStored = config.envKey !== undefined || config.account !== undefined;
   return mayBeStored && keyVariable(config, env) === undefined;
-}
-
-function entryOf(configs: Configs, id: string): ProviderConfig {
-  const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
-  return { ...builtIn, ...configs.find((config) => config.id === id), id };
 }
 
 function withEntry(configs: Configs, entry: ProviderConfig): Configs {
@@ -102,10 +98,11 @@ async function withCodexKey(configs: Configs, providerId: string, env: NodeJS.Pr
 export async function selectedModel(
   configs: Configs,
   text: string,
+  env: NodeJS.ProcessEnv,
 ): Promise<{ readonly provider: string; readonly model: string } | undefined> {
   if (!text.includes(":")) return undefined;
   const { createRegistry, parseSelector } = await import("@heddle/models/accounts");
-  const { provider, model } = parseSelector(createRegistry(configs), text);
+  const { provider, model } = parseSelector(createRegistry(configs, heddleHome(env)), text);
   return provider === undefined ? undefined : { provider, model };
 }
 

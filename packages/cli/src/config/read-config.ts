@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
+import { heddleHome } from "@heddle/models";
 import { HeddleError, hostFaultOr } from "@heddle/protocol";
 import { isKnownGood, rememberGood } from "./known-good.ts";
 import { parseToml } from "./parse-toml.ts";
@@ -26,10 +27,7 @@ export interface LoadOptions {
   readonly profile?: string | undefined;
 }
 
-export function heddleHome(env: NodeJS.ProcessEnv): string {
-  const home = env["HEDDLE_HOME"];
-  return home === undefined || home === "" ? path.join(homedir(), ".heddle") : path.resolve(home);
-}
+export { heddleHome };
 
 export function codexHome(env: NodeJS.ProcessEnv): string {
   const home = env["CODEX_HOME"];

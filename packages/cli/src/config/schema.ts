@@ -189,6 +189,8 @@ export const ConfigFile = z.strictObject({
   /** Servers: how long a client may take to carry out a tool of its own. */
   client_tool_timeout_sec: z.number().positive().max(86_400).optional(),
   openai_base_url: z.url({ protocol: /^https?$/ }).optional(),
+  /** Where `heddle models --refresh` fetches the catalog; a mirror of models.dev's api.json. */
+  models_url: z.url({ protocol: /^https?$/ }).optional(),
   /** The profile in force when the command line names none. */
   profile: text.optional(),
   /** Who serves the model of `--oss`. */

@@ -2,7 +2,15 @@
  * From configuration and flags to what a turn runs with. Later wins: file, profile, `-c`, flag. The provider and the model
  * are checked here, before a home is touched; nothing is ever exchanged for something else without being told.
  */
-import { BUILT_IN_PROVIDERS, modelInfo, resolveProvider, type Provider, type ProviderConfig } from "@heddle/models";
+import {
+  BUILT_IN_PROVIDERS,
+  catalogProvider,
+  heddleHome,
+  modelInfo,
+  resolveProvider,
+  type Provider,
+  type ProviderConfig,
+} from "@heddle/models";
 import { didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
 import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
@@ -59,13 +67,13 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
   const isPlayed = choices.scriptFile !== undefined || choices.local !== undefined;
   const named = choices.model ?? (isPlayed ? undefined : config.model);
   const isOpen = inherited === undefined && !isPlayed && config.model_provider === undefined;
-  const selected = isOpen && named !== undefined ? await selectedModel(configs, named) : undefined;
+  const selected = isOpen && named !== undefined ? await selectedModel(configs, named, env) : undefined;
   const unnamed = isOpen && named === undefined ? await chooseUnnamed(configs, env) : undefined;
   const providerId = inherited?.provider ?? selected?.provider ?? unnamed?.provider ?? chooseProvider(config, choices);
   const providers =
     choices.mayLackKey === true ? withLazyLogins(configs, env) : await withLogin(configs, providerId, env);
   const provider = resolveProvider(providers, providerId, env);
-  const model = chooseModel(provider, selected?.model ?? choices.model ?? inherited?.model ?? named);
+  const model = chooseModel(provider, selected?.model ?? choices.model ?? inherited?.model ?? named, env);
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
   const workspaceWrite = config.sandbox_workspace_write ?? {};
@@ -194,7 +202,8 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
   return {
     id,
     ...(table.name === undefined ? {} : { name: table.name }),
-    ...(wire === undefined && isBuiltIn ? {} : { wire: wire ?? "openai-responses" }),
+    // Without an address of its own it changes an entry that is known, which has its wire.
+    ...(wire === undefined && (isBuiltIn || table.base_url === undefined) ? {} : { wire: wire ?? "openai-responses" }),
     ...(table.base_url === undefined ? {} : { baseUrl: table.base_url }),
     ...(table.env_key === undefined ? {} : { envKey: table.env_key }),
     ...(table.enabled === undefined ? {} : { isEnabled: table.enabled }),
@@ -222,12 +231,12 @@ function chooseProvider(config: ConfigFile, choices: Choices): string {
   return config.model_provider ?? makerOf(choices.model ?? config.model) ?? "openai";
 }
 
-function chooseModel(provider: Provider, named: string | undefined): string {
+function chooseModel(provider: Provider, named: string | undefined, env: NodeJS.ProcessEnv): string {
   const model = named ?? DEFAULT_MODELS[provider.id];
   if (model === undefined) {
     throw new HeddleError("model.unknown", `name a model for provider "${provider.id}": -m MODEL`);
   }
-  checkModel(provider, model);
+  checkModel(provider, model, env);
   return model;
 }
 
@@ -239,10 +248,19 @@ function makerOf(model: string | undefined): string | undefined {
 }
 
 /** A maker's own address serves only its own models. Any other address may serve any name. */
-function checkModel(provider: Provider, model: string): void {
+function checkModel(provider: Provider, model: string, env: NodeJS.ProcessEnv): void {
   const builtIn = BUILT_IN_PROVIDERS.find(({ id }) => id === provider.id);
   const maker = builtIn?.vendor;
   if (maker === undefined || provider.baseUrl !== builtIn?.baseUrl || makerOf(model) === maker) return;
+  const [other = "", ...rest] = model.split("/");
+  const isOther = rest.length > 0 && catalogProvider(heddleHome(env), other) !== undefined;
+  if (isOther) {
+    const meant = `${other}:${rest.join("/")}`;
+    throw new HeddleError(
+      "model.unknown",
+      `${provider.name} has no model "${model}"; for the provider ${other}: -m ${meant}`,
+    );
+  }
   const example = DEFAULT_MODELS[maker] ?? "";
   const hint = didYouMean(model, Object.values(DEFAULT_MODELS)) || `; write -m ${example} for example`;
   throw new HeddleError("model.unknown", `${provider.name} has no model "${model}"${hint}`);

@@ -13,8 +13,7 @@ export interface CredentialKey {
   readonly profile: string;
 }
 
-export const LOCAL_OWNER = "local";
-export const DEFAULT_PROFILE = "default";
+export { DEFAULT_PROFILE, LOCAL_OWNER } from "./default-account.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/;
 const name = z.string().regex(NAME);

@@ -17,6 +17,7 @@ export interface PinnedRequest {
   readonly form?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly timeoutMs?: number | undefined;
+  readonly maxBytes?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -51,7 +52,11 @@ export async function pinnedFetch(request: PinnedRequest): Promise<PinnedAnswer>
       );
     }
     const etag = response.headers.get("etag") ?? undefined;
-    return { status: response.status, etag, json: parsed(await bodyText(response, place)) };
+    return {
+      status: response.status,
+      etag,
+      json: parsed(await bodyText(response, place, request.maxBytes ?? MAX_BODY_BYTES)),
+    };
   } catch (error) {
     if (error instanceof HeddleError) throw error;
     if (request.signal?.aborted === true) throw request.signal.reason;
@@ -70,12 +75,12 @@ function bodyOf({ form, json }: PinnedRequest): { body?: string } {
   return json === undefined ? {} : { body: JSON.stringify(json) };
 }
 
-async function bodyText(response: Response, place: string): Promise<string> {
+async function bodyText(response: Response, place: string, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new HeddleError("provider.malformed", `${place} answers without end`);
+    if (size > maxBytes) throw new HeddleError("provider.malformed", `${place} answers without end`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -11,11 +11,13 @@ import { createRegistry } from "./registry.ts";
 import { parseSelector, selectModel } from "./selector.ts";
 import { usableProviders } from "./usable.ts";
 
+/** Nothing is kept there. */
+const NO_HOME = "/nonexistent";
 const CUSTOM: ProviderConfig = { id: "my_gateway", wire: "openai-chat", baseUrl: "http://127.0.0.1:1/v1" };
 const SIGNAL = AbortSignal.timeout(60_000);
 
 describe("G1: names", () => {
-  const registry = createRegistry([CUSTOM, { id: "openai-codex", isEnabled: true }]);
+  const registry = createRegistry([CUSTOM, { id: "openai-codex", isEnabled: true }], NO_HOME);
   test.each([
     ["openai-codex", "openai-codex", "model"],
     ["openai_codex", "openai-codex", "model"],
@@ -38,7 +40,7 @@ describe("G1: names", () => {
 
   test("an unknown name lists what there is; two that differ only by their dashes list both", () => {
     expect(() => registry.find("opneai")).toThrow(/there is no provider "opneai"; known are anthropic, .*openai-codex/);
-    const twins = createRegistry([CUSTOM, { ...CUSTOM, id: "my-gateway" }]);
+    const twins = createRegistry([CUSTOM, { ...CUSTOM, id: "my-gateway" }], NO_HOME);
     expect(twins.find("my-gateway").id).toBe("my-gateway");
     expect(() => twins.find("MY-GATEWAY")).toThrow(/may mean my-gateway or my_gateway/);
   });
@@ -57,7 +59,7 @@ describe("G1: names", () => {
 });
 
 describe("G2: provider:model", () => {
-  const registry = createRegistry([CUSTOM]);
+  const registry = createRegistry([CUSTOM], NO_HOME);
   const offers = [
     { provider: "openai", isAuthoritative: true, models: ["gpt-5", "shared"] },
     { provider: "my_gateway", isAuthoritative: true, models: ["shared"] },
@@ -108,20 +110,21 @@ describe("G3: what providers offer", () => {
     await using api = await startListServer();
     api.answer({ etag: `"one"` });
     const own = config(api, "a");
-    const client = createRegistry([own]).model("a").createClient({});
+    const client = createRegistry([own], NO_HOME).model("a").createClient({});
     let now = 1_000_000;
     const ask = (isForced = false) =>
       listModels({
         config: own,
         client,
-        account: "x",
+        owner: "x",
         cache: openModelCache(at.home),
         isForced,
         signal: SIGNAL,
         now: () => now,
       });
     const models = [{ id: "model-of-a" }];
-    expect(await ask()).toEqual({ provider: "a", source: "live", isStale: false, isLoggedIn: true, models });
+    const listedAt = new Date(now).toISOString();
+    expect(await ask()).toEqual({ provider: "a", source: "live", isStale: false, isLoggedIn: true, models, listedAt });
     now += CATALOG_TTL_MS - 1;
     expect(await ask()).toMatchObject({ source: "cache", isStale: false, models });
     expect(api.requests).toHaveLength(1);
@@ -141,15 +144,24 @@ describe("G3: what providers offer", () => {
     await using at = await openAuthHome();
     await using api = await startListServer();
     const own: ProviderConfig = { id: "openai", baseUrl: `${api.url}/v1`, key: "k" };
-    const client = createRegistry([own]).model("openai").createClient({});
+    const client = createRegistry([own], NO_HOME).model("openai").createClient({});
     const ask = async () => {
       const cache = openModelCache(path.join(at.root, String(api.requests.length)));
-      return listModels({ config: { ...own, vendor: "openai" }, client, account: "x", cache, signal: SIGNAL });
+      return listModels({ config: { ...own, vendor: "openai" }, client, owner: "x", cache, signal: SIGNAL });
     };
     api.answer({ body: { models: [{ name: "models/gemini-x", display_name: "X" }] } });
     expect((await ask()).models).toEqual([{ id: "gemini-x", name: "X" }]);
     api.answer({ body: { models: [{ slug: "gpt-x" }] } });
     expect((await ask()).models).toEqual([{ id: "gpt-x" }]);
+    const row = { id: "a", context_length: 1000, top_provider: { max_completion_tokens: 10 }, display_name: null };
+    const eyes = { architecture: { input_modalities: ["text", "image"] }, max_tokens: "many" };
+    api.answer({ body: [row, { id: "b", context_window: 0, max_input_tokens: 7, ...eyes }] });
+    expect((await ask()).models).toEqual([
+      { id: "a", contextTokens: 1000, maxOutputTokens: 10 },
+      { id: "b", contextTokens: 7, readsImages: true },
+    ]);
+    api.answer({ body: { models: [{ name: "models/g", inputTokenLimit: 5, outputTokenLimit: 2 }] } });
+    expect((await ask()).models).toEqual([{ id: "g", contextTokens: 5, maxOutputTokens: 2 }]);
     api.answer({ body: "nonsense" });
     const known = await ask();
     expect(known).toMatchObject({ source: "static", isStale: true, problem: { code: "provider.malformed" } });
@@ -197,7 +209,11 @@ describe("G5: a disabled provider", () => {
     ["refresh", (accounts) => accounts.refresh({ provider: "codex" })],
     ["models", (accounts) => accounts.models({ provider: "codex" })],
     ["provide", (accounts) => accounts.provide("codex")],
-    ["a client", async () => createRegistry([]).find("codex").kind === "model" && createRegistry([]).model("codex")],
+    [
+      "a client",
+      async () =>
+        createRegistry([], NO_HOME).find("codex").kind === "model" && createRegistry([], NO_HOME).model("codex"),
+    ],
   ];
   test.each(calls)("refuses %s", async (_what, call) => {
     await using at = await openAuthHome();

@@ -1,9 +1,10 @@
 /**
- * Who can answer: model providers, built in and configured, and the vendors' own programs. Names are found with dashes or
+ * Who can answer: model providers, built in, configured and of the catalog, and the vendors' own programs. Names are found with dashes or
  * underscores and by alias; a name that is not known, disabled or ambiguous is an error that lists what there is.
  */
 import { HeddleError } from "@heddle/protocol";
 import type { VendorProgram } from "../auth/vendor-status.ts";
+import { catalogProvider } from "../catalog/lookup.ts";
 import { BUILT_IN_PROVIDERS, findConfig, resolveProvider, type Provider, type ProviderConfig } from "../providers.ts";
 
 export type AuthMethod = "apiKey" | "browser" | "device" | "none" | "vendor";
@@ -64,6 +65,7 @@ const PROGRAMS: readonly Omit<RunnerEntry, "kind" | "authMethods" | "isEnabled">
 ];
 
 export interface Registry {
+  /** Built in and configured; those of the catalog are found by name. */
   readonly entries: readonly ProviderEntry[];
   /** By id or alias; `provider.unknown` lists what there is. */
   find(name: string): ProviderEntry;
@@ -71,10 +73,10 @@ export interface Registry {
   model(name: string): ModelProviderEntry;
 }
 
-export function createRegistry(configs: readonly ProviderConfig[]): Registry {
+export function createRegistry(configs: readonly ProviderConfig[], home: string): Registry {
   const ids = [...new Set([...BUILT_IN_PROVIDERS, ...configs].map(({ id }) => id))];
   const entries: readonly ProviderEntry[] = [
-    ...ids.map((id) => modelEntry(configs, id)),
+    ...ids.map((id) => modelEntry(configs, id, home)),
     ...PROGRAMS.map((program): RunnerEntry => ({
       ...program,
       kind: "runner",
@@ -91,11 +93,12 @@ export function createRegistry(configs: readonly ProviderConfig[]): Registry {
       alike.length > 0 ? alike : entries.filter(({ aliases }) => aliases.some((alias) => normal(alias) === wanted));
     const [only, second] = found;
     if (only !== undefined && second === undefined) return only;
+    if (only === undefined && catalogProvider(home, wanted) !== undefined) return modelEntry(configs, wanted, home);
     const known = (found.length > 0 ? found : entries).map(({ id }) => id).toSorted();
     const why =
       found.length > 0
         ? `"${name}" may mean ${known.join(" or ")}`
-        : `there is no provider "${name}"; known are ${known.join(", ")}`;
+        : `there is no provider "${name}"; known are ${known.join(", ")}, and those of: heddle models --all`;
     throw new HeddleError("provider.unknown", why);
   };
   return {
@@ -119,8 +122,8 @@ export function createRegistry(configs: readonly ProviderConfig[]): Registry {
   };
 }
 
-function modelEntry(configs: readonly ProviderConfig[], id: string): ModelProviderEntry {
-  const config = findConfig(configs, id);
+function modelEntry(configs: readonly ProviderConfig[], id: string, home: string): ModelProviderEntry {
+  const config = findConfig(configs, id, home);
   return {
     kind: "model",
     id,

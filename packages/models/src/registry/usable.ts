@@ -3,6 +3,7 @@
  * Model servers of this machine need neither, so they count only where the configuration names them.
  */
 import type { Credential } from "../auth/credential.ts";
+import { heddleHome } from "../home.ts";
 import { keyVariable, type ProviderConfig } from "../providers.ts";
 import { createRegistry } from "./registry.ts";
 
@@ -12,7 +13,7 @@ export function usableProviders(
   stored: readonly Pick<Credential, "provider" | "health">[],
 ): readonly string[] {
   const named = new Set(configs.map(({ id }) => id));
-  return createRegistry(configs)
+  return createRegistry(configs, heddleHome(env))
     .entries.filter((entry) => entry.kind === "model")
     .filter(({ id, config, isEnabled }) => {
       if (!isEnabled || config.wire === "scripted") return false;

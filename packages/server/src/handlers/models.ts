@@ -36,7 +36,7 @@ function isSibling(model: string, chosen: string): boolean {
 }
 
 export function contextWindowOf(model: string): number | undefined {
-  return modelInfo(ANY_PROVIDER, model).contextTokens;
+  return modelInfo(ANY_PROVIDER, model).windowTokens;
 }
 
 const ANY_PROVIDER = { wire: "openai-chat", vendor: undefined, family: undefined } as const;

@@ -1,0 +1,126 @@
+/**
+ * Looks things up in the catalog. Three sources in this order of freshness: what the provider itself listed last, the copy in
+ * the home, the snapshot of the program. On the way of every run, so nothing is read before it is asked for.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import type { ProviderConfig } from "../providers.ts";
+import { listFile, listSubject } from "../registry/list-file.ts";
+import { readRefreshed, readSnapshot, REFRESHED_FILE } from "./files.ts";
+import type { Catalog, CatalogModel } from "./rows.ts";
+
+export type CatalogKind = "snapshot" | "refreshed";
+
+export interface CatalogFacts {
+  readonly model: CatalogModel;
+  readonly kind: CatalogKind;
+  readonly date: string;
+}
+
+/** What the catalog says of the models of one provider. */
+export interface CatalogLookup {
+  /** From the copy in the home alone. */
+  refreshed(model: string): CatalogFacts | undefined;
+  snapshot(model: string): CatalogFacts | undefined;
+  /** Limits that the provider itself named when it was last asked for its list. */
+  listed(model: string): OwnLimits | undefined;
+}
+
+export interface OwnLimits {
+  readonly contextTokens?: number;
+  readonly maxOutputTokens?: number;
+  readonly readsImages?: boolean;
+}
+
+/** Catalogs in force, newest first. */
+export function catalogsInForce(home: string): readonly (readonly [CatalogKind, Catalog])[] {
+  const snapshot = readSnapshot();
+  const refreshed = hasRefreshed(home) ? readRefreshed(home) : undefined;
+  const isNewer = refreshed !== undefined && (snapshot === undefined || refreshed.date >= snapshot.date);
+  return [
+    ...(isNewer ? ([["refreshed", refreshed]] as const) : []),
+    ...(snapshot === undefined ? [] : ([["snapshot", snapshot]] as const)),
+  ];
+}
+
+/** A provider that nobody had to configure. */
+export function catalogProvider(home: string, id: string): ProviderConfig | undefined {
+  for (const [, { providers }] of catalogsInForce(home)) {
+    const found = providers.find((provider) => provider.id === id);
+    if (found === undefined) continue;
+    const { name, wire, baseUrl, keys } = found;
+    return { id, name, wire, baseUrl, envKey: keys };
+  }
+  return undefined;
+}
+
+export interface LookupOptions {
+  readonly home: string;
+  readonly id: string;
+  /** Prices and limits hold at this address only; the same name at another one is somebody else. */
+  readonly baseUrl: string;
+  /** Which of several stored accounts. */
+  readonly account: string | undefined;
+}
+
+export function openLookup({ home, id, baseUrl, account }: LookupOptions): CatalogLookup {
+  const find = (kind: CatalogKind, catalog: Catalog | undefined) => {
+    const isIts = catalog?.providers.some((row) => row.id === id && sameAddress(row.baseUrl, baseUrl)) ?? false;
+    const rows = new Map((isIts ? (catalog?.modelsOf(id) ?? []) : []).map((row) => [row.id, row]));
+    return (model: string): CatalogFacts | undefined => {
+      const row = rows.get(model) ?? rows.get(undated(model));
+      return row === undefined ? undefined : { model: row, kind, date: catalog?.date ?? "" };
+    };
+  };
+  const refreshed = once(() => {
+    if (!hasRefreshed(home)) return () => undefined;
+    const catalog = catalogsInForce(home).find(([kind]) => kind === "refreshed")?.[1];
+    return find("refreshed", catalog);
+  });
+  const snapshot = once(() => find("snapshot", readSnapshot()));
+  const own = once(() => readOwnList(listFile(home, listSubject({ id, baseUrl, account }))));
+  return {
+    refreshed: (model) => refreshed()(model),
+    snapshot: (model) => snapshot()(model),
+    listed: (model) => own().get(model),
+  };
+}
+
+function hasRefreshed(home: string): boolean {
+  return existsSync(path.join(home, REFRESHED_FILE));
+}
+
+function sameAddress(one: string, other: string): boolean {
+  return one.replace(/\/+$/, "") === other.replace(/\/+$/, "");
+}
+
+/** A dated name is the same model, where its own row is missing. */
+function undated(model: string): string {
+  return model.replace(/[-@](\d{8}|\d{4}-\d{2}-\d{2})$/, "");
+}
+
+function readOwnList(file: string): ReadonlyMap<string, OwnLimits> {
+  const limits = new Map<string, OwnLimits>();
+  let list: unknown;
+  try {
+    list = JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    return limits;
+  }
+  const rows: unknown = typeof list === "object" && list !== null && "models" in list ? list.models : undefined;
+  for (const row of Array.isArray(rows) ? rows : []) {
+    const { id, contextTokens, maxOutputTokens, readsImages }: Readonly<Record<string, unknown>> = row ?? {};
+    if (typeof id !== "string") continue;
+    limits.set(id, {
+      ...(typeof contextTokens === "number" ? { contextTokens } : {}),
+      ...(typeof maxOutputTokens === "number" ? { maxOutputTokens } : {}),
+      ...(typeof readsImages === "boolean" ? { readsImages } : {}),
+    });
+  }
+  return limits;
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}

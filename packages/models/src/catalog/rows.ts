@@ -1,0 +1,203 @@
+/**
+ * The catalog of models.dev as Heddle keeps it: one text, whose first line names the providers and says where the line with
+ * the models of each is, so that one provider is found without reading the others. Facts only.
+ */
+import type { Price, PriceTier, Rates } from "../price.ts";
+import type { WireName } from "../providers.ts";
+
+export type Modality = "text" | "image" | "audio" | "video" | "pdf";
+
+export interface CatalogModel {
+  readonly id: string;
+  readonly contextTokens?: number;
+  /** Where a prompt may be no longer than this, although the window is larger. */
+  readonly maxInputTokens?: number;
+  readonly maxOutputTokens?: number;
+  readonly price?: Price;
+  readonly input: readonly Modality[];
+  readonly efforts?: readonly string[];
+  readonly hasTools: boolean;
+  readonly isDeprecated?: boolean;
+  /** A day or a month. */
+  readonly released?: string;
+}
+
+export interface CatalogProvider {
+  readonly id: string;
+  readonly name: string;
+  readonly wire: Exclude<WireName, "scripted">;
+  readonly baseUrl: string;
+  /** Variables that may hold the key; the first that is set counts. */
+  readonly keys: readonly string[];
+}
+
+export interface CatalogHead {
+  readonly source: string;
+  readonly licence: string;
+  /** Of the data: the day of the commit, or the moment it was fetched. */
+  readonly date: string;
+  readonly commit?: string;
+}
+
+export interface FilledProvider extends CatalogProvider {
+  readonly models: readonly CatalogModel[];
+}
+
+export interface Catalog extends CatalogHead {
+  readonly providers: readonly CatalogProvider[];
+  /** In the order of the file; none for a provider that is not in it. */
+  modelsOf(provider: string): readonly CatalogModel[];
+}
+
+/** A variable of any other form is not a key: a region, a resource, or something that must not be sent anywhere. */
+export function isKeyVariable(name: string): boolean {
+  return /^[A-Z0-9_]{2,60}_(?:KEY|TOKEN|PAT)$/.test(name);
+}
+
+const VERSION = 1;
+const LETTERS = { text: "t", image: "i", audio: "a", video: "v", pdf: "p" } as const;
+const MODALITIES: Readonly<Record<string, Modality>> = {
+  t: "text",
+  i: "image",
+  a: "audio",
+  v: "video",
+  p: "pdf",
+};
+
+export function catalogText(head: CatalogHead, providers: readonly FilledProvider[]): string {
+  const lines: string[] = [];
+  let at = 0;
+  const rows = providers.map(({ models, ...provider }) => {
+    const line = `${JSON.stringify(models.map(modelRow))}\n`;
+    const row = { ...provider, at, length: line.length - 1 };
+    lines.push(line);
+    at += line.length;
+    return row;
+  });
+  return `${JSON.stringify({ v: VERSION, ...head, providers: rows })}\n${lines.join("")}`;
+}
+
+/** undefined for a text that is not of this kind: damaged, cut, or of another version. */
+export function parseCatalog(text: string): Catalog | undefined {
+  const end = text.indexOf("\n");
+  const head = parsed(text.slice(0, Math.max(0, end)));
+  if (!isRecord(head) || head["v"] !== VERSION || !Array.isArray(head["providers"])) return undefined;
+  const { source, licence, date, commit } = head;
+  if (typeof source !== "string" || typeof licence !== "string" || typeof date !== "string") return undefined;
+  const places = new Map<string, readonly [at: number, length: number]>();
+  const providers: CatalogProvider[] = [];
+  for (const row of head["providers"]) {
+    const provider = providerOf(row);
+    if (provider === undefined || !isRecord(row)) return undefined;
+    const [at, length] = [row["at"], row["length"]];
+    if (typeof at !== "number" || typeof length !== "number" || end + 1 + at + length > text.length) return undefined;
+    places.set(provider.id, [end + 1 + at, length]);
+    providers.push(provider);
+  }
+  return {
+    source,
+    licence,
+    date,
+    ...(typeof commit === "string" ? { commit } : {}),
+    providers,
+    modelsOf(provider) {
+      const [at, length] = places.get(provider) ?? [0, 0];
+      const rows = length === 0 ? [] : parsed(text.slice(at, at + length));
+      return Array.isArray(rows) ? rows.flatMap((row) => modelOf(row) ?? []) : [];
+    },
+  };
+}
+
+const WIRE_NAMES = ["openai-responses", "openai-chat", "anthropic", "gemini"] as const;
+
+function providerOf(row: unknown): CatalogProvider | undefined {
+  if (!isRecord(row)) return undefined;
+  const { id, name, baseUrl, keys } = row;
+  const wire = WIRE_NAMES.find((known) => known === row["wire"]);
+  if (typeof id !== "string" || typeof name !== "string" || typeof baseUrl !== "string") return undefined;
+  if (wire === undefined || !isStrings(keys)) return undefined;
+  return { id, name, wire, baseUrl, keys };
+}
+
+// The letters of a row: i id, c window, n longest prompt, o output, p rates, t tiers, m what it reads, e efforts, x without
+// tools, g deprecated, d released. Rates are input, output, cache read, cache write, reasoning; null is not published.
+
+function modelRow(model: CatalogModel): Record<string, unknown> {
+  const { price } = model;
+  return {
+    i: model.id,
+    c: model.contextTokens,
+    n: model.maxInputTokens,
+    o: model.maxOutputTokens,
+    p: price === undefined ? undefined : ratesRow(price),
+    t: price?.tiers?.map((tier) => [tier.overTokens, ...ratesRow(tier)]),
+    m: model.input.map((modality) => LETTERS[modality]).join(""),
+    e: model.efforts,
+    x: model.hasTools ? undefined : 1,
+    g: model.isDeprecated === true ? 1 : undefined,
+    d: model.released,
+  };
+}
+
+function ratesRow({ input, output, cached, cacheWrite, reasoning }: Rates): (number | null)[] {
+  const row = [input, output, cached ?? null, cacheWrite ?? null, reasoning ?? null];
+  return row.slice(0, row.findLastIndex((rate) => rate !== null) + 1);
+}
+
+function modelOf(row: unknown): CatalogModel | undefined {
+  if (!isRecord(row) || typeof row["i"] !== "string") return undefined;
+  const { c, n, o, e, d } = row;
+  const price = priceOf(row["p"], row["t"]);
+  const letters = typeof row["m"] === "string" ? row["m"].split("") : [];
+  return {
+    id: row["i"],
+    ...(typeof c === "number" ? { contextTokens: c } : {}),
+    ...(typeof n === "number" ? { maxInputTokens: n } : {}),
+    ...(typeof o === "number" ? { maxOutputTokens: o } : {}),
+    ...(price === undefined ? {} : { price }),
+    input: letters.flatMap((letter) => MODALITIES[letter] ?? []),
+    ...(isStrings(e) ? { efforts: e } : {}),
+    hasTools: row["x"] !== 1,
+    ...(row["g"] === 1 ? { isDeprecated: true } : {}),
+    ...(typeof d === "string" ? { released: d } : {}),
+  };
+}
+
+function priceOf(row: unknown, tierRows: unknown): Price | undefined {
+  const rates = ratesOf(row);
+  if (rates === undefined || !Array.isArray(tierRows)) return rates;
+  const tiers = tierRows.flatMap((tier): readonly PriceTier[] => {
+    const [overTokens, ...rest]: unknown[] = Array.isArray(tier) ? tier : [];
+    const own = ratesOf(rest);
+    return typeof overTokens === "number" && own !== undefined ? [{ overTokens, ...own }] : [];
+  });
+  return { ...rates, tiers };
+}
+
+function ratesOf(row: unknown): Rates | undefined {
+  const [input, output, cached, cacheWrite, reasoning]: unknown[] = Array.isArray(row) ? row : [];
+  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  return {
+    input,
+    output,
+    ...(typeof cached === "number" ? { cached } : {}),
+    ...(typeof cacheWrite === "number" ? { cacheWrite } : {}),
+    ...(typeof reasoning === "number" ? { reasoning } : {}),
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isStrings(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === "string");
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
