@@ -17,7 +17,7 @@ import { accountStatus, programStatus, type AccountStatus } from "./registry/acc
 import { clientOf, provideFrom, type Book } from "./registry/book.ts";
 import { listModels, type ModelListing } from "./registry/catalogs.ts";
 import { openModelCache } from "./registry/model-cache.ts";
-import { createRegistry, type ModelProviderEntry, type Registry } from "./registry/registry.ts";
+import { createRegistry, modelEntries, type ModelProviderEntry, type Registry } from "./registry/registry.ts";
 
 export { DEFAULT_PROFILE, LOCAL_OWNER } from "./auth/credential.ts";
 export type { LoginState } from "./auth/login-book.ts";
@@ -129,7 +129,7 @@ export function openAccounts(options: AccountsOptions): Accounts {
       return logout(store, issuer, { owner, provider: registry.find(provider).id, profile });
     },
     async models({ provider, isForced, signal = AbortSignal.timeout(30_000) } = {}) {
-      const wanted = provider === undefined ? modelEntries(registry) : [registry.model(provider)];
+      const wanted = provider === undefined ? await everyModelEntry(book) : [registry.model(provider)];
       return Promise.all(wanted.map((entry) => modelsOf(book, entry, { isForced, signal })));
     },
     async stored() {
@@ -154,10 +154,13 @@ export function sourceOf({ id, key, credential }: ProviderConfig): CredentialSou
   );
 }
 
-function modelEntries({ entries }: Registry): readonly ModelProviderEntry[] {
-  return entries
-    .filter((entry) => entry.kind === "model")
-    .filter(({ isEnabled, id }) => isEnabled && id !== "scripted");
+async function everyModelEntry({ registry, store }: Book): Promise<readonly ModelProviderEntry[]> {
+  // What is wrong with the store is told for each provider that needs it.
+  const stored = await store.list().catch((error: unknown) => {
+    if (error instanceof HeddleError) return [];
+    throw error;
+  });
+  return modelEntries(registry, stored).filter(({ isEnabled }) => isEnabled);
 }
 
 function keyCredential(config: ProviderConfig, key: CredentialKey, text: string): Credential {
@@ -205,8 +208,7 @@ async function listAll(
   options: { readonly validate?: boolean; readonly programs?: boolean; readonly signal?: AbortSignal },
 ): Promise<readonly AccountStatus[]> {
   const stored = (await book.store.list()).filter(({ owner }) => owner === book.owner);
-  const models = book.registry.entries.filter((entry) => entry.kind === "model").filter(({ id }) => id !== "scripted");
-  const statuses = models.flatMap((entry) => {
+  const statuses = modelEntries(book.registry, stored).flatMap((entry) => {
     const used = entry.config.account ?? DEFAULT_PROFILE;
     const profiles = stored.filter(({ provider }) => provider === entry.id).map(({ profile }) => profile);
     return [...new Set([used, ...profiles])].map((profile) => accountStatus({ book, entry, profile, ...options }));

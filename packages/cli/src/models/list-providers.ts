@@ -31,7 +31,7 @@ export async function providersToList(question: ListQuestion): Promise<readonly 
   const listings = await accounts.models({ provider: named, isForced });
   const own = listings.map((listing) => describe(registry.model(listing.provider).config, listing));
   if (named !== undefined) return own;
-  const known = new Set(registry.entries.map(({ id }) => id));
+  const known = new Set([...registry.entries.map(({ id }) => id), ...listings.map(({ provider }) => provider)]);
   const others = catalogConfigs(home).filter(({ id }) => !known.has(id));
   if (scope === "all") return [...own, ...others.map((config) => describe(config, unasked(config, question)))];
   return [

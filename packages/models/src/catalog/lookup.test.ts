@@ -3,6 +3,7 @@ import path from "node:path";
 import { NO_USAGE } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import { openAuthHome } from "../../test/auth-home.ts";
+import { openAccounts, usableProviders } from "../accounts.ts";
 import { modelInfo } from "../catalog.ts";
 import { costOf } from "../price.ts";
 import { resolveProvider, type ProviderConfig } from "../providers.ts";
@@ -93,6 +94,19 @@ describe("12.19: a provider of the snapshot", () => {
     expect(unknown).toEqual({ model: "nobodys-model", family: "other" });
     expect(costOf({ ...NO_USAGE, inputTokens: 1 }, unknown)).toBeUndefined();
   });
+});
+
+test("12.19: a key stored for a provider of the catalog is found, listed and counts as a choice", async () => {
+  await using at = await openAuthHome();
+  const env = { HEDDLE_HOME: at.home };
+  await using accounts = openAccounts({ home: at.home, env, configs: [] });
+  expect((await accounts.list()).map(({ provider }) => provider)).not.toContain("groq");
+  await accounts.saveKey({ provider: "groq" }, "gsk-1234567890");
+  expect(await accounts.list()).toContainEqual(
+    expect.objectContaining({ provider: "groq", source: "store", isLoggedIn: true }),
+  );
+  expect(await accounts.provide("groq")).toMatchObject({ baseUrl: GROQ.baseUrl, key: "gsk-1234567890" });
+  expect(usableProviders([], env, await accounts.stored())).toEqual(["groq"]);
 });
 
 describe("12.19: the copy in the home", () => {

@@ -2,7 +2,7 @@
  * Who can answer: model providers, built in, configured and of the catalog, and the vendors' own programs. Names are found with dashes or
  * underscores and by alias; a name that is not known, disabled or ambiguous is an error that lists what there is.
  */
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { VendorProgram } from "../auth/vendor-status.ts";
 import { catalogProvider } from "../catalog/lookup.ts";
 import { BUILT_IN_PROVIDERS, findConfig, resolveProvider, type Provider, type ProviderConfig } from "../providers.ts";
@@ -120,6 +120,28 @@ export function createRegistry(configs: readonly ProviderConfig[], home: string)
       );
     },
   };
+}
+
+/** Model providers, with those of the catalog that somebody chose by storing a key for them. */
+export function modelEntries(
+  registry: Registry,
+  stored: readonly { readonly provider: string; readonly type?: string }[],
+): readonly ModelProviderEntry[] {
+  const own = registry.entries.filter((entry) => entry.kind === "model").filter(({ id }) => id !== "scripted");
+  const known = new Set(registry.entries.map(({ id }) => id));
+  const names = new Set(stored.filter(({ type }) => type !== "mcpOauth").map(({ provider }) => provider));
+  const chosen = [...names].filter((name) => !known.has(name)).flatMap((name) => entryOrNone(registry, name));
+  return [...own, ...chosen.filter((entry) => entry.kind === "model")];
+}
+
+/** A key may outlive the provider it was stored for. */
+function entryOrNone(registry: Registry, name: string): readonly ProviderEntry[] {
+  try {
+    return [registry.find(name)];
+  } catch (error) {
+    if (isHeddleError(error)) return [];
+    throw error;
+  }
 }
 
 function modelEntry(configs: readonly ProviderConfig[], id: string, home: string): ModelProviderEntry {

@@ -5,7 +5,7 @@
 import type { Credential } from "../auth/credential.ts";
 import { heddleHome } from "../home.ts";
 import { keyVariable, type ProviderConfig } from "../providers.ts";
-import { createRegistry } from "./registry.ts";
+import { createRegistry, modelEntries } from "./registry.ts";
 
 export function usableProviders(
   configs: readonly ProviderConfig[],
@@ -13,8 +13,7 @@ export function usableProviders(
   stored: readonly Pick<Credential, "provider" | "health">[],
 ): readonly string[] {
   const named = new Set(configs.map(({ id }) => id));
-  return createRegistry(configs, heddleHome(env))
-    .entries.filter((entry) => entry.kind === "model")
+  return modelEntries(createRegistry(configs, heddleHome(env)), stored)
     .filter(({ id, config, isEnabled }) => {
       if (!isEnabled || config.wire === "scripted") return false;
       if (keyVariable(config, env) !== undefined || config.key !== undefined) return true;
