@@ -96,21 +96,6 @@ test("near the window the context is compacted by one request without tools, and
   expect(inputOf(server.requests.at(-1)).slice(0, before.length)).toEqual(before);
 });
 
-test("12.19: unless a larger window is asked for, a context is compacted before its price doubles", async () => {
-  const usage = { inputTokens: 250_000, outputTokens: 9 };
-  await using server = await startModelServer({
-    respond: (request) => (isForSummary(request) ? { text: SUMMARY } : { text: "answer", usage }),
-  });
-  const providers = [server.provider("openai-responses", { vendor: "openai" })];
-  const compactions = async (window: object): Promise<number> => {
-    await using t = await openTestHeddle({ providers, settings: { provider: "test", model: "gpt-5.5", ...window } });
-    const threadId = await threadWith(t, ["one", "two ".repeat(40_000), "three"]);
-    return ofType(bodies(await t.events(threadId)), "context.compacted").length;
-  };
-  expect(await compactions({})).toBeGreaterThan(0);
-  expect(await compactions({ contextTokens: 1_050_000 })).toBe(0);
-});
-
 function inputOf(request: RecordedRequest | undefined): readonly unknown[] {
   const body = request?.body;
   if (typeof body !== "object" || body === null || !("input" in body) || !Array.isArray(body.input)) return [];

@@ -1,11 +1,11 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import path from "node:path";
 import { catalogText, type CatalogModel } from "@heddle/models/catalog";
 import { startModelServer } from "@heddle/models/testing";
 import { describe, expect, test } from "vitest";
-import { startListServer } from "../../../models/test/list-server.ts";
-import { sampleApi, sampleProvider } from "../../../models/test/catalog-sample.ts";
 import { openWorld, run, type World } from "../../test/heddle-process.ts";
 
 const KEY = "gsk-0123456789abcdef0123";
@@ -16,6 +16,38 @@ async function keepCatalog(world: World, url: string, models: readonly CatalogMo
     { id: "near", name: "Near", wire: "openai-chat", baseUrl: `${url}/v1`, keys: ["NEAR_API_KEY"], models },
   ]);
   await world.file("home/models.jsonl", text);
+}
+
+/** models.dev with eleven providers, one of them named `mine`, until something else is to be answered. */
+async function startCatalog() {
+  const model = {
+    tool_call: true,
+    limit: { context: 128_000, output: 8192 },
+    modalities: { input: ["text"], output: ["text"] },
+    cost: { input: 1, output: 2 },
+  };
+  const models = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`model-${index}`, model]));
+  const names = [...Array.from({ length: 10 }, (_, index) => `filler-${index}`), "mine"];
+  const provider = (name: string) => ({
+    name,
+    npm: "@ai-sdk/openai-compatible",
+    api: `https://${name}.example/v1`,
+    env: [`${name.replace("-", "_").toUpperCase()}_API_KEY`],
+    models,
+  });
+  let answer = JSON.stringify(Object.fromEntries(names.map((name) => [name, provider(name)])));
+  const server = createServer((_request, response) => response.end(answer)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/api.json`,
+    answer: (text: string) => void (answer = text),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
 }
 
 describe("12.19: heddle models", () => {
@@ -42,15 +74,14 @@ describe("12.19: heddle models", () => {
 
   test("a refresh renews the catalog, says so, and is taken back; rubbish changes nothing", async () => {
     await using world = await openWorld();
-    await using server = await startListServer();
-    await world.file("home/config.toml", `models_url = "${server.url}/api.json"\n`);
-    server.answer({ body: sampleApi({ mine: sampleProvider("mine") }) });
+    await using server = await startCatalog();
+    await world.file("home/config.toml", `models_url = "${server.url}"\n`);
     const refreshed = await run(["models", "--refresh"], { world, env: { MINE_API_KEY: KEY } });
     expect(refreshed.code).toBe(0);
-    expect(refreshed.stdout).toContain("11 providers, 101 models");
+    expect(refreshed.stdout).toContain("11 providers, 110 models");
     expect(refreshed.stdout).toMatch(/^mine:model-1 +128k +8192 +\$1\/\$2 +refreshed \d{4}-\d{2}-\d{2}$/m);
     const before = await readFile(path.join(world.home, "models.jsonl"), "utf8");
-    server.answer({ text: "<html>" });
+    server.answer("<html>");
     expect(await run(["models", "--refresh"], { world })).toMatchObject({
       code: 4,
       stdout: "",

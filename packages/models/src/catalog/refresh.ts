@@ -14,7 +14,7 @@ import { importCatalog, type LeftOut } from "./import.ts";
 import { catalogsInForce, type CatalogKind } from "./lookup.ts";
 import { catalogText, parseCatalog, type Catalog, type CatalogProvider, type FilledProvider } from "./rows.ts";
 
-export const MODELS_URL = "https://models.dev/api.json";
+const MODELS_URL = "https://models.dev/api.json";
 export const LICENCE = "MIT, Copyright (c) 2025 models.dev";
 /** Some six times of what it is today. */
 const MAX_BYTES = 24 * 1024 * 1024;
