@@ -29,13 +29,18 @@ export function describeModels(config: ProviderConfig, listing: ModelListing, ho
       const { model: _model, family: _family, origin, ...info } = modelInfo({ wire, vendor, family, catalog }, model);
       const row = rows.get(model);
       const own = listed.get(model);
+      // The rows that are built in leave these to the catalog.
       const released = info.released ?? row?.released;
+      const efforts = info.efforts ?? row?.efforts;
+      const readsImages = info.readsImages ?? own?.readsImages ?? row?.input.includes("image");
       return {
         id: model,
         ...(own?.name === undefined ? {} : { name: own.name }),
         ...info,
         ...(own?.contextTokens === undefined || info.contextTokens !== undefined ? {} : windowOf(own.contextTokens)),
         ...(released === undefined ? {} : { released }),
+        ...(efforts === undefined ? {} : { efforts }),
+        ...(readsImages === undefined ? {} : { readsImages }),
         ...(row === undefined ? {} : { hasTools: row.hasTools }),
         ...(row?.isDeprecated === true ? { isDeprecated: true } : {}),
         origin: origin ?? { kind: "provider", date: listing.listedAt ?? "" },
