@@ -153,13 +153,12 @@ function factsOf({ provider: { catalog }, model, row, isMakers }: Known): Facts 
   const contextTokens = own?.contextTokens ?? entry?.context ?? listed?.model.contextTokens;
   const maxOutputTokens = own?.maxOutputTokens ?? entry?.output ?? listed?.model.maxOutputTokens;
   const readsImages = own?.readsImages ?? listed?.model.input.includes("image");
-  // A gateway's list often leaves out the steps and limits that its models have at their maker.
-  const maker = isMakers ? entry : row;
+  // Lists often leave out the steps and limits that a model has at its maker.
   const bounds = [
     contextTokens,
-    maker?.input,
+    row?.input,
     listed?.model.maxInputTokens,
-    firstPriceStep(maker?.price),
+    firstPriceStep(row?.price),
     firstPriceStep(listed?.model.price),
   ].filter((bound) => bound !== undefined);
   const { efforts, released } = listed?.model ?? {};

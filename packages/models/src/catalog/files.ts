@@ -2,7 +2,7 @@
  * Where the catalog is: the snapshot that comes with the program, and the copy that `heddle models --refresh` keeps in the
  * home. Each is read only when somebody asks for it. A copy that is damaged, or older than the snapshot, counts as none.
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { parseCatalog, type Catalog } from "./rows.ts";
 
@@ -28,9 +28,13 @@ export function readRefreshed(home: string): Catalog | undefined {
   return text === undefined ? undefined : parseCatalog(text);
 }
 
+/** More than a refresh keeps; a larger file is not one of Heddle's. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
 function readText(file: string | URL): string | undefined {
   try {
-    return readFileSync(file, "utf8");
+    const found = statSync(file);
+    return found.isFile() && found.size <= MAX_BYTES ? readFileSync(file, "utf8") : undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, truncate, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { NO_USAGE } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
@@ -139,7 +139,13 @@ describe("12.19: the copy in the home", () => {
     await keepCatalog(at.home, "2020-01-02T00:00:00.000Z", [anthropic, fresh]);
     expect(origin("anthropic", "claude-opus-5")).toBe("built-in");
     expect(() => origin("new", "n")).toThrow(expect.objectContaining({ code: "provider.unknown" }));
-    await writeFile(path.join(at.home, "models.jsonl"), "{");
+    const file = path.join(at.home, "models.jsonl");
+    await writeFile(file, "{");
+    expect(origin("groq", "llama-3.3-70b-versatile")).toBe("snapshot");
+    await truncate(file, 64 * 1024 * 1024);
+    expect(origin("groq", "llama-3.3-70b-versatile")).toBe("snapshot");
+    await rm(file);
+    await mkdir(file);
     expect(origin("groq", "llama-3.3-70b-versatile")).toBe("snapshot");
   });
 
