@@ -3,6 +3,7 @@
  * files, named by their content, are written to a folder of their own and moved in one by one, the stamp that names the
  * first of them last. Files of earlier builds stay for a day, for processes that still load them lazily.
  */
+import { globSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -12,8 +13,8 @@ const root = path.join(import.meta.dirname, "..");
 const cli = path.join(root, "packages", "cli");
 const dist = path.join(cli, "dist");
 const STAMP = "build-stamp.json";
-/** Read by its own name from beside the bundle, when a run needs it. */
-const SNAPSHOT = "models-snapshot.jsonl";
+/** Read by their own names from beside the module that knows them, when a run needs them. */
+const DATA_FILES = "packages/*/src/**/*.jsonl";
 const KEEP_OLD_CHUNKS_MS = 24 * 60 * 60 * 1000;
 
 const quiet = process.argv.includes("--quiet");
@@ -73,9 +74,10 @@ async function bundleInto(dir: string): Promise<Bundle> {
   });
   for (const file of output)
     if (file.type === "chunk") await writeFile(path.join(dir, file.fileName), inAscii(file.code));
-  await copyFile(path.join(root, "packages", "models", "src", "catalog", SNAPSHOT), path.join(dir, SNAPSHOT));
+  const data = globSync(DATA_FILES, { cwd: root });
+  for (const file of data) await copyFile(path.join(root, file), path.join(dir, path.basename(file)));
   const [{ fileName: entry }] = output;
-  return { entry, files: [...output.map((file) => file.fileName), SNAPSHOT] };
+  return { entry, files: [...output.map((file) => file.fileName), ...data.map((file) => path.basename(file))] };
 }
 
 /** One character outside Latin-1 makes V8 keep two bytes for each of a file's characters. Escapes say the same. */
