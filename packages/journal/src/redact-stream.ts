@@ -1,84 +1,111 @@
 /**
  * Redaction of text that arrives in pieces. A secret may be cut between two of them, so the end of what has arrived is
- * held back until it can no longer become one: usually a word, at most `MAX_HELD_CHARS`. What comes out, put together,
- * is what `redactText` makes of the whole.
+ * held back until it can no longer become one: usually a word, at most what the longest format needs. Of a secret that
+ * goes on only the mark is kept. What comes out, put together, is what `redactText` makes of the whole.
  */
-import { createRedactor, type Redactor } from "./redact.ts";
+import { createRedactor, findMarks, withMarks, type Marks, type Redactor } from "./redact.ts";
+import { keyEnd, runEnd, type Tail } from "./secret-formats.ts";
+import { cutOffLength, secretView } from "./secret-view.ts";
 
-/** Longer than any secret but a private key block, which its own pattern bounds. */
-const MAX_HELD_CHARS = 20 * 1024;
-/** Kept of an endless word when it must be let go: no token after a boundary inside it is longer in practice. */
-const MAX_TOKEN_CHARS = 4 * 1024;
-
-const MAX_TRIES = 4;
-
-/** Looking for a place to cut costs as much as is held, so in an endless word it is done each time that much has come again. */
+/** The beginning of every format fits in here, and so does a control sequence. */
+const MAX_WORD_CHARS = 96;
+/** What stands before a word says whether a secret can begin there. */
+const CONTEXT_CHARS = 96;
+/** Looking costs as much as is held, so while nothing can be decided it is done each time that much has come again. */
 const LOOK_EVERY_CHARS = 64;
 const LOOK_EVERY_PART = 1 / 4;
 
 export interface StreamRedactor {
   /** What can be shown now; empty when all of it is held back. */
   push(text: string): string;
+  /** What is held back only because a word may go on, for whoever looks now. */
+  flush(): string;
   /** The rest. */
   end(): string;
 }
 
 export function createStreamRedactor(redactor: Redactor = createRedactor()): StreamRedactor {
+  const { known } = redactor;
   let held = "";
+  /** The end of what went before. */
+  let context = "";
+  let tail: Tail | undefined;
   let lookAt = 0;
+
+  function look(isWhole: boolean, holdsWord: boolean): string {
+    const swallowed = tail === undefined ? undefined : swallow(held, tail, isWhole);
+    if (swallowed !== undefined) {
+      tail = swallowed.tail;
+      forget(swallowed.chars);
+      if (tail !== undefined) return "";
+    }
+    const all = context + held;
+    const raw = isWhole ? all : withoutCutOff(all);
+    const found = findMarks(raw, known, { isWhole, hasFormats: true });
+    const word = holdsWord ? wordStart(raw, known.heldChars) : raw.length;
+    const end = Math.max(context.length, safeEnd(found, word));
+    const marks = found.marks.filter(({ from }) => from >= context.length);
+    const last = marks.findLast(({ from }) => from < end);
+    if (last?.tail !== undefined && !isWhole) tail = last.tail;
+    const shown = withMarks(raw, marks, end).slice(context.length);
+    forget(end - context.length);
+    lookAt = held.length + Math.max(LOOK_EVERY_CHARS, held.length * LOOK_EVERY_PART);
+    return shown;
+  }
+
+  function forget(chars: number): void {
+    context = (context + held.slice(0, chars)).slice(-CONTEXT_CHARS);
+    held = held.slice(chars);
+  }
+
   return {
     push(text) {
       held += text;
-      if (held.length < lookAt && !/\s/.test(text)) return "";
-      const cut = safeCut(held, redactor);
-      const ready = held.slice(0, cut);
-      held = held.slice(cut);
-      lookAt = held.length + Math.max(LOOK_EVERY_CHARS, held.length * LOOK_EVERY_PART);
-      return ready === "" ? "" : redactor.text(ready);
+      return held.length < lookAt && !/\s/.test(text) ? "" : look(false, true);
     },
-    end() {
-      const rest = redactor.text(held);
-      held = "";
-      return rest;
-    },
+    flush: () => look(false, false),
+    end: () => look(true, false),
   };
 }
 
-/** A key block whose last line is not complete, or the beginning of its first line. */
-const OPEN_BLOCK =
-  /-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----(?![\s\S]*-----END [^-]{0,60}-----\S*\s)|-----BEGIN[A-Z0-9 ]*-{0,5}$/;
-/** Words that make a secret of the next one. */
-const OPEN_HEADER =
-  /\b(?:authorization["'\\\s]{0,6}(?:[:=]["'\\\s]{0,6}(?:(?:basic|bearer|token)\s{1,4})?)?|bearer\s{1,4})\S*$/i;
-
-/** Up to here nothing that follows can change what is redacted; always the beginning of a word. */
-function safeCut(held: string, redactor: Redactor): number {
-  const start = Math.max(0, held.length - MAX_HELD_CHARS - 1);
-  const recent = held.slice(start);
-  let cut = recent.length;
-  for (const open of [OPEN_BLOCK, OPEN_HEADER]) {
-    const index = recent.search(open);
-    if (index >= 0) cut = Math.min(cut, index);
+/** Up to here nothing that follows can change what goes. */
+function safeEnd({ marks, open }: Marks, word: number): number {
+  let end = Math.min(open, word);
+  for (const mark of marks) {
+    if (mark.from >= end || (mark.to <= end && mark.tail === undefined)) continue;
+    // A mark that is decided goes as one, and what may still belong to it waits; where something in it is open, it waits whole.
+    end = open > mark.from && open < mark.to ? mark.from : mark.to;
   }
-  cut = start + wordStart(recent, cut);
-  return held.length - cut <= MAX_HELD_CHARS ? cut : forcedCut(held, redactor);
+  return end;
 }
 
-function wordStart(text: string, from: number): number {
-  let index = from;
-  while (index > 0 && !WHITESPACE.test(text.charAt(index - 1))) index -= 1;
-  return index;
+function wordStart(raw: string, least: number): number {
+  const lowest = Math.max(0, raw.length - MAX_WORD_CHARS);
+  let at = raw.length;
+  while (at > lowest && !WHITESPACE.test(raw.charAt(at - 1))) at -= 1;
+  return Math.max(0, Math.min(at, raw.length - least));
 }
 const WHITESPACE = /\s/;
-const BOUNDARY = /[^A-Za-z0-9_-]/g;
 
-/** An endless word: let go all but its end, at a place where redacting the parts equals redacting the whole. */
-function forcedCut(held: string, redactor: Redactor): number {
-  const whole = redactor.text(held);
-  const from = held.length - MAX_TOKEN_CHARS;
-  for (const boundary of [...held.slice(from).matchAll(BOUNDARY)].slice(0, MAX_TRIES)) {
-    const at = from + boundary.index + 1;
-    if (redactor.text(held.slice(0, at)) + redactor.text(held.slice(at)) === whole) return at;
+/** Half a control sequence or encoded character says nothing yet. */
+function withoutCutOff(raw: string): string {
+  return raw.slice(0, raw.length - cutOffLength(raw));
+}
+
+/** How much of the text still belongs to a secret that was marked, and what remains of it when all of it does. */
+function swallow(
+  raw: string,
+  tail: Tail,
+  isWhole: boolean,
+): { readonly chars: number; readonly tail: Tail | undefined } {
+  const view = secretView(isWhole ? raw : withoutCutOff(raw));
+  const { text } = view;
+  const charsOf = (end: number): number => (end === 0 ? 0 : view.endOf(end - 1));
+  if ("class" in tail) {
+    const end = runEnd(text, 0, tail.class);
+    return { chars: charsOf(end), tail: end === text.length && !isWhole ? tail : undefined };
   }
-  return from;
+  const { body, to, isOpen } = keyEnd(text, 0, { isWhole, most: tail.keyCharsLeft });
+  if (!isOpen) return { chars: charsOf(to), tail: undefined };
+  return { chars: charsOf(body), tail: { keyCharsLeft: tail.keyCharsLeft - body } };
 }

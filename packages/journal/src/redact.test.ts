@@ -9,6 +9,17 @@ const run = (length: number): string => "Q7x".repeat(Math.ceil(length / 3)).slic
 const pemBody = Array.from({ length: 6 }, () => run(64)).join("\n");
 const pem = (kind: string): string => `-----BEGIN ${kind}-----\n${pemBody}\n-----END ${kind}-----`;
 
+function inPieces(text: string, next: () => number, secrets: readonly string[] = []): string {
+  const stream = createStreamRedactor(createRedactor(secrets));
+  let out = "";
+  for (let at = 0; at < text.length;) {
+    const size = next();
+    out += stream.push(text.slice(at, at + size));
+    at += size;
+  }
+  return out + stream.end();
+}
+
 /** Built from pieces, so that scanners of this repository find no secret in it. */
 const SECRETS: readonly (readonly [kind: string, secret: string, text?: string])[] = [
   ["openai-key", `sk-${run(48)}`],
@@ -63,6 +74,94 @@ describe("known formats", () => {
     expect(redactText("postgres://app:hunter2hunter2@db:5432/x")).toBe(
       "postgres://app:[redacted:url-password]@db:5432/x",
     );
+  });
+});
+
+describe("12.12: what stands around a secret", () => {
+  const AROUND: readonly (readonly [string, (token: string) => string])[] = [
+    ["a colour code", (token) => `\u001B[1;31m${token}\u001B[0m`],
+    ["a colour code inside", (token) => `\u001B[31m\u001B[K${token.slice(0, 4)}\u001B[m\u001B[K${token.slice(4)}`],
+    ["a character set", (token) => `\u001B(B${token}`],
+    ["an escape of one letter", (token) => `\u001Bc${token}`],
+    ["a colour code in JSON", (token) => JSON.stringify(`\u001B[31m${token}`)],
+    ["a colour code as a shell writes it", (token) => `\\033[0;32m${token}`],
+    ["a line end in JSON", (token) => JSON.stringify(`a\n${token}\nb`)],
+    ["a line end in JSON inside JSON", (token) => JSON.stringify(JSON.stringify(`a\n${token}`))],
+    ["a tab as a code", (token) => `\\u0009${token} \\x09${token}`],
+    ["an encoded equals sign", (token) => `token%3D${token}%26a%3Db`],
+    ["one encoded twice", (token) => `token%253d${token}`],
+    ["quoted-printable", (token) => `token=3D${token}`],
+  ];
+  const words = SECRETS.filter(([, secret, text]) => text === undefined && !secret.includes("\n")).map(
+    ([kind, secret]) => [kind, secret] as const,
+  );
+  for (const [name, wrap] of AROUND) {
+    test.each(words)(`${name}: %s (%#)`, (kind, secret) => {
+      const text = `x ${wrap(secret)} y`;
+      const redacted = redactText(text);
+      expect(redacted).not.toContain(secret.slice(5));
+      expect(redacted).toContain(`[redacted:${kind}]`);
+      expect(redactText(redacted)).toBe(redacted);
+      for (const size of [1, 3, 10]) expect(inPieces(text, () => size)).toBe(redacted);
+    });
+  }
+
+  test("headers, addresses and keys that are percent-encoded", () => {
+    const header = "Authorization: Basic dXNlcjpwYXNzd29yZA==";
+    const address = "postgres://app:s3cr3t-w0rd@db.local/x";
+    const all = [header, `bearer ${run(30)}`, address, pem("RSA PRIVATE KEY")];
+    const redacted = all.map((text) => redactText(`q=${encodeURIComponent(text)}&z=1`));
+    expect(redacted).toEqual([
+      "q=Authorization%3A%20Basic%20[redacted:authorization]",
+      "q=bearer%20[redacted:bearer-token]&z=1",
+      "q=postgres%3A%2F%2Fapp%3A[redacted:url-password]%40db.local%2Fx&z=1",
+      "q=[redacted:private-key]&z=1",
+    ]);
+  });
+});
+
+describe("12.12: a known value in other forms", () => {
+  const key = "kn0wn/secret+value of ümlauts 0123456789-abcdefghij";
+  const bytes = Buffer.from(key);
+  const hex = bytes.toString("hex");
+  const base64 = (lead: string, alphabet: "base64" | "base64url"): string =>
+    Buffer.from(`${lead}${key} and more`).toString(alphabet);
+  const FORMS: readonly (readonly [string, string])[] = [
+    ["as it is", key],
+    ["in JSON", JSON.stringify(`"${key}`)],
+    ["in hexadecimal", hex],
+    ["in upper hexadecimal", hex.toUpperCase()],
+    ["percent-encoded", encodeURIComponent(key)],
+    ["percent-encoded in lower case", encodeURIComponent(key).replaceAll(/%../g, (code) => code.toLowerCase())],
+    ["every character percent-encoded", hex.replaceAll(/../g, "%$&")],
+    ["with a colour inside", `${key.slice(0, 9)}\u001B[31m${key.slice(9)}`],
+    ...["", "x", "xy"].flatMap((lead): [string, string][] => [
+      [`in base64 after ${lead.length}`, base64(lead, "base64")],
+      [`in base64url after ${lead.length}`, base64(lead, "base64url")],
+    ]),
+  ];
+  test.each(FORMS)("%s", (_name, form) => {
+    const text = `begin ${form}; end`;
+    const redactor = createRedactor([key]);
+    const redacted = redactor.text(text);
+    expect(redacted).toContain("[redacted:known-secret]");
+    expect(redacted).toMatch(/^begin .{0,80}; end$/);
+    for (let at = 0; at + 12 <= hex.length; at += 2) expect(redacted).not.toContain(hex.slice(at, at + 12));
+    const decoded = Buffer.from(redacted.replaceAll(/begin |\[redacted:[^\]]*\]|; end/g, ""), "base64").toString(
+      "latin1",
+    );
+    for (let at = 0; at + 4 <= key.length; at += 1) expect(decoded).not.toContain(key.slice(at, at + 4));
+    for (const size of [1, 2, 5, 17, 64]) expect(inPieces(text, () => size, [key])).toBe(redacted);
+    expect(JSON.stringify(redactor.body({ words: text }, JSON.stringify({ words: text })))).toBe(
+      JSON.stringify({ words: redacted }),
+    );
+  });
+
+  test("in base64 that is broken into lines, all but less than a line", () => {
+    const long = run(300).replaceAll("Q7x", () => randomBytes(3).toString("base64url").slice(0, 3));
+    const lines = Buffer.from(`some text before ${long}`).toString("base64").replaceAll(/.{76}/g, "$&\n");
+    const redacted = createRedactor([long]).text(lines);
+    expect(redacted.replaceAll("[redacted:known-secret]", "").length).toBeLessThan(60);
   });
 });
 
@@ -221,17 +320,6 @@ describe("text in pieces", () => {
   const texts = SECRETS.map(
     ([, secret, text = secret]) => `see:\n${text}\nand ${text}; x${text} then Bearer of news, ${text}.`,
   );
-
-  function inPieces(text: string, next: () => number, secrets: readonly string[] = []): string {
-    const stream = createStreamRedactor(createRedactor(secrets));
-    let out = "";
-    for (let at = 0; at < text.length;) {
-      const size = next();
-      out += stream.push(text.slice(at, at + size));
-      at += size;
-    }
-    return out + stream.end();
-  }
 
   test.each(texts)("comes out as if it were whole, however it is cut (%#)", (text) => {
     const whole = redactText(text);

@@ -6,11 +6,9 @@
  * character makes it worthless; there only exact values are removed. The words and calls that are repeated in there are
  * as open as beside it.
  */
-
-/** A value shorter than this would be found in ordinary words. */
-const MIN_EXACT_LENGTH = 8;
-/** Logins are renewed for as long as a server runs; nobody repeats a token that ended so many renewals ago. */
-const MAX_EXACT_VALUES = 1000;
+import { createKnownSecrets, type Found, type KnownSecrets, type Search } from "./known-secrets.ts";
+import { findSecrets, hasBeginning, type Tail } from "./secret-formats.ts";
+import { secretView } from "./secret-view.ts";
 
 export interface Redactor {
   text(text: string): string;
@@ -18,6 +16,7 @@ export interface Redactor {
   body<T>(value: T, json: string): T;
   /** From now on these exact values are secrets too: a key that was just stored, a token that was just renewed. */
   readonly learn: (values: readonly string[]) => void;
+  readonly known: KnownSecrets;
 }
 
 export function redactText(text: string): string {
@@ -26,94 +25,117 @@ export function redactText(text: string): string {
 
 /** `exactValues`: secrets known to this process, such as provider keys. */
 export function createRedactor(exactValues: readonly string[] = []): Redactor {
-  let known: readonly string[] = [];
-  let exact: readonly string[] = [];
-  let exactInJson: readonly string[] = [];
-  const learn = (values: readonly string[]): void => {
-    const fresh = values
-      .map((value) => value.trim())
-      .filter((value) => value.length >= MIN_EXACT_LENGTH && !known.includes(value));
-    if (fresh.length === 0) return;
-    known = [...new Set([...known, ...fresh])].slice(-MAX_EXACT_VALUES);
-    exact = known.toSorted((a, b) => b.length - a.length);
-    exactInJson = exact.map((value) => JSON.stringify(value).slice(1, -1));
-  };
-  learn(exactValues);
+  const known = createKnownSecrets();
+  known.learn(exactValues);
 
-  const withoutExact = (text: string): string =>
-    exact.reduce(
-      (rest, value) => (rest.includes(value) ? rest.replaceAll(value, "[redacted:known-secret]") : rest),
-      text,
-    );
-  const withoutAny = (text: string): string => withoutPatterns(withoutExact(text));
+  const withoutExact = (text: string): string => replaced(text, known, false);
+  const withoutAny = (text: string): string => replaced(text, known, true);
 
   return {
-    learn,
+    known,
+    learn: (values) => known.learn(values),
     text: withoutAny,
     body(value, json) {
-      if (!exactInJson.some((secret) => json.includes(secret)) && !SUSPECT.test(json)) return value;
+      if (!mayHold(json) && known.search(json, true).found.length === 0) return value;
       // Same shape in, same shape out: only the characters inside strings change.
       return mapStrings(value, { open: withoutAny, sealed: withoutExact }) as typeof value;
     },
   };
 }
 
-function withoutPatterns(text: string): string {
-  return SUSPECT.test(text) ? text.replace(SECRET, mark) : text;
+/** Cheap, and never wrong when it says no: what a secret begins with, or what could hide it. */
+function mayHold(text: string): boolean {
+  return hasBeginning(text) || HIDING.test(text);
+}
+// eslint-disable-next-line no-control-regex
+const HIDING = /\u001B|\\u001b|%[0-9A-Fa-f]{2}/;
+
+function replaced(text: string, known: KnownSecrets, hasFormats: boolean): string {
+  if (!mayHold(text) && known.search(text, true).found.length === 0) return text;
+  const { marks } = findMarks(text, known, { isWhole: true, hasFormats });
+  return withMarks(text, marks, text.length);
 }
 
-/** Not in the middle of a longer word: base64 and hashes contain every short prefix sooner or later. */
-const START = "(?<![A-Za-z0-9])";
-const KEY_BLOCK = "(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----";
+/** What goes, by its place in the text. */
+export interface Mark {
+  readonly kind: string;
+  readonly from: number;
+  readonly to: number;
+  readonly tail?: Tail;
+}
 
-/** `before` stays, the rest becomes the mark. The first alternative that fits at a place wins. */
-const FORMATS: readonly { readonly kind: string; readonly before?: string; readonly secret: string }[] = [
-  // A cut block has no end; what looks like key lines goes all the same.
-  {
-    kind: "private-key",
-    secret: `-----BEGIN ${KEY_BLOCK}(?:(?!-----)[\\w\\s+/=:,.\\\\()|>-]){32,16384}(?:-----END ${KEY_BLOCK})?`,
-  },
-  // "Authorization: Basic …" in a header, in JSON, in JSON inside a string.
-  {
-    kind: "authorization",
-    before: `\\b(?i:authorization["'\\\\\\s]{0,6}[:=]["'\\\\\\s]{0,6}(?:basic|bearer|token))\\s{1,4}`,
-    secret: `(?!\\[redacted:)[^\\s"'\\\\,;$<{]{4,}`,
-  },
-  { kind: "bearer-token", before: `\\b(?i:bearer)\\s{1,4}`, secret: `(?=[^\\s"']{0,64}\\d)[\\w.~+/-]{16,}=*` },
-  { kind: "anthropic-key", secret: `${START}sk-ant-[\\w-]{16,}` },
-  // Words joined by hyphens are no key: there must be a digit, or one long run.
-  { kind: "openai-key", secret: `${START}sk-(?=[\\w-]{0,64}\\d|(?:[a-z]+-)?[A-Za-z0-9]{20})[\\w-]{16,}` },
-  { kind: "github-token", secret: `${START}(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\\w{20,})` },
-  { kind: "aws-key", secret: `${START}(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])` },
-  { kind: "google-key", secret: `${START}AIza[\\w-]{35}(?![\\w-])` },
-  { kind: "slack-token", secret: `${START}xox[a-z]-[A-Za-z0-9-]{10,}` },
-  { kind: "webhook-secret", secret: `${START}whsec_[\\w+/=-]{16,}` },
-  { kind: "jwt", secret: `${START}eyJ[\\w-]{8,8192}\\.eyJ[\\w-]{8,8192}\\.[\\w-]{4,}` },
-  // Not a placeholder such as ${PASSWORD} or <password>.
-  {
-    kind: "url-password",
-    before: `\\b[a-z][a-z0-9+.-]{1,30}://[^\\s:/@"']{0,256}:`,
-    secret: `[^\\s@/$<{*["'][^\\s@/"']{0,256}(?=@)`,
-  },
-];
+export interface Marks {
+  readonly marks: readonly Mark[];
+  /** From here on more text could change what goes. */
+  readonly open: number;
+}
 
-const SECRET = new RegExp(FORMATS.map(({ before = "", secret }) => `(${before})(${secret})`).join("|"), "g");
+export function findMarks(
+  raw: string,
+  known: KnownSecrets,
+  options: { readonly isWhole: boolean; readonly hasFormats: boolean },
+): Marks {
+  const { isWhole, hasFormats } = options;
+  const plain = known.search(raw, isWhole);
+  const view = secretView(blanked(raw, plain.found));
+  // Where nothing hides anything both are the same.
+  const hidden = view.text.length === raw.length ? NOTHING : known.search(view.text, isWhole);
+  const followsGap = (index: number): boolean => view.startOf(index) !== view.endOf(index - 1);
+  const formats = hasFormats
+    ? findSecrets(blanked(view.text, hidden.found), { isWhole, followsGap })
+    : { secrets: [], open: view.text.length };
+  const inView = [...hidden.found.map(knownMark), ...formats.secrets];
+  const rawMarks = inView.map((mark) => ({ ...mark, from: view.startOf(mark.from), to: view.endOf(mark.to - 1) }));
+  const open = Math.min(hidden.open, formats.open);
+  return {
+    marks: joined([...plain.found.map(knownMark), ...rawMarks]),
+    open: Math.min(plain.open, open < view.text.length ? view.startOf(open) : raw.length),
+  };
+}
 
-/** Cheap, and never wrong when it says no: a necessary piece of each format. */
-const SUSPECT = new RegExp(
-  [
-    "sk-|gh[pousr]_|github_pat_|A[KS]IA|AIza|xox[a-z]-|eyJ|PRIVATE KEY|whsec_",
-    "://[^\\s/@]{0,256}:[^\\s@]{1,257}@",
-    "(?i:bearer\\s|authorization)",
-  ].join("|"),
-);
+const NOTHING: Search = { found: [], open: Number.POSITIVE_INFINITY };
+const knownMark = (range: Found): Mark => ({ kind: "known-secret", ...range });
 
-function mark(_match: string, ...groups: unknown[]): string {
-  for (const [index, format] of FORMATS.entries()) {
-    if (groups[index * 2 + 1] === undefined) continue;
-    return `${String(groups[index * 2])}[redacted:${format.kind}]`;
+/** With the first character of a mark in place of what will be one, so that formats see what they will see when it is. */
+function blanked(text: string, found: readonly Found[]): string {
+  if (found.length === 0) return text;
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { from, to } of found) {
+    if (to <= at) continue;
+    const start = Math.max(from, at);
+    pieces.push(text.slice(at, start), "[".repeat(to - start));
+    at = to;
   }
-  return "[redacted]";
+  return pieces.join("") + text.slice(at);
+}
+
+/** What overlaps is one; what is known by its value gives it its name. */
+function joined(found: readonly Mark[]): readonly Mark[] {
+  const marks: Mark[] = [];
+  for (const next of found.toSorted((a, b) => a.from - b.from || b.to - a.to)) {
+    const last = marks.at(-1);
+    if (last === undefined || next.from >= last.to) marks.push(next);
+    else {
+      const kind = next.kind === "known-secret" ? next.kind : last.kind;
+      const { to, tail } = next.to >= last.to && (last.tail === undefined || next.to > last.to) ? next : last;
+      marks[marks.length - 1] = { kind, from: last.from, to, ...(tail === undefined ? {} : { tail }) };
+    }
+  }
+  return marks;
+}
+
+/** The text up to `end` with its marks. */
+export function withMarks(text: string, marks: readonly Mark[], end: number): string {
+  const pieces: string[] = [];
+  let from = 0;
+  for (const mark of marks) {
+    if (mark.from >= end) break;
+    pieces.push(text.slice(from, mark.from), `[redacted:${mark.kind}]`);
+    from = mark.to;
+  }
+  pieces.push(text.slice(from, end));
+  return pieces.join("");
 }
 
 interface Rewrites {

@@ -1,0 +1,194 @@
+/**
+ * Exact values that are secrets, found in text as they are, as JSON writes them, in hexadecimal digits, and in base64 of
+ * both alphabets wherever they stand in what was encoded; encoded forms also in part, because encoders break lines.
+ * All are looked for at once, a few characters at a time, so that many of them cost hardly more than one.
+ */
+
+/** A value shorter than this would be found in ordinary words. */
+export const MIN_KNOWN_CHARS = 8;
+/** Logins are renewed for as long as a server runs; nobody repeats a token that ended so many renewals ago. */
+const MAX_KNOWN = 1000;
+/** The beginning of a longer one says as much. */
+const MAX_NEEDLE_CHARS = 8192;
+/** So much of an encoded form is taken for it, at whatever place in it. */
+const MIN_PART_CHARS = 16;
+const SEED_CHARS = MIN_KNOWN_CHARS;
+
+interface Needle {
+  readonly text: string;
+  readonly mayBePart: boolean;
+  /** Characters beside it that hold bits of it. */
+  readonly before: number;
+  readonly after: number;
+}
+
+interface Seed {
+  readonly needle: Needle;
+  readonly offset: number;
+}
+
+export interface Found {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Search {
+  readonly found: readonly Found[];
+  /** From here on more text could make one; the length of the text where nothing could. */
+  readonly open: number;
+}
+
+export interface KnownSecrets {
+  learn(values: readonly string[]): void;
+  search(text: string, isWhole: boolean): Search;
+  /** So many characters at the end of unfinished text are held back whatever they are. */
+  readonly heldChars: number;
+}
+
+export function createKnownSecrets(): KnownSecrets {
+  let values: readonly string[] = [];
+  let table: SeedTable | undefined;
+  let heldChars = 0;
+  return {
+    get heldChars() {
+      return heldChars;
+    },
+    learn(given) {
+      const fresh = given
+        .map((value) => value.trim())
+        .filter((value) => value.length >= MIN_KNOWN_CHARS && !values.includes(value));
+      if (fresh.length === 0) return;
+      values = [...new Set([...values, ...fresh])].slice(-MAX_KNOWN);
+      table = seedTable(values.flatMap(needlesOf));
+      heldChars = values.some((value) => /\s/.test(value)) ? SEED_CHARS - 1 : 0;
+    },
+    search: (text, isWhole) => (table === undefined ? { found: [], open: text.length } : search(text, table, isWhole)),
+  };
+}
+
+function search(text: string, table: SeedTable, isWhole: boolean): Search {
+  const found: Found[] = [];
+  let open = text.length;
+  let end = 0;
+  for (let at = 0; (at = nextSeed(text, at, table)) >= 0;) {
+    let next = at + 1;
+    for (const { needle, offset } of table.seeds.get(text.slice(at, at + SEED_CHARS)) ?? []) {
+      const match = matchAt(text, at, needle, offset);
+      if (match === undefined) continue;
+      if (match.to === text.length && match.isCut && !isWhole) open = Math.min(open, match.from);
+      else if (match.isFound && match.to > end) {
+        found.push(match);
+        next = Math.max(next, match.to - SEED_CHARS + 1);
+        end = Math.max(end, match.to);
+      }
+    }
+    at = next;
+  }
+  return { found, open };
+}
+
+interface Match extends Found {
+  readonly isFound: boolean;
+  /** The text ends before the needle does. */
+  readonly isCut: boolean;
+}
+
+function matchAt(text: string, at: number, needle: Needle, offset: number): Match | undefined {
+  const { text: whole, mayBePart, before, after } = needle;
+  let from = 0;
+  while (from < offset && text.charCodeAt(at - from - 1) === whole.charCodeAt(offset - from - 1)) from += 1;
+  let to = SEED_CHARS;
+  while (offset + to < whole.length && text.charCodeAt(at + to) === whole.charCodeAt(offset + to)) to += 1;
+  const isToEnd = offset + to === whole.length;
+  const isCut = !isToEnd && at + to >= text.length;
+  const isAll = from === offset && isToEnd;
+  if (!isAll && !mayBePart && !isCut) return undefined;
+  return {
+    from: Math.max(0, at - from - (from === offset ? before : 0)),
+    to: Math.min(text.length, at + to + (isToEnd ? after : 0)),
+    isFound: isAll || (mayBePart && from + to >= MIN_PART_CHARS),
+    isCut: isCut || (isToEnd && at + to + after > text.length),
+  };
+}
+
+function needlesOf(value: string): readonly Needle[] {
+  const bytes = Buffer.from(value, "utf8");
+  const hex = bytes.toString("hex");
+  // Output of commands is looked at byte by byte, whatever it is written in.
+  const spelled = [value, JSON.stringify(value).slice(1, -1), bytes.toString("latin1"), ...percentForms(bytes)];
+  const plain = spelled.map((text) => needle(text, false));
+  const encoded = [hex, hex.toUpperCase()].map((text) => needle(text, true));
+  return [...plain, ...encoded, ...[0, 1, 2].flatMap((lead) => base64Needles(bytes, lead))];
+}
+
+/** Encoded characters of ASCII are decoded before anything is looked for; these are the others. */
+function percentForms(bytes: Buffer): readonly string[] {
+  const encoded = Array.from(bytes, (byte) =>
+    byte < 128 ? String.fromCharCode(byte) : `%${byte.toString(16).padStart(2, "0")}`,
+  );
+  return [encoded.join(""), encoded.map((text) => (text.length > 1 ? text.toUpperCase() : text)).join("")];
+}
+
+/** What base64 makes of the bytes after `lead` others, without the characters that also depend on what is beside them. */
+function base64Needles(bytes: Buffer, lead: number): readonly Needle[] {
+  const bits = bytes.length * 8;
+  const skipped = (6 - ((lead * 8) % 6)) % 6;
+  const first = Math.ceil((lead * 8) / 6);
+  const count = Math.floor((bits - skipped) / 6);
+  const before = skipped === 0 ? 0 : 1;
+  const after = (bits - skipped) % 6 === 0 ? 0 : 1;
+  const padded = Buffer.concat([Buffer.alloc(lead), bytes]);
+  return (["base64", "base64url"] as const).map((alphabet) =>
+    needle(padded.toString(alphabet).slice(first, first + count), true, { before, after }),
+  );
+}
+
+function needle(text: string, mayBePart: boolean, edges = { before: 0, after: 0 }): Needle {
+  return { text: text.slice(0, MAX_NEEDLE_CHARS), mayBePart, ...edges };
+}
+
+interface SeedTable {
+  readonly seeds: ReadonlyMap<string, readonly Seed[]>;
+  /** By two neighbouring characters: so far to the right of them is the next place where a seed could end. */
+  readonly shifts: Uint8Array;
+}
+
+const PAIRS = 1 << 14;
+const pairOf = (first: number, second: number): number => ((first << 7) ^ second) & (PAIRS - 1);
+
+function seedTable(needles: readonly Needle[]): SeedTable {
+  const seeds = new Map<string, Seed[]>();
+  const shifts = new Uint8Array(PAIRS).fill(SEED_CHARS - 1);
+  const known = new Set<string>();
+  for (const one of needles) {
+    if (known.has(one.text)) continue;
+    known.add(one.text);
+    const last = one.mayBePart ? one.text.length - SEED_CHARS : 0;
+    for (let offset = 0; offset <= last; offset += MIN_PART_CHARS / 2) {
+      const seed = one.text.slice(offset, offset + SEED_CHARS);
+      const same = seeds.get(seed);
+      if (same === undefined) seeds.set(seed, [{ needle: one, offset }]);
+      else same.push({ needle: one, offset });
+      for (let place = 1; place < SEED_CHARS; place += 1) {
+        const pair = pairOf(seed.charCodeAt(place - 1), seed.charCodeAt(place));
+        shifts[pair] = Math.min(shifts[pair] ?? 0, SEED_CHARS - 1 - place);
+      }
+    }
+  }
+  return { seeds, shifts };
+}
+
+/** The first place from `at` on where a seed stands, or -1. */
+function nextSeed(text: string, at: number, { seeds, shifts }: SeedTable): number {
+  let end = at + SEED_CHARS - 1;
+  while (end < text.length) {
+    const shift = shifts[pairOf(text.charCodeAt(end - 1), text.charCodeAt(end))] ?? 0;
+    if (shift > 0) end += shift;
+    else {
+      const place = end - SEED_CHARS + 1;
+      if (seeds.has(text.slice(place, end + 1))) return place;
+      end += 1;
+    }
+  }
+  return -1;
+}

@@ -1,0 +1,99 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setImmediate as nextTick } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createRedactor } from "./redact.ts";
+import { createStreamRedactor } from "./redact-stream.ts";
+
+const KNOWN = "known-value-Q7xQ7xQ7xQ7xQ7xQ7x";
+
+/** What each format begins with, again and again, and what almost is a secret of it. */
+const ATTACKS: readonly string[] = [
+  "-eyJ",
+  "-eyJaaaaaaaa.eyJ",
+  "eyJaaaaaaaa.eyJaaaaaaaa.",
+  "-sk-",
+  "sk-aaaaaaaaaaaaaaaaaaa-",
+  "-sk-ant-",
+  "-ghp_",
+  "-github_pat_",
+  "-AKIA",
+  "(AAKIA",
+  "-AIza",
+  "-xoxb-",
+  "-whsec_",
+  "-----BEGIN ",
+  "-----BEGIN A A A A PRIVATE KEY-----aaaa",
+  `-----BEGIN PRIVATE KEY-----${"a".repeat(31)}"`,
+  "a://",
+  `a://${"u".repeat(200)}:${"p".repeat(250)}`,
+  "authorization",
+  "authorization: bearer ",
+  "authorization      :",
+  " bearer ",
+  "\u001B[",
+  "\u001B[0;0;0;0;0;0;0;0;0",
+  "\u001B[31meyJ",
+  "\\neyJ",
+  "[1;1;1;1eyJ",
+  "%41",
+  "%2525252525",
+  KNOWN.slice(0, -1),
+  Buffer.from(KNOWN).toString("base64").slice(0, 12),
+];
+const KIB = 1024;
+const SIZES = [64 * KIB, 512 * KIB, 8192 * KIB];
+/** Twice the text may take this many times as long. */
+const MAX_GROWTH = 2.5;
+/** Below this the clock of the processor and the collector say more than the text does. */
+const FLOOR_MS = 20;
+
+test("12.11: time grows with the length of the text, whatever is in it, from 64 kB to 8 MB", () => {
+  const redactor = createRedactor([KNOWN]);
+  for (const unit of ATTACKS) {
+    let [before, size] = [FLOOR_MS, SIZES[0] ?? 0];
+    for (const next of SIZES) {
+      const text = filled(unit, next);
+      const time = cpuMs(() => redactor.text(text));
+      const most = before * MAX_GROWTH ** Math.log2(next / size);
+      expect(time, `${JSON.stringify(unit)}, ${next} characters`).toBeLessThan(most);
+      [before, size] = [Math.max(time, FLOOR_MS), next];
+    }
+  }
+}, 120_000);
+
+test("12.11: 8 MB of it in pieces leave the event loop free, and small pieces cost no more than their length", async () => {
+  for (const unit of ["-eyJ", "authorization: bearer "]) {
+    const stream = createStreamRedactor(createRedactor([KNOWN]));
+    using delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    for (const piece of pieces(filled(unit, 8192 * KIB), 64 * KIB)) {
+      stream.push(piece);
+      await nextTick();
+    }
+    stream.end();
+    expect(delay.max / 1e6).toBeLessThan(150);
+    const small = [64, 128].map((kib) =>
+      cpuMs(() => {
+        const redactor = createStreamRedactor();
+        for (const piece of pieces(filled(unit, kib * KIB), 5)) redactor.push(piece);
+        redactor.end();
+      }),
+    );
+    expect(small[1]).toBeLessThan(Math.max(small[0] ?? 0, FLOOR_MS) * MAX_GROWTH);
+  }
+}, 60_000);
+
+function cpuMs(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+function filled(unit: string, size: number): string {
+  return unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
+}
+
+function* pieces(text: string, size: number): Generator<string> {
+  for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size);
+}

@@ -1,0 +1,349 @@
+/**
+ * Secrets that are known by how they look. One pass finds where one could begin; there a format looks at the run of
+ * characters that follows. Runs are remembered, and a format asks for them from left to right, so that no character is
+ * gone over more than a fixed number of times, whatever the text: time grows with its length alone.
+ */
+
+export interface Secret {
+  readonly kind: string;
+  readonly from: number;
+  readonly to: number;
+  /** Reaches the end of unfinished text: what follows belongs to it as long as this holds. */
+  readonly tail?: Tail;
+}
+
+/** A run of these characters, or the lines of a key with what is left of their bound. */
+export type Tail = { readonly class: number } | { readonly keyCharsLeft: number };
+
+export interface FormatSearch {
+  readonly secrets: readonly Secret[];
+  /** From here on more text could make a secret; the length of the text where nothing could. */
+  readonly open: number;
+}
+
+export interface Unfinished {
+  /** Nothing follows. */
+  readonly isWhole: boolean;
+  /** Whether something that was left out of the text stood before this character. */
+  readonly followsGap: (index: number) => boolean;
+}
+
+/** Every secret of a known format begins with one of these. Also a cheap answer for text that holds none. */
+const BEGINNING =
+  /sk-|gh[pousr]_|github_pat_|A[KS]IA|AIza|xox[a-z]-|whsec_|eyJ|-----BEGIN |:\/\/|[Bb][Ee][Aa][Rr][Ee][Rr]|[Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]/g;
+
+export function hasBeginning(text: string): boolean {
+  BEGINNING.lastIndex = 0;
+  return BEGINNING.test(text);
+}
+
+export function findSecrets(text: string, unfinished: Unfinished): FormatSearch {
+  const secrets: Secret[] = [];
+  const scan: Scan = { text, ...unfinished, runs: new Map() };
+  let open = text.length;
+  BEGINNING.lastIndex = 0;
+  for (let found = BEGINNING.exec(text); found !== null; found = BEGINNING.exec(text)) {
+    const outcome = formatOf(found[0])(scan, found.index, found.index + found[0].length);
+    if (outcome === "open") open = Math.min(open, found.index);
+    else if (outcome !== undefined) secrets.push(outcome);
+    BEGINNING.lastIndex = outcome === undefined || outcome === "open" ? found.index + 1 : outcome.to;
+  }
+  return { secrets, open };
+}
+
+interface Scan extends Unfinished {
+  readonly text: string;
+  /** By the question that is asked: where the last run began and ended. */
+  readonly runs: Map<string, { from: number; to: number }>;
+}
+
+type Outcome = Secret | "open" | undefined;
+type Format = (scan: Scan, at: number, after: number) => Outcome;
+
+function formatOf(beginning: string): Format {
+  switch (beginning) {
+    case "sk-":
+      return providerKey;
+    case "eyJ":
+      return jwt;
+    case "-----BEGIN ":
+      return privateKey;
+    case "://":
+      return urlPassword;
+    case "AKIA":
+    case "ASIA":
+      return awsKey;
+    case "AIza":
+      return googleKey;
+    case "whsec_":
+      return atLeast("webhook-secret", 16, IN.base64);
+    case "github_pat_":
+      return atLeast("github-token", 20, IN.word);
+    default:
+      break;
+  }
+  if (beginning.startsWith("gh")) return atLeast("github-token", 20, IN.alphanumeric);
+  if (beginning.startsWith("xox")) return atLeast("slack-token", 10, IN.word);
+  return beginning.length === "bearer".length ? bearer : authorization;
+}
+
+/** Sets of characters as bits of one table; what is beyond ASCII shares its last place. */
+const IN = { word: 1, alphanumeric: 2, base64: 4, bearer: 8, header: 16, user: 32, password: 64, key: 128 } as const;
+const NO_DIGIT = { word: 256, bearer: 512 } as const;
+const LOWER = 1024;
+const UPPER = 2048;
+
+const CLASSES = new Uint16Array(129);
+const MEMBERS: readonly (readonly [bit: number, pattern: RegExp])[] = [
+  [IN.word, /[\w-]/],
+  [IN.alphanumeric, /[A-Za-z0-9]/],
+  [IN.base64, /[\w+/=-]/],
+  [IN.bearer, /[\w.~+/=-]/],
+  [IN.header, /[^\s"'\\,;$<{[\u0080]/],
+  [IN.user, /[^\s:/@"'[]/],
+  [IN.password, /[^\s@/"']/],
+  [IN.key, /[\w\s+/=:,.\\()|>-]/],
+  [NO_DIGIT.word, /[A-Za-z_-]/],
+  [NO_DIGIT.bearer, /[A-Za-z_.~+/=-]/],
+  [LOWER, /[a-z]/],
+  [UPPER, /[A-Z0-9]/],
+];
+for (let code = 0; code <= 128; code += 1) {
+  for (const [bit, pattern] of MEMBERS) {
+    if (pattern.test(String.fromCharCode(code))) CLASSES[code] = (CLASSES[code] ?? 0) | bit;
+  }
+}
+
+/** Where a run of these characters that begins at `from` ends. */
+export function runEnd(text: string, from: number, bit: number): number {
+  let at = from;
+  while (at < text.length && is(text, at, bit)) at += 1;
+  return at;
+}
+
+function is(text: string, at: number, bit: number): boolean {
+  return ((CLASSES[Math.min(text.charCodeAt(at), 128)] ?? 0) & bit) !== 0;
+}
+
+/** The same, remembered under the name of the question. */
+function run(scan: Scan, question: string, from: number, bit: number): number {
+  const known = scan.runs.get(question);
+  if (known !== undefined && from >= known.from && from <= known.to) return known.to;
+  const to = runEnd(scan.text, from, bit);
+  scan.runs.set(question, { from, to });
+  return to;
+}
+
+const isCut = ({ text, isWhole }: Scan, at: number): boolean => !isWhole && at >= text.length;
+
+function secret(scan: Scan, kind: string, range: { from: number; to: number }, bit: number): Secret {
+  return { kind, ...range, ...(isCut(scan, range.to) ? { tail: { class: bit } } : {}) };
+}
+
+function atLeast(kind: string, chars: number, bit: number): Format {
+  return (scan, at, after) => {
+    if (!startsWord(scan, at)) return undefined;
+    const to = run(scan, kind, after, bit);
+    if (to - after >= chars) return secret(scan, kind, { from: at, to }, bit);
+    return isCut(scan, to) ? "open" : undefined;
+  };
+}
+
+const anthropicKey = atLeast("anthropic-key", 16, IN.word);
+/** Digits further on than this say nothing about the beginning. */
+const DIGIT_WITHIN_CHARS = 64;
+const MIN_KEY_CHARS = 16;
+const MIN_RUN_CHARS = 20;
+
+/** Words joined by hyphens are no key: there must be a digit, or one long run. */
+function providerKey(scan: Scan, at: number, after: number): Outcome {
+  const { text } = scan;
+  if (!startsWord(scan, at)) return undefined;
+  if (text.startsWith("ant-", after)) {
+    const found = anthropicKey(scan, at, after + 4);
+    if (found !== undefined) return found;
+  }
+  const to = run(scan, "openai", after, IN.word);
+  const digit = run(scan, "openai.digit", after, NO_DIGIT.word);
+  const word = run(scan, "openai.word", after, LOWER);
+  const begins = word > after && text[word] === "-" ? word + 1 : after;
+  const isKey =
+    to - after >= MIN_KEY_CHARS &&
+    ((digit < to && digit - after <= DIGIT_WITHIN_CHARS) ||
+      run(scan, "openai.first", after, IN.alphanumeric) - after >= MIN_RUN_CHARS ||
+      run(scan, "openai.second", begins, IN.alphanumeric) - begins >= MIN_RUN_CHARS);
+  if (isKey) return secret(scan, "openai-key", { from: at, to }, IN.word);
+  // Behind this much of a run without a sign of a key no more can come.
+  return isCut(scan, to) && to - after <= DIGIT_WITHIN_CHARS + MIN_RUN_CHARS ? "open" : undefined;
+}
+
+function awsKey(scan: Scan, at: number, after: number): Outcome {
+  if (!startsWord(scan, at)) return undefined;
+  const to = run(scan, "aws", after, IN.alphanumeric);
+  const isKey = to - after === 16 && run(scan, "aws.upper", after, UPPER) === to;
+  return exactly(scan, "aws-key", { at, after, to }, isKey, 16);
+}
+
+function googleKey(scan: Scan, at: number, after: number): Outcome {
+  if (!startsWord(scan, at)) return undefined;
+  const to = run(scan, "google", after, IN.word);
+  return exactly(scan, "google-key", { at, after, to }, to - after === 35, 35);
+}
+
+interface Place {
+  readonly at: number;
+  readonly after: number;
+  readonly to: number;
+}
+
+function exactly(scan: Scan, kind: string, { at, after, to }: Place, isKey: boolean, chars: number): Outcome {
+  if (isCut(scan, to)) return to - after <= chars ? "open" : undefined;
+  return isKey ? { kind, from: at, to } : undefined;
+}
+
+/** A part longer than this is no part of a token. */
+const MAX_JWT_PART_CHARS = 8192;
+
+function jwt(scan: Scan, at: number, after: number): Outcome {
+  if (!startsWord(scan, at)) return undefined;
+  const { text } = scan;
+  const first = run(scan, "jwt.first", after, IN.word);
+  if (first - after > MAX_JWT_PART_CHARS) return undefined;
+  if (isCut(scan, first)) return "open";
+  if (first - after < 8 || text[first] !== ".") return undefined;
+  if (isCut(scan, first + 4) && ".eyJ".startsWith(text.slice(first))) return "open";
+  if (!text.startsWith(".eyJ", first)) return undefined;
+  const second = run(scan, "jwt.second", first + 4, IN.word);
+  if (second - first - 4 > MAX_JWT_PART_CHARS) return undefined;
+  if (isCut(scan, second)) return "open";
+  if (second - first - 4 < 8 || text[second] !== ".") return undefined;
+  const to = run(scan, "jwt.third", second + 1, IN.word);
+  if (to - second - 1 >= 4) return secret(scan, "jwt", { from: at, to }, IN.word);
+  return isCut(scan, to) ? "open" : undefined;
+}
+
+/** Not a placeholder such as ${PASSWORD} or <password>. */
+const PLACEHOLDER = /[$<{*["']/;
+const MAX_URL_PART_CHARS = 256;
+
+function urlPassword(scan: Scan, at: number, after: number): Outcome {
+  const { text } = scan;
+  if (!is(text, at - 1, IN.alphanumeric)) return undefined;
+  const user = run(scan, "url.user", after, IN.user);
+  if (user - after > MAX_URL_PART_CHARS) return undefined;
+  if (isCut(scan, user)) return "open";
+  if (text[user] !== ":") return undefined;
+  const from = user + 1;
+  const to = run(scan, "url.password", from, IN.password);
+  if (to - from > MAX_URL_PART_CHARS + 1 || PLACEHOLDER.test(text.charAt(from))) return undefined;
+  if (isCut(scan, to)) return "open";
+  return to > from && text[to] === "@" ? { kind: "url-password", from, to } : undefined;
+}
+
+/** "Authorization: Basic …" in a header, in JSON, in JSON inside a string. */
+const SCHEME = /authorization["'\\\s]{0,6}[:=]["'\\\s]{0,6}(?:basic|bearer|token)\s{1,4}/iy;
+const SCHEME_CUT = /authorization["'\\\s]{0,6}(?:[:=]["'\\\s]{0,6}(?:[a-z]{0,6}\s{0,4})?)?$/iy;
+const BEARER = /bearer\s{1,4}/iy;
+const BEARER_CUT = /bearer\s{0,4}$/iy;
+const MARK = "[redacted:";
+
+function authorization(scan: Scan, at: number): Outcome {
+  const from = afterHeader(scan, at, SCHEME, SCHEME_CUT);
+  if (typeof from !== "number") return from;
+  const to = run(scan, "authorization", from, IN.header);
+  if (scan.text.startsWith(MARK, from)) return undefined;
+  if (isCut(scan, to) && MARK.startsWith(scan.text.slice(from, to))) return "open";
+  if (to - from >= 4) return secret(scan, "authorization", { from, to }, IN.header);
+  return isCut(scan, to) ? "open" : undefined;
+}
+
+function bearer(scan: Scan, at: number): Outcome {
+  const from = afterHeader(scan, at, BEARER, BEARER_CUT);
+  if (typeof from !== "number") return from;
+  const to = run(scan, "bearer", from, IN.bearer);
+  const digit = run(scan, "bearer.digit", from, NO_DIGIT.bearer);
+  if (to - from >= MIN_KEY_CHARS && digit < to && digit - from <= DIGIT_WITHIN_CHARS) {
+    return secret(scan, "bearer-token", { from, to }, IN.bearer);
+  }
+  return isCut(scan, to) && to - from <= DIGIT_WITHIN_CHARS ? "open" : undefined;
+}
+
+/** Where the value of a header begins; the patterns look at a bounded piece of text. */
+function afterHeader(scan: Scan, at: number, header: RegExp, cut: RegExp): number | "open" | undefined {
+  if (!startsWord(scan, at)) return undefined;
+  header.lastIndex = at;
+  if (header.test(scan.text)) {
+    // White space that goes on may belong to the header still.
+    return isCut(scan, header.lastIndex) ? "open" : header.lastIndex;
+  }
+  cut.lastIndex = at;
+  return !scan.isWhole && cut.test(scan.text) ? "open" : undefined;
+}
+
+const LABEL = "(?:[A-Z0-9]{1,32} ){0,4}PRIVATE KEY(?: BLOCK)?-----";
+const KEY_BEGIN = new RegExp(`-----BEGIN ${LABEL}`, "y");
+const KEY_BEGIN_CUT = /-----BEGIN [A-Z0-9 ]{0,160}-{0,5}$/y;
+const KEY_END = new RegExp(`-----END ${LABEL}`, "y");
+const KEY_END_CUT = /-{1,5}$|-----E?N?D?$|-----END [A-Z0-9 ]{0,160}-{0,5}$/y;
+const MIN_BODY_CHARS = 32;
+const MAX_BODY_CHARS = 16_384;
+
+/** A cut block has no end; what looks like key lines goes all the same. */
+function privateKey(scan: Scan, at: number): Outcome {
+  const { text, isWhole } = scan;
+  KEY_BEGIN.lastIndex = at;
+  if (!KEY_BEGIN.test(text)) {
+    KEY_BEGIN_CUT.lastIndex = at;
+    return !isWhole && KEY_BEGIN_CUT.test(text) ? "open" : undefined;
+  }
+  const from = KEY_BEGIN.lastIndex;
+  const end = keyEnd(text, from, { isWhole, most: MAX_BODY_CHARS });
+  if (end.body - from < MIN_BODY_CHARS) return end.isOpen ? "open" : undefined;
+  if (!end.isOpen) return { kind: "private-key", from: at, to: end.to };
+  return { kind: "private-key", from: at, to: end.body, tail: { keyCharsLeft: MAX_BODY_CHARS - (end.body - from) } };
+}
+
+export interface KeyEnd {
+  /** Behind the last character of the key lines. */
+  readonly body: number;
+  /** Behind the end line, where there is one. */
+  readonly to: number;
+  /** More text may add to it. */
+  readonly isOpen: boolean;
+}
+
+export function keyEnd(
+  text: string,
+  from: number,
+  limit: { readonly isWhole: boolean; readonly most: number },
+): KeyEnd {
+  const { isWhole, most } = limit;
+  let body = from;
+  let dashes = 0;
+  while (body < text.length && body - from < most && dashes < 5) {
+    if (!is(text, body, IN.key)) break;
+    dashes = text[body] === "-" ? dashes + 1 : 0;
+    body += 1;
+  }
+  if (dashes === 5 || (body >= text.length && !isWhole)) body -= dashes;
+  KEY_END.lastIndex = body;
+  if (KEY_END.test(text)) return { body, to: KEY_END.lastIndex, isOpen: false };
+  if (isWhole || body - from >= most) return { body, to: body, isOpen: false };
+  KEY_END_CUT.lastIndex = body;
+  return { body, to: body, isOpen: body >= text.length || KEY_END_CUT.test(text) };
+}
+
+/**
+ * Not in the middle of a longer word: base64 and hashes contain every short beginning sooner or later. An escape is no
+ * word: `\n`, `\u001b`, `=3D`, and what is left of a control sequence whose first character is written out.
+ */
+function startsWord({ text, followsGap }: Scan, at: number): boolean {
+  if (at === 0 || !is(text, at - 1, IN.alphanumeric) || followsGap(at)) return true;
+  // ESC and one letter.
+  if (at > 1 && followsGap(at - 1)) return true;
+  if ("\\()".includes(text.charAt(at - 2))) return true;
+  return ESCAPE.test(text.slice(Math.max(0, at - MAX_ESCAPE_CHARS), at));
+}
+
+const MAX_ESCAPE_CHARS = 40;
+const ESCAPE = /(?:\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{1,3})|=[0-9A-F]{2}|(?:\[|^)[0-9;:<=>?]{0,40}[A-Za-z])$/;
