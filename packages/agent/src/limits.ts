@@ -60,9 +60,10 @@ export function metered(io: TurnIo, meter: Meter, end: (reached: HeddleError) =>
         end(refused);
         throw refused;
       }
-      await io.record(events, author);
+      const stored = await io.record(events, author);
       const reached = meter.after(events);
       if (reached !== undefined) end(reached);
+      return stored;
     },
   };
 }

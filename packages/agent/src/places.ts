@@ -25,7 +25,7 @@ export interface PlacesOptions {
   /** Commands get the allow-listed part of it. */
   readonly env: NodeJS.ProcessEnv;
   readonly backend: "auto" | "namespaces" | "bwrap";
-  /** Whole outputs are stored without secrets, as events are. */
+  /** What commands write is kept, shown and told without secrets, as events are. */
   readonly redactor: Redactor;
   readonly mcpServers: readonly McpServerConfig[];
   readonly mcpLogins: McpTokenSource;

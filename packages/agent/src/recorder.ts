@@ -17,7 +17,6 @@ import { createStreamRedactor, type Journal, type StreamRedactor } from "@heddle
 import type { OngoingItem } from "@heddle/tools";
 import type { Live } from "./live.ts";
 import { brokenOff, unknownOutcome } from "./recover.ts";
-import type { RunnerEvent } from "./runner.ts";
 
 /** Acknowledged facts and everything that guards a side effect: on disk before anyone goes on. */
 const NEEDS_SYNC: ReadonlySet<EventBody["type"]> = new Set([
@@ -41,7 +40,8 @@ interface OpenItem {
 }
 
 export interface Recorder {
-  record(events: readonly EventBody[], author?: Author): Promise<void>;
+  /** Resolves with the events as they are stored. */
+  record(events: readonly EventBody[], author?: Author): Promise<readonly EventBody[]>;
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
   /**
    * Completes every item still open, as interrupted, and settles every intent whose call broke off, as unknown. Items
@@ -49,7 +49,7 @@ export interface Recorder {
    */
   closeOpenItems(): Promise<void>;
   /** Completes the item when its command ends; resolves with what was recorded then. Never rejects. */
-  follow(itemId: string, ongoing: OngoingItem): Promise<readonly RunnerEvent[]>;
+  follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]>;
   /** Completes the items that are still followed: as their commands ended, or as they are left. */
   closeFollowed(): Promise<void>;
 }
@@ -66,14 +66,15 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
   const intents = new Map<string, EventOf<"tool.intended">>();
   let queue: Promise<void> = Promise.resolve();
 
-  function enqueue(events: readonly EventBody[], author: Author): Promise<void> {
+  function enqueue(events: readonly EventBody[], author: Author): Promise<readonly EventBody[]> {
     const durability = events.some((event) => NEEDS_SYNC.has(event.type)) ? "full" : "relaxed";
     // One at a time: the order of calls is the order in the stream. A failure reaches every later call too,
     // because a turn that cannot be recorded must not go on.
-    queue = queue.then(async () => {
-      await journal.append({ stream: threadId, author, events, durability });
-    });
-    return queue;
+    const appended = queue.then(() => journal.append({ stream: threadId, author, events, durability }));
+    queue = appended.then(() => undefined);
+    // Whoever recorded this hears of its failure.
+    queue.catch(() => undefined);
+    return appended.then((stored) => stored.events.map(({ body }) => body));
   }
 
   function opened(item: Item): OpenItem {
@@ -100,19 +101,20 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
 
   const agent: Author = `agent:${options.runner}`;
 
-  async function record(events: readonly EventBody[], author: Author): Promise<void> {
+  async function record(events: readonly EventBody[], author: Author): Promise<readonly EventBody[]> {
     const completed = new Set(events.flatMap((event) => (event.type === "item.completed" ? [event.item.id] : [])));
     for (const id of completed) {
       const item = open.get(id);
       if (item !== undefined) publishRest(item, publish);
       open.delete(id);
     }
-    await enqueue(events, author);
+    const stored = await enqueue(events, author);
     for (const event of events) {
       if (event.type === "tool.intended") intents.set(event.itemId, event);
       if (event.type === "tool.settled") intents.delete(event.itemId);
       if (event.type === "item.started" && !completed.has(event.item.id)) open.set(event.item.id, opened(event.item));
     }
+    return stored;
   }
 
   const following = createFollowing(turnId, (events) => record(events, agent));
@@ -156,15 +158,15 @@ interface Following {
 }
 
 /** Items whose commands outlived their calls. */
-function createFollowing(turnId: string, record: (events: readonly RunnerEvent[]) => Promise<void>): Following {
+function createFollowing(
+  turnId: string,
+  record: (events: readonly EventBody[]) => Promise<readonly EventBody[]>,
+): Following {
   const followed = new Map<string, OngoingItem>();
 
   /** Looked up and taken out in one go: an item is ended once, by its command or by the turn. */
-  async function end(item: Item): Promise<readonly RunnerEvent[]> {
-    if (!followed.delete(item.id)) return [];
-    const events: RunnerEvent[] = [{ type: "item.completed", v: 1, turnId, item }];
-    await record(events);
-    return events;
+  async function end(item: Item): Promise<readonly EventBody[]> {
+    return followed.delete(item.id) ? record([{ type: "item.completed", v: 1, turnId, item }]) : [];
   }
 
   return {

@@ -80,8 +80,11 @@ export type RunnerEvent = Exclude<
 
 export interface TurnIo {
   readonly signal: AbortSignal;
-  /** In order and in one transaction; durable as each event's type demands before it resolves. */
-  record(events: readonly RunnerEvent[], author?: Author): Promise<void>;
+  /**
+   * In order and in one transaction; durable as each event's type demands before it resolves, with the events as they are
+   * stored: without secrets.
+   */
+  record(events: readonly RunnerEvent[], author?: Author): Promise<readonly EventBody[]>;
   /** Live only. */
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
   /** Completes every item still open, with what it has streamed so far; those that are followed go on. */
@@ -90,7 +93,7 @@ export interface TurnIo {
    * Records the end of a started item whenever it comes, at the latest with the turn. Resolves with what was recorded
    * when it ended within the turn; never rejects, because a record that fails reaches the next one.
    */
-  follow(itemId: string, ongoing: OngoingItem): Promise<readonly RunnerEvent[]>;
+  follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]>;
   /** The question is taken back when the turn is stopped, or by the signal. */
   ask(question: ApprovalQuestion, signal?: AbortSignal): Promise<ApprovalAnswer>;
   /** What a client says to the call of its tool; whoever waits gives up by the signal. */

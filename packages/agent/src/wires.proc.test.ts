@@ -135,7 +135,7 @@ test("guides are told from the outermost to the nearest, and a link out of the w
   expect(loaded?.text).not.toContain("state of Heddle");
 });
 
-test("a secret in a command's output is in the model's memory and nowhere on disk", async () => {
+test("a secret in a command's output is told to nobody: not the model, not live, not on disk", async () => {
   const canary = `ghp_${"a1B2".repeat(9)}`;
   await using server = await startModelServer({
     script: [{ calls: [{ tool: "exec_command", args: { cmd: "cat token.txt" } }] }, { text: "seen" }],
@@ -149,7 +149,7 @@ test("a secret in a command's output is in the model's memory and nowhere on dis
   const streamed: string[] = [];
   using _listener = t.heddle.onDelta(turn.threadId, ({ delta }) => streamed.push(delta));
   await turn.done;
-  expect(JSON.stringify(server.requests[1]?.body)).toContain(canary);
+  expect(JSON.stringify(server.requests[1]?.body)).not.toContain(canary);
   expect(streamed.join("")).not.toContain(canary);
   for (const file of ["heddle.db", "heddle.db-wal"]) {
     const bytes = await readFile(join(t.home, file)).catch(() => Buffer.alloc(0));

@@ -2,7 +2,7 @@
  * Writing. An append is prepared outside the lock (redacted, put in canonical form, hashed), then stored with its
  * projections in one short transaction. Only the places in chain and journal are decided inside it.
  */
-import { canonical, HeddleError, newEventId, type EventBody, type StoredEvent } from "@heddle/protocol";
+import { canonical, HeddleError, newEventId, upcast, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { genesisOf, hashOf, sha256 } from "./chain.ts";
 import type { Connection, Row } from "./driver.ts";
@@ -33,9 +33,10 @@ export function prepare(append: Append, redactor: Redactor): PreparedAppend {
 
 function prepareBody(event: EventBody, redactor: Redactor): PreparedBody {
   const given = canonical(event);
-  const body = redactor.body(event, given);
-  const stored = body === event ? given : canonical(body);
-  return { body, stored, hash: sha256(stored) };
+  const redacted = redactor.body(event, given);
+  const stored = redacted === event ? given : canonical(redacted);
+  // Read back from the text, so that whoever appends sees what every later reader sees, to the order of its keys.
+  return { body: upcast(JSON.parse(stored)), stored, hash: sha256(stored) };
 }
 
 /** Inside the write transaction. */

@@ -1,9 +1,10 @@
 /**
  * What a command wrote, in bounded memory: the first and the last bytes are kept, what lies between is counted, and the
  * whole goes to a spill file up to a quota that ends in an explicit mark. Text is cut between characters, never inside.
- * `push` returns a promise when the file is behind: whoever reads the pipe stops until it settles.
+ * `push` returns a promise when the file is behind: whoever reads the pipe stops until it settles. What is kept, stored,
+ * shown live and taken is one text: all of it has gone through the filter first.
  */
-import { SpillFile, type StoredTextFilter } from "./spill-file.ts";
+import { SpillFile } from "./spill-file.ts";
 import { HeadTail } from "./head-tail.ts";
 import { LiveText } from "./live-text.ts";
 
@@ -13,14 +14,21 @@ const DEFAULT_TAIL_BYTES = 19 * 1024;
 /** A whole build log fits; a runaway loop does not fill the disk. */
 const DEFAULT_SPILL_QUOTA_BYTES = 64 * 1024 * 1024;
 
+/** What a command writes goes through it, piece by piece; it may hold back what it cannot judge yet. */
+export interface OutputFilter {
+  push(text: string): string;
+  /** What is held back only because a word may go on. */
+  flush(): string;
+  end(): string;
+}
+
 export interface CappedOutputOptions {
   readonly headBytes?: number;
   readonly tailBytes?: number;
   /** Created only when the output does not fit; must not exist yet. */
   readonly spillFile?: string;
   readonly spillQuotaBytes?: number;
-  /** What the file holds has gone through it. */
-  readonly spillFilter?: StoredTextFilter | undefined;
+  readonly filter?: OutputFilter | undefined;
   /** Live text for people watching; bounded in rate, so a flood is thinned out with a mark. */
   readonly onText?: (delta: string) => void;
 }
@@ -40,6 +48,8 @@ export class CappedOutput {
   readonly #newWindow: () => HeadTail;
   readonly #spill: SpillFile | undefined;
   readonly #live: LiveText | undefined;
+  readonly #filter: OutputFilter | undefined;
+  #flushing: void | Promise<void> = undefined;
   #isClosed = false;
 
   constructor(options: CappedOutputOptions = {}) {
@@ -51,13 +61,21 @@ export class CappedOutput {
     this.#spill =
       options.spillFile === undefined
         ? undefined
-        : new SpillFile(options.spillFile, options.spillQuotaBytes ?? DEFAULT_SPILL_QUOTA_BYTES, options.spillFilter);
+        : new SpillFile(options.spillFile, options.spillQuotaBytes ?? DEFAULT_SPILL_QUOTA_BYTES);
+    this.#filter = options.filter;
     this.#live = options.onText === undefined ? undefined : new LiveText(options.onText);
   }
 
   /** Chunks that arrive after `close` are dropped: the result has been given by then. */
   push(chunk: Buffer): void | Promise<void> {
     if (this.#isClosed || chunk.length === 0) return;
+    if (this.#filter === undefined) return this.#keep(chunk);
+    // One character for each byte, so that what is not text comes out as it went in.
+    return this.#keep(Buffer.from(this.#filter.push(chunk.toString("latin1")), "latin1"));
+  }
+
+  #keep(chunk: Buffer): void | Promise<void> {
+    if (chunk.length === 0) return;
     this.#live?.push(chunk);
     const before = this.#spill === undefined || this.#spill.isStarted ? undefined : this.#whole.bytesIfWhole();
     this.#whole.push(chunk);
@@ -83,6 +101,10 @@ export class CappedOutput {
 
   /** What came since the last take, capped the same way. A character that is still incomplete waits for the next. */
   take(): { text: string; truncatedBytes: number } {
+    // A prompt without a line end is shown to whoever looks.
+    if (!this.#isClosed && this.#filter !== undefined) {
+      this.#flushing = this.#keep(Buffer.from(this.#filter.flush(), "latin1"));
+    }
     const { text, truncatedBytes, rest } = this.#sinceTake.takeText(this.#isClosed);
     this.#sinceTake = this.#newWindow();
     this.#sinceTake.push(rest);
@@ -93,6 +115,8 @@ export class CappedOutput {
   async close(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true;
+      await this.#flushing;
+      if (this.#filter !== undefined) await this.#keep(Buffer.from(this.#filter.end(), "latin1"));
       this.#live?.end();
     }
     await this.#spill?.close();

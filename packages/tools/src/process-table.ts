@@ -5,10 +5,9 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { CappedOutput, type OutputSnapshot } from "./output.ts";
+import { CappedOutput, type OutputFilter, type OutputSnapshot } from "./output.ts";
 import { startCommand, type OwnedProcess, type ProcessExit } from "./process.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
-import type { StoredTextFilter } from "./spill-file.ts";
 
 /** Dev servers, watchers and a REPL or two; a model that needs more has lost count. */
 const MAX_OPEN = 16;
@@ -29,12 +28,12 @@ export interface OpenCommandOptions {
 export class ProcessTable implements AsyncDisposable {
   readonly #open = new Map<number, OpenCommand>();
   readonly #spillDir: string;
-  readonly #newFilter: (() => StoredTextFilter) | undefined;
+  readonly #newFilter: (() => OutputFilter) | undefined;
   readonly #closing = new AbortController();
   #nextId = FIRST_ID;
   #starting = 0;
 
-  constructor(spillDir: string, newFilter?: () => StoredTextFilter) {
+  constructor(spillDir: string, newFilter?: () => OutputFilter) {
     this.#spillDir = spillDir;
     this.#newFilter = newFilter;
   }
@@ -69,7 +68,7 @@ export class ProcessTable implements AsyncDisposable {
       const command = await OpenCommand.start(id, {
         ...options,
         spillFile,
-        spillFilter: this.#newFilter?.(),
+        filter: this.#newFilter?.(),
         signal: this.#closing.signal,
       });
       this.#open.set(id, command);
@@ -107,7 +106,7 @@ export class ProcessTable implements AsyncDisposable {
 
 interface StartOptions extends OpenCommandOptions {
   readonly spillFile: string;
-  readonly spillFilter: StoredTextFilter | undefined;
+  readonly filter: OutputFilter | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -144,8 +143,8 @@ export class OpenCommand {
 
   static async start(id: number, options: StartOptions): Promise<OpenCommand> {
     const listener = { hear: options.onText };
-    const { spillFile, spillFilter } = options;
-    const output = new CappedOutput({ spillFile, spillFilter, onText: (delta) => listener.hear(delta) });
+    const { spillFile, filter } = options;
+    const output = new CappedOutput({ spillFile, filter, onText: (delta) => listener.hear(delta) });
     const { sandbox, argv, cwd, env, stdin, signal, timeoutMs } = options;
     const process = await startCommand({
       sandbox,

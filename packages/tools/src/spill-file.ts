@@ -7,19 +7,12 @@ import { constants } from "node:fs";
 import { mkdir, open, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** What is stored goes through it, piece by piece; it may hold back what it cannot judge yet. */
-export interface StoredTextFilter {
-  push(text: string): string;
-  end(): string;
-}
-
 /** Two of them per command that writes much: enough to keep the disk busy, too little to show in the memory figures. */
 const BUFFER_BYTES = 1024 * 1024;
 
 export class SpillFile {
   readonly path: string;
   readonly #quota: number;
-  readonly #filter: StoredTextFilter | undefined;
   #accepted = 0;
   #filling: Buffer = Buffer.alloc(0);
   #filled = 0;
@@ -32,10 +25,9 @@ export class SpillFile {
   #isStarted = false;
   error: string | undefined;
 
-  constructor(path: string, quotaBytes: number, filter?: StoredTextFilter) {
+  constructor(path: string, quotaBytes: number) {
     this.path = path;
     this.#quota = quotaBytes;
-    this.#filter = filter;
   }
 
   get isStarted(): boolean {
@@ -50,14 +42,8 @@ export class SpillFile {
       this.#spare = Buffer.allocUnsafeSlow(BUFFER_BYTES);
     }
     if (this.#isFull || this.error !== undefined) return;
-    this.#take(this.#filtered(chunk));
+    this.#take(chunk);
     if (this.#filled > BUFFER_BYTES / 2 || this.#overflow.length > 0) return this.#draining;
-  }
-
-  /** One character for each byte, so that what is not text comes out as it went in. */
-  #filtered(chunk: Buffer): Buffer {
-    if (this.#filter === undefined) return chunk;
-    return Buffer.from(this.#filter.push(chunk.toString("latin1")), "latin1");
   }
 
   /** The mark counts toward the quota: a full file is never larger than promised. */
@@ -108,9 +94,6 @@ export class SpillFile {
   }
 
   async close(): Promise<void> {
-    if (this.#isStarted && !this.#isFull && this.error === undefined && this.#filter !== undefined) {
-      this.#take(Buffer.from(this.#filter.end(), "latin1"));
-    }
     while (this.#draining !== undefined) await this.#draining;
     const handle = this.#handle;
     this.#handle = undefined;

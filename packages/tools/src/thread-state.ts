@@ -1,7 +1,7 @@
 /** What outlives a call within one thread: its open commands and what they run with. */
 import { commandEnvironment } from "./environment.ts";
+import type { OutputFilter } from "./output.ts";
 import { ProcessTable } from "./process-table.ts";
-import type { StoredTextFilter } from "./spill-file.ts";
 import type { ThreadState } from "./tool.ts";
 
 export interface ThreadStateOptions {
@@ -9,8 +9,8 @@ export interface ThreadStateOptions {
   readonly spillDir: string;
   /** Where the allow-listed variables of commands come from. */
   readonly env: NodeJS.ProcessEnv;
-  /** A filter for each whole output that is stored, such as one that takes secrets out. */
-  readonly newFilter?: () => StoredTextFilter;
+  /** A filter for the output of each command, such as one that takes secrets out. */
+  readonly newFilter?: () => OutputFilter;
 }
 
 export function openThreadState(options: ThreadStateOptions): ThreadState {

@@ -108,13 +108,14 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
   };
 }
 
-/** Whatever is recorded is told as well: a thread that is resumed can know no other past. */
+/** What is stored is told, and as it is stored: a thread that is resumed can know no other past. */
 function folding(io: TurnIo, context: Context): TurnIo {
   return {
     ...io,
     async record(events, author) {
-      await io.record(events, author);
-      for (const event of events) context.apply(event);
+      const stored = await io.record(events, author);
+      for (const event of stored) context.apply(event);
+      return stored;
     },
     async follow(itemId, ongoing) {
       const events = await io.follow(itemId, ongoing);

@@ -3,6 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 import { absolutePath } from "../call-path.ts";
 import { fileItem, fileQuestion, fileResult } from "../file-change.ts";
 import { writeFileInside } from "../paths.ts";
+import { markHint, refuseNewMarks } from "../redaction-mark.ts";
 import { readTextFile } from "../text-file.ts";
 import type { Tool } from "../tool.ts";
 import { z } from "./schema.ts";
@@ -33,6 +34,7 @@ export const edit: Tool<Input> = {
     if (file === undefined)
       throw new HeddleError("tool.failed", `${path} does not exist; use the write tool to make it`);
     const after = replaced(file.text, args, path);
+    refuseNewMarks(path, [file.text], after);
     await writeFileInside(path, after, context.envelope, { createParents: false, expectedHash: file.hash });
     return fileResult({ path, before: file.text, after }, context, `Edited ${path}`);
   },
@@ -57,6 +59,8 @@ function replaced(text: string, args: Input, path: string): string {
 }
 
 function notFound(text: string, wanted: string, path: string): string {
+  const marked = markHint(wanted);
+  if (marked !== undefined) return `old_string was not found in ${path}; ${marked}`;
   const firstLine =
     wanted
       .split("\n")

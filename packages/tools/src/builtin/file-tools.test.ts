@@ -249,3 +249,35 @@ test("a changed file keeps its mode", async () => {
   expect(await readFile(path, "utf8")).toContain("echo 2");
   expect((await stat(path)).mode & 0o777).toBe(0o755);
 });
+
+test("12.12: a redaction mark never takes the place of a secret in a file", async () => {
+  const secret = `ghp_${"Q7x".repeat(12)}`;
+  await using place = await open({
+    ".env": `A=1\nTOKEN=${secret}\nB=2\n`,
+    "about.md": "a mark looks like [redacted:jwt]\n",
+  });
+  const mark = "[redacted:github-token]";
+  const env = join(place.workspace, ".env");
+  const notFound = await place.call("edit", { file_path: ".env", old_string: `TOKEN=${mark}`, new_string: "TOKEN=x" });
+  expect(notFound.kind).toBe("failed");
+  expect(textOf(notFound)).toContain(`contains ${mark}, which stands for a secret that is not shown: the file has`);
+  for (const refused of [
+    await place.call("edit", { file_path: ".env", old_string: "B=2", new_string: `B=${mark}` }),
+    await place.call("write", { file_path: ".env", content: `A=2\nTOKEN=${mark}\nB=2\n` }),
+    await place.call("write", { file_path: "copy", content: `TOKEN=${mark}\n` }),
+  ]) {
+    expect(refused.kind).toBe("failed");
+    expect(textOf(refused)).toMatch(/was not changed: the new text contains \[redacted:github-token\].*Change only/s);
+  }
+  expect(await readFile(env, "utf8")).toContain(secret);
+  expect(existsSync(join(place.workspace, "copy"))).toBe(false);
+  await place.call("edit", { file_path: ".env", old_string: "A=1", new_string: "A=3" });
+  expect(await readFile(env, "utf8")).toBe(`A=3\nTOKEN=${secret}\nB=2\n`);
+  // Where the file itself speaks of marks they are text like any other.
+  await place.call("edit", {
+    file_path: "about.md",
+    old_string: "like [redacted:jwt]",
+    new_string: "so: [redacted:jwt]",
+  });
+  expect(await readFile(join(place.workspace, "about.md"), "utf8")).toBe("a mark looks so: [redacted:jwt]\n");
+});

@@ -2,6 +2,7 @@
 import { absolutePath } from "../call-path.ts";
 import { fileItem, fileQuestion, fileResult } from "../file-change.ts";
 import { writeFileInside } from "../paths.ts";
+import { refuseNewMarks } from "../redaction-mark.ts";
 import { readTextFile } from "../text-file.ts";
 import type { Tool } from "../tool.ts";
 import { z } from "./schema.ts";
@@ -23,6 +24,7 @@ export const write: Tool<Input> = {
   async run(args, context) {
     const path = absolutePath(args.file_path, context.cwd);
     const before = await readTextFile(path, context);
+    refuseNewMarks(path, before === undefined ? [] : [before.text], args.content);
     await writeFileInside(path, args.content, context.envelope, {
       createParents: true,
       // What was there when the diff was made must still be there when it is replaced.

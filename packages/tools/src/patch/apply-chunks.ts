@@ -4,6 +4,7 @@
  * are kept as they were.
  */
 import { HeddleError } from "@heddle/protocol";
+import { markHint } from "../redaction-mark.ts";
 import type { PatchChunk } from "./parse.ts";
 
 interface Replacement {
@@ -154,5 +155,7 @@ const MAX_SHOWN_LINES = 12;
 function notFound(path: string, what: string, lines: readonly string[]): HeddleError {
   const shown = lines.slice(0, MAX_SHOWN_LINES).join("\n");
   const more = lines.length > MAX_SHOWN_LINES ? `\n(and ${lines.length - MAX_SHOWN_LINES} more lines)` : "";
-  return new HeddleError("tool.failed", `${path}: ${what} were not found in the file:\n${shown}${more}`);
+  const hint = markHint(lines.join("\n"));
+  const why = hint === undefined ? "" : `\n(${hint})`;
+  return new HeddleError("tool.failed", `${path}: ${what} were not found in the file:\n${shown}${more}${why}`);
 }

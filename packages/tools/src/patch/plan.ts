@@ -3,6 +3,7 @@
  * disk, and the difference to the disk is the plan. One operation that does not fit fails the whole patch.
  */
 import { HeddleError, type FileChangeEntry } from "@heddle/protocol";
+import { refuseNewMarks } from "../redaction-mark.ts";
 import { applyChunks } from "./apply-chunks.ts";
 import type { PatchOperation } from "./parse.ts";
 import { unifiedDiff } from "./unified-diff.ts";
@@ -65,6 +66,8 @@ export async function planPatch(
     target.now = text;
     moves.set(path, movedTo);
   }
+  const before = [...overlay.values()].flatMap((file) => file.before ?? []);
+  for (const [path, { now = "" }] of overlay) refuseNewMarks(path, before, now);
   return { steps: stepsOf(overlay), changes: changesOf(overlay, moves) };
 }
 
