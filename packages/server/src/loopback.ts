@@ -1,4 +1,6 @@
+import { reachOf } from "@heddle/protocol/ip-address";
+
 /** An address of this machine alone. */
 export function isLoopback(host: string): boolean {
-  return host === "::1" || host.startsWith("127.");
+  return reachOf(host) === "loopback";
 }

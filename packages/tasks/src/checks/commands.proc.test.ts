@@ -233,6 +233,7 @@ test("http asks the address it is given, and follows nothing", async () => {
     { kind: "http", url: "http://169.254.169.254/latest/meta-data" },
     { kind: "http", url: "http://[fe80::1]/" },
     { kind: "http", url: "http://[::ffff:169.254.169.254]/" },
+    { kind: "http", url: "http://[::a9fe:a9fe]/" },
     { kind: "http", url: at("/ok").replace("//", "//user:password@") },
   ];
   const results = await run({ checks });
@@ -246,6 +247,7 @@ test("http asks the address it is given, and follows nothing", async () => {
     "error",
     "error",
     "failed",
+    "error",
     "error",
     "error",
     "error",

@@ -5,20 +5,15 @@
 import { lookup as resolveName } from "node:dns";
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
-import { BlockList, isIP, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { createHash } from "node:crypto";
 import { HeddleError, type LeafCheckOf } from "@heddle/protocol";
+import { reachOf } from "@heddle/protocol/ip-address";
 import { cannot, failed, passed, type RunLeaf } from "./check.ts";
 import { endsOf } from "./commands.ts";
 import { shown } from "./shown.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
-
-/** Link-local: where clouds keep their credentials for machines. */
-const REFUSED = new BlockList();
-REFUSED.addSubnet("169.254.0.0", 16, "ipv4");
-REFUSED.addSubnet("fe80::", 10, "ipv6");
-REFUSED.addAddress("fd00:ec2::254", "ipv6");
 
 export const http: RunLeaf<"http"> = async (check, { signal }) => {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(check.timeoutMs)]);
@@ -86,9 +81,9 @@ const guardedLookup: LookupFunction = (hostname, options, done) => {
   });
 };
 
+/** Where clouds keep their credentials for machines. */
 function refuse(address: string): void {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
-  if (!REFUSED.check(mapped, isIP(mapped) === 6 ? "ipv6" : "ipv4")) return;
+  if (reachOf(address) !== "metadata") return;
   throw new HeddleError("policy.denied", `${address} belongs to the machine's own surroundings and is not asked`);
 }
 

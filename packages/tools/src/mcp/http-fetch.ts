@@ -4,7 +4,7 @@
  */
 import type { Agent as HttpAgent, IncomingMessage } from "node:http";
 import type { Agent as HttpsAgent } from "node:https";
-import type { Socket } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { isHeddleError } from "@heddle/protocol";
 import { mcpError } from "./failure.ts";
@@ -22,9 +22,16 @@ export interface BoundedFetch extends Disposable {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
 }
 
-/** `onBroken`: the stream of events that answers this request body broke off, and nobody can take it up again. */
-export function createBoundedFetch(onBroken: (requestBody: string, error: unknown) => void): BoundedFetch {
-  const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
+/**
+ * `onBroken`: the stream of events that answers this request body broke off, and nobody can take it up again.
+ * `isAllowed`: whether an address that a name stands for may be connected to; absent: every one.
+ */
+export function createBoundedFetch(
+  onBroken: (requestBody: string, error: unknown) => void,
+  isAllowed?: (address: string) => boolean,
+): BoundedFetch {
+  const lookup = isAllowed === undefined ? {} : { lookup: checkedLookup(isAllowed) };
+  const options = { keepAlive: true, maxSockets: MAX_SOCKETS, ...lookup };
   const { http, https } = clients();
   const agents = { http: new http.Agent(options), https: new https.Agent(options) };
   return {
@@ -49,6 +56,21 @@ export function createBoundedFetch(onBroken: (requestBody: string, error: unknow
       agents.http.destroy();
       agents.https.destroy();
     },
+  };
+}
+
+/** Looked at where it is used: between a look before and the connection a name can come to mean another address. */
+function checkedLookup(isAllowed: (address: string) => boolean): LookupFunction {
+  const { lookup } = process.getBuiltinModule("node:dns");
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, "");
+      const [first] = addresses;
+      if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
+        return callback(mcpError(`${hostname} stands for an address that is not safe`), "");
+      }
+      return options.all === true ? callback(null, addresses) : callback(null, first.address, first.family);
+    });
   };
 }
 

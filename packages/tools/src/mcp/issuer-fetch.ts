@@ -4,6 +4,7 @@
  * answered.
  */
 import { HeddleError } from "@heddle/protocol";
+import { namesThisMachine, reachOf } from "@heddle/protocol/ip-address";
 import { createBoundedFetch } from "./http-fetch.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -18,7 +19,10 @@ export function createIssuerFetch(options: {
   readonly mayBeLocal: boolean;
   readonly signal: AbortSignal;
 }): IssuerFetch {
-  const bounded = createBoundedFetch(() => undefined);
+  const bounded = createBoundedFetch(
+    () => undefined,
+    (address) => isAllowed(address, options.mayBeLocal),
+  );
   let lastStatus = 0;
   return {
     get lastStatus() {
@@ -49,15 +53,18 @@ export function createIssuerFetch(options: {
 /** Somebody in between must not read it, and a server elsewhere must not make this machine ask itself. */
 export function requireSafe(text: string, mayBeLocal: boolean): URL {
   const url = URL.parse(text);
-  const isLocal = url !== null && isLoopback(url.hostname);
+  const isLocal = url !== null && namesThisMachine(url.hostname);
   const isSafe =
     url?.protocol === "https:" ? !isLocal || mayBeLocal : url?.protocol === "http:" && isLocal && mayBeLocal;
-  if (url !== null && isSafe && url.username === "" && url.password === "") return url;
+  const isPlace = url !== null && (reachOf(url.hostname) === undefined || isAllowed(url.hostname, mayBeLocal));
+  if (url !== null && isSafe && isPlace && url.username === "" && url.password === "") return url;
   throw new HeddleError("login.failed", "the server sends its logins to an address that is not safe; nobody was asked");
 }
 
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+/** A name is judged by the address that is connected to, an address that is written out by itself. */
+function isAllowed(address: string, mayBeLocal: boolean): boolean {
+  const reach = reachOf(address);
+  return reach === "global" || reach === "private" || (reach === "loopback" && mayBeLocal);
 }
 
 function refuseFaults(response: Response, place: string): Response {

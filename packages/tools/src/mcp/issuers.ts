@@ -18,7 +18,8 @@ import {
   type McpLoginWish,
   type McpTokens,
 } from "@heddle/protocol";
-import { createIssuerFetch, isLoopback, requireSafe, type IssuerFetch } from "./issuer-fetch.ts";
+import { namesThisMachine } from "@heddle/protocol/ip-address";
+import { createIssuerFetch, requireSafe, type IssuerFetch } from "./issuer-fetch.ts";
 
 interface LoginOffer {
   readonly issuer: string;
@@ -53,13 +54,13 @@ export const mcpIssuers: McpIssuers = {
 const library = () => import("@modelcontextprotocol/client");
 
 function fetchFor({ url }: McpHttpServer, signal: AbortSignal): IssuerFetch {
-  return createIssuerFetch({ mayBeLocal: isLoopback(new URL(url).hostname), signal });
+  return createIssuerFetch({ mayBeLocal: namesThisMachine(new URL(url).hostname), signal });
 }
 
 async function begin(server: McpHttpServer, wish: McpLoginWish): Promise<BegunMcpLogin> {
   const { startAuthorization } = await library();
   const { redirectUri, state, signal } = wish;
-  const mayBeLocal = isLoopback(new URL(server.url).hostname);
+  const mayBeLocal = namesThisMachine(new URL(server.url).hostname);
   using asked = fetchFor(server, signal);
   const offer = await discover(server, asked);
   if (offer === undefined) {

@@ -6,8 +6,9 @@ import { lookup } from "node:dns";
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
+import { namesThisMachine } from "@heddle/protocol/ip-address";
 import type { SendResult } from "../sink.ts";
-import { namesThisMachine, refusalOf } from "./addresses.ts";
+import { refusalOf } from "./addresses.ts";
 
 export interface Post {
   readonly url: URL;

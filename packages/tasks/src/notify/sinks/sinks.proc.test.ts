@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { openReceiver } from "../../../test/receiver.ts";
 import { readNames } from "../names.ts";
 import type { Outgoing } from "../sink.ts";
-import { namesThisMachine, refusalOf } from "./addresses.ts";
+import { refusalOf } from "./addresses.ts";
 import { discordBody, ntfyBody, slackBody, telegramBody } from "./bodies.ts";
 import { desktopSink } from "./desktop.ts";
 import { fileSink } from "./file.ts";
@@ -41,6 +41,8 @@ describe("where a webhook may connect to", () => {
     "169.254.169.254",
     "::ffff:169.254.169.254",
     "::ffff:a9fe:a9fe",
+    "::a9fe:a9fe",
+    "64:ff9b::a9fe:a9fe",
     "fe80::1%eth0",
     "fd00:ec2::254",
     "100.100.100.200",
@@ -68,9 +70,6 @@ describe("where a webhook may connect to", () => {
   });
 
   test("this machine only where the address itself says so", () => {
-    expect(
-      ["localhost", "127.0.0.1", "127.9.9.9", "[::1]", "localhost.evil.example", "example.com"].map(namesThisMachine),
-    ).toEqual([true, true, true, true, false, false]);
     expect(refusalOf("127.0.0.1", outside)).toContain("this machine");
     expect(refusalOf("127.0.0.1", { ...outside, allowsLoopback: true })).toBeUndefined();
   });
