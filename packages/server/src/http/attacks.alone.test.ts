@@ -54,6 +54,33 @@ test("S11: five hundred idle connections delay nobody", async () => {
   expect(took.toSorted((a, b) => a - b)[94]).toBeLessThan(100);
 });
 
+test("12.15 S11: five thousand connections without a word keep nobody out, and whoever is known stays", async () => {
+  await using world = await openHttpWorld();
+  const follower = connect(world.port, "127.0.0.1", () => void follower.write(head(world, "GET /api/events HTTP/1.1")));
+  let isFollowing = true;
+  follower.on("error", () => undefined).on("close", () => (isFollowing = false));
+  await new Promise((resolve) => follower.once("data", resolve));
+  const idle = new Set<Socket>();
+  const open = (): Promise<void> =>
+    new Promise((resolve) => {
+      const socket = connect(world.port, "127.0.0.1", resolve);
+      socket.on("error", () => resolve()).on("close", () => idle.delete(socket));
+      idle.add(socket);
+    });
+  let slowest = 0;
+  for (let count = 0; count < 5000; count += 100) {
+    await Promise.all(Array.from({ length: 100 }, open));
+    if (count % 1000 !== 0 && count !== 4900) continue;
+    const startedAt = performance.now();
+    const answer = await raw(world.port, head(world, "GET /api/threads HTTP/1.1", ["connection: close"]));
+    expect(statusOf(answer)).toBe(200);
+    slowest = Math.max(slowest, performance.now() - startedAt);
+  }
+  expect(slowest).toBeLessThan(1000);
+  expect([isFollowing, idle.size <= 600]).toEqual([true, true]);
+  for (const socket of [...idle, follower]) socket.destroy();
+}, 30_000);
+
 test("S12: a body of a gigabyte costs the server next to nothing", async () => {
   await using world = await openHttpWorld();
   const before = process.memoryUsage().rss;

@@ -5,7 +5,9 @@
 import type { IncomingMessage } from "node:http";
 import { HeddleError } from "@heddle/protocol";
 import { LOCAL_OWNER, type Principal } from "../principals.ts";
+import { repeatedHeader } from "../transports/repeated-header.ts";
 import { urlOf } from "../transports/request-url.ts";
+import type { Strangers } from "../transports/strangers.ts";
 import { WrongTokens } from "../wrong-tokens.ts";
 import type { TokenBook } from "./tokens.ts";
 
@@ -17,9 +19,13 @@ export type Entrance =
       /** `name:port` in lower case. */
       readonly hosts: ReadonlySet<string>;
       readonly scheme: "http" | "https";
+      readonly strangers: Strangers;
     };
 
-export function checkOrigin({ headers }: IncomingMessage, entrance: Entrance): void {
+export function checkOrigin(request: IncomingMessage, entrance: Entrance): void {
+  const { headers } = request;
+  const repeated = repeatedHeader(request);
+  if (repeated !== undefined) throw new HeddleError("usage.invalid", `the header ${repeated} is there more than once`);
   const { host, origin } = headers;
   const own = entrance.kind === "tcp" ? entrance.hosts : undefined;
   if (own !== undefined && !own.has((host ?? "").toLowerCase())) {
@@ -54,7 +60,10 @@ export class Guard {
       throw new HeddleError("door.unauthorized", "show your token: Authorization: Bearer TOKEN");
     }
     const principal = await this.#book.principalOf(token);
-    if (principal !== undefined) return principal;
+    if (principal !== undefined) {
+      entrance.strangers.know(request.socket);
+      return principal;
+    }
     if (this.#wrong.count(request.socket.remoteAddress))
       throw new HeddleError("limit.reached", "too many wrong tokens; wait a minute");
     throw new HeddleError("door.unauthorized", "that token is not known here");

@@ -53,6 +53,15 @@ test("S03: a name that is not the server's own is refused on every kind of route
     }
     expect(await upgrade(world, { host })).toBe(421);
   }
+  const own = `host: 127.0.0.1:${world.port}`;
+  const others = `authorization: Bearer ${world.tokens.owner}\r\nconnection: close`;
+  for (const twice of [`${own}\r\nhost: evil.test`, `host: evil.test\r\n${own}`, `${own}\r\n${own}`]) {
+    // 12.15: whoever reads the other one would send it elsewhere.
+    const lines = `${twice}\r\n${others}`;
+    expect(statusOf(await raw(world.port, `GET /healthz HTTP/1.1\r\n${lines}\r\n\r\n`))).toBe(400);
+    expect(statusOf(await raw(world.port, `GET /api/threads HTTP/1.1\r\n${lines}\r\n\r\n`))).toBe(400);
+  }
+  expect(await upgrade(world, { host: `127.0.0.1:${world.port}\r\nhost: evil.test` })).toBe(400);
   for (const host of [`127.0.0.1:${world.port}`, `LOCALHOST:${world.port}`]) {
     expect((await world.ask("/api/threads", { headers: { host } })).status).toBe(200);
   }

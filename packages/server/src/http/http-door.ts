@@ -13,6 +13,7 @@ import type { SettingsSource } from "../settings.ts";
 import type { Listener, OnChannel } from "../transports/listener.ts";
 import { urlOf } from "../transports/request-url.ts";
 import { createDoorServer, type DoorServer, type TlsPair } from "../transports/secure.ts";
+import { Strangers } from "../transports/strangers.ts";
 import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
 import { parseBody, readBody } from "./body.ts";
@@ -96,7 +97,7 @@ export class HttpDoor implements AsyncDisposable {
   async listen({ host, port, names, tls }: TcpAt): Promise<Listener> {
     const hosts = new Set<string>();
     const scheme = tls === undefined ? "http" : "https";
-    const server = this.#server({ kind: "tcp", hosts, scheme }, tls);
+    const server = this.#server({ kind: "tcp", hosts, scheme, strangers: new Strangers() }, tls);
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject).listen(port, host, resolve);
     }).catch((cause: unknown) => {
@@ -143,6 +144,7 @@ export class HttpDoor implements AsyncDisposable {
       (request, response) => void this.#answer(request, response, entrance),
     );
     server.maxConnections = MAX_CONNECTIONS;
+    if (entrance.kind === "tcp") entrance.strangers.watch(server);
     server.on("upgrade", (request, socket, head) => void this.#upgrade(request, socket, head, entrance));
     this.#servers.add(server);
     return server;

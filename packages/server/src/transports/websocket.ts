@@ -8,7 +8,9 @@ import { HeddleError } from "@heddle/protocol";
 import { WebSocketServer, type WebSocket } from "ws";
 import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../channel.ts";
 import type { Listener, OnChannel } from "./listener.ts";
+import { repeatedHeader } from "./repeated-header.ts";
 import { urlOf } from "./request-url.ts";
+import { Strangers } from "./strangers.ts";
 import { createDoorServer, type DoorServer, type TlsPair } from "./secure.ts";
 import { WrongTokens } from "../wrong-tokens.ts";
 
@@ -101,10 +103,14 @@ export function websocketServer(options: WebsocketOptions): WebsocketServer {
       response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end();
     },
   );
+  const strangers = new Strangers();
+  // Over a private socket there are none.
+  if (options.hosts !== undefined) strangers.watch(server);
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     const refusal = refusalOf(request, options, { wrong, connected: sockets.clients.size });
     if (refusal !== undefined) return refuse(socket, refusal);
+    strangers.know(request.socket);
     sockets.handleUpgrade(request, socket, head, (client) =>
       options.onChannel(websocketChannel(client, options.heartbeatMs)),
     );
@@ -137,6 +143,7 @@ function refusalOf(
   options: WebsocketOptions,
   { wrong, connected }: Seen,
 ): string | undefined {
+  if (repeatedHeader(request) !== undefined) return "400 Bad Request";
   if (request.headers.origin !== undefined) return "403 Forbidden";
   if (options.hosts !== undefined && !options.hosts.includes(hostOf(request))) return "403 Forbidden";
   if (!options.isAllowed(request)) {
