@@ -7,6 +7,7 @@ import { didYouMean, exitCodeOf, HeddleError, toHeddleError, visibleLine, visibl
 import { HELP_OPTION, mergeArgs, parseCommandArgs, splitLeadingOptions, usage } from "./args.ts";
 import { helpText, type CommandEntry } from "./command.ts";
 import { EXEC_OPTIONS } from "./commands/exec-options.ts";
+import { endProcess } from "./end-process.ts";
 import { watchLauncher } from "./launcher.ts";
 import { flushed } from "./print/output.ts";
 
@@ -99,7 +100,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") lost ??= error;
 });
 process.stderr.on("error", () => undefined);
-start().catch((error: unknown) => process.exit(report(error)));
+start().catch((error: unknown) => endProcess(report(error)));
 
 async function start(): Promise<void> {
   await watchLauncher(process.env);
@@ -111,7 +112,7 @@ async function start(): Promise<void> {
   }
   await flushed(process.stderr);
   // Explicit, because a socket kept open for reuse must not keep a finished command alive.
-  process.exit(code);
+  endProcess(code);
 }
 
 async function main(argv: readonly string[]): Promise<number> {

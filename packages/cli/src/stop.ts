@@ -3,6 +3,7 @@
  * seconds for its terminal event; a second signal, or the end of those seconds, ends the process at once.
  */
 import { clockMs, EXIT, HeddleError } from "@heddle/protocol";
+import { endProcess } from "./end-process.ts";
 
 const EXIT_BY_SIGNAL = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: 129 } as const;
 type StopSignal = keyof typeof EXIT_BY_SIGNAL;
@@ -30,12 +31,12 @@ export function watchForStop(timeoutMs: number | undefined, graceMs: number = GR
 
   const stop = (code: number, reason: HeddleError): void => {
     if (exitCode !== undefined) {
-      if (clockMs() - firstAt > SAME_SIGNAL_MS) process.exit(code);
+      if (clockMs() - firstAt > SAME_SIGNAL_MS) endProcess(code);
       return;
     }
     exitCode = code;
     firstAt = clockMs();
-    grace = setTimeout(() => process.exit(code), graceMs);
+    grace = setTimeout(() => endProcess(code), graceMs);
     control.abort(reason);
   };
   const onSignal = (name: StopSignal): void => {

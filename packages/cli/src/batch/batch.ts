@@ -16,6 +16,7 @@ import {
   type RunRetried,
   type TurnSettings,
 } from "@heddle/protocol";
+import { endProcess } from "../end-process.ts";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -69,7 +70,7 @@ export class Batch {
   readonly #onExit = (code: number): void => this.#endAtOnce(code);
   /** Once the end is written a signal has nothing left to stop but the last words; before, it is for `stop` to answer. */
   readonly #onLateSignal = (): void => {
-    if (this.#exitsWith !== undefined) process.exit(this.#exitsWith);
+    if (this.#exitsWith !== undefined) endProcess(this.#exitsWith);
   };
 
   constructor(args: ParsedArgs, context: CommandContext, describe: Omit<CapabilityFacts, "version">) {
