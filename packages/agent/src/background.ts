@@ -226,10 +226,13 @@ function transcript(history: readonly StoredEvent[], maxChars: number): string {
     .slice(0, 2 * maxChars);
 }
 
+/** What is longer is no title, however it goes on. */
+const MAX_ANSWER_CHARS = 1000;
+
 /** One visible line without quotes or marks, or nothing. */
 export function cleanTitle(answer: string): string | undefined {
   const line = answer.split("\n").find((words) => words.trim() !== "") ?? "";
-  const bare = visibleLine(line.replaceAll(/\s+/gu, " "))
+  const bare = visibleLine(line.slice(0, MAX_ANSWER_CHARS).replaceAll(/\s+/gu, " "))
     .replace(/^[\s#*>"'`“”‘’«»_-]+|[\s*"'`“”‘’«»_.]+$/gu, "")
     .replaceAll(/["“”«»]/gu, "")
     .trim();

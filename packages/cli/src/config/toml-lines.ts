@@ -65,8 +65,12 @@ function scanValue(line: string, before: OpenValue, { keepsQuote = false } = {})
   return { quote: keepsQuote || quote?.length === 3 ? quote : undefined, depth };
 }
 
+/** Parts of a key have a dot between them, so that there is one way to read a line. */
+const PART = String.raw`(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)`;
+const KEY_AND_REST = new RegExp(String.raw`^\s*(${PART}(?:\s*\.\s*${PART})*)\s*=(.*)$`);
+
 function keyBeforeEquals(line: string): { readonly key: string; readonly rest: string } | undefined {
-  const match = /^\s*((?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+|\s*\.\s*)+?)\s*=(.*)$/.exec(line);
+  const match = KEY_AND_REST.exec(line);
   return match?.[1] === undefined ? undefined : { key: match[1], rest: match[2] ?? "" };
 }
 

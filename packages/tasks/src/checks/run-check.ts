@@ -71,7 +71,7 @@ export async function runCheck(named: NamedCheck, context: Omit<CheckContext, "n
     name,
     kind: check.kind,
     ...rest,
-    message: message.replaceAll(/\s*\n\s*/g, " ").slice(0, MAX_MESSAGE_CHARS),
+    message: onOneLine(message).slice(0, MAX_MESSAGE_CHARS),
     ...(output === undefined || output === "" ? {} : { output: endsOf(output) }),
     startedAt,
     durationMs: Math.round(performance.now() - began),
@@ -112,4 +112,12 @@ function combine(kind: "all" | "any" | "not", parts: readonly Ran[]): Finding {
   }
   if (bad.length > 0) return { outcome: "failed", message: `failed: ${listed(bad)}`, output, ...moot };
   return { outcome: "passed", message: `all ${good.length} passed`, output };
+}
+
+function onOneLine(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .join(" ");
 }

@@ -79,7 +79,7 @@ function readPage(lines: readonly Line[]): {
   readonly sections: readonly Section[];
 } {
   const first = lines.findIndex(({ text }) => text.trim() !== "");
-  const heading = /^# +(.*?)\s*#*\s*$/.exec(lines[first]?.text ?? "")?.[1];
+  const heading = /^# +(.*)$/.exec(withoutClosing(lines[first]?.text ?? ""))?.[1];
   const title = heading === undefined || heading === "" ? undefined : { text: heading, at: lines[first]?.at ?? 0 };
   const begin = title === undefined ? 0 : first + 1;
   let section: Section = { name: "goal", at: lines[Math.max(first, 0)]?.at ?? 0, lines: [] };
@@ -102,8 +102,16 @@ function readPage(lines: readonly Line[]): {
   return { title, sections };
 }
 
+/** Without the marks that may close a heading, and white space. Step by step: a pattern would try every way to share it out. */
+function withoutClosing(line: string): string {
+  const text = line.trimEnd();
+  let end = text.length;
+  while (text[end - 1] === "#") end -= 1;
+  return text.slice(0, end).trimEnd();
+}
+
 function sectionName(line: string): Heading | undefined {
-  const word = /^## +(goal|steps|acceptance|checks)\s*:?\s*#*\s*$/i.exec(line)?.[1]?.toLowerCase();
+  const word = /^## +(goal|steps|acceptance|checks)\s*:?$/i.exec(withoutClosing(line))?.[1]?.toLowerCase();
   return word === "goal" || word === "steps" || word === "acceptance" || word === "checks" ? word : undefined;
 }
 

@@ -84,7 +84,7 @@ function formatOf(file: string, text: string): "yaml" | "markdown" {
   if (ending === ".md" || ending === ".markdown") return "markdown";
   if (ending === ".yaml" || ending === ".yml" || ending === ".json") return "yaml";
   const isPage =
-    /^\uFEFF?---[ \t]*\r?\n[^]*?^---[ \t]*\r?\n(?!\s*["\w-]+\s*:)/m.test(text) ||
+    /^\uFEFF?---[ \t]*\r?\n(?:[^]*?\n)?---[ \t]*\r?\n(?!\s*["\w-]+\s*:)/.test(text) ||
     /^\uFEFF?\s*##? +\S.*\n(?!\s*["\w-]+\s*:)/.test(text);
   return isPage ? "markdown" : "yaml";
 }
