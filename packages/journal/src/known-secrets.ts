@@ -5,7 +5,7 @@
  */
 
 /** A value shorter than this would be found in ordinary words. */
-export const MIN_KNOWN_CHARS = 8;
+const MIN_KNOWN_CHARS = 8;
 /** Logins are renewed for as long as a server runs; nobody repeats a token that ended so many renewals ago. */
 const MAX_KNOWN = 1000;
 /** The beginning of a longer one says as much. */
