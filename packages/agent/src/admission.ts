@@ -54,12 +54,15 @@ export type Admitted =
 
 const MAX_TRIES = 50;
 
-/** What admission would say to an existing thread now: a repeat, a refusal (thrown), or nothing against it. */
+/** What admission would say now, before anything is done for the turn: a repeat, a refusal (thrown), or nothing against it. */
 export async function foresee(journal: Journal, options: AdmitOptions): Promise<Repeat | undefined> {
-  const own = await readStream(journal, options.threadId);
+  const own = options.newThread === undefined ? await readStream(journal, options.threadId) : [];
   const repeat = findRepeat(own, options);
-  if (repeat === undefined) refuseWhileBusy(own, options.threadId);
-  return repeat;
+  if (repeat !== undefined) return repeat;
+  refuseWhileBusy(own, options.threadId);
+  const refusal = await journal.refusal();
+  if (refusal !== undefined) throw refusal;
+  return undefined;
 }
 
 export async function admit(journal: Journal, options: AdmitOptions): Promise<Admitted> {

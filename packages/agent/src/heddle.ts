@@ -121,6 +121,8 @@ export interface Heddle extends AsyncDisposable {
   readonly journal: Journal;
   /** How many turns of dead processes were closed when this one opened. */
   readonly recoveredTurns: number;
+  /** How many turns have no terminal event because the store could not take it; the next one that opens closes them. */
+  readonly unstoredEnds: number;
   createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string>;
   /**
    * The thread to go on with: an exact id, a beginning of one (8 characters or more), an exact name, or the last active one.

@@ -34,6 +34,7 @@ import { createLive, type DeltaListener } from "./live.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp-logins.ts";
 import { createPlaces, type Places } from "./places.ts";
 import { parking } from "./parked.ts";
+import { createPendingEnds, type PendingEnds } from "./pending-ends.ts";
 import { closeParked, forgetEphemeral, recover, type Recovered } from "./recover.ts";
 import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
@@ -49,6 +50,7 @@ import {
   planFork,
   purgeThread,
   removeFiles,
+  threadOfOpen,
   type ArchiveThread,
   type DeleteThread,
   type ForkThread,
@@ -99,6 +101,7 @@ class Engine implements Heddle {
   readonly #beside: Beside;
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
+  readonly #ends: PendingEnds;
   readonly #parked: ParkedTurns;
   readonly #background: Background | undefined;
   readonly #mcpLogins: LazyMcpLogins;
@@ -115,6 +118,7 @@ class Engine implements Heddle {
     this.recoveredTurns = begun.recoveredTurns;
     this.#background = begun.background;
     this.#options = options;
+    this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
     this.#places = createPlaces({
       home: options.home,
@@ -139,6 +143,10 @@ class Engine implements Heddle {
       run: (turn) => void this.#run(turn).catch(() => undefined),
     });
     this.#parked.resume(begun.parked);
+  }
+
+  get unstoredEnds(): number {
+    return this.#ends.lost;
   }
 
   async createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string> {
@@ -195,7 +203,7 @@ class Engine implements Heddle {
       ...(subject === undefined ? {} : { subject }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     };
-    const repeat = isNew ? undefined : await foresee(this.journal, request);
+    const repeat = await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
     requireOwnFolder(workspace);
     // A command of the user asks no model.
@@ -285,7 +293,7 @@ class Engine implements Heddle {
   }
 
   async steer(turnId: string, input: readonly InputPart[]): Promise<void> {
-    const threadId = await this.#threadOfOpen(turnId);
+    const threadId = await threadOfOpen(this.journal, turnId);
     await this.journal.append({
       stream: threadId,
       author: "user",
@@ -295,13 +303,15 @@ class Engine implements Heddle {
 
   async interrupt(turnId: string, reason: InterruptReason): Promise<void> {
     const running = this.#running.get(turnId);
-    const threadId = running?.threadId ?? (await this.#threadOfOpen(turnId));
+    const threadId = running?.threadId ?? (await threadOfOpen(this.journal, turnId));
     try {
       await this.journal.append({
         stream: threadId,
         author: "user",
         events: [{ type: "turn.interrupt-requested", v: 1, turnId, failure: { ...reason } }],
       });
+    } catch (error) {
+      throw running === undefined ? error : this.#ends.unrecorded(turnId, error);
     } finally {
       // A store that cannot take the request must not keep the turn alive.
       running?.control.abort(new HeddleError(reason.code, reason.message));
@@ -317,7 +327,7 @@ class Engine implements Heddle {
     if (running === undefined) return "elsewhere";
     const isLeft = await this.#parked.canBeLeft(running.threadId, turnId);
     if (isLeft) running.control.abort(parking(reason.message));
-    else await this.interrupt(turnId, reason);
+    else await this.interrupt(turnId, reason).catch(() => undefined); // Told to stop, recorded or not.
     return isLeft ? "left" : "ending";
   }
 
@@ -348,6 +358,7 @@ class Engine implements Heddle {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = new HeddleError("turn.interrupted", "Heddle is closing");
+    this.#ends.close();
     await this.#parked[Symbol.asyncDispose]();
     const ends = [...this.#running].map(async ([turnId, { threadId, control, done }]) => {
       const isLeft = await this.#parked.canBeLeft(threadId, turnId).catch(() => false);
@@ -370,6 +381,7 @@ class Engine implements Heddle {
       runner: this.#runner,
       isUnattended: this.#options.isUnattended,
       approvalTimeoutMs: this.#options.approvalTimeoutMs,
+      ends: this.#ends,
       leave: (left, outcome) => this.#leave(left, outcome),
     };
     const done = runTurn(deps, turn, control).finally(() => {
@@ -410,13 +422,6 @@ class Engine implements Heddle {
     const envelope = turnEnvelope(this.#options, { settings, workspace });
     const { allowedTools: allowTools = [] } = settings;
     return this.#places.enter({ threadId, workspace, envelope, allowTools });
-  }
-
-  async #threadOfOpen(turnId: string): Promise<string> {
-    const turn = await this.journal.threads.turn(turnId);
-    if (turn === undefined) throw new HeddleError("turn.not-found", `no turn ${turnId}`);
-    if (turn.status !== "open") throw new HeddleError("turn.not-found", `turn ${turnId} has already ended`);
-    return turn.threadId;
   }
 
   /** A handle on a turn that was admitted before, by this process or another. */

@@ -5,6 +5,7 @@
  *
  *   turn.queued ─▶ turn.admitted (the same id) │ turn.dequeued
  */
+import { setTimeout as delay } from "node:timers/promises";
 import {
   HeddleError,
   isHeddleError,
@@ -44,6 +45,7 @@ export interface TurnQueue extends AsyncDisposable {
 /** More waiting input than this is a program that has lost its way. */
 const MAX_QUEUED = 100;
 const MAX_TRIES = 50;
+const AGAIN_MS = 1000;
 
 export interface QueueOptions {
   readonly heddle: Pick<Heddle, "journal" | "startTurn">;
@@ -157,6 +159,7 @@ class Queue implements TurnQueue {
   }
 
   async #begin({ threadId, turnId, input, settings, clientId }: QueuedInput): Promise<void> {
+    const { journal } = this.#options.heddle;
     try {
       const named = clientId === undefined ? {} : { clientId };
       const { done } = await this.#options.heddle.startTurn({ thread: threadId, turnId, input, settings, ...named });
@@ -166,6 +169,11 @@ class Queue implements TurnQueue {
       const { code, message } = toHeddleError(error);
       // Another process has begun it, or another turn came first: the next look tells.
       if (code === "turn.active" || code === "turn.not-found" || this.#closing.signal.aborted) return;
+      // A store without room has it again some time: the input waits on.
+      if ((await journal.refusal()) !== undefined && journal.damage === undefined) {
+        await delay(AGAIN_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+        return;
+      }
       await this.remove(threadId, turnId, { code, message });
       this.#options.log(`a waiting turn of ${threadId} could not begin: ${message}`);
     }

@@ -195,3 +195,11 @@ export async function requireThread(journal: Journal, threadId: string): Promise
   if (thread === undefined) throw await notFound(journal, threadId);
   return thread;
 }
+
+/** Of a turn that has not ended. */
+export async function threadOfOpen(journal: Journal, turnId: string): Promise<string> {
+  const turn = await journal.threads.turn(turnId);
+  if (turn === undefined) throw new HeddleError("turn.not-found", `no turn ${turnId}`);
+  if (turn.status !== "open") throw new HeddleError("turn.not-found", `turn ${turnId} has already ended`);
+  return turn.threadId;
+}

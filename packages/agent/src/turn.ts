@@ -27,6 +27,7 @@ import { openInbox, type TurnInbox } from "./inbox.ts";
 import { createMeter, metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
 import { isParking, metBefore, waitingQuestions } from "./parked.ts";
+import type { PendingEnds } from "./pending-ends.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { looseEnds } from "./recover.ts";
 import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
@@ -41,6 +42,8 @@ export interface TurnDeps {
   readonly isUnattended: boolean;
   /** So long a question waits; absent: for ever. */
   readonly approvalTimeoutMs: number | undefined;
+  /** Keeps the terminal event while the store cannot take it. */
+  readonly ends: PendingEnds;
   /** Called when the runner is done and before the terminal event, to end what must not outlive the turn. */
   leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
 }
@@ -69,7 +72,7 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     spent = addSpent(spent, part.outcome.spent);
     const outcome = { ...part.outcome, spent };
     const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
-    const terminal = await complete(journal, inbox, turn, end);
+    const terminal = await deps.ends.store(turnId, () => complete(journal, inbox, turn, end));
     if (terminal !== undefined) return terminal;
     turn = { ...turn, history: await readPast(journal, threadId) };
   }

@@ -2,6 +2,7 @@
  * What may end a run from outside: a signal, or the time limit. The first asks the turn to stop and leaves it a few
  * seconds for its terminal event; a second signal, or the end of those seconds, ends the process at once.
  */
+import { writeSync } from "node:fs";
 import { clockMs, EXIT, HeddleError } from "@heddle/protocol";
 import { endProcess } from "./end-process.ts";
 
@@ -23,6 +24,15 @@ export interface Stop extends Disposable {
   end(code: number, reason: HeddleError): void;
 }
 
+/** Written through, because nothing runs after it. */
+function tellLate(graceMs: number): void {
+  try {
+    writeSync(2, `heddle: not everything ended within ${graceMs / 1000} s; the next start closes what is left open\n`);
+  } catch {
+    // Nobody reads it.
+  }
+}
+
 export function watchForStop(timeoutMs: number | undefined, graceMs: number = GRACE_MS): Stop {
   const control = new AbortController();
   let exitCode: number | undefined;
@@ -36,7 +46,10 @@ export function watchForStop(timeoutMs: number | undefined, graceMs: number = GR
     }
     exitCode = code;
     firstAt = clockMs();
-    grace = setTimeout(() => endProcess(code), graceMs);
+    grace = setTimeout(() => {
+      tellLate(graceMs);
+      endProcess(code);
+    }, graceMs);
     control.abort(reason);
   };
   const onSignal = (name: StopSignal): void => {

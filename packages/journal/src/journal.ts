@@ -14,7 +14,7 @@
  *     It is never recreated or truncated.
  *  9. Several processes may append to one store at once without "database is locked" reaching a user.
  */
-import type { Author, EventBody, StoredEvent } from "@heddle/protocol";
+import type { Author, EventBody, HeddleError, StoredEvent } from "@heddle/protocol";
 import type { Redactor } from "./redact.ts";
 import type { NotificationQueries, TaskQueries } from "./task-queries.ts";
 import type { UsageQueries } from "./usage-queries.ts";
@@ -112,6 +112,8 @@ export interface Journal extends AsyncDisposable {
   /** False when damaged, or when the files cannot be written: then appends are refused with `store.read-only`. */
   readonly isWritable: boolean;
   readonly notices: readonly Notice[];
+  /** Why an append would be refused now, however often one was before; undefined: it would be taken. */
+  refusal(): Promise<HeddleError | undefined>;
   /** What appends are redacted with; live output takes the same. */
   readonly redactor: Redactor;
   append(append: Append): Promise<Appended>;

@@ -14,7 +14,7 @@ import {
 } from "./append.ts";
 import { createCheckpointWriter, type CheckpointWriter } from "./checkpoint-writer.ts";
 import { checkpointDue } from "./checkpoints.ts";
-import { changeCount, connect, foldWal, untilFree, type Connection } from "./driver.ts";
+import { changeCount, connect, untilFree, type Connection } from "./driver.ts";
 import { exportLines } from "./export.ts";
 import { pathsOf, syncFile, type HomePaths } from "./home.ts";
 import type {
@@ -37,14 +37,14 @@ import { lastPosition, lastVersion, readAfter } from "./read.ts";
 import { nextBatch, readStream } from "./read-recent.ts";
 import { RecentEvents } from "./recent-events.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
-import { openReserve, type Reserve } from "./reserve.ts";
 import { withShapes } from "./rows.ts";
-import { readOnlyError, toStoreError, writeFaultOf } from "./store-errors.ts";
+import { toStoreError } from "./store-errors.ts";
 import { notificationQueries, taskQueries } from "./task-queries.ts";
 import { usageQueries } from "./usage-queries.ts";
-import { asDamage, verifyStore } from "./verify.ts";
+import { verifyStore } from "./verify.ts";
 import { createWake, type Wake } from "./wake.ts";
 import { openWitness, type Witness } from "./witness.ts";
+import { StoreWriter } from "./writer.ts";
 
 export async function openJournal(options: OpenJournalOptions): Promise<Journal> {
   const paths = pathsOf(options.home);
@@ -63,15 +63,12 @@ class SqliteJournal implements Journal {
   readonly #recent: RecentEvents;
   readonly #witness: Witness;
   readonly #checkpoints: CheckpointWriter;
-  readonly #reserve: Reserve;
   readonly #group: AppendGroup;
-  readonly #refusal: HeddleError;
+  readonly #writer: StoreWriter;
   readonly #notices = new Map<string, Notice>();
-  #connection: Connection;
-  #damage: Damage | undefined;
   /** `verify` found damage: the files stay as they are, as evidence. */
   #keepsFiles = false;
-  #state: "open" | "failed" | "closed" = "open";
+  #isClosed = false;
   /** Appends of this process happen in the order of their calls. */
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -84,9 +81,7 @@ class SqliteJournal implements Journal {
     this.usage = usageQueries((work) => this.#read(work));
     this.#paths = paths;
     this.#now = options.now ?? Date.now;
-    this.#connection = opened.connection;
-    this.#damage = opened.damage;
-    this.#refusal = opened.refusal ?? readOnlyError(paths.database);
+    this.#writer = new StoreWriter(opened, paths, () => this.#recent.clear());
     for (const notice of opened.notices) this.#notice(notice);
     const count = (): number => changeCount(this.#connection);
     this.#recent = new RecentEvents(count);
@@ -98,18 +93,21 @@ class SqliteJournal implements Journal {
       sync: () => this.#witness.sync(),
       onFailure: (error) => this.#unproven("checkpoint-failed", error),
     });
-    this.#reserve = openReserve(paths.reserve);
     this.#group = createAppendGroup((members) => {
       this.#queue = this.#queue.then(() => this.#appendAll(members));
     });
   }
 
   get damage(): Damage | undefined {
-    return this.#damage;
+    return this.#writer.damage;
   }
 
   get isWritable(): boolean {
-    return !this.#connection.isReadOnly && this.#damage === undefined;
+    return this.#writer.isWritable;
+  }
+
+  get #connection(): Connection {
+    return this.#writer.connection;
   }
 
   get notices(): readonly Notice[] {
@@ -124,6 +122,10 @@ class SqliteJournal implements Journal {
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
     }
+  }
+
+  refusal(): Promise<HeddleError | undefined> {
+    return this.#inTurn(() => this.#writer.refusal());
   }
 
   async purge(wish: Purge): Promise<StoredEvent> {
@@ -154,7 +156,7 @@ class SqliteJournal implements Journal {
     // From here on the wake says it: asking before each batch would cost more than the batch.
     await this.#read(() => this.#recent.forgetWhenChanged());
     using follower = this.#wake.follow(stream);
-    while (!signal.aborted && this.#state !== "closed") {
+    while (!signal.aborted && !this.#isClosed) {
       follower.mark();
       const { events, isCut } = await this.#read((connection) =>
         nextBatch(connection, this.#recent, { stream, after }),
@@ -175,7 +177,7 @@ class SqliteJournal implements Journal {
     });
     this.#keepsFiles ||= report.damage.length > 0;
     if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream);
-    const known = this.#damage;
+    const known = this.damage;
     if (known === undefined || report.damage.some(({ message }) => message === known.message)) return report;
     const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
     // What was found on opening comes first: of a file that cannot be read, the rest only says that nothing is there.
@@ -203,8 +205,8 @@ class SqliteJournal implements Journal {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#group.flush();
     await this.#queue;
-    if (this.#state === "closed") return;
-    this.#state = "closed";
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#wake.close();
     this.#checkpoints.flush();
     this.#witness.close();
@@ -291,7 +293,7 @@ class SqliteJournal implements Journal {
     this.#wake.now(prepared.append.stream);
     failpoint("journal.append.after-commit");
     this.#testify(appended.events, durabilityOf(prepared));
-    this.#reserve.refill();
+    this.#writer.refill();
   }
 
   async #purge(purging: Purging): Promise<StoredEvent> {
@@ -306,54 +308,9 @@ class SqliteJournal implements Journal {
     return deleted;
   }
 
-  /** One transaction, with all that may go wrong on the way given a name. */
-  async #write<T>(work: () => T, { durability, endsTurn: isLast }: WriteKind): Promise<T> {
+  async #write<T>(work: () => T, kind: WriteKind): Promise<T> {
     this.#refuseWhenClosed();
-    if (this.#damage !== undefined) {
-      throw new HeddleError("store.damaged", `nothing can be added: ${this.#damage.message}`);
-    }
-    if (this.#connection.isReadOnly) throw this.#refusal;
-    const transact = (): Promise<T> => untilFree(() => this.#connection.transaction(durability, work));
-    try {
-      if (this.#state === "failed") await this.#reopen();
-      return await transact();
-    } catch (error) {
-      const isFull = writeFaultOf(error, this.#paths.database) === "full";
-      if (!isLast || !isFull || !this.#reserve.release()) throw this.#failed(error);
-    }
-    return transact().catch((error: unknown) => {
-      throw this.#failed(error);
-    });
-  }
-
-  /** What a failure means for later calls, and the error to tell. */
-  #failed(error: unknown): HeddleError {
-    switch (writeFaultOf(error, this.#paths.database)) {
-      case "io":
-        this.#state = "failed";
-        break;
-      case "damaged":
-        this.#damage = asDamage(error);
-        break;
-      case "busy":
-      case "full":
-      case "read-only":
-      case "other":
-        break;
-    }
-    return toStoreError(error, this.#paths.database);
-  }
-
-  /**
-   * After a failed sync the kernel may call pages clean that never reached the disk, so syncing again proves nothing.
-   * A new connection writes all of the WAL into the database, as new pages with a sync of their own, before going on.
-   */
-  async #reopen(): Promise<void> {
-    this.#connection.close();
-    this.#recent.clear();
-    this.#connection = await connect(this.#paths.database, "read-write");
-    await untilFree(() => foldWal(this.#connection));
-    this.#state = "open";
+    return this.#writer.write(work, kind);
   }
 
   /**
@@ -384,6 +341,6 @@ class SqliteJournal implements Journal {
   }
 
   #refuseWhenClosed(): void {
-    if (this.#state === "closed") throw new HeddleError("store.failed", "the journal is closed");
+    if (this.#isClosed) throw new HeddleError("store.failed", "the journal is closed");
   }
 }

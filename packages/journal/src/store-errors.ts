@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 
 /** Less than this and a failed write is a full disk, whatever name SQLite gives it. */
-const FULL_BELOW_BYTES = 64 * 1024;
+export const FULL_BELOW_BYTES = 64 * 1024;
 
 export type StoreFault = "busy" | "full" | "read-only" | "damaged" | "io" | "other";
 
@@ -58,7 +58,7 @@ export function toStoreError(error: unknown, file: string): HeddleError {
     case "busy":
       return new HeddleError("store.busy", `${file} stays locked by another process; try again`, { cause });
     case "full":
-      return new HeddleError("store.full", `no space left for ${file}; free some, nothing was lost`, { cause });
+      return fullError(file, cause);
     case "read-only":
       return readOnlyError(file, cause);
     case "damaged":
@@ -67,6 +67,13 @@ export function toStoreError(error: unknown, file: string): HeddleError {
     case "other":
       return new HeddleError("store.failed", `${file}: ${said}`, { cause });
   }
+}
+
+export function fullError(file: string, cause?: unknown): HeddleError {
+  return new HeddleError("store.full", `no space left for ${file}; free some, nothing was lost`, {
+    cause,
+    details: { path: file },
+  });
 }
 
 export function readOnlyError(file: string, cause?: unknown): HeddleError {

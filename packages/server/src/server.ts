@@ -87,6 +87,11 @@ export class AppServer implements AsyncDisposable {
     this.#queue.resume().catch((error: unknown) => log(`input that waits could not be looked for: ${String(error)}`));
   }
 
+  /** What is asked for could be stored. */
+  async isReady(): Promise<boolean> {
+    return (await this.#options.heddle.journal.refusal()) === undefined;
+  }
+
   /** Serves one client; resolves when it has gone. */
   accept(channel: Channel, principal: Principal = LOCAL_OWNER): Promise<void> {
     const gone = Promise.withResolvers<void>();

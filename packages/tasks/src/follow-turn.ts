@@ -45,6 +45,8 @@ export interface FollowContext {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Longer than a turn takes to stop; one that another process runs may not stop at all. */
 const STOP_MS = 10_000;
+/** Whoever closes has little time; a turn that is not seen to end by then is closed by the next start. */
+const CLOSING_MS = 3500;
 /** A provider that says to come back in less than this is not worth a word. */
 const WORTH_SAYING_MS = 1000;
 
@@ -91,9 +93,10 @@ function createStopper(
   function stop(why: NonNullable<Followed["stoppedFor"]>, words: InterruptReason): void {
     if (reason !== undefined) return;
     reason = why;
+    const stopMs = why === "closing" ? CLOSING_MS : STOP_MS;
     patience = setTimeout(() => {
       failed.abort(new HeddleError("turn.active", `turn ${turnId} does not stop`));
-    }, STOP_MS);
+    }, stopMs);
     // It has ended by itself, or its end will tell what is wrong with the store.
     heddle.interrupt(turnId, words).catch(() => undefined);
   }

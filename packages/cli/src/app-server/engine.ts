@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { openHeddle, type Heddle } from "@heddle/agent";
 import type { Redactor } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
-import { isHeddleError, visibleText } from "@heddle/protocol";
+import { EXIT, isHeddleError, visibleText } from "@heddle/protocol";
 import type { Host } from "@heddle/server";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import { parseOverrides } from "../config/check-config.ts";
@@ -75,6 +75,14 @@ export async function openEngine(
   });
   if (heddle.recoveredTurns > 0) log(`${heddle.recoveredTurns} turns of dead processes were closed`);
   return heddle;
+}
+
+/** Called when everything is closed: an end that the store could not take is no success, whatever else went well. */
+export function tellUnstoredEnds({ unstoredEnds }: Heddle, exitCode: number): number {
+  if (unstoredEnds === 0) return exitCode;
+  const [turns, them] = unstoredEnds === 1 ? ["1 turn", "it"] : [`${unstoredEnds} turns`, "them"];
+  log(`the end of ${turns} could not be stored; the next start closes ${them}: free some space, then heddle doctor`);
+  return exitCode === EXIT.ok ? EXIT.infrastructure : exitCode;
 }
 
 /** A server without a key still lists and reads; the first turn says what is missing, unless a client has logged in by then. */

@@ -43,9 +43,11 @@ export async function listen(
   const onChannel = (channel: Parameters<AppServer["accept"]>[0]): void => {
     server.accept(channel).catch((error: unknown) => context.log(String(error)));
   };
-  if (at.kind === "unix") return listenUnix(at.path ?? path.join(context.home, OWN_SOCKET), onChannel);
+  const isReady = (): Promise<boolean> => server.isReady();
+  if (at.kind === "unix") return listenUnix(at.path ?? path.join(context.home, OWN_SOCKET), onChannel, { isReady });
   const check = tokenCheck(await tokenHash(context));
-  return listenWebsocket(at, { isAllowed: (request) => check.isAllowed(request), onChannel, tls: context.tls });
+  const isAllowed = check.isAllowed.bind(check);
+  return listenWebsocket(at, { isAllowed, onChannel, isReady, tls: context.tls });
 }
 
 async function tokenHash({ args, home, cwd, log }: ListenContext): Promise<string> {

@@ -167,7 +167,7 @@ interface Opening extends Entrance {
 async function open(at: ServeAt, { door, accept, home, names, tls }: Opening): Promise<Listener> {
   if (at.kind === "unix") {
     const http = { server: door.privateServer(), [Symbol.asyncDispose]: () => Promise.resolve() };
-    return listenUnix(at.path ?? path.join(home, OWN_SOCKET), accept, http);
+    return listenUnix(at.path ?? path.join(home, OWN_SOCKET), accept, { http });
   }
   try {
     return await door.listen({ host: at.host, port: at.port, names, tls: at.hasTls ? tls : undefined });

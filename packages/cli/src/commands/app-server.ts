@@ -6,7 +6,7 @@ import { claimStore } from "@heddle/agent";
 import { EXIT } from "@heddle/protocol";
 import { AppServer, stdioChannel } from "@heddle/server";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { CONFIG_OPTIONS, log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
+import { CONFIG_OPTIONS, log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
 import { openServing } from "../app-server/open-serving.ts";
 import { generate, GENERATORS, isGenerator } from "../app-server/generate.ts";
 import { refuseOpenDoor } from "../app-server/address.ts";
@@ -97,5 +97,5 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     ? Promise.race([server.accept(stdioChannel(process.stdin, process.stdout)), stopped])
     : stopped);
   await ends.disposeAsync();
-  return stop.exitCode ?? EXIT.ok;
+  return tellUnstoredEnds(heddle, stop.exitCode ?? EXIT.ok);
 }

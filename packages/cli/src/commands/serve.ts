@@ -4,7 +4,7 @@
  */
 import { EXIT } from "@heddle/protocol";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { CONFIG_OPTIONS, log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
+import { CONFIG_OPTIONS, log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
 import { planDoors } from "../app-server/open-doors.ts";
 import { openServing } from "../app-server/open-serving.ts";
 import { DOOR_OPTIONS } from "../app-server/serve-at.ts";
@@ -55,5 +55,5 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   process.stdout.write(doors.how);
   await untilAborted(stop.signal);
   await ends.disposeAsync();
-  return EXIT.ok;
+  return tellUnstoredEnds(heddle, EXIT.ok);
 }

@@ -6,7 +6,7 @@ import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecor
 import type { Journal } from "@heddle/journal";
 import { openLoomSettings, openTasks, type FoundSpec, type Harness } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
-import { log, makeHome, readConfig, untilAborted } from "../app-server/engine.ts";
+import { log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
 import type { DoorPlan, Doors } from "../app-server/open-doors.ts";
 import { openServing, type Serving } from "../app-server/open-serving.ts";
 import type { CommandContext } from "../command.ts";
@@ -73,10 +73,11 @@ export async function watchTasks({ place, args, context, isOnce, ui }: Watching)
   const ended = await Promise.all(watched.map(({ id }) => journal.tasks.get(id)));
   await show.end();
   await ends.disposeAsync();
-  return tellEnd(
+  const exitCode = await tellEnd(
     ended.filter((task) => task !== undefined),
     { args, out, style, stop },
   );
+  return tellUnstoredEnds(heddle, exitCode);
 }
 
 async function tellDoors({ addresses, url, tokenFile, how }: Doors, args: ParsedArgs, out: Output): Promise<void> {

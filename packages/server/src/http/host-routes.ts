@@ -18,12 +18,16 @@ export const HOST_ROUTES: readonly Route[] = [
     name: "readyz",
     method: "GET",
     path: "/readyz",
-    summary: "Whether the store can be written; needs no token and says nothing else",
+    summary: "Whether the store can be written, and with 503 why not; needs no token and says nothing else",
     scope: "public",
     answer: Health,
-    handle(_given, { context: { heddle } }) {
-      if (!heddle.journal.isWritable) throw new HeddleError("door.overloaded", "the store cannot be written");
-      return Promise.resolve({ ok: true });
+    async handle(_given, { context: { heddle } }) {
+      const refusal = await heddle.journal.refusal();
+      // The code alone: paths are nobody's business here.
+      if (refusal !== undefined) {
+        throw new HeddleError("door.overloaded", `the store cannot be written: ${refusal.code}`);
+      }
+      return { ok: true };
     },
   }),
   route({

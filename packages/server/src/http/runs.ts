@@ -7,6 +7,7 @@ const TURNS_END_MS = 6_500;
 export class Runs implements AsyncDisposable {
   readonly #heddle: Heddle;
   readonly #running = new Map<string, Promise<void>>();
+  #ending: Promise<void> | undefined;
 
   constructor(heddle: Heddle) {
     this.#heddle = heddle;
@@ -20,7 +21,13 @@ export class Runs implements AsyncDisposable {
     if (!this.#running.has(turnId)) this.#running.set(turnId, ended);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Waits once, however often it is called. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
     const reason = { code: "turn.interrupted", message: "the server is stopping" } as const;
     const ended = [...this.#running.values()];
     await Promise.allSettled([...this.#running.keys()].map((turnId) => this.#heddle.letGo(turnId, reason)));

@@ -9,7 +9,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { HeddleError } from "@heddle/protocol";
 import { lineChannel } from "./line-channel.ts";
 import type { Listener, OnChannel } from "./listener.ts";
-import { websocketServer, type WebsocketServer } from "./websocket.ts";
+import { websocketServer, type WebsocketOptions, type WebsocketServer } from "./websocket.ts";
 
 const OWNER_ONLY = 0o600;
 /** A connection that says nothing at all is nobody's. */
@@ -17,12 +17,21 @@ const FIRST_BYTE_MS = 30_000;
 /** The kernel keeps no longer names. */
 const MAX_PATH_BYTES = 107;
 
-/** `http`: for those who speak HTTP; absent: WebSocket and nothing else. */
-export async function listenUnix(path: string, onChannel: OnChannel, http?: WebsocketServer): Promise<Listener> {
+export interface UnixOptions {
+  /** For those who speak HTTP; absent: WebSocket and nothing else. */
+  readonly http?: WebsocketServer;
+  readonly isReady?: WebsocketOptions["isReady"];
+}
+
+export async function listenUnix(
+  path: string,
+  onChannel: OnChannel,
+  { http, isReady }: UnixOptions = {},
+): Promise<Listener> {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
     throw new HeddleError("usage.invalid", `the socket path ${path} is longer than ${MAX_PATH_BYTES} bytes`);
   }
-  const forHttp = http ?? websocketServer({ isAllowed: () => true, hosts: undefined, onChannel });
+  const forHttp = http ?? websocketServer({ isAllowed: () => true, hosts: undefined, onChannel, isReady });
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);

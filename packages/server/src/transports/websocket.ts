@@ -25,6 +25,8 @@ export interface WebsocketOptions {
   /** Names under which clients may call; undefined: any. */
   readonly hosts: readonly string[] | undefined;
   readonly onChannel: OnChannel;
+  /** What `/readyz` answers; absent: that it is. */
+  readonly isReady?: (() => Promise<boolean>) | undefined;
   /** Absent: in the clear. */
   readonly tls?: TlsPair | undefined;
   /** How often a client is asked whether it is still there. */
@@ -99,8 +101,16 @@ export function websocketServer(options: WebsocketOptions): WebsocketServer {
     },
     options.tls,
     (request, response) => {
+      const answer = (status: number): void => {
+        response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end();
+      };
       const status = request.headers.origin === undefined ? statusOf(request) : 403;
-      response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end();
+      if (status !== 200 || options.isReady === undefined || urlOf(request)?.pathname !== "/readyz") answer(status);
+      else
+        options.isReady().then(
+          (isReady) => answer(isReady ? 200 : 503),
+          () => answer(503),
+        );
     },
   );
   const strangers = new Strangers();
