@@ -42,6 +42,8 @@ export interface HeddleOptions {
   readonly clientToolMs?: number | undefined;
   /** Begun by the door while the rest was loaded; used by the first turn it fits. It stays the door's. */
   readonly prepared?: PreparedSandbox | undefined;
+  /** Told, in a line, what a person who runs this should know and no caller hears of. */
+  readonly log?: ((line: string) => void) | undefined;
   /** Shared with whoever stores or renews credentials while this is open, so that their secrets are never stored here. */
   readonly redactor?: Redactor | undefined;
 }

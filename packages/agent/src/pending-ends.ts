@@ -6,6 +6,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Journal } from "@heddle/journal";
 import { clockMs, HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
+import type { HeddleOptions } from "./heddle.ts";
 
 /** Whoever waits for a single run is told soon that its end cannot be stored. */
 const UNATTENDED_MS = 3000;
@@ -28,7 +29,7 @@ export interface PendingEnds {
 /** Each is waited for until this is closed; those of an unattended run for a few seconds. */
 export function createPendingEnds(
   journal: Pick<Journal, "damage">,
-  { isUnattended }: { readonly isUnattended: boolean },
+  { isUnattended, log = () => undefined }: Pick<HeddleOptions, "isUnattended" | "log">,
 ): PendingEnds {
   const waiting = new Set<string>();
   const closing = new AbortController();
@@ -39,7 +40,9 @@ export function createPendingEnds(
     const { signal } = closing;
     for (let failures = 0; ; failures += 1) {
       try {
-        return await attempt();
+        const stored = await attempt();
+        if (failures > 0) log(`the end of turn ${turnId} is stored`);
+        return stored;
       } catch (error) {
         // What the store says of itself may pass, unless it is damaged; anything else stays as it is.
         const mayPass = isHeddleError(error) && error.code.startsWith("store.") && journal.damage === undefined;
@@ -47,6 +50,7 @@ export function createPendingEnds(
           lost += 1;
           throw error;
         }
+        if (failures === 0) log(`the end of turn ${turnId} cannot be stored yet, and is kept: ${error.message}`);
       }
       waiting.add(turnId);
       await delay(Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures), undefined, { signal }).catch(() => undefined);

@@ -26,11 +26,12 @@ const canBeNobody =
     `require("fs").readFileSync(${JSON.stringify(SCENARIOS)})`,
   ]).status === 0;
 
-async function onTmpfs(scenario: string, size: string): Promise<unknown> {
+async function onTmpfs(scenario: string, size: string, ...more: readonly string[]): Promise<unknown> {
   const mount = await mkdtemp(join(tmpdir(), "heddle-mount-"));
   try {
-    const script = 'mount -t tmpfs -o size="$1" none "$2" && exec "$3" --conditions=heddle-source "$4" "$5" "$2"';
-    const values = ["sh", size, mount, process.execPath, SCENARIOS, scenario];
+    const script =
+      'mount -t tmpfs -o size="$1" none "$2" && at="$2" && shift 2 && exec "$1" --conditions=heddle-source "$2" "$3" "$at" "$4" "$5"';
+    const values = ["sh", size, mount, process.execPath, SCENARIOS, scenario, ...more];
     const { stdout } = await run(UNSHARE[0], [...UNSHARE.slice(1), "sh", "-c", script, ...values]);
     return JSON.parse(stdout);
   } finally {
@@ -54,6 +55,13 @@ describe("a full disk", () => {
         reserveIsBack: true,
         wholeAtTheEnd: true,
       });
+    },
+  );
+
+  test.runIf(canMount)(
+    "12.9: of every size from 4 to 64 MB (where a tmpfs can be mounted) lets eleven turns end, and nothing else",
+    async () => {
+      expect(await onTmpfs("every-size", "64m", "4", "64")).toEqual({});
     },
   );
 

@@ -15,9 +15,9 @@ const [scenario = "", mount = ""] = process.argv.slice(2);
 const home = join(mount, "home");
 const author = "system";
 
-async function tryAppend(journal: Journal, events: readonly EventBody[]): Promise<string> {
+async function tryAppend(journal: Journal, events: readonly EventBody[], stream = "a"): Promise<string> {
   try {
-    const appended = await journal.append({ stream: "a", author, events });
+    const appended = await journal.append({ stream, author, events });
     return `version ${appended.events.at(-1)?.version}`;
   } catch (error) {
     const { code, message } = toHeddleError(error);
@@ -88,6 +88,41 @@ async function fullDisk(): Promise<unknown> {
   };
 }
 
+/** Eleven turns are open when the disk is full to the last byte; answers the sizes at which it did not go as it should. */
+async function everySize(first: number, last: number): Promise<unknown> {
+  const wrong: Record<string, unknown> = {};
+  for (let megabytes = first; megabytes <= last; megabytes += 1) {
+    execFileSync("mount", ["-o", `remount,size=${megabytes}m`, mount]);
+    const saw = await endsOnFullDisk();
+    const isRight =
+      saw.refused === "store.full with the path" &&
+      saw.refusal === "store.full" &&
+      saw.ends.every((end) => end === "version 3") &&
+      saw.freed === "version 4" &&
+      saw.damage === 0;
+    if (!isRight) wrong[`${megabytes}m`] = saw;
+    rmSync(home, { recursive: true });
+  }
+  return wrong;
+}
+
+async function endsOnFullDisk() {
+  const filler = join(mount, "filler");
+  const streams = Array.from({ length: 11 }, (_, nth) => `s${nth}`);
+  await using journal = await openJournal({ home });
+  for (const stream of streams) await journal.append({ stream, author, events: [created, admitted(`t-${stream}`)] });
+  fillDisk(filler);
+  let refused: string;
+  do refused = await tryAppend(journal, [said("x".repeat(30_000))], "other");
+  while (refused.startsWith("version"));
+  const refusal = (await journal.refusal())?.code;
+  const ends: string[] = [];
+  for (const stream of streams) ends.push(await tryAppend(journal, [completed(`t-${stream}`)], stream));
+  rmSync(filler);
+  const freed = await tryAppend(journal, [said("after")], "s0");
+  return { refused, refusal, ends, freed, damage: (await journal.verify()).damage.length };
+}
+
 /** `leavesWal`: as after a kill, with the newest events still in the WAL. */
 async function readOnly(leavesWal: boolean): Promise<unknown> {
   const journal = await openJournal({ home });
@@ -129,6 +164,8 @@ async function run(): Promise<unknown> {
   switch (scenario) {
     case "full-disk":
       return fullDisk();
+    case "every-size":
+      return everySize(Number(process.argv[4]), Number(process.argv[5]));
     case "read-only":
       return readOnly(false);
     case "read-only-wal":

@@ -293,7 +293,7 @@ class SqliteJournal implements Journal {
     this.#wake.now(prepared.append.stream);
     failpoint("journal.append.after-commit");
     this.#testify(appended.events, durabilityOf(prepared));
-    this.#writer.refill();
+    this.#writer.keepRoom();
   }
 
   async #purge(purging: Purging): Promise<StoredEvent> {

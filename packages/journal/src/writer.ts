@@ -19,8 +19,10 @@ import { asDamage } from "./verify.ts";
 /** What stands in the way is not asked for more often than this. */
 const LOOK_AGAIN_MS = 250;
 const FOLD_AGAIN_MS = 1000;
-/** With more free than this it is not the WAL that is too large. */
-const FOLD_BELOW_BYTES = 4 * 1024 * 1024;
+/** With more free than this the WAL, which SQLite folds at 4 MB, is in nobody's way. */
+const SHORT_BELOW_BYTES = 16 * 1024 * 1024;
+/** A smaller one is not worth the syncs. */
+const FOLD_ABOVE_BYTES = 128 * 1024;
 
 export class StoreWriter {
   readonly #paths: HomePaths;
@@ -71,9 +73,12 @@ export class StoreWriter {
     }
   }
 
-  /** Cheap when the reserve is there. */
-  refill(): void {
+  /** After a commit. On a small or nearly full disk the WAL is folded before it takes the room that folding needs. */
+  keepRoom(): void {
     this.#reserve.refill();
+    const { database } = this.#paths;
+    const free = freeBytes(database);
+    if (free < SHORT_BELOW_BYTES && sizeOf(`${database}-wal`) > Math.max(FOLD_ABOVE_BYTES, free / 4)) this.#fold();
   }
 
   /** Why a write would be refused now. Tried out only after one was. */
@@ -87,7 +92,7 @@ export class StoreWriter {
     }
     try {
       await this.write(() => touch(this.#connection), { durability: "full", endsTurn: false });
-      this.refill();
+      this.keepRoom();
       return undefined;
     } catch (error) {
       return toStoreError(error, this.#paths.database);
@@ -111,13 +116,13 @@ export class StoreWriter {
   /** Folding needs room itself, and a reader may be in the way: then nothing is lost, and nothing won. */
   #fold(): boolean {
     const { database } = this.#paths;
-    const isShort = freeBytes(database) < FOLD_BELOW_BYTES && sizeOf(`${database}-wal`) > 0;
+    const isShort = freeBytes(database) < SHORT_BELOW_BYTES && sizeOf(`${database}-wal`) > 0;
     if (!isShort || clockMs() < this.#foldNotBefore) return false;
-    this.#foldNotBefore = clockMs() + FOLD_AGAIN_MS;
     try {
       foldWal(this.#connection);
       return true;
     } catch {
+      this.#foldNotBefore = clockMs() + FOLD_AGAIN_MS;
       return false;
     }
   }

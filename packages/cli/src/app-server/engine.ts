@@ -63,6 +63,7 @@ export async function openEngine(
     providers: await providersOf(config, env, redactor),
     redactor,
     env,
+    log,
     isUnattended: false,
     masked: masked ?? [],
     skills,
