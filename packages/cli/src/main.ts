@@ -100,7 +100,8 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") lost ??= error;
 });
 process.stderr.on("error", () => undefined);
-start().catch((error: unknown) => endProcess(report(error)));
+// A thread that walks the record loads these files too (`verify-parallel.ts`), and is no run.
+if (!("isHeddleThread" in globalThis)) start().catch((error: unknown) => endProcess(report(error)));
 
 async function start(): Promise<void> {
   await watchLauncher(process.env);

@@ -15,6 +15,7 @@ export type {
   ThreadRow,
   TurnRow,
   VerifyReport,
+  VerifyWatch,
 } from "./journal.ts";
 export type { NotificationQueries, NotificationRow, TaskPageWish, TaskQueries } from "./task-queries.ts";
 export { USAGE_KEYS, type UsageKey, type UsageRow, type UsageWish } from "./usage-queries.ts";

@@ -97,6 +97,13 @@ export interface Notice {
   readonly message: string;
 }
 
+export interface VerifyWatch {
+  /** Called now and then. `of`: how many there are, where that is known. */
+  readonly onProgress?: (progress: { readonly events: number; readonly of: number | undefined }) => void;
+  /** Threads that walk; absent: as many as help. */
+  readonly walkers?: number;
+}
+
 export interface VerifyReport {
   readonly events: number;
   readonly streams: number;
@@ -104,6 +111,8 @@ export interface VerifyReport {
   /** Empty: everything is as it was written. */
   readonly damage: readonly Damage[];
   readonly notices: readonly Notice[];
+  /** Protected paths that were written, as the record tells; at most a thousand. */
+  readonly violations: readonly string[];
 }
 
 export interface Journal extends AsyncDisposable {
@@ -132,7 +141,7 @@ export interface Journal extends AsyncDisposable {
   /** The stream's last version; 0 when it does not exist. */
   version(stream: string): Promise<number>;
   /** Walks chains, bodies, checkpoints and witness. One stream, or all. */
-  verify(stream?: string): Promise<VerifyReport>;
+  verify(stream?: string, watch?: VerifyWatch): Promise<VerifyReport>;
   /**
    * The damage of one stream, if there is any. What this process has verified before and no other has written to since is
    * not walked again.

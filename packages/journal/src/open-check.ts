@@ -11,7 +11,8 @@ import type { Damage, Notice } from "./journal.ts";
 import { genesisOf } from "./chain.ts";
 import { integer, text } from "./rows.ts";
 import { faultOf } from "./store-errors.ts";
-import { asDamage, checkLink, tornMessage } from "./verify.ts";
+import { checkLink } from "./check-link.ts";
+import { asDamage, tornMessage } from "./verify.ts";
 import { firstLoss, readClaims, type Claim } from "./witness.ts";
 
 const WITNESS_BYTES = 8 * 1024;

@@ -28,6 +28,7 @@ import type {
   ReadOptions,
   TailOptions,
   VerifyReport,
+  VerifyWatch,
 } from "./journal.ts";
 import type { OpenJournalOptions } from "./open-options.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
@@ -170,11 +171,14 @@ class SqliteJournal implements Journal {
     }
   }
 
-  async verify(stream?: string): Promise<VerifyReport> {
+  async verify(stream?: string, watch: VerifyWatch = {}): Promise<VerifyReport> {
     this.#checkpoints.flush();
-    const report = await untilFree(() => verifyStore(this.#connection, this.#paths, stream)).catch((error: unknown) => {
-      throw toStoreError(error, this.#paths.database);
-    });
+    const options = { ...watch, stream };
+    const report = await untilFree(() => verifyStore(this.#connection, this.#paths, options)).catch(
+      (error: unknown) => {
+        throw toStoreError(error, this.#paths.database);
+      },
+    );
     this.#keepsFiles ||= report.damage.length > 0;
     if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream);
     const known = this.damage;

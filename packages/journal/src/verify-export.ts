@@ -9,7 +9,7 @@ import { FORMAT, FORMAT_VERSION } from "./export.ts";
 import type { Damage } from "./journal.ts";
 import { verifierOf, type Verifier } from "./keys.ts";
 import { integer, text, wrongKind } from "./rows.ts";
-import { checkLink } from "./verify.ts";
+import { checkLink } from "./check-link.ts";
 
 export interface ExportReport {
   /** The thread the export is of. */

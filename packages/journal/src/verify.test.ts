@@ -32,7 +32,10 @@ function tamper(home: string, sql: string): void {
 
 async function verify(home: string, stream?: string): Promise<VerifyReport> {
   await using journal = await openJournal({ home });
-  return journal.verify(stream);
+  const report = await journal.verify(stream, { walkers: 1 });
+  // 12.14: several threads find the same.
+  if (stream === undefined) expect(await journal.verify(undefined, { walkers: 2 })).toEqual(report);
+  return report;
 }
 
 const named = (report: VerifyReport): Pick<Damage, "kind" | "stream" | "version">[] =>
@@ -42,7 +45,14 @@ describe("verify", () => {
   test("finds nothing wrong with an untouched store, and counts what it looked at", async () => {
     await using home = await testHome();
     await fill(home.path);
-    expect(await verify(home.path)).toEqual({ events: 35, streams: 2, checkpoints: 4, damage: [], notices: [] });
+    expect(await verify(home.path)).toEqual({
+      events: 35,
+      streams: 2,
+      checkpoints: 4,
+      damage: [],
+      notices: [],
+      violations: [],
+    });
     expect(await verify(home.path, "b")).toMatchObject({ events: 5, streams: 1, checkpoints: 1, damage: [] });
   });
 

@@ -4,22 +4,31 @@
  */
 import { setImmediate as breathe } from "node:timers/promises";
 import { isHeddleError } from "@heddle/protocol";
-import { genesisOf, hashOf, sha256 } from "./chain.ts";
+import { availableParallelism } from "node:os";
 import { checkCheckpoint, readCheckpoints } from "./checkpoints.ts";
-import type { Connection, Row } from "./driver.ts";
+import type { Connection } from "./driver.ts";
 import type { HomePaths } from "./home.ts";
-import type { Damage, Notice, VerifyReport } from "./journal.ts";
+import type { Damage, Notice, VerifyReport, VerifyWatch } from "./journal.ts";
 import { loadVerifier, type Verifier } from "./keys.ts";
-import { EVENT_COLUMNS, integer, optionalText, text, toLink } from "./rows.ts";
+import { lastPosition } from "./read.ts";
 import { faultOf } from "./store-errors.ts";
+import { checkStructure, CHUNK, joinRanges, MAX_REPORTED, walkRange, type Walk } from "./verify-walk.ts";
 import { firstLoss, readClaims } from "./witness.ts";
 
-/** Between two chunks the event loop runs. */
-const CHUNK = 256;
-/** The first ones matter; a rewritten store would fill memory with the rest. */
-const MAX_REPORTED = 100;
+/** For less, starting threads takes longer than walking. */
+const MANY_EVENTS = 50_000;
+const MAX_WALKERS = 4;
 
-export async function verifyStore(connection: Connection, paths: HomePaths, stream?: string): Promise<VerifyReport> {
+export interface VerifyOptions extends VerifyWatch {
+  readonly stream?: string | undefined;
+}
+
+export async function verifyStore(
+  connection: Connection,
+  paths: HomePaths,
+  options: VerifyOptions = {},
+): Promise<VerifyReport> {
+  const { stream } = options;
   const damage: Damage[] = [];
   const notices: Notice[] = [];
   const report = (found: Damage | undefined): void => {
@@ -30,11 +39,11 @@ export async function verifyStore(connection: Connection, paths: HomePaths, stre
   const { claims, tornLines } = readClaims(paths.witness);
   if (tornLines > 0) notices.push({ kind: "witness-torn", message: tornMessage(paths.witness, tornLines) });
 
-  let walked: Walk = { events: 0, streams: 0, purged: 0 };
+  let walked: Walk = { events: 0, streams: 0, damage: [], purged: 0, violations: [] };
   let checkpoints = 0;
   try {
-    if (stream === undefined) checkStructure(connection, report);
-    walked = await walkChains(connection, stream, report);
+    walked = await walk(connection, paths.database, options);
+    for (const found of walked.damage) report(found);
     report(firstLoss(connection, claims, stream));
     const key = loadKey(paths.keys, notices);
     for (const file of readCheckpoints(paths.checkpoints, stream)) {
@@ -51,11 +60,11 @@ export async function verifyStore(connection: Connection, paths: HomePaths, stre
   } catch (error) {
     report(asDamage(error));
   }
-  const { events, streams, purged } = walked;
+  const { events, streams, purged, violations } = walked;
   if (purged > 0) {
     notices.push({ kind: "bodies-purged", message: `the content of ${purged} event(s) of deleted threads was purged` });
   }
-  return { events, streams, checkpoints, damage, notices };
+  return { events, streams, checkpoints, damage, notices, violations };
 }
 
 export function tornMessage(path: string, lines: number): string {
@@ -81,100 +90,24 @@ export function asDamage(error: unknown): Damage {
   return { kind: "file-corrupt", message: `the database file is damaged: ${error.message}` };
 }
 
-function checkStructure(connection: Connection, report: (damage: Damage) => void): void {
-  const said = text(connection.get("PRAGMA quick_check(1)"), "quick_check");
-  if (said !== "ok") report({ kind: "file-corrupt", message: `the database file is damaged: ${said}` });
-}
-
-interface Walk {
-  readonly events: number;
-  readonly streams: number;
-  /** Bodies of deleted threads. */
-  readonly purged: number;
-}
-
-interface Head {
-  readonly version: number;
-  readonly hash: string;
-}
-
-async function walkChains(
-  connection: Connection,
-  stream: string | undefined,
-  report: (damage: Damage) => void,
-): Promise<Walk> {
-  const heads = new Map<string, Head>();
-  const purged = createPurgedBodies();
-  const where = stream === undefined ? "position > ?" : "position > ? AND stream = ?";
-  const order = stream === undefined ? "position" : "version";
-  const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where} ORDER BY ${order} LIMIT ${CHUNK}`;
-  let events = 0;
-  let after = 0;
-  for (;;) {
-    const rows = stream === undefined ? connection.all(sql, after) : connection.all(sql, after, stream);
-    for (const row of rows) {
-      const name = text(row, "stream");
-      const head = heads.get(name) ?? { version: 0, hash: genesisOf(name) };
-      const damage = checkLink(row, head);
-      if (damage !== undefined) report(damage);
-      purged.look(row);
-      heads.set(name, { version: integer(row, "version"), hash: text(row, "hash") });
-      after = integer(row, "position");
-    }
-    events += rows.length;
-    if (rows.length < CHUNK) {
-      for (const damage of purged.unexplained()) report(damage);
-      return { events, streams: heads.size, purged: purged.explained() };
-    }
+/** In several threads where there is much to walk; otherwise here, with pauses in which others run. */
+async function walk(connection: Connection, database: string, options: VerifyOptions): Promise<Walk> {
+  const { stream, onProgress = () => undefined } = options;
+  const last = lastPosition(connection);
+  const { walkers = last < MANY_EVENTS ? 1 : Math.min(MAX_WALKERS, availableParallelism()) } = options;
+  // A store that this process may only read may have to be read in a way of its own.
+  if (stream === undefined && walkers > 1 && !connection.isReadOnly) {
+    const { walkInParallel } = await import("./verify-parallel.ts");
+    const tell = (events: number): void => onProgress({ events, of: last });
+    return joinRanges(connection, await walkInParallel({ database, last, walkers, onProgress: tell }));
+  }
+  const structure = stream === undefined ? [checkStructure(connection)] : [];
+  const steps = walkRange(connection, { after: 0, stream });
+  for (let events = 0; ;) {
+    const { done, value } = steps.next();
+    if (done === true) return joinRanges(connection, [...structure, value]);
+    events += value;
+    onProgress({ events, of: stream === undefined ? last : undefined });
     await breathe();
   }
-}
-
-interface PurgedBodies {
-  look(row: Row): void;
-  /** Bodies that are gone although no deletion is recorded behind them. */
-  unexplained(): Iterable<Damage>;
-  explained(): number;
-}
-
-/** A body may be missing only in a thread whose last event says that it was deleted. */
-function createPurgedBodies(): PurgedBodies {
-  const missing = new Map<string, { readonly version: number; readonly position: number; count: number }>();
-  let explained = 0;
-  return {
-    look(row) {
-      const stream = text(row, "stream");
-      const known = missing.get(stream);
-      if (row["body"] !== null) {
-        if (text(row, "type") !== "thread.deleted") return;
-        explained += known?.count ?? 0;
-        missing.delete(stream);
-      } else if (known !== undefined) known.count += 1;
-      else missing.set(stream, { version: integer(row, "version"), position: integer(row, "position"), count: 1 });
-    },
-    *unexplained() {
-      for (const [stream, { version, position }] of missing) {
-        const message = `the content of event ${version} of ${stream} is gone, and no deletion is recorded`;
-        yield { kind: "body-altered", message, stream, version, position };
-      }
-    },
-    explained: () => explained,
-  };
-}
-
-/** One event against the one before it. */
-export function checkLink(row: Row, before: Head): Damage | undefined {
-  const link = toLink(row);
-  const { stream, version } = link;
-  const named = `event ${version} of ${stream}`;
-  const found = (kind: Damage["kind"], message: string): Damage => {
-    return { kind, message, stream, version, position: integer(row, "position") };
-  };
-  if (version !== before.version + 1) return found("version-gap", `${named} follows ${before.version}`);
-  if (link.prevHash !== before.hash) return found("chain-broken", `${named} does not link to the one before it`);
-  if (hashOf(link) !== text(row, "hash")) return found("event-altered", `${named} was altered`);
-  const body = optionalText(row, "body");
-  if (body !== undefined && sha256(body) !== link.bodyHash)
-    return found("body-altered", `the content of ${named} was altered`);
-  return undefined;
 }

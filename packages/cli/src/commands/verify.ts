@@ -2,14 +2,16 @@
  * `heddle verify`: is the record what was written, and did everything stay inside its bounds?
  * Exit codes are this command's own: 0 clean, 1 violation, 2 tampered, 3 cannot verify. Nothing examined is no proof.
  */
-import type { Damage, VerifyReport } from "@heddle/journal";
-import { isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
+import type { Damage, VerifyReport, VerifyWatch } from "@heddle/journal";
+import { clockMs, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import { allEvents, openRecord } from "../record.ts";
+import { openRecord } from "../record.ts";
+
+const TELL_EVERY_MS = 250;
 
 export const VERIFY_EXIT = { clean: 0, violation: 1, tampered: 2, cannotVerify: 3 } as const;
 
@@ -35,22 +37,22 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const [thread, ...more] = args.positionals;
   if (more.length > 0) throw usage("name one thread, or none for the whole record: heddle verify [THREAD]");
   const out = openOutput(process.stdout);
-  const verdict = await judge(context.env, thread);
+  using progress = openProgress(process.stderr);
+  const verdict = await judge(context.env, thread, progress);
+  progress.clear();
   await out.write(args.has("json") ? toLine(verdict) : text(verdict));
   return VERIFY_EXIT[verdict.result];
 }
 
-async function judge(env: NodeJS.ProcessEnv, thread: string | undefined): Promise<Verdict> {
+async function judge(env: NodeJS.ProcessEnv, thread: string | undefined, progress: Progress): Promise<Verdict> {
   try {
     await using journal = await openRecord(env);
     if (journal === undefined) return cannot(`there is no record in ${heddleHome(env)}`);
     if (thread !== undefined && (await journal.version(thread)) === 0) return cannot(`there is no thread ${thread}`);
-    const report = await journal.verify(thread);
+    const report = await journal.verify(thread, { onProgress: progress.tell });
     if (report.damage.length > 0) return { result: "tampered", report, violations: [] };
     if (report.events === 0) return { ...cannot("the record is empty; nothing was examined"), report };
-    const violations: string[] = [];
-    for await (const { body } of allEvents(journal, thread))
-      if (body.type === "path.violated") violations.push(body.path);
+    const { violations } = report;
     return { result: violations.length > 0 ? "violation" : "clean", report, violations };
   } catch (error) {
     const { code, message } = toHeddleError(error);
@@ -58,6 +60,32 @@ async function judge(env: NodeJS.ProcessEnv, thread: string | undefined): Promis
       ? { result: "tampered", reason: message, violations: [] }
       : cannot(message);
   }
+}
+
+interface Progress extends Disposable {
+  readonly tell: NonNullable<VerifyWatch["onProgress"]>;
+  clear(): void;
+}
+
+/** One line that changes, for a person who waits; nobody else gets a word. */
+function openProgress(stream: NodeJS.WriteStream): Progress {
+  let toldAt = clockMs();
+  let isShown = false;
+  const clear = (): void => {
+    if (isShown) stream.write("\r\x1b[K");
+    isShown = false;
+  };
+  return {
+    tell({ events, of }) {
+      if (!stream.isTTY || clockMs() - toldAt < TELL_EVERY_MS) return;
+      toldAt = clockMs();
+      isShown = true;
+      const share = of === undefined || of === 0 ? "" : ` of ${of} (${Math.floor((100 * events) / of)}%)`;
+      stream.write(`\r\x1b[Kverifying: ${events}${share} events`);
+    },
+    clear,
+    [Symbol.dispose]: clear,
+  };
 }
 
 function cannot(reason: string): Verdict {

@@ -1,0 +1,181 @@
+/**
+ * Walks the chains of a range of positions, of all streams at once, and puts ranges together again. Where a range begins in
+ * the middle of a stream, the event before it is looked up, so that ranges can be walked in any order and side by side: a
+ * chain that is whole is whole in every range, and one that is not is broken in at least one.
+ */
+import { checkLink, type Head } from "./check-link.ts";
+import { genesisOf } from "./chain.ts";
+import type { Connection, Row } from "./driver.ts";
+import type { Damage } from "./journal.ts";
+import { EVENT_COLUMNS, integer, text, toEvent } from "./rows.ts";
+
+/** Read at a time; between two of them others may run. */
+export const CHUNK = 256;
+/** The first ones matter; a rewritten store would fill memory with the rest. */
+export const MAX_REPORTED = 100;
+const MAX_VIOLATIONS = 1000;
+
+export interface Range {
+  /** The position before the first one. */
+  readonly after: number;
+  /** Absent: to the end, however far that has come by then. */
+  readonly upTo?: number;
+  /** Of this stream alone. */
+  readonly stream?: string | undefined;
+}
+
+export interface WalkedRange {
+  readonly events: number;
+  /** Those that begin here. */
+  readonly streams: number;
+  readonly damage: readonly Damage[];
+  readonly purged: readonly PurgedBodies[];
+  /** Protected paths that were written, as the record tells. */
+  readonly violations: readonly string[];
+}
+
+interface Missing {
+  /** The first of them. */
+  readonly version: number;
+  readonly position: number;
+  readonly count: number;
+}
+
+/** Bodies of one stream that are gone, within a range. */
+interface PurgedBodies {
+  readonly stream: string;
+  readonly hasDeletion: boolean;
+  /** With a deletion behind them. */
+  readonly explained: number;
+  /** With none behind them yet. */
+  readonly open: Missing | undefined;
+}
+
+/** Yields after each chunk how many events it had. */
+export function* walkRange(connection: Connection, range: Range): Generator<number, WalkedRange> {
+  const { after: first, upTo = Number.MAX_SAFE_INTEGER, stream } = range;
+  const heads = new Map<string, Head>();
+  const purged = new Map<string, PurgedBodies>();
+  const damage: Damage[] = [];
+  const violations: string[] = [];
+  const where = `position > ? AND position <= ?${stream === undefined ? "" : " AND stream = ?"}`;
+  const order = stream === undefined ? "position" : "version";
+  const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where} ORDER BY ${order} LIMIT ${CHUNK}`;
+  let [events, streams, after] = [0, 0, first];
+  for (;;) {
+    const rows = connection.all(sql, after, upTo, ...(stream === undefined ? [] : [stream]));
+    for (const row of rows) {
+      const name = text(row, "stream");
+      let head = heads.get(name) ?? headBefore(connection, row, first);
+      if (head === undefined) {
+        streams += 1;
+        head = { version: 0, hash: genesisOf(name) };
+      }
+      const found = checkLink(row, head);
+      if (found !== undefined && damage.length < MAX_REPORTED) damage.push(found);
+      notePurged(purged, row);
+      if (found === undefined && violations.length < MAX_VIOLATIONS) violations.push(...violationIn(row));
+      heads.set(name, { version: integer(row, "version"), hash: text(row, "hash") });
+      after = integer(row, "position");
+    }
+    events += rows.length;
+    if (rows.length < CHUNK) return { events, streams, damage, purged: [...purged.values()], violations };
+    yield rows.length;
+  }
+}
+
+/** SQLite's own look at its pages, as a range without events. */
+export function checkStructure(connection: Connection): WalkedRange {
+  const said = text(connection.get("PRAGMA quick_check(1)"), "quick_check");
+  const message = `the database file is damaged: ${said}`;
+  return { ...NOTHING_WALKED, damage: said === "ok" ? [] : [{ kind: "file-corrupt", message }] };
+}
+
+export const NOTHING_WALKED: WalkedRange = { events: 0, streams: 0, damage: [], purged: [], violations: [] };
+
+/** What stands before an event of a stream that begins before the range; undefined: the stream begins with this event. */
+function headBefore(connection: Connection, row: Row, first: number): Head | undefined {
+  if (first === 0) return undefined;
+  const [stream, version] = [text(row, "stream"), integer(row, "version")];
+  const next =
+    version > 1
+      ? connection.get(
+          "SELECT position, version, hash FROM events WHERE stream = ? AND version = ?",
+          stream,
+          version - 1,
+        )
+      : undefined;
+  // Not where it belongs: whatever is there instead. The plus keeps SQLite from walking all positions backwards.
+  const found =
+    next !== undefined && integer(next, "position") <= first
+      ? next
+      : connection.get(
+          "SELECT version, hash FROM events WHERE stream = ? AND +position <= ? ORDER BY +position DESC LIMIT 1",
+          stream,
+          first,
+        );
+  return found === undefined ? undefined : { version: integer(found, "version"), hash: text(found, "hash") };
+}
+
+function notePurged(purged: Map<string, PurgedBodies>, row: Row): void {
+  const isDeletion = row["body"] !== null && text(row, "type") === "thread.deleted";
+  if (row["body"] !== null && !isDeletion) return;
+  const stream = text(row, "stream");
+  const known = purged.get(stream) ?? { stream, hasDeletion: false, explained: 0, open: undefined };
+  if (isDeletion) {
+    const explained = known.explained + (known.open?.count ?? 0);
+    purged.set(stream, { stream, hasDeletion: true, explained, open: undefined });
+    return;
+  }
+  const here = { version: integer(row, "version"), position: integer(row, "position"), count: 1 };
+  purged.set(stream, { ...known, open: joined(known.open, here) });
+}
+
+function joined(earlier: Missing | undefined, later: Missing): Missing {
+  return earlier === undefined ? later : { ...earlier, count: earlier.count + later.count };
+}
+
+function violationIn(row: Row): string[] {
+  if (row["body"] === null || text(row, "type") !== "path.violated") return [];
+  const { body } = toEvent(row);
+  return body.type === "path.violated" ? [body.path] : [];
+}
+
+export interface Walk extends Pick<WalkedRange, "events" | "streams" | "damage" | "violations"> {
+  /** Bodies of deleted threads. */
+  readonly purged: number;
+}
+
+/** Ranges in the order of their positions. */
+export function joinRanges(connection: Connection, ranges: readonly WalkedRange[]): Walk {
+  const missing = new Map<string, Missing>();
+  let purged = 0;
+  for (const { stream, hasDeletion, explained, open } of ranges.flatMap((range) => range.purged)) {
+    const earlier = missing.get(stream);
+    if (hasDeletion) {
+      purged += explained + (earlier?.count ?? 0);
+      missing.delete(stream);
+    }
+    if (open !== undefined) missing.set(stream, joined(missing.get(stream), open));
+  }
+  const damage = ranges.flatMap((range) => range.damage);
+  for (const [stream, { version, position, count }] of missing) {
+    if (isDeletedBehind(connection, stream, version)) purged += count;
+    else {
+      const message = `the content of event ${version} of ${stream} is gone, and no deletion is recorded`;
+      damage.push({ kind: "body-altered", message, stream, version, position });
+    }
+  }
+  const sum = (of: "events" | "streams"): number => ranges.reduce((total, range) => total + range[of], 0);
+  const violations = ranges.flatMap((range) => range.violations).slice(0, MAX_VIOLATIONS);
+  return { events: sum("events"), streams: sum("streams"), damage, violations, purged };
+}
+
+/** A body may be missing only in a thread whose last event says that it was deleted: by now, because one is while others are walked. */
+function isDeletedBehind(connection: Connection, stream: string, version: number): boolean {
+  const last = connection.get(
+    "SELECT version, type FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1",
+    stream,
+  );
+  return last !== undefined && text(last, "type") === "thread.deleted" && integer(last, "version") > version;
+}
