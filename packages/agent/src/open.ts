@@ -77,8 +77,9 @@ export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   }
 }
 
-/** Loaded by servers alone: a run has nothing beside its turn. */
-async function openBeside({ background, providers, env }: HeddleOptions, journal: Journal) {
+/** For servers alone: a run has nothing beside its turn. */
+async function openBeside({ background, providers, env, isUnattended, log }: HeddleOptions, journal: Journal) {
+  if (!isUnattended) journal.finishPurges().catch((error: unknown) => log?.(String(error)));
   if (background === undefined) return undefined;
   const { openBackground } = await import("./background.ts");
   return openBackground({ journal, providers, env, model: background.model });

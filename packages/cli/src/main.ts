@@ -52,6 +52,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Prove that the record is what was written",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
   },
+  store: {
+    summary: "Give back the room of what was deleted from the record",
+    load: async () => (await import("./commands/store.ts")).storeCommand,
+  },
   login: {
     summary: "Store a key for a provider, or log in at one",
     load: async () => (await import("./commands/login.ts")).loginCommand,

@@ -167,6 +167,8 @@ export interface WriteKind {
   readonly endsTurn: boolean;
 }
 
+/** It makes room, so it may take what is kept for ends. */
+export const MAKES_ROOM: WriteKind = { durability: "full", endsTurn: true };
 export const PLAIN: WriteKind = { durability: "full", endsTurn: false };
 
 export function durabilityOf({ append }: PreparedAppend): "full" | "relaxed" {

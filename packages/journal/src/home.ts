@@ -23,6 +23,8 @@ export interface HomePaths {
   readonly checkpoints: string;
   readonly keys: string;
   readonly reserve: string;
+  /** What is being purged; there only meanwhile. */
+  readonly purging: string;
 }
 
 export function pathsOf(home: string): HomePaths {
@@ -33,6 +35,7 @@ export function pathsOf(home: string): HomePaths {
     checkpoints: join(home, "checkpoints"),
     keys: join(home, "keys"),
     reserve: join(home, "reserve"),
+    purging: join(home, "purging"),
   };
 }
 

@@ -127,11 +127,17 @@ export interface Journal extends AsyncDisposable {
   readonly redactor: Redactor;
   append(append: Append): Promise<Appended>;
   /**
-   * Ends a thread for good: appends `thread.deleted` and removes what every earlier event of the stream said, in one
-   * transaction. Who, when and the chain stay, so that the record still verifies. Refused with `turn.active` while a turn
+   * Ends a thread for good: appends `thread.deleted`, then removes what every earlier event of the stream said, in slices
+   * between which others append; a crash in between is gone on from. Who, when and the chain stay, so that the record still verifies. Refused with `turn.active` while a turn
    * is open and with `thread.has-forks` while the past of another thread is in this one. Nothing can be appended after it.
    */
   purge(purge: Purge): Promise<StoredEvent>;
+  /** Goes on with purges that a crash has cut off. */
+  finishPurges(): Promise<void>;
+  /** Resolves when the room of what was purged here is given back, as far as it can be; `notices` tell what stays. */
+  settled(): Promise<void>;
+  /** Writes the database anew: no fragment stays, and all room is given back. Nobody else can write meanwhile. */
+  compact(): Promise<void>;
   /** Of one stream: `store.purged` where an event was purged. Of the whole journal: purged events are left out. */
   read(options: ReadOptions): Promise<readonly StoredEvent[]>;
   /** Everything after a cursor, then whatever is committed next, by any process, until the signal aborts. */

@@ -23,7 +23,14 @@ describe("a store of schema 1", () => {
     putSchema1(home.path);
     await using journal = await openJournal({ home: home.path });
     expect(journal.damage).toBeUndefined();
-    expect(await journal.verify()).toEqual({ events: 10, streams: 3, checkpoints: 5, damage: [], notices: [] });
+    expect(await journal.verify()).toEqual({
+      events: 10,
+      streams: 3,
+      checkpoints: 5,
+      damage: [],
+      notices: [],
+      violations: [],
+    });
     expect(await journal.threads.list({ limit: 10 })).toMatchObject([
       { id: C, workspace: "/w", preview: "do t-c1", lastTurnStatus: "open", turnCount: 1, name: undefined },
       { id: A, workspace: "/w", preview: "mend the tests\\x07 please", lastTurnStatus: "completed", turnCount: 2 },

@@ -6,6 +6,7 @@ import {
   charsOf,
   durabilityOf,
   endsTurn,
+  MAKES_ROOM,
   PLAIN,
   prepare,
   store,
@@ -14,7 +15,7 @@ import {
 } from "./append.ts";
 import { createCheckpointWriter, type CheckpointWriter } from "./checkpoint-writer.ts";
 import { checkpointDue } from "./checkpoints.ts";
-import { changeCount, connect, untilFree, type Connection } from "./driver.ts";
+import { changeCount, connect, foldWal, untilFree, type Connection } from "./driver.ts";
 import { exportLines } from "./export.ts";
 import { pathsOf, syncFile, type HomePaths } from "./home.ts";
 import type {
@@ -33,7 +34,9 @@ import type {
 import type { OpenJournalOptions } from "./open-options.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
-import { purge, purgeCopies, settle, type Purging } from "./purge.ts";
+import { notePurge } from "./purge-notes.ts";
+import { purge, rewrite, type Purging } from "./purge.ts";
+import { createPurger, type Purger } from "./purger.ts";
 import { lastPosition, lastVersion, readAfter } from "./read.ts";
 import { nextBatch, readStream } from "./read-recent.ts";
 import { RecentEvents } from "./recent-events.ts";
@@ -66,6 +69,7 @@ class SqliteJournal implements Journal {
   readonly #checkpoints: CheckpointWriter;
   readonly #group: AppendGroup;
   readonly #writer: StoreWriter;
+  readonly #purger: Purger;
   readonly #notices = new Map<string, Notice>();
   /** `verify` found damage: the files stay as they are, as evidence. */
   #keepsFiles = false;
@@ -93,6 +97,14 @@ class SqliteJournal implements Journal {
       keys: paths.keys,
       sync: () => this.#witness.sync(),
       onFailure: (error) => this.#unproven("checkpoint-failed", error),
+    });
+    this.#purger = createPurger({
+      paths,
+      connection: () => this.#connection,
+      inTurn: (work) => this.#inTurn(async () => work()),
+      write: (work, kind) => this.#write(work, kind),
+      forgotten: (stream) => this.#recent.forget(stream),
+      notice: (notice) => this.#notice(notice),
     });
     this.#group = createAppendGroup((members) => {
       this.#queue = this.#queue.then(() => this.#appendAll(members));
@@ -131,10 +143,31 @@ class SqliteJournal implements Journal {
 
   async purge(wish: Purge): Promise<StoredEvent> {
     try {
-      return await this.#inTurn(() => this.#purge({ ...wish, redactor: this.redactor, now: this.#now() }));
+      const deleted = await this.#inTurn(() => this.#endThread({ ...wish, redactor: this.redactor, now: this.#now() }));
+      await this.finishPurges();
+      return deleted;
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
     }
+  }
+
+  async finishPurges(): Promise<void> {
+    if (this.isWritable) await this.#purger.finish();
+  }
+
+  settled(): Promise<void> {
+    return this.#purger.settled();
+  }
+
+  async compact(): Promise<void> {
+    const { database } = this.#paths;
+    await this.#inTurn(async () => {
+      await this.#write(() => undefined, PLAIN);
+      await untilFree(() => rewrite(this.#connection));
+      await untilFree(() => foldWal(this.#connection));
+    }).catch((error: unknown) => {
+      throw toStoreError(error, database);
+    });
   }
 
   read({ stream, after, limit }: ReadOptions): Promise<readonly StoredEvent[]> {
@@ -207,6 +240,7 @@ class SqliteJournal implements Journal {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#purger.close();
     this.#group.flush();
     await this.#queue;
     if (this.#isClosed) return;
@@ -300,15 +334,16 @@ class SqliteJournal implements Journal {
     this.#writer.keepRoom();
   }
 
-  async #purge(purging: Purging): Promise<StoredEvent> {
-    const deleted = await this.#write(() => purge(this.#connection, purging), PLAIN);
+  async #endThread(purging: Purging): Promise<StoredEvent> {
+    const end = (): StoredEvent => {
+      const deleted = purge(this.#connection, purging);
+      notePurge(this.#paths.purging, { stream: deleted.stream, before: deleted.version });
+      return deleted;
+    };
+    const deleted = await this.#write(end, MAKES_ROOM);
     this.#recent.forget(deleted.stream);
     this.#wake.now(deleted.stream);
     this.#testify([deleted], "full");
-    const { database } = this.#paths;
-    const inCopies = await purgeCopies(database, deleted.stream, deleted.version);
-    const unsettled = (await settle(this.#connection, database)) ?? inCopies;
-    if (unsettled !== undefined) this.#notice({ kind: "purge-unsettled", message: unsettled });
     return deleted;
   }
 

@@ -27,6 +27,7 @@ export const FAILPOINTS = [
   "turn.after-complete",
   "approval.after-request",
   "approval.after-resolve",
+  "purge.after-slice",
   "recover.before-turn",
   "recover.after-turn",
   "sandbox.before-open",

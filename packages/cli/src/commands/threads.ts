@@ -63,10 +63,18 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   if (verb === "export") return exportOne(id, args, context, out);
   return change(id, context, async (heddle, thread) => {
     if (verb === "name") await heddle.nameThread({ threadId: thread.id, name: more[0] ?? "" });
-    else await heddle.deleteThread({ threadId: thread.id });
+    else await deleteOne(heddle, thread.id);
     const done = verb === "name" ? `is now called ${visibleLine(more[0] ?? "")}` : "is deleted";
     await out.write(args.has("json") ? toLine({ id: thread.id, [verb]: more[0] ?? true }) : `${thread.id} ${done}\n`);
   });
+}
+
+/** Whoever deletes by hand waits for the room, and hears what keeps it. */
+async function deleteOne(heddle: Heddle, threadId: string): Promise<void> {
+  await heddle.deleteThread({ threadId });
+  await heddle.journal.settled();
+  const left = heddle.journal.notices.find(({ kind }) => kind === "purge-unsettled");
+  if (left !== undefined) process.stderr.write(`heddle: ${visibleLine(left.message)}\n`);
 }
 
 const FORMS: Readonly<Record<Exclude<Verb, "list">, string>> = {

@@ -28,7 +28,7 @@ export const verifyCommand: Command = {
 interface Verdict {
   readonly result: keyof typeof VERIFY_EXIT;
   readonly reason?: string;
-  readonly report?: VerifyReport;
+  readonly report?: Omit<VerifyReport, "violations">;
   /** Protected paths that were written, as the record tells. */
   readonly violations: readonly string[];
 }
@@ -49,10 +49,9 @@ async function judge(env: NodeJS.ProcessEnv, thread: string | undefined, progres
     await using journal = await openRecord(env);
     if (journal === undefined) return cannot(`there is no record in ${heddleHome(env)}`);
     if (thread !== undefined && (await journal.version(thread)) === 0) return cannot(`there is no thread ${thread}`);
-    const report = await journal.verify(thread, { onProgress: progress.tell });
+    const { violations, ...report } = await journal.verify(thread, { onProgress: progress.tell });
     if (report.damage.length > 0) return { result: "tampered", report, violations: [] };
     if (report.events === 0) return { ...cannot("the record is empty; nothing was examined"), report };
-    const { violations } = report;
     return { result: violations.length > 0 ? "violation" : "clean", report, violations };
   } catch (error) {
     const { code, message } = toHeddleError(error);

@@ -1,6 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setImmediate as breathe } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { EventBody } from "@heddle/protocol";
 import type { Journal } from "./journal.ts";
@@ -196,4 +199,85 @@ describe("purging a thread", () => {
     expect(report.damage).toMatchObject([{ kind: "body-altered", stream: "a", version: 2, position: 2 }]);
     expect(report.notices).toMatchObject([{ kind: "bodies-purged", message: expect.stringContaining("4 event(s)") }]);
   });
+});
+
+describe("12.14: a store that is too large to be written anew", () => {
+  const BODY = "x".repeat(100_000);
+
+  /** 45 MB in one thread and a little in another. */
+  async function fillLarge(journal: Journal): Promise<void> {
+    await journal.append({ stream: "kept", author, events: [created] });
+    await journal.append({ stream: "large", author, events: [created] });
+    for (let nth = 0; nth < 90; nth += 1) {
+      const events = Array.from({ length: 5 }, () => said(BODY));
+      await journal.append({ stream: "large", author, events, durability: "relaxed" });
+    }
+  }
+
+  const sizeOf = (home: string): number => statSync(join(home, "heddle.db")).size;
+
+  test("gives the room of a deleted thread back, and others append meanwhile", async () => {
+    await using home = await testHome();
+    {
+      await using journal = await openJournal({ home: home.path });
+      await fillLarge(journal);
+      let isOver = false;
+      const purging = journal
+        .purge({ stream: "large", author, reason })
+        .then(() => journal.settled())
+        .finally(() => (isOver = true));
+      let appended = 0;
+      while (!isOver) {
+        await journal.append({ stream: "kept", author, events: [said("beside")] });
+        appended += 1;
+        await breathe();
+      }
+      await purging;
+      // A slice is a megabyte: between two of them there is always room for an append.
+      expect(appended).toBeGreaterThan(20);
+      expect(journal.notices).toMatchObject([{ message: expect.stringContaining("heddle store compact") }]);
+      expect(await journal.verify()).toMatchObject({ events: 453 + appended, damage: [] });
+      expect(readdirSync(join(home.path, "purging"))).toEqual([]);
+    }
+    expect(sizeOf(home.path)).toBeLessThan(8_000_000);
+  });
+
+  test("of an earlier Heddle says what gives the room back, and that does", async () => {
+    await using home = await testHome();
+    await (await openJournal({ home: home.path }))[Symbol.asyncDispose]();
+    {
+      using db = new DatabaseSync(join(home.path, "heddle.db"));
+      db.exec("PRAGMA auto_vacuum = NONE; VACUUM");
+    }
+    await using journal = await openJournal({ home: home.path });
+    await fillLarge(journal);
+    await journal.purge({ stream: "large", author, reason });
+    await journal.settled();
+    expect(journal.notices).toMatchObject([{ message: expect.stringContaining("heddle store compact gives it back") }]);
+    expect(sizeOf(home.path)).toBeGreaterThan(40_000_000);
+    await journal.compact();
+    expect(sizeOf(home.path)).toBeLessThan(8_000_000);
+    expect(await journal.verify()).toMatchObject({ events: 453, damage: [] });
+  });
+});
+
+test("12.14: a purge whose process is killed between two slices is clean before and after the next one goes on", async () => {
+  await using home = await testHome();
+  const program = fileURLToPath(new URL("../test/purge-in-child.ts", import.meta.url));
+  const child = spawnSync(process.execPath, ["--conditions=heddle-source", program, home.path], {
+    env: { ...process.env, HEDDLE_FAILPOINT: "purge.after-slice@2=kill" },
+  });
+  expect(child.signal).toBe("SIGKILL");
+  await using journal = await openJournal({ home: home.path });
+  const bodies = (): unknown => {
+    using db = new DatabaseSync(join(home.path, "heddle.db"), { readOnly: true });
+    return db.prepare("SELECT count(body) AS count FROM events WHERE stream = 'a'").get();
+  };
+  expect(bodies()).toEqual({ count: 201 - 64 + 1 });
+  expect(await journal.threads.isDeleted("a")).toBe(true);
+  expect((await journal.verify()).damage).toEqual([]);
+  await journal.finishPurges();
+  expect(bodies()).toEqual({ count: 1 });
+  expect(await journal.verify()).toMatchObject({ events: 202, damage: [] });
+  expect(readdirSync(join(home.path, "purging"))).toEqual([]);
 });
