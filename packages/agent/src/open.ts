@@ -191,12 +191,11 @@ class Engine implements Heddle {
     }: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task" | "timeoutMs"> & { readonly isMoved?: boolean },
     newThread?: AdmitOptions["newThread"],
   ): Promise<TurnHandle> {
-    const isNew = newThread !== undefined;
     const request: AdmitOptions = {
       threadId,
       input,
       settings,
-      ...(isNew ? { newThread } : {}),
+      ...(newThread === undefined ? {} : { newThread }),
       ...(isMoved === true ? { movedTo: workspace } : {}),
       ...(clientId === undefined ? {} : { clientId }),
       ...(waitedAs === undefined ? {} : { turnId: waitedAs }),
@@ -216,7 +215,7 @@ class Engine implements Heddle {
     try {
       admitted = await admit(this.journal, request);
     } catch (error) {
-      if (isNew) await this.#places.leave(threadId);
+      if (newThread !== undefined) await this.#places.leave(threadId);
       throw error;
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
