@@ -9,12 +9,12 @@ import { forgetSome, isEnded, isSmall, purgeCopies, settle, type Forgotten, type
 
 export interface PurgerOptions {
   readonly paths: HomePaths;
-  connection(): Connection;
+  readonly connection: () => Connection;
   readonly inTurn: InTurn;
   write<T>(work: () => T, kind: WriteKind): Promise<T>;
   /** What is kept of a stream is worth nothing any more. */
   forgotten(stream: string): void;
-  notice(notice: Notice): void;
+  readonly notice: (notice: Notice) => void;
 }
 
 export interface Purger {

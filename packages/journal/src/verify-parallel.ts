@@ -23,7 +23,7 @@ export interface ParallelWalk {
   /** The last position when it begins. */
   readonly last: number;
   readonly walkers: number;
-  onProgress(events: number): void;
+  readonly onProgress: (events: number) => void;
 }
 
 type Part = Range | "structure";
