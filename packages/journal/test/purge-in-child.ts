@@ -1,6 +1,6 @@
 /** `HOME`: fills a thread and purges it; struck by a failpoint on the way. */
-import { openJournal } from "@heddle/journal";
 import { created, said } from "../src/journal.samples.ts";
+import { openJournal } from "../src/sqlite.ts";
 
 const [home = ""] = process.argv.slice(2);
 await using journal = await openJournal({ home });
