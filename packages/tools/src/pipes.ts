@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { HeddleError, hostFaultOr } from "@heddle/protocol";
+import { privateFolder } from "./sandbox/private-folder.ts";
 
 export interface PipeEnds {
   readonly readFd: number;
@@ -62,7 +63,8 @@ function keepReady(paths: readonly string[]): void {
 
 async function makeBatch(): Promise<number> {
   // By this name the next sandbox clears it away, should Heddle be killed right here (sandbox/scratch.ts).
-  const folder = await mkdtemp(join(tmpdir(), "heddle-sandbox-pipes-"));
+  const shared = tmpdir();
+  const folder = await mkdtemp(join(privateFolder(shared) ?? shared, "heddle-sandbox-pipes-"));
   try {
     const names = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));
     await promisify(execFile)("mkfifo", ["-m", "600", ...names]);

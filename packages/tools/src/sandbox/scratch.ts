@@ -1,8 +1,9 @@
 /**
  * The private folders of one sandbox: its temporary files on disk, because builds put gigabytes into /tmp, and in memory
  * what is a handful of names: the stand-ins that are mounted over masked places, the new root, the plan. On disk these would
- * go into the file system's journal, and whoever syncs a file next would wait for them. Removed when the sandbox closes;
- * what a killed Heddle left behind is removed by the next one that opens a sandbox beside it.
+ * go into the file system's journal, and whoever syncs a file next would wait for them. Both lie in a folder that only this
+ * user can write (private-folder.ts). Removed when the sandbox closes; what a killed Heddle of this user left behind is
+ * removed by the next one.
  */
 import {
   chmodSync,
@@ -17,13 +18,16 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { lstat, readFile, rename, rm } from "node:fs/promises";
+import { lstat, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readProcStat } from "../proc-stat.ts";
+import { privateFolder, readSmallFile } from "./private-folder.ts";
 
 const PREFIX = "heddle-sandbox-";
 const OWNER_FILE = "owner";
+/** Two numbers, a boot id and the name of a namespace. */
+const MAX_OWNER_BYTES = 256;
 /** Making one takes milliseconds. */
 const HALF_MADE_MS = 60_000;
 /** What others left behind is nobody's hurry; a shorter run looks for it when it ends. */
@@ -63,7 +67,7 @@ export interface Scratch extends AsyncDisposable {
  * for each, or a program for each, would cost ten times more. With a parent, all of it is there.
  */
 export function openScratch(parent?: string): Scratch {
-  const disk = openFolder(parent ?? tmpdir());
+  const disk = parent === undefined ? openBelow(tmpdir()) : openFolder(parent);
   for (const name of TEMPORARY) {
     mkdirSync(join(disk.path, name));
     chmodSync(join(disk.path, name), 0o1777);
@@ -77,7 +81,7 @@ function openInMemory(): Folder | undefined {
   let folder: Folder | undefined;
   try {
     if (statfsSync(MEMORY).type !== TMPFS) return undefined;
-    folder = openFolder(MEMORY);
+    folder = openBelow(MEMORY);
     return furnish(folder);
   } catch {
     if (folder !== undefined) removed(folder.path);
@@ -117,17 +121,29 @@ function scratchOf(light: Folder, disk: Folder): Scratch {
 }
 
 interface Folder {
-  readonly parent: string;
+  /** Where its like are looked for when it closes; absent: among names of other users, where nothing is looked at. */
+  readonly parent?: string;
   readonly path: string;
+}
+
+/** Below a folder that others can write too. */
+function openBelow(shared: string): Folder {
+  mkdirSync(shared, { recursive: true, mode: 0o700 });
+  const own = privateFolder(shared);
+  return own === undefined ? { path: makeFolder(shared) } : openFolder(own);
 }
 
 function openFolder(parent: string): Folder {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
+  return { parent, path: makeFolder(parent) };
+}
+
+function makeFolder(parent: string): string {
   const path = mkdtempSync(join(parent, PREFIX));
   // Whole from its first moment: another Heddle that is cleaning up must not read half a name and take it for a dead one's.
   writeFileSync(join(path, `${OWNER_FILE}.new`), identity(), { mode: 0o600 });
   renameSync(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
-  return { parent, path };
+  return path;
 }
 
 function furnish(folder: Folder): Folder {
@@ -172,10 +188,11 @@ async function removeTree(path: string): Promise<void> {
 /** Never fails: what cannot be looked at or removed is left to the next one. */
 async function removeAbandoned(own: readonly Folder[]): Promise<void> {
   for (const { parent, path: ownPath } of own) {
+    if (parent === undefined) continue;
     for (const name of attempt(() => readdirSync(parent)) ?? []) {
       const path = join(parent, name);
       if (!name.startsWith(PREFIX) || path === ownPath) continue;
-      const owner = await readFile(join(path, OWNER_FILE), "utf8").catch(() => undefined);
+      const owner = readSmallFile(join(path, OWNER_FILE), MAX_OWNER_BYTES);
       const isOver = owner === undefined ? await isHalfMade(path) : isAbandoned(owner);
       if (isOver) await removeTree(path).catch(() => undefined);
     }
