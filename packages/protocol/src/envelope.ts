@@ -26,6 +26,8 @@ export type SandboxLevel = z.infer<typeof SandboxLevel>;
 export const SandboxHolds = z.object({
   processes: z.object({ by: z.enum(["cgroup", "pid-namespace", "rlimit", "nothing"]), max: z.int().optional() }),
   memory: z.object({ by: z.enum(["cgroup", "rlimit", "nothing"]), maxBytes: z.int().optional() }),
+  /** Whether a filter holds what commands may ask the kernel for; absent: nobody looked. */
+  systemCalls: z.enum(["filtered", "open"]).optional(),
 });
 export type SandboxHolds = z.infer<typeof SandboxHolds>;
 

@@ -18,6 +18,6 @@ export { startCommand } from "./process.ts";
 export { sightOf, treeUse, type ProcessSight, type TreeUse } from "./process-sight.ts";
 export { findSkills, readSkill, type Skill, type SkillsFound } from "./skills.ts";
 export { openSandbox, openUnconfined } from "./sandbox/open.ts";
-export { probeSandbox } from "./sandbox/probe.ts";
+export { probeSandbox, type SandboxFound } from "./sandbox/probe.ts";
 export type { SandboxLimits } from "./sandbox/limits.ts";
 export type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox/sandbox.ts";

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
-import { createReadStream } from "node:fs";
+import { closeSync, constants, createReadStream, openSync } from "node:fs";
 import { chmod, lstat, mkdir, mkdtemp, readdir, readlink, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
@@ -50,6 +50,8 @@ interface World extends AsyncDisposable {
   /** What the commands of the table know about the world. */
   readonly names: Readonly<Record<string, string>>;
   connections(): number;
+  /** A program of the host begins to listen while the sandbox is open. */
+  listenLate(mode: Attack["mode"]): Promise<void>;
 }
 
 async function openWorld(): Promise<World> {
@@ -62,6 +64,9 @@ async function openWorld(): Promise<World> {
   await writeFile(at("home/token"), "a secret of Heddle\n");
   await writeFile(at("outside/file"), "not yours\n");
   await chmod(at("outside/file"), 0o666);
+  execFileSync("mkfifo", ["-m", "666", at("outside/pipe")]);
+  // A pipe that somebody reads can be opened for writing without waiting.
+  const pipe = openSync(at("outside/pipe"), constants.O_RDWR | constants.O_NONBLOCK);
   let connections = 0;
   const listen = async (...where: [string] | [number, string]): Promise<Server> => {
     const server = createServer((socket) => {
@@ -94,13 +99,17 @@ async function openWorld(): Promise<World> {
       OUTSIDE_SOCKET: at("outside/s"),
       WORKSPACE_SOCKET: join(workspace, "s"),
       ABSTRACT_SOCKET: abstract,
+      OUTSIDE_PIPE: at("outside/pipe"),
+      LATE_SOCKETS: at("outside/late-"),
       WORKSPACE: workspace,
       MASKED: at("home"),
       OUTSIDE: at("outside"),
       HEDDLE_PID: String(process.pid),
     },
     connections: () => connections,
+    listenLate: async (mode) => void servers.push(await listen(at(`outside/late-${mode}`))),
     [Symbol.asyncDispose]: async () => {
+      closeSync(pipe);
       for (const server of servers) await new Promise<void>((resolve) => server.close(() => resolve()));
       await rm(base, { recursive: true, force: true });
     },
@@ -179,6 +188,7 @@ async function run(way: AttackWay): Promise<AttackReport> {
   process.env["HEDDLE_CANARY"] = "CANARY";
   await using world = await openWorld();
   const results: Record<string, AttackResult> = {};
+  const isOwn = (path: string): boolean => path.includes("/outside/late-");
   const before = await manifest(world.base);
   const outsideBefore = await manifest(world.outside);
   let changedByReadOnly: string[] = [];
@@ -197,6 +207,9 @@ async function run(way: AttackWay): Promise<AttackReport> {
             backend: way === "bwrap" ? "bwrap" : "namespaces",
             quarantineDir: join(world.base, "quarantine"),
           });
+    await sandbox.ready;
+    if (way === "standby") sandbox.standBy();
+    await world.listenLate(mode);
     for (const one of ATTACKS) {
       if (one.mode !== mode || (way === "none" && one.isHarmless !== true)) continue;
       if (way === "standby") sandbox.standBy();
@@ -204,7 +217,8 @@ async function run(way: AttackWay): Promise<AttackReport> {
     }
     if (way === "standby") sandbox.standBy();
     firstProcess = (await attack(sandbox, world, "tr '\\0' ' ' </proc/1/cmdline")).output;
-    if (mode === "read-only") changedByReadOnly = differences(before, await manifest(world.base));
+    if (mode === "read-only")
+      changedByReadOnly = differences(before, await manifest(world.base)).filter((path) => !isOwn(path));
   }
   return {
     uid: process.getuid?.() ?? -1,
@@ -213,7 +227,7 @@ async function run(way: AttackWay): Promise<AttackReport> {
     connections: world.connections(),
     changedByReadOnly,
     changedOutside: [
-      ...differences(outsideBefore, await manifest(world.outside)),
+      ...differences(outsideBefore, await manifest(world.outside)).filter((path) => !isOwn(path)),
       ...[...(await manifest(world.base)).keys()].filter((path) => path.endsWith("/escaped")),
     ],
   };

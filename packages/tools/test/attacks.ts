@@ -4,6 +4,8 @@
  * works it must not hurt the host it was tried on.
  */
 
+import { KERNEL_ATTACKS } from "./kernel-attacks.ts";
+
 export interface Attack {
   readonly name: string;
   readonly mode: "read-only" | "workspace-write";
@@ -13,6 +15,10 @@ export interface Attack {
   readonly held?: RegExp;
   /** Touches nothing but the prepared world, so it may also be tried without a wall. */
   readonly isHarmless?: boolean;
+  /** Held only where the kernel has it. */
+  readonly needs?: "landlock";
+  /** bwrap has no way to hold it when root runs it. */
+  readonly isOpenToRootInBwrap?: boolean;
 }
 
 /** Commands that write or leak although a pattern of forbidden words lets them pass. */
@@ -48,6 +54,14 @@ const LEAKING: readonly string[] = [
   CONNECT("process.env.WORKSPACE_SOCKET"),
   CONNECT('"\\0" + process.env.ABSTRACT_SOCKET'),
 ];
+
+/** 12.7: it began to listen after the sandbox was opened. */
+const LATE = (mode: Attack["mode"]): Attack => ({
+  name: "12.7: connects to a socket that came later",
+  mode,
+  command: CONNECT(`process.env.LATE_SOCKETS + "${mode}"`),
+  isHarmless: true,
+});
 
 const ESCAPES: readonly Omit<Attack, "mode">[] = [
   { name: "remounts the root writable", command: 'mount -o remount,bind,rw / && touch "$OUTSIDE"/escaped' },
@@ -142,4 +156,7 @@ export const ATTACKS: readonly Attack[] = [
   ...LEAKING.map((command): Attack => ({ name: command, mode: "read-only", command, isHarmless: true })),
   ...LEAKING.map((command): Attack => ({ name: command, mode: "workspace-write", command })),
   ...ESCAPES.map((escape): Attack => ({ ...escape, mode: "workspace-write" })),
+  LATE("read-only"),
+  LATE("workspace-write"),
+  ...KERNEL_ATTACKS,
 ];

@@ -4,7 +4,7 @@ import { access, stat } from "node:fs/promises";
 import path from "node:path";
 import { BUILT_IN_PROVIDERS, resolveProvider, type Provider } from "@heddle/models";
 import { EXIT, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
-import { probeSandbox } from "@heddle/tools";
+import { probeSandbox, type SandboxFound } from "@heddle/tools";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { mcpServersOf } from "../config/extensions.ts";
@@ -66,13 +66,38 @@ const SANDBOX_FIX =
 async function sandboxFindings(workspace: string): Promise<readonly Finding[]> {
   const probed = await probeSandbox(workspace);
   const hasOne = probed.namespaces.ok || probed.bwrap.ok;
-  return (["namespaces", "bwrap"] as const).map((backend) => {
+  const works = probed.namespaces.ok ? probed.namespaces : probed.bwrap;
+  const backends = (["namespaces", "bwrap"] as const).map((backend): Finding => {
     const result = probed[backend];
     const name = `sandbox ${backend}`;
     if (result.ok) return { name, state: "ok", detail: `works; ${holdsText(result.holds)}` };
     if (hasOne) return { name, state: "absent", detail: result.reason };
     return { name, state: "problem", detail: result.reason, fix: SANDBOX_FIX };
   });
+  return works.ok ? [...backends, ...kernelFindings(works)] : backends;
+}
+
+/** What holds besides mounts and namespaces; a sandbox without them works, and lets more of the kernel be reached. */
+function kernelFindings({ holds, landlock }: SandboxFound): readonly Finding[] {
+  const filter = { name: "system call filter" };
+  const writing = { name: "landlock" };
+  return [
+    holds.systemCalls === "filtered"
+      ? { ...filter, state: "ok", detail: "loaded for every command" }
+      : {
+          ...filter,
+          state: "absent",
+          detail: "commands can make every system call: this host has no program that loads a filter, or no filters",
+          fix: "apt-get install perl-base (or python3, or util-linux 2.40 or later)",
+        },
+    landlock === undefined
+      ? {
+          ...writing,
+          state: "absent",
+          detail: "commands can write to named pipes of other programs; it takes Linux 5.19 and perl or python3",
+        }
+      : { ...writing, state: "ok", detail: `version ${landlock} holds writing a second time` },
+  ];
 }
 
 async function homeFinding(home: string): Promise<Finding> {

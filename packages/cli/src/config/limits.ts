@@ -12,11 +12,14 @@ export function limitOptions({ sandbox_limits: limits = {} }: ConfigFile): Parti
 }
 
 /** For each limit the number and who holds it. */
-export function holdsText({ processes, memory }: SandboxHolds): string {
+export function holdsText({ processes, memory, systemCalls }: SandboxHolds): string {
   const mb = memory.maxBytes === undefined ? undefined : `${Math.floor(memory.maxBytes / 2 ** 20)} MB of memory`;
   return [
     held(processes.by, processes.max === undefined ? undefined : `${processes.max} processes`, "processes"),
     held(memory.by, mb, "memory"),
+    ...(systemCalls === undefined
+      ? []
+      : [systemCalls === "filtered" ? "system calls filtered" : "no system call filter"]),
   ].join(", ");
 }
 

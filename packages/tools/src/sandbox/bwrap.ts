@@ -2,18 +2,24 @@
  * The same layout with bubblewrap, where unshare is not allowed to make namespaces by itself but bwrap is. One bwrap per
  * command: it is the first process of the command's pid namespace, dies with Heddle and takes everything inside along.
  * Folders above a protected path cannot be renamed here, because the mounts are made anew for each command; and commands
- * do not share a network namespace here, so one cannot reach a server another one started.
+ * do not share a network namespace here, so one cannot reach a server another one started. It cannot mount a device read-only,
+ * so root inside can change the mode of the host's /dev/null.
  */
+import { writeFileSync } from "node:fs";
 import { readFile, realpath } from "node:fs/promises";
+import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { killByArgument } from "../process-tree.ts";
+import { canFilter, findConfiner, loaderWords, systemCallFilter } from "./confine.ts";
+import { lateScript } from "./holder-script.ts";
+import { newInReach, type HostSockets } from "./host-sockets.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
 import type { Limiter } from "./limiter.ts";
-import { pinParents, type Layout, type Step } from "./layout.ts";
+import { coverStep, pinParents, type Layout, type Step } from "./layout.ts";
 import { findDeviations } from "./mount-plan.ts";
 import { parseMountinfo } from "./mountinfo.ts";
-import type { Holder } from "./namespaces.ts";
-import type { Scratch } from "./scratch.ts";
+import { splitEnvironment, type Holder } from "./namespaces.ts";
+import { DEVICES, type Scratch } from "./scratch.ts";
 import { statOrUndefined } from "./tree-index.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
@@ -26,36 +32,37 @@ export interface BwrapOptions {
   readonly network: "none" | "all";
   readonly scratch: Scratch;
   readonly limiter: Limiter;
+  readonly sockets: HostSockets;
 }
 
-export async function openBwrap({ layout: bare, network, scratch, limiter }: BwrapOptions): Promise<Holder> {
+export async function openBwrap(options: BwrapOptions): Promise<Holder> {
+  const { network, scratch, limiter, sockets } = options;
   const { bwrap, canForbidNesting } = await findBwrap();
-  const layout = pinParents(bare);
-  const outer = isolation(network, canForbidNesting);
-  await tryOut(bwrap, outer, layout);
+  const pinned = pinParents(options.layout);
+  const layout = { ...pinned, writable: [...pinned.writable, ...DEVICES.map((name) => `/dev/${name}`)] };
   const sh = findHostTool("sh") ?? "sh";
-  const lines = limiter.shellLines(false);
-  const limited = (argv: readonly string[]): readonly string[] =>
-    lines === "" ? argv : [sh, "-c", `${lines}exec "$@"`, "heddle-limits", ...argv];
+  const loader = loaderWords(findConfiner(), { writable: layout.writable, network });
+  const start = loader.length === 0 && canFilter() ? loadByBwrap(sh, bwrap, scratch) : [bwrap];
+  const outer = [...start, ...isolation(network, canForbidNesting)];
+  const look = [findHostTool("cat") ?? "cat", "/proc/self/mountinfo"];
+  await tryOut([...outer, ...layoutArguments(layout.steps), "--", ...loader, ...look], layout);
+  const script = lateScript(limiter.shellLines(false));
+  /** Covers of sockets that came later. */
+  const added = new Map<string, Step>();
   return {
     // The trial above has made all of it once.
-    ready: Promise.resolve(limiter.holds(false)),
+    ready: Promise.resolve({ ...limiter.holds(false), systemCalls: canFilter() ? "filtered" : "open" }),
     enter: async (argv, { cwd, env }) => {
       if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
       const folder = await realpath(cwd).catch(() => cwd);
-      const mounts = layoutArguments(layout.steps.filter(isStillThere));
-      const entering = [bwrap, ...outer, ...mounts, "--chdir", folder, "--", ...limited(argv)];
+      for (const path of newInReach(sockets, layout, network)) added.set(path, coverStep(path, scratch.emptyFile));
+      const mounts = layoutArguments([...layout.steps, ...added.values()].filter(isStillThere));
+      const { early, late } = splitEnvironment({ ...env, TMPDIR: "/tmp" });
+      const command = [...loader, sh, "-c", script, "heddle-late", String(late.length), ...late, ...argv];
+      const entering = [...outer, ...mounts, "--chdir", folder, "--", ...command];
       const [file = bwrap, ...args] = [...limiter.prefix(sh), sh, "-c", FIRST_TO_END, "heddle-limits", ...entering];
-      return {
-        kind: "spawn",
-        file,
-        args,
-        env: { ...env, TMPDIR: "/tmp" },
-        cwd: "/",
-        pidDepth: 1,
-        // The outer bwrap is told of the exit before the namespace has been emptied.
-        endsWithTree: false,
-      };
+      // The outer bwrap is told of the exit before the namespace has been emptied.
+      return { kind: "spawn", file, args, env: early, cwd: "/", pidDepth: 1, endsWithTree: false };
     },
     // Nothing of it can be done before the command is known.
     standBy: () => undefined,
@@ -66,10 +73,16 @@ export async function openBwrap({ layout: bare, network, scratch, limiter }: Bwr
   };
 }
 
-async function tryOut(bwrap: string, outer: readonly string[], layout: Layout): Promise<void> {
+/** bwrap reads a filter from a descriptor; for hosts that have no program to ask the kernel with. */
+function loadByBwrap(sh: string, bwrap: string, scratch: Scratch): readonly string[] {
+  const file = join(scratch.path, "filter");
+  writeFileSync(file, systemCallFilter(), { mode: 0o600 });
+  return [sh, "-c", 'exec "$@" 9<"$0"', file, bwrap, "--seccomp", "9"];
+}
+
+async function tryOut([file = "bwrap", ...args]: readonly string[], layout: Layout): Promise<void> {
   const hostMounts = parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"));
-  const look = [findHostTool("cat") ?? "cat", "/proc/self/mountinfo"];
-  const trial = await runHostTool(bwrap, [...outer, ...layoutArguments(layout.steps), "--", ...look], PROBE_TIMEOUT_MS);
+  const trial = await runHostTool(file, args, PROBE_TIMEOUT_MS);
   if (!trial.isOk) throw unavailable(trial.stderr.trim());
   const deviations = findDeviations(parseMountinfo(trial.stdout), layout, hostMounts);
   if (deviations.length > 0) throw unavailable(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
@@ -78,8 +91,10 @@ async function tryOut(bwrap: string, outer: readonly string[], layout: Layout): 
 /** The owner may remove a protected path while the sandbox is open; one that comes back is found by the sweep. */
 function isStillThere(step: Step): boolean {
   if (step.kind === "empty") return statOrUndefined(step.path)?.isDirectory() === true;
-  if (step.kind !== "bind" || step.source !== step.path) return true;
+  if (step.kind !== "bind") return true;
   const stat = statOrUndefined(step.path);
+  // What a folder of the sandbox's own is mounted on has been there from the beginning, or lies in another one.
+  if (step.source !== step.path) return stat !== undefined || statOrUndefined(step.source)?.isDirectory() === true;
   return stat !== undefined && !stat.isSymbolicLink();
 }
 

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { onlyStandardStreams } from "../inherited-descriptors.ts";
 import { childrenOf } from "../proc-stat.ts";
+import { findConfiner, loaderWords, type Confiner } from "./confine.ts";
 import { findHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT } from "./holder-script.ts";
 import type { Scratch } from "./scratch.ts";
@@ -72,6 +73,8 @@ export interface HolderProcess extends AsyncDisposable {
   readonly tools: NamespaceTools;
   readonly network: Network;
   readonly scratch: Scratch;
+  /** Has been tried out when the holder is ready. */
+  readonly confiner: Confiner;
   /** Rejects when the host refuses. */
   readonly alive: Promise<void>;
   readonly isRunning: boolean;
@@ -89,13 +92,18 @@ export interface HolderProcess extends AsyncDisposable {
   complaint(error: unknown): string;
 }
 
+/** What has been seen to confine a command on this host; it is not tried again. */
+let triedOut: Confiner["kind"] | undefined;
+
 /** Throws `sandbox.unavailable` when programs are missing. The scratch folder belongs to the caller. */
 export function startHolder(network: Network, scratch: Scratch): HolderProcess {
   const tools = findNamespaceTools();
   const isOpen = network === "all";
   const args = [...UNSHARE, ...(isOpen ? [] : ["--net"]), "--", tools.sh, "-c", HOLDER_SCRIPT, "heddle-holder"];
   const who = process.getuid?.() === 0 ? "root" : "user";
-  const child = spawn(tools.unshare, [...args, scratch.path, isOpen ? "open" : "closed", who], {
+  const confiner = findConfiner();
+  const trial = triedOut === confiner.kind ? [] : loaderWords(confiner, { writable: [], network });
+  const child = spawn(tools.unshare, [...args, scratch.path, isOpen ? "open" : "closed", who, ...trial], {
     cwd: "/",
     env: { LC_ALL: "C" },
     stdio: onlyStandardStreams("pipe", "pipe", "pipe"),
@@ -121,6 +129,7 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
     tools,
     network,
     scratch,
+    confiner,
     alive: said.alive,
     get isRunning() {
       return child.exitCode === null && child.signalCode === null;
@@ -131,6 +140,7 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
       writeFileSync(join(scratch.standbys, "enter"), enter, { mode: 0o600 });
       child.stdin?.write(`${holdsRoot ? "apart" : "mount"} ${maxPid ?? "-"}\n`);
       const ready = await said.ready;
+      triedOut = confiner.kind;
       pid = ready.pid;
       return ready;
     },

@@ -6,8 +6,8 @@
  */
 
 /**
- * Arguments: the private folder of the sandbox, whether its network is open, and who starts it: only a user has to be shown
- * as itself inside. mount(8) looks no path up (-c): the kernel does, and what came out is checked. It runs with all
+ * Arguments: the private folder of the sandbox, whether its network is open, who starts it, because only a user has to be shown
+ * as itself inside, and what confines a command (confine.ts), to be tried out before any command counts on it. mount(8) looks no path up (-c): the kernel does, and what came out is checked. It runs with all
  * capabilities of its own user namespace and before any command exists. The pid it prints is the host's, read while the
  * host's /proc is there. Its plan lies in the private folder when a line on its input says so; until then it makes what
  * needs no plan.
@@ -34,6 +34,11 @@ loopback() {
 mount -n -c --rbind / "$root" || die "cannot bind the root folder"
 printf 'alive\\n'
 if [ "$2" = closed ]; then loopback </dev/null & fi
+trial=
+if [ "$#" -gt 3 ]; then
+  (shift 3; exec "$@") </dev/null &
+  trial=$!
+fi
 maps=no
 if [ "$3" = user ]; then
   case $(unshare --help 2>/dev/null) in *--map-user=*--keep-caps*) maps=maps ;; *--keep-caps*--map-user=*) maps=maps ;; esac
@@ -52,6 +57,7 @@ if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot 
 mount -n -c -a -T "$scratch/fstab" || die "cannot make the mounts"
 mount -n -c -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts "$root/dev/pts" 2>/dev/null
 if [ "$plan" = apart ]; then mount -n --make-rprivate "$root" || die "cannot make the new root private"; fi
+if [ -n "$trial" ]; then wait "$trial" || die "commands cannot be confined on this host"; fi
 wait
 cd "$root" && pivot_root . . && umount -c -l . && cd / || die "cannot enter the new root"
 printf 'ready %s %s %s\\n' "$pid" "$maps" "$pids"
@@ -75,6 +81,22 @@ stand() {
 (while read -r number; do stand "$number"; done)
 `;
 
+/** Sets the variables that no program before it may see. Arguments: how many, those variables, what follows. */
+const SET_LATE = `
+late=$1
+shift
+while [ "$late" -gt 0 ]; do
+  export "$1"
+  shift
+  late=$((late - 1))
+done
+`;
+
+/** The last program on the way to a command, where nothing has to be waited for; `limits` are lines of the limiter. */
+export function lateScript(limits: string): string {
+  return `${SET_LATE}${limits}exec "$@"`;
+}
+
 /**
  * First process of a command's own pid namespace, already without any capability. A shell in between, because the
  * first process of a namespace does not get signals it has no handler for, and has to bury orphans.
@@ -84,13 +106,8 @@ stand() {
 export const INIT_SCRIPT = `
 echo 500 2>/dev/null >/proc/self/oom_score_adj
 cd -- "$1" || exit 126
-late=$2
-shift 2
-while [ "$late" -gt 0 ]; do
-  export "$1"
-  shift
-  late=$((late - 1))
-done
+shift
+${SET_LATE}
 exec 9>&2 2>/dev/null
 (exec 2>&9 9>&-; exec "$@")
 exit "$?"

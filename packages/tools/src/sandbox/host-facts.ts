@@ -3,24 +3,27 @@
  * Read once when a sandbox opens, on the way to the first request of a run: dozens of looks at names the kernel has at
  * hand, so they are not waited for one by one.
  */
-import { lstatSync, readFileSync, realpathSync, type Stats } from "node:fs";
+import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
 import { requireOwnFolder } from "../own-folder.ts";
+import { foldersOfSockets, type HostSockets } from "./host-sockets.ts";
 import { isInSight, type LayoutInput, type Place } from "./layout.ts";
 import { isWithin } from "./mountinfo.ts";
-import { isReachable } from "./reachable.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 import type { Scratch } from "./scratch.ts";
 
-/** A host has a few dozen; the bound keeps a strange one from making thousands of mounts. */
-const MAX_SOCKETS = 128;
-
 export type HostFacts = Omit<LayoutInput, "protectedPaths" | "gitFolders">;
 
-export async function readHostFacts(policy: SandboxPolicy, scratch: Scratch): Promise<HostFacts> {
+export interface HostFactsOptions {
+  readonly scratch: Scratch;
+  readonly sockets: HostSockets;
+}
+
+export async function readHostFacts(policy: SandboxPolicy, options: HostFactsOptions): Promise<HostFacts> {
+  const { scratch } = options;
   const masked = existingPlaces(policy.masked);
-  const sockets = listeningSockets();
+  const sockets = options.sockets.look();
   const { workspace, writeRoots } = checkedRoots(policy);
   const needsDeadSocket =
     sockets.some((path) => isInSight(path, { workspace, writeRoots })) || masked.some(({ kind }) => kind === "socket");
@@ -29,6 +32,7 @@ export async function readHostFacts(policy: SandboxPolicy, scratch: Scratch): Pr
     writeRoots,
     masked,
     sockets,
+    socketFolders: foldersOfSockets(sockets),
     visible: visibleFolders(policy),
     runFolders: realFolders(["/run", "/var/run"]),
     temporary: [
@@ -64,20 +68,6 @@ function existingPlaces(paths: readonly string[]): Place[] {
 /** /var/run is a link to /run almost everywhere; then covering /run is enough. */
 function realFolders(paths: readonly string[]): string[] {
   return paths.filter((path) => realpathOf(path) === path && statOf(path)?.isDirectory() === true);
-}
-
-function listeningSockets(): string[] {
-  const table = unlessMissing(() => readFileSync("/proc/net/unix", "utf8")) ?? "";
-  const paths = new Set<string>();
-  for (const line of table.split("\n").slice(1)) {
-    // Num RefCount Protocol Flags Type St Inode Path: the path is the rest of the line and starts with a slash.
-    const path = /^(?:\S+\s+){6}\S+ (\/.*)$/.exec(line)?.[1];
-    if (path === undefined || paths.size >= MAX_SOCKETS) continue;
-    const real = realpathOf(path);
-    // Sockets come and go while their list is read.
-    if (real !== undefined && statOf(real)?.isSocket() === true && isReachable(real)) paths.add(real);
-  }
-  return [...paths];
 }
 
 /** Programs may live below /tmp or /run (a checkout with its own node, some distributions); so may a home. */

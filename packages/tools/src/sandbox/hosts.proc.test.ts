@@ -77,7 +77,10 @@ test.runIf(!hasBwrap)(
 
 test("the probe says for each back-end whether it works", async () => {
   const { namespaces, bwrap } = await probeSandbox();
-  expect(namespaces).toMatchObject({ ok: true, holds: { memory: { by: expect.any(String) } } });
+  expect(namespaces).toMatchObject({
+    ok: true,
+    holds: { memory: { by: expect.any(String) }, systemCalls: "filtered" },
+  });
   expect(bwrap.ok).toBe(findHostTool("bwrap") !== undefined);
   // It goes the way of a turn, so it meets what would stop one.
   const missing = await probeSandbox("/no/such/folder");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pinParents, planLayout, type LayoutInput } from "./layout.ts";
+import { MAX_SOCKET_COVERS, pinParents, planLayout, type LayoutInput } from "./layout.ts";
 
 const BARE: LayoutInput = {
   workspace: "/home/u/ws",
@@ -8,6 +8,7 @@ const BARE: LayoutInput = {
   protectedPaths: [],
   gitFolders: [],
   sockets: [],
+  socketFolders: [],
   visible: [],
   runFolders: ["/run"],
   temporary: [{ path: "/tmp", source: "/scratch/tmp" }],
@@ -76,6 +77,36 @@ test("a socket is covered unless it is hidden already, by a dead one where git w
   expect(steps).toContain("ro /home/u/agent.sock <- /scratch/empty");
   expect(steps).toContain(`ro ${inSight} <- /scratch/socket`);
   expect(steps.filter((step) => step.includes("docker") || step.includes("/tmp/x"))).toEqual([]);
+});
+
+test("12.7: a folder that holds nothing but sockets has one cover, in the workspace each socket has its own", () => {
+  const sockets = ["/srv/a/1", "/srv/a/2", "/srv/b/1", `${BARE.workspace}/s/1`, "/run/x/1"];
+  const steps = describeSteps({ sockets, socketFolders: ["/srv/a", `${BARE.workspace}/s`, "/run/x"] });
+  expect(steps.slice(4)).toEqual([
+    "empty /srv/a",
+    "ro /srv/b/1 <- /scratch/empty",
+    `ro ${BARE.workspace}/s/1 <- /scratch/socket`,
+  ]);
+});
+
+test("12.7: a socket is covered wherever it is seen, also where a folder around it was bound under another name", () => {
+  const steps = describeSteps({
+    sockets: ["/data/home/agent", "/data/home/key"],
+    visible: [{ source: "/data/home", path: "/tmp/home" }],
+    masked: [{ path: "/data/home/key", kind: "socket" }],
+  });
+  expect(steps.filter((step) => step.includes("agent"))).toEqual([
+    "ro /data/home/agent <- /scratch/empty",
+    "ro /tmp/home/agent <- /scratch/empty",
+  ]);
+  expect(steps).toContain("ro /data/home/key <- /scratch/socket");
+});
+
+test("12.7: more sockets than can be covered are refused, never let through", () => {
+  const sockets = Array.from({ length: MAX_SOCKET_COVERS + 1 }, (_, index) => `/srv/many/${index}`);
+  expect(() => planLayout({ ...BARE, sockets })).toThrow(/4097 sockets .* 4097 of them are in \/srv\/many/);
+  expect(() => planLayout({ ...BARE, sockets: sockets.slice(1) })).not.toThrow();
+  expect(() => planLayout({ ...BARE, sockets, socketFolders: ["/srv/many"] })).not.toThrow();
 });
 
 test("folders between a write root and a protected path are pinned, and no folder above the root", () => {

@@ -28,8 +28,10 @@ export interface LayoutInput {
   readonly protectedPaths: readonly string[];
   /** Git folders inside the write roots: mounted over themselves, so that they cannot be moved away. */
   readonly gitFolders: readonly string[];
-  /** Sockets that programs of the host listen on. */
+  /** Sockets of programs of the host. */
   readonly sockets: readonly string[];
+  /** Folders that hold nothing but sockets. */
+  readonly socketFolders: readonly string[];
   /** Folders that must stay visible even below a covered place: programs, the user's home. */
   readonly visible: readonly { readonly source: string; readonly path: string }[];
   /** Places of host sockets that exist as real folders. */
@@ -43,9 +45,14 @@ export interface LayoutInput {
 export interface Layout {
   readonly steps: readonly Step[];
   readonly writeRoots: readonly string[];
+  /** Sockets that have a cover each. It goes when the socket does, and one that is made again there has none. */
+  readonly coveredSockets: ReadonlySet<string>;
   /** Everything that may be writable inside; the check of the finished mounts goes by this list. */
   readonly writable: readonly string[];
 }
+
+/** Each is a mount; a thousand take about a second. More than that is a host to look at, not to wait for. */
+export const MAX_SOCKET_COVERS = 4096;
 
 const KERNEL_PLACES = ["/proc", "/sys", "/dev"] as const;
 
@@ -96,15 +103,61 @@ export function planLayout(input: LayoutInput): Layout {
     ...roots.map((root): Step => ({ kind: "bind", source: root, path: root, isWritable: true })),
     ...input.gitFolders.map((path): Step => ({ kind: "bind", source: path, path, isWritable: true })),
     ...input.protectedPaths.map((path): Step => ({ kind: "bind", source: path, path, isWritable: false })),
-    ...input.sockets
-      .filter((path) => !isHidden(path))
-      .map((path): Step => ({ kind: "bind", source: socketCover(path, input), path, isWritable: false })),
     ...input.masked.filter(({ path }) => !isHidden(path)).map((place) => maskStep(place, input)),
   ];
+  const sockets = socketSteps(input, steps);
   return {
-    steps: dropRepeated(steps).toSorted((a, b) => depth(a.path) - depth(b.path)),
+    steps: dropRepeated([...steps, ...sockets]).toSorted((a, b) => depth(a.path) - depth(b.path)),
     writeRoots: roots,
+    coveredSockets: new Set(sockets.flatMap((step) => (step.kind === "bind" ? [step.path] : []))),
     writable: [...roots, ...temporary.map(({ path }) => path), "/dev/shm", "/dev/pts", "/proc"],
+  };
+}
+
+/** A folder that holds nothing else is covered whole; in the workspace each keeps its place, because git looks there. */
+function socketSteps(input: LayoutInput, others: readonly Step[]): Step[] {
+  const covered = new Set(input.socketFolders.filter((folder) => !isInSight(folder, input)));
+  const find = exposure(others);
+  const folders = [...covered].flatMap(find).map((path): Step => ({ kind: "empty", path }));
+  const single = input.sockets
+    .filter((path) => !covered.has(dirname(path)))
+    .flatMap((path) => find(path).map((place): Step => coverStep(place, socketCover(path, input))));
+  const steps = [...folders, ...single];
+  if (steps.length > MAX_SOCKET_COVERS) throw tooManySockets(steps);
+  return steps;
+}
+
+export function coverStep(path: string, source: string): Step {
+  return { kind: "bind", source, path, isWritable: false };
+}
+
+function tooManySockets(steps: readonly Step[]): HeddleError {
+  const counts = new Map<string, number>();
+  for (const { path } of steps) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  const [folder, count] = [...counts].reduce((most, entry) => (entry[1] > most[1] ? entry : most));
+  return new HeddleError(
+    "sandbox.unavailable",
+    `${steps.length} sockets of other programs lie in reach of commands, and at most ${MAX_SOCKET_COVERS} can be covered; ` +
+      `${count} of them are in ${folder}: put them into a folder that holds nothing else, or below /run, or end those programs`,
+  );
+}
+
+/** Where a path of the host is seen inside: at its own place, where a folder around it was bound, or nowhere. */
+export function exposure(steps: readonly Step[]): (path: string) => string[] {
+  const byPath = new Map(steps.map((step) => [step.path, step]));
+  const moved = steps.flatMap((step) => (step.kind === "bind" && step.source !== step.path ? [step] : []));
+  const shownAt = (place: string): string | undefined => {
+    for (let around = place; ; around = dirname(around)) {
+      const step = byPath.get(around);
+      if (step?.kind === "bind") return step.source + place.slice(around === "/" ? 0 : around.length);
+      if (step !== undefined) return undefined;
+      if (around === "/") return place;
+    }
+  };
+  return (path) => {
+    const places = [path];
+    for (const { source, path: to } of moved) if (isBelow(path, source)) places.push(to + path.slice(source.length));
+    return [...new Set(places)].filter((place) => shownAt(place) === path);
   };
 }
 

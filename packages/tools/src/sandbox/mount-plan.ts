@@ -81,7 +81,11 @@ function stepLines(step: Step, { mounts, visible, devices, scratch }: StepSurrou
     case "dev":
       return [
         bind(scratch.devices, "/dev"),
-        ...devices.map((name) => bind(`/dev/${name}`, `/dev/${name}`)),
+        // Read-only, a device is written all the same, but its mode and its owner stay the host's.
+        ...devices.flatMap((name) => [
+          bind(`/dev/${name}`, `/dev/${name}`),
+          remount(`/dev/${name}`, flags(mountAt(mounts, `/dev/${name}`), ["ro", "nosuid", "noexec"])),
+        ]),
         { source: "heddle-shm", path: "/dev/shm", type: "tmpfs", options: "mode=1777,nosuid,nodev,size=1g" },
         remount("/dev", flags(mountAt(mounts, scratch.devices), ["ro", "nosuid"])),
       ];
@@ -164,7 +168,7 @@ export function findDeviations(inside: readonly Mount[], layout: Layout, hostMou
   const isSystem = (path: string): boolean => isWithin(path, "/dev") || isWithin(path, "/proc");
   return [
     ...seen
-      .filter((mount) => !mount.options.includes("ro") && !isDeviceNode(mount))
+      .filter((mount) => !mount.options.includes("ro"))
       .filter((mount) => !layout.writable.some((path) => isWithin(mount.path, path)))
       .map((mount) => `${mount.path} is writable`),
     ...layout.steps.filter((step) => !paths.has(step.path)).map((step) => `${step.path} is not mounted`),
@@ -181,9 +185,4 @@ function expectedPaths(steps: readonly Step[], hostMounts: readonly Mount[]): Se
     }
   }
   return expected;
-}
-
-/** A device node is a mount of its own; there is nothing below it to write to. */
-function isDeviceNode(mount: Mount): boolean {
-  return /^\/dev\/(?:null|zero|full|random|urandom|tty)$/.test(mount.path);
 }

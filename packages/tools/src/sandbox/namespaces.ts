@@ -13,11 +13,14 @@ import {
   realpathSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { HeddleError, type SandboxHolds } from "@heddle/protocol";
 import { adoptPipes } from "../pipes.ts";
+import { confine, FILTER_NAME, systemCallFilter } from "./confine.ts";
 import { namespacesUnavailable, type HolderProcess, type NamespaceTools } from "./holder-process.ts";
 import { INIT_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
+import { newInReach, type HostSockets } from "./host-sockets.ts";
+import { runHostTool } from "./host-tools.ts";
 import type { Layout } from "./layout.ts";
 import type { Limiter } from "./limiter.ts";
 import { findDeviations, planMounts, type MountPoint } from "./mount-plan.ts";
@@ -26,7 +29,7 @@ import type { EnterOptions, SandboxedCommand } from "./sandbox.ts";
 import { DEVICES } from "./scratch.ts";
 import { enterScript, Standbys } from "./standby.ts";
 
-const NO_PRIVILEGES = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"];
+const COVER_MS = 10_000;
 const NAMESPACES = ["user", "mnt", "ipc", "pid"] as const;
 
 export interface Holder extends AsyncDisposable {
@@ -39,6 +42,7 @@ export interface Holder extends AsyncDisposable {
 
 export interface HolderOptions {
   readonly layout: Layout;
+  readonly sockets: HostSockets;
   readonly process: HolderProcess;
   /** The host has let one be made before, so that its word is not waited for. */
   readonly isExpected: boolean;
@@ -49,7 +53,8 @@ export interface HolderOptions {
  * Resolves as soon as the host has let the namespaces and the first mount be made: from there on only a defect can
  * stop it. The other mounts are made while the caller goes on.
  */
-export async function openHolder({ layout, process: holder, isExpected, limiter }: HolderOptions): Promise<Holder> {
+export async function openHolder(options: HolderOptions): Promise<Holder> {
+  const { layout, sockets, process: holder, isExpected, limiter } = options;
   const handles: number[] = [];
   const names = holder.network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
   let wasEntered = false;
@@ -62,8 +67,12 @@ export async function openHolder({ layout, process: holder, isExpected, limiter 
       const devices = DEVICES.filter((name) => existsSync(`/dev/${name}`));
       const plan = planMounts(layout.steps, { mounts, devices }, holder.scratch);
       for (const point of plan.mountPoints) makeMountPoint(point);
+      const { tools, scratch, confiner, network } = holder;
+      if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter());
+      const confined = confine(confiner, tools.setpriv, { writable: layout.writable, network });
+      const inside = (mapsUser: boolean): readonly string[] => [...ownPidNamespace(tools, mapsUser), ...confined];
       // Told before the holder has said that it is alive: it reads its plan when it is.
-      const enter = enterScript((mapsUser) => insideOf(holder.tools, mapsUser));
+      const enter = enterScript(inside);
       limiter.add(holder.pids());
       const { maxPid } = limiter;
       const readying = holder.finish({ ...plan, enter: limiter.holderLines() + enter, maxPid });
@@ -74,16 +83,15 @@ export async function openHolder({ layout, process: holder, isExpected, limiter 
       for (const name of names) handles.push(openSync(`/proc/${pid}/ns/${name}`, "r"));
       // Open handles name exactly these namespaces; a pid could come to mean another process.
       const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]}`);
-      const { tools, scratch } = holder;
       const limits = { lines: limiter.shellLines(holdsPids), prefix: limiter.prefix(tools.sh) };
       return {
         tools,
         targets,
-        inside: insideOf(tools, mapsUser),
+        inside: inside(mapsUser),
         standbys,
         pipes: scratch.pipes,
         limits,
-        holds: limiter.holds(holdsPids),
+        holds: { ...limiter.holds(holdsPids), systemCalls: confiner.systemCalls },
       };
     } catch (error) {
       // Asked before it is stopped: a killed holder complains of being killed.
@@ -112,6 +120,8 @@ export async function openHolder({ layout, process: holder, isExpected, limiter 
       if (!holder.isRunning) {
         throw new HeddleError("sandbox.failed", "the sandbox has ended; nothing can run in it any more");
       }
+      const fresh = newInReach(sockets, layout, holder.network);
+      if (fresh.length > 0) await coverSockets(entry, fresh);
       return await enterCommand(entry, argv, options);
     },
     standBy: () => standbys.ask(),
@@ -143,7 +153,7 @@ function makeMountPoint({ path, like }: MountPoint): void {
 interface EntryPoint {
   readonly tools: NamespaceTools;
   readonly targets: readonly string[];
-  /** See `insideOf`. */
+  /** What leads from the holder to where a command begins. */
   readonly inside: readonly string[];
   readonly standbys: Standbys;
   /** Named pipes that wait for a command that enters by itself. */
@@ -160,6 +170,25 @@ function verifyMounts(pid: number, layout: Layout, hostMounts: readonly Mount[])
   const inside = parseMountinfo(readFileSync(`/proc/${pid}/mountinfo`, "utf8"));
   const deviations = findDeviations(inside, layout, hostMounts);
   if (deviations.length > 0) throw new Error(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
+}
+
+/**
+ * Commands get a copy of the holder's mounts, so a mount made there holds for all that enter from now on. Whoever stands by has
+ * a copy already and gets its own.
+ */
+async function coverSockets({ tools, targets, standbys }: EntryPoint, paths: readonly string[]): Promise<void> {
+  const script = `for path; do "$0" -n -c --bind /dev/null "$path" || [ ! -S "$path" ] || exit 1; done`;
+  const inside = ["--preserve-credentials", "--", tools.sh, "-c", script, tools.mount, ...paths];
+  const made = await runHostTool(tools.nsenter, [...targets.slice(0, 2), ...inside], COVER_MS);
+  if (!made.isOk) {
+    const why = made.stderr.trim();
+    throw new HeddleError("sandbox.failed", `a socket of another program could not be covered: ${why}`);
+  }
+  const pid = await standbys.waiting();
+  if (pid === undefined) return;
+  // As root of the holder's user namespace, which is over the standby's own.
+  const own = [...targets.slice(0, 1), `--mount=/proc/${pid}/ns/mnt`];
+  if (!(await runHostTool(tools.nsenter, [...own, ...inside], COVER_MS)).isOk) standbys.discard();
 }
 
 async function enterCommand(
@@ -200,11 +229,6 @@ function realOr(path: string): string {
   }
 }
 
-/** What leads from the holder to where a command begins. */
-function insideOf(tools: NamespaceTools, mapsUser: boolean): readonly string[] {
-  return [...ownPidNamespace(tools, mapsUser), tools.setpriv, ...NO_PRIVILEGES, "--"];
-}
-
 function ownPidNamespace(tools: NamespaceTools, mapsUser: boolean): string[] {
   const common = [tools.unshare, "--mount", "--pid", "--fork", "--kill-child"];
   const uid = process.getuid?.() ?? 0;
@@ -214,16 +238,22 @@ function ownPidNamespace(tools: NamespaceTools, mapsUser: boolean): string[] {
   return [...common, "--mount-proc", "--user", ...map, "--"];
 }
 
-/** What a loader or a shell obeys before `main`; the programs that still have capabilities must not see it. */
-const LOADER_VARIABLE =
-  /^(?:LD_|GLIBC_|MALLOC_|LIBMOUNT_|GCONV_PATH$|LOCPATH$|NLSPATH$|ENV$|BASH_ENV$|IFS$|PS4$|SHELLOPTS$|BASHOPTS$)/;
-
-function splitEnvironment(env: Readonly<Record<string, string>>): { early: Record<string, string>; late: string[] } {
+/**
+ * The programs that lead inside still have capabilities, and any of them, its loader or its libraries may obey a variable. So they
+ * see none that a shell can set for the command instead; the few others mean nothing to any of them.
+ */
+export function splitEnvironment(env: Readonly<Record<string, string>>): {
+  early: Record<string, string>;
+  late: string[];
+} {
   const early: Record<string, string> = {};
   const late: string[] = [];
   for (const [name, value] of Object.entries(env)) {
-    if (LOADER_VARIABLE.test(name)) late.push(`${name}=${value}`);
+    if (/^[A-Za-z_]\w*$/.test(name) && !OF_A_SHELL.test(name)) late.push(`${name}=${value}`);
     else early[name] = value;
   }
   return { early, late };
 }
+
+/** A shell sets them itself, or does not let anybody set them. */
+const OF_A_SHELL = /^(?:_|PWD|OLDPWD|SHLVL|E?UID|PPID)$/;

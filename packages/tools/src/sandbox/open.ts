@@ -10,6 +10,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { openBwrap } from "./bwrap.ts";
 import { Guard } from "./guard.ts";
 import { checkedRoots, readHostFacts } from "./host-facts.ts";
+import { HostSockets } from "./host-sockets.ts";
 import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
 import { startHolder, type HolderProcess, type Network } from "./holder-process.ts";
 import { openHostMemory } from "./host-memory.ts";
@@ -78,7 +79,8 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
   const prepared = backend === "bwrap" ? undefined : options.prepared?.take(policy.network, tmpDir);
   const scratch = prepared?.scratch ?? openScratch(tmpDir);
   try {
-    const facts = await readHostFacts(policy, scratch);
+    const sockets = new HostSockets();
+    const facts = await readHostFacts(policy, { scratch, sockets });
     checkWriteRoots(facts.writeRoots);
     const guard = new Guard({
       writeRoots: facts.writeRoots,
@@ -88,7 +90,7 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     const guarded = await guard.start();
     const { network } = policy;
     const limiter = openLimiter(policy.limits ?? {});
-    const place = { network, scratch, limiter };
+    const place = { network, scratch, limiter, sockets };
     const layout = planLayout({ ...facts, ...guarded });
     const memory = options.memoryFile === undefined ? undefined : openHostMemory(options.memoryFile);
     const what = `namespaces ${network}`;
@@ -100,7 +102,7 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     const holder = retrying(first, async () => {
       const isStillThere = (path: string): boolean => statOrUndefined(path) !== undefined;
       const again = planLayout({
-        ...(await readHostFacts(policy, scratch)),
+        ...(await readHostFacts(policy, { scratch, sockets })),
         protectedPaths: guarded.protectedPaths.filter(isStillThere),
         gitFolders: guarded.gitFolders.filter(isStillThere),
       });
@@ -125,6 +127,7 @@ interface BackendOptions {
   readonly layout: Layout;
   readonly network: Network;
   readonly scratch: Scratch;
+  readonly sockets: HostSockets;
   readonly prepared?: HolderProcess | undefined;
   readonly isExpected: boolean;
   readonly limiter: Limiter;
@@ -132,8 +135,8 @@ interface BackendOptions {
 
 async function openBackend(level: Backend, { prepared, isExpected, ...options }: BackendOptions): Promise<Holder> {
   if (level === "bwrap") return await openBwrap(options);
-  const { layout, network, scratch, limiter } = options;
-  return await openHolder({ layout, process: prepared ?? startHolder(network, scratch), isExpected, limiter });
+  const { network, scratch, ...rest } = options;
+  return await openHolder({ ...rest, process: prepared ?? startHolder(network, scratch), isExpected });
 }
 
 async function openFirst(

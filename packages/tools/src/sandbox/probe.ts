@@ -5,12 +5,18 @@
 import { toHeddleError, type SandboxHolds } from "@heddle/protocol";
 import { CappedOutput } from "../output.ts";
 import { startCommand } from "../process.ts";
+import { findConfiner, FIRST_USED_LANDLOCK, landlockQuestion } from "./confine.ts";
 import { findHostTool } from "./host-tools.ts";
 import { openSandbox, type Backend } from "./open.ts";
 
-export type ProbeResult =
-  | { readonly ok: true; readonly holds: SandboxHolds }
-  | { readonly ok: false; readonly reason: string };
+export type ProbeResult = SandboxFound | { readonly ok: false; readonly reason: string };
+
+export interface SandboxFound {
+  readonly ok: true;
+  readonly holds: SandboxHolds;
+  /** The version of Landlock that holds writing a second time; absent: only mounts do, and named pipes can be written. */
+  readonly landlock?: number;
+}
 
 /** A loaded machine needs a second; whoever asks a sick host must not wait for ever. */
 const PROBE_TIMEOUT_MS = 20_000;
@@ -36,11 +42,12 @@ async function attempt(backend: Backend, workspace: string): Promise<ProbeResult
 }
 
 async function tryOut(backend: Backend, workspace: string): Promise<ProbeResult> {
+  const question = landlockQuestion(findConfiner());
   await using sandbox = await openSandbox({ workspace, writeRoots: [], masked: [], network: "none" }, { backend });
   const output = new CappedOutput();
   await using command = await startCommand({
     sandbox,
-    argv: [findHostTool("true") ?? "true"],
+    argv: question ?? [findHostTool("true") ?? "true"],
     cwd: workspace,
     env: {},
     stdin: "ignore",
@@ -48,7 +55,10 @@ async function tryOut(backend: Backend, workspace: string): Promise<ProbeResult>
     signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
   });
   const { exitCode, cause } = await command.exited;
-  if (exitCode === 0) return { ok: true, holds: await sandbox.ready };
+  await output.close();
   const said = output.snapshot().text.trim();
-  return { ok: false, reason: said === "" ? `a command inside ended with ${exitCode ?? cause}` : said };
+  if (exitCode !== 0) return { ok: false, reason: said || `a command inside ended with ${exitCode ?? cause}` };
+  const landlock = question === undefined ? 0 : Number(said);
+  const holds = await sandbox.ready;
+  return landlock >= FIRST_USED_LANDLOCK ? { ok: true, holds, landlock } : { ok: true, holds };
 }

@@ -97,6 +97,21 @@ export class Standbys {
     return undefined;
   }
 
+  /** The process inside that waits, if one does or is on its way. */
+  async waiting(): Promise<number | undefined> {
+    if (this.#coming !== undefined) await this.#arrived(this.#coming);
+    return this.#standing === undefined ? undefined : childrenOf(this.#standing.pid)[0];
+  }
+
+  /** Whoever waits must not be taken any more. */
+  discard(): void {
+    const standing = this.#standing;
+    if (standing === undefined) return;
+    this.#standing = undefined;
+    endProcess(standing.pid);
+    for (const fd of [standing.order, standing.output]) closeSync(fd);
+  }
+
   async #arrived({ promise }: Coming): Promise<void> {
     const timer = setTimeout(() => this.#giveUp(), COME_MS);
     await promise;
