@@ -7,7 +7,7 @@ import type { Attack } from "./attacks.ts";
 /** add_key, keyctl, userfaultfd. */
 const [ADD_KEY, KEYCTL, USERFAULTFD] = process.arch === "arm64" ? [217, 219, 282] : [248, 250, 323];
 const SESSION = -3;
-export const PLANTED_KEY = "heddle-canary";
+const PLANTED_KEY = "heddle-canary";
 
 /** Puts a key into a session keyring of its own, then becomes the program it is given. */
 export const PLANT_KEY = `
