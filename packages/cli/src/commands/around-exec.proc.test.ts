@@ -132,7 +132,7 @@ function hasProgram(name: string): boolean {
   }
 }
 
-test("doctor --online tells providers that answer from those that refuse the key or are not there", async () => {
+test("doctor tells what the kernel holds (12.7), and with --online which providers answer, refuse the key or are not there", async () => {
   await using world = await openWorld();
   await using server = await startModelServer({ script: [] });
   await world.file(
@@ -148,5 +148,10 @@ test("doctor --online tells providers that answer from those that refuse the key
   expect(of("up")).toMatchObject({ state: "ok", detail: expect.stringContaining("answers in") });
   expect(of("down")).toMatchObject({ state: "problem", detail: expect.stringContaining("does not answer") });
   expect(of("ollama")).toMatchObject({ state: "absent" });
+  const kernel = findings.filter(({ name }) => name === "system call filter" || name === "landlock");
+  expect(kernel.map(({ state }) => state)).toEqual([
+    expect.stringMatching(/ok|absent/),
+    expect.stringMatching(/ok|absent/),
+  ]);
   expect(ran.code).toBe(1);
 });
