@@ -12,6 +12,7 @@ export interface Answered {
   readonly type: "answered";
   readonly output: readonly ModelOutputPart[];
   readonly stopReason: StopReason;
+  readonly explanation?: string;
   readonly usage: Usage;
   readonly isUsageKnown: boolean;
   readonly skipped?: Skipped;
@@ -28,6 +29,8 @@ export type AnswerEvent = Extract<ModelEvent, { type: "text.delta" | "reasoning.
 
 export interface Ending {
   readonly stopReason: Exclude<StopReason, "toolCalls">;
+  /** Of a refusal: why, in the provider's words. */
+  readonly explanation?: string | undefined;
   readonly usage: Usage | undefined;
   readonly skipped?: Skipped | undefined;
 }
@@ -104,7 +107,7 @@ export class Answer {
     return this.#closed.size;
   }
 
-  finish({ stopReason, usage, skipped }: Ending): void {
+  finish({ stopReason, explanation = "", usage, skipped }: Ending): void {
     if (this.#isFinished) return;
     this.#markDroppedCalls();
     const output = [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => part);
@@ -114,6 +117,7 @@ export class Answer {
       type: "answered",
       output,
       stopReason: stopReason === "end" && hasCalls ? "toolCalls" : stopReason,
+      ...(explanation.trim() === "" ? {} : { explanation: explanation.trim() }),
       usage: usage ?? NO_USAGE,
       isUsageKnown: usage !== undefined,
       ...(skipped === undefined ? {} : { skipped }),

@@ -10,9 +10,12 @@ import { connectAhead } from "./connection.ts";
 import { openExchange, type Exchange } from "./exchange.ts";
 import { cut, failureIn, failureOfReport, malformed, ProviderError, readReport } from "./failure.ts";
 import type { Provider, WireName } from "./providers.ts";
+import { withFittingEffort } from "./efforts.ts";
+import { callIdRule } from "./quirks.ts";
 import { readRetryAfter } from "./retry.ts";
 import { EventReader } from "./sse.ts";
 import type { ModelRequest } from "./stream.ts";
+import { repairHistory } from "./wire/history.ts";
 import { parseJson } from "./wire/untrusted.ts";
 import type { Decoder, ServerEvent, Wire, WireCall, WireContext } from "./wire/wire.ts";
 
@@ -60,7 +63,10 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   const context: WireContext = { provider, request, info: modelInfo(provider, request.model) };
   const call = wire.encode({
     ...context,
-    request: { ...request, input: withFittingCallIds(request.input, provider.wire) },
+    request: {
+      ...withFittingEffort(request, context.info),
+      input: withFittingCallIds(repairHistory(context), callIdRule(provider)),
+    },
   });
   const body = JSON.stringify(call.body);
   const requestBytes = Buffer.byteLength(body);
@@ -79,7 +85,7 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
     return openExchange({
       provider,
       url,
-      headers: login === undefined ? common : { ...login, ...common },
+      headers: { ...login, ...common, ...joinedBetas([login, call.headers, provider.headers()]) },
       body,
       signal,
       onSent,
@@ -98,6 +104,14 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
       return new HttpSource(exchange, wire, context, new Answer(onCall));
     },
   };
+}
+
+const BETAS = "anthropic-beta";
+
+/** A list in one header: what the wire needs, a login brings and the user configures all go out. */
+function joinedBetas(sources: readonly (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
+  const betas = sources.flatMap((headers) => headers?.[BETAS]?.split(",") ?? []).map((beta) => beta.trim());
+  return betas.length === 0 ? {} : { [BETAS]: [...new Set(betas)].join(",") };
 }
 
 /** True when another login is there to try; the refused exchange is over then. */

@@ -30,30 +30,37 @@ test("G7: ids that fit go out as they are", () => {
 
 test("G7: an id that two providers used is told apart, results included", () => {
   const input = [call("c"), result("c"), call("c", "d"), result("d"), result("c"), call("c_2"), result("c_2")];
-  expect(ids(withFittingCallIds(input, "openai-responses"))).toEqual([
-    "c",
-    "=c",
-    "c_2",
-    "d",
-    "=d",
-    "=c_2",
-    "c_2_2",
-    "=c_2_2",
-  ]);
+  expect(ids(withFittingCallIds(input, "any"))).toEqual(["c", "=c", "c_2", "d", "=d", "=c_2", "c_2_2", "=c_2_2"]);
 });
 
 test("G7: what one provider allows and another refuses is written differently, and stays unique", () => {
   const input = [call("a.b", "a:b"), result("a.b"), result("a:b")];
   expect(ids(withFittingCallIds(input, "anthropic"))).toEqual(["a_b", "a_b_2", "=a_b", "=a_b_2"]);
-  expect(ids(withFittingCallIds(input, "gemini"))).toEqual(["a.b", "a:b", "=a.b", "=a:b"]);
+  expect(ids(withFittingCallIds(input, "any"))).toEqual(["a.b", "a:b", "=a.b", "=a:b"]);
   const long = "x".repeat(80);
-  const [first = "", second = ""] = ids(withFittingCallIds([call(long), call(`${long}y`)], "openai-chat"));
+  const [first = "", second = ""] = ids(withFittingCallIds([call(long), call(`${long}y`)], "any"));
   expect([first.length, second.length]).toEqual([64, 64]);
   expect(first).not.toBe(second);
 });
 
 test("G7: what is sent of the beginning does not depend on what follows", () => {
   const beginning = [call("c"), result("c"), call("c"), result("c")];
-  const whole = withFittingCallIds([...beginning, call("c", "c_2"), result("c")], "openai-chat");
-  expect(whole.slice(0, 4)).toEqual(withFittingCallIds(beginning, "openai-chat"));
+  const whole = withFittingCallIds([...beginning, call("c", "c_2"), result("c")], "any");
+  expect(whole.slice(0, 4)).toEqual(withFittingCallIds(beginning, "any"));
+});
+
+test("12.16: a service with ids of nine characters gets such ids, each its own, results included", () => {
+  const input = [
+    call("call_1_1", "toolu_abcdefghijk"),
+    result("call_1_1"),
+    result("toolu_abcdefghijk"),
+    call("call01010"),
+  ];
+  const sent = ids(withFittingCallIds([...input, result("call01010")], "nine-characters"));
+  for (const id of sent) expect(id.replace("=", "")).toMatch(/^[a-zA-Z0-9]{9}$/);
+  expect(new Set(sent.filter((id) => !id.startsWith("="))).size).toBe(3);
+  expect(withFittingCallIds([call("aB3xY9zQ1"), result("aB3xY9zQ1")], "nine-characters")).toEqual([
+    call("aB3xY9zQ1"),
+    result("aB3xY9zQ1"),
+  ]);
 });

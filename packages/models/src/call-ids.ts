@@ -3,18 +3,31 @@
  * of an id: two may have used the same one, and what one allows another refuses. What fits goes out as it is; what does not
  * gets an id that depends only on what stands before it, so that the beginning of a conversation never changes.
  */
-import type { WireName } from "./providers.ts";
+import type { CallIdRule } from "./quirks.ts";
 import type { ModelInput } from "./stream.ts";
 
-/** OpenAI takes no longer one. */
-const MAX_CHARS = 64;
+interface IdForm {
+  /** What it takes; anything else is replaced. */
+  readonly foreign: RegExp;
+  readonly filler: string;
+  readonly minChars: number;
+  readonly maxChars: number;
+}
 
-export function withFittingCallIds(input: readonly ModelInput[], wire: WireName): readonly ModelInput[] {
+/** OpenAI takes no longer one than 64. */
+const FORMS: Readonly<Record<CallIdRule, IdForm>> = {
+  any: { foreign: /(?!)/g, filler: "_", minChars: 1, maxChars: 64 },
+  anthropic: { foreign: /[^a-zA-Z0-9_-]/g, filler: "_", minChars: 1, maxChars: 64 },
+  "nine-characters": { foreign: /[^a-zA-Z0-9]/g, filler: "0", minChars: 9, maxChars: 9 },
+};
+
+export function withFittingCallIds(input: readonly ModelInput[], rule: CallIdRule): readonly ModelInput[] {
+  const form = FORMS[rule];
   const used = new Set<string>();
   /** The id in the record → the id sent; a later answer may use an id again. */
   const sent = new Map<string, string>();
   const rename = (callId: string): string => {
-    const id = freshId(fitting(callId, wire), used);
+    const id = freshId(fitting(callId, form), used, form);
     used.add(id);
     sent.set(callId, id);
     return id;
@@ -29,16 +42,15 @@ export function withFittingCallIds(input: readonly ModelInput[], wire: WireName)
   });
 }
 
-function fitting(callId: string, wire: WireName): string {
-  const allowed = wire === "anthropic" ? callId.replace(/[^a-zA-Z0-9_-]/g, "_") : callId;
-  return allowed.slice(0, MAX_CHARS);
+function fitting(callId: string, { foreign, filler, minChars, maxChars }: IdForm): string {
+  return callId.replace(foreign, filler).slice(0, maxChars).padEnd(minChars, filler);
 }
 
-function freshId(id: string, used: ReadonlySet<string>): string {
+function freshId(id: string, used: ReadonlySet<string>, { filler, maxChars }: IdForm): string {
   if (!used.has(id)) return id;
   for (let number = 2; ; number += 1) {
-    const suffix = `_${number}`;
-    const other = `${id.slice(0, MAX_CHARS - suffix.length)}${suffix}`;
+    const suffix = `${filler}${number}`;
+    const other = `${id.slice(0, maxChars - suffix.length)}${suffix}`;
     if (!used.has(other)) return other;
   }
 }

@@ -5,6 +5,7 @@
  */
 import { firstPriceStep, type Price, type Rates } from "./price.ts";
 import type { Provider } from "./providers.ts";
+import { traitsOf } from "./quirks.ts";
 
 export type ModelFamily = "openai" | "anthropic" | "gemini" | "other";
 
@@ -21,6 +22,10 @@ export interface ModelInfo {
   /** The window to use unless another is asked for: a longer prompt would be refused, or be charged at dearer rates. */
   readonly windowTokens?: number;
   readonly maxOutputTokens?: number;
+  /** Absent: not known. */
+  readonly isReasoning?: boolean;
+  /** Under which name it wants a limit of its output over Chat Completions; absent: `max_tokens`. */
+  readonly outputLimit?: "max_completion_tokens";
   /** Absent when the provider is not known to charge this price. */
   readonly price?: Price;
   /** Absent: not known. */
@@ -128,7 +133,7 @@ export function modelInfo(provider: InfoSource, model: string): ModelInfo {
   if (provider.wire === "scripted") return { model, family, price: FREE };
   const row = Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
   const isMakers = row !== undefined && provider.vendor === familyByName(bare);
-  return { model, family, ...factsOf({ provider, model, row, isMakers }) };
+  return { model, family, ...traitsOf(bare), ...factsOf({ provider, model, row, isMakers }) };
 }
 
 interface Known {

@@ -4,7 +4,8 @@
  */
 import { HeddleError, type ErrorCode } from "@heddle/protocol";
 import type { Provider } from "./providers.ts";
-import { record, text, type Json } from "./wire/untrusted.ts";
+import { refusedPart } from "./refused-part.ts";
+import { list, record, text, type Json } from "./wire/untrusted.ts";
 
 /** A provider's own words, kept; enough for its explanation, too little for a page of HTML. */
 const MAX_MESSAGE_CHARS = 2048;
@@ -70,6 +71,10 @@ export interface Report {
   /** Type, code and status words of the error object, joined. */
   readonly kind: string;
   readonly message: string;
+  /** The field of the request that the provider names. */
+  readonly param?: string | undefined;
+  /** Names of the quotas that are used up, where the provider says which. */
+  readonly quotas?: string | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly requestId?: string | undefined;
   /** The report is the answer, not a part of one. */
@@ -81,6 +86,7 @@ export function failureOfReport(provider: Provider, report: Report): ProviderErr
   const message = clean(provider, report.message);
   const status = report.status === undefined ? "" : ` (status ${report.status})`;
   const said = message === "" ? "no reason given" : message;
+  const refused = code === "provider.rejected" ? refusedPart(report) : undefined;
   return new ProviderError(code, `${opening(provider, code)}${status}: ${said}`, {
     isRetryable,
     retryAfterMs: report.retryAfterMs,
@@ -89,6 +95,7 @@ export function failureOfReport(provider: Provider, report: Report): ProviderErr
     details: {
       ...(report.status === undefined ? {} : { status: report.status }),
       ...(report.requestId === undefined ? {} : { requestId: clean(provider, report.requestId) }),
+      ...(refused === undefined ? {} : { refused }),
     },
   });
 }
@@ -102,7 +109,13 @@ export function readReport(value: Json): Omit<Report, "status"> | undefined {
   const message = text(error["message"]) ?? text(outer["error"]) ?? text(outer["message"]) ?? detail(outer["detail"]);
   if (message === undefined && inner === undefined) return undefined;
   const kind = [error["type"], error["code"], error["status"]].map((word) => text(word) ?? "").join(" ");
-  return { kind, message: message ?? JSON.stringify(error), retryAfterMs: retryDelay(error["details"]) };
+  return {
+    kind,
+    message: message ?? JSON.stringify(error),
+    param: text(error["param"]),
+    quotas: quotasIn(error["details"]),
+    retryAfterMs: retryDelay(error["details"]),
+  };
 }
 
 /** The error that a document or an event reports, if it does. A number as its code takes the place of a status. */
@@ -126,6 +139,8 @@ function opening(provider: Provider, code: ErrorCode): string {
       return `${provider.name} limits the rate of requests`;
     case "provider.overloaded":
       return `${provider.name} cannot answer now`;
+    case "provider.malformed":
+      return `${provider.name} could not read the tool call that the model made`;
     default:
       return `${provider.name} refused the request`;
   }
@@ -139,24 +154,46 @@ interface Verdict {
 const CONTEXT =
   /context_length_exceeded|context_window|(context|prompt).{0,40}(too long|exceed)|maximum context|exceeds? the (maximum|context)|too many (input )?tokens|input token count/i;
 const NO_MODEL =
-  /model_not_found|(model|deployment).{0,80}(not found|does not exist|not exist|unknown|not supported)|(unknown|no such|invalid) model/i;
+  /model_not_found|not_found_error model:|(model|deployment).{0,80}(not found|does not exist|not exist|unknown|not supported)|(unknown|no such|invalid|not a valid|not found the) model|supported (API )?model names/i;
 const KEY = /authentication|invalid_api_key|unauthenticated|api key not valid|incorrect api key/i;
 const QUOTA = /insufficient_quota|usage_limit|billing|credit balance/i;
+/** Used up for good, whatever pause the provider names. */
+const SPENT = /insufficient_quota|usage_limit|credit balance/i;
+const DAILY = /per.?day|daily/i;
+/** The provider could not read the call that the model wrote; with another try it mostly succeeds. */
+const BROKEN_CALL = /tool_use_failed/i;
 
-function classify({ status, kind, message }: Report): Verdict {
-  const all = `${kind} ${message}`;
+function classify({ status, kind, message, quotas = "", retryAfterMs }: Report): Verdict {
+  const all = `${kind.trim()} ${message}`;
   const isClientError = status === undefined || (status >= 400 && status < 500 && status !== 429);
   if (status === 413 || (isClientError && CONTEXT.test(all))) return final("provider.context-exceeded");
   if (isClientError && status !== 401 && status !== 403 && NO_MODEL.test(all)) return final("model.unknown");
   if (status === 401 || status === 403 || (isClientError && KEY.test(all))) return final("auth.rejected");
-  if ((status === undefined || status === 429) && QUOTA.test(all)) return final("provider.rate-limited");
+  if ((status === undefined || status === 429) && isUsedUp({ status, words: all, quotas, retryAfterMs })) {
+    return final("provider.rate-limited");
+  }
   if (status === 429 || /rate_limit|resource_exhausted/i.test(kind)) return again("provider.rate-limited");
   if (status === 408 || /timeout|deadline_exceeded/i.test(kind)) return again("provider.stalled");
   // 409 is how some providers say that a lock was busy.
   if (status === 409 || (status !== undefined && status >= 500 && status !== 501)) return again("provider.overloaded");
   if (/overloaded|unavailable|server_error|api_error|internal/i.test(kind)) return again("provider.overloaded");
+  if (BROKEN_CALL.test(kind)) return again("provider.malformed");
   if (/content_filter|content_policy|policy_violation/i.test(kind)) return final("provider.refused");
   return final("provider.rejected");
+}
+
+/** Gemini speaks of billing for a quota of a minute too, and names the pause after which it answers again. */
+function isUsedUp({ status, words, quotas, retryAfterMs }: Limited): boolean {
+  if (SPENT.test(words) || DAILY.test(quotas)) return true;
+  if (status === 429 && quotas === "" && DAILY.test(words)) return true;
+  return retryAfterMs === undefined && QUOTA.test(words);
+}
+
+interface Limited {
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly words: string;
+  readonly quotas: string;
 }
 
 const final = (code: ErrorCode): Verdict => ({ code, isRetryable: false });
@@ -178,7 +215,15 @@ function retryDelay(details: Json): number | undefined {
   return undefined;
 }
 
-function clean(provider: Provider, words: string): string {
+/** Gemini names what is used up: { "@type": "…QuotaFailure", "violations": [{ "quotaId": "…PerMinute…" }] }. */
+function quotasIn(details: Json): string | undefined {
+  const names = list(details).flatMap((entry) =>
+    list(record(entry)?.["violations"]).map((violation) => text(record(violation)?.["quotaId"]) ?? ""),
+  );
+  return names.length === 0 ? undefined : names.join(" ");
+}
+
+export function clean(provider: Provider, words: string): string {
   // A secret may end beyond the cut, so it is taken out before the text is shortened.
   const safe = provider
     .redact(words.slice(0, MAX_MESSAGE_CHARS * 4))

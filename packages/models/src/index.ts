@@ -2,6 +2,7 @@ export { warmProvider } from "./attempt.ts";
 export { knownModels, modelInfo, type ModelFamily, type ModelInfo } from "./catalog.ts";
 export { catalogProvider } from "./catalog/lookup.ts";
 export { isKeyVariable } from "./catalog/rows.ts";
+export { fitEffort } from "./efforts.ts";
 export { heddleHome } from "./home.ts";
 export { costOf, type Price } from "./price.ts";
 export {

@@ -156,7 +156,7 @@ function conversation(output: readonly ModelOutputPart[]): ModelRequest {
 const SENT_BACK = {
   "openai-responses": ['"encrypted_content":"sealed-1_0"', '"id":"msg_1_1"', '"type":"custom_tool_call_output"'],
   "openai-chat": ['"reasoning_content":"The test calls', '"tool_call_id":"call_1_2"'],
-  anthropic: ['"signature":"signed-1-0"', '"tool_use_id":"call_1_1"'],
+  anthropic: ['"signature":"signed-1-0-', '"tool_use_id":"call_1_1"'],
   gemini: [
     '"thoughtSignature":"signed-call_1_1"',
     '"thoughtSignature":"signed-1"',

@@ -8,6 +8,7 @@ import { toHeddleError, type Failure, type InputPart, type ModelOutputPart, type
 import type { Answered, Skipped } from "./answer.ts";
 import { prepareAttempts } from "./attempt.ts";
 import { modelInfo } from "./catalog.ts";
+import { clean } from "./failure.ts";
 import { costOf } from "./price.ts";
 import { maxRequests, type Provider } from "./providers.ts";
 import { asFailure, planRetry, sleep } from "./retry.ts";
@@ -80,6 +81,8 @@ export type ModelEvent =
       readonly type: "completed";
       readonly output: readonly ModelOutputPart[];
       readonly stopReason: StopReason;
+      /** Of a refusal: why, in the provider's words, safe to show. */
+      readonly explanation?: string;
       readonly usage: Usage;
       /** Absent when the price of the model is not known, or the provider did not say what was used. */
       readonly costUsd?: number;
@@ -145,12 +148,13 @@ export async function* streamModel(
 }
 
 function completed(provider: Provider, model: string, answered: Answered): ModelEvent {
-  const { output, stopReason, usage, skipped } = answered;
+  const { output, stopReason, explanation, usage, skipped } = answered;
   const costUsd = answered.isUsageKnown ? costOf(usage, modelInfo(provider, model)) : undefined;
   return {
     type: "completed",
     output,
     stopReason,
+    ...(explanation === undefined ? {} : { explanation: clean(provider, explanation) }),
     usage,
     ...(costUsd === undefined ? {} : { costUsd }),
     ...(skipped === undefined ? {} : { skipped }),

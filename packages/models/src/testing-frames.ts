@@ -2,6 +2,7 @@
 import type { ModelOutputPart, Usage } from "@heddle/protocol";
 import { partsOf, type ScriptStep } from "./script.ts";
 import { slices } from "./scripted.ts";
+import { prefixOf } from "./testing-rules.ts";
 import { list, record, text } from "./wire/untrusted.ts";
 
 export type HttpWire = "openai-responses" | "openai-chat" | "anthropic" | "gemini";
@@ -20,6 +21,8 @@ export interface PlayOptions {
   /** Answers already in the request. */
   readonly answers: number;
   readonly deltaChars: number;
+  /** The output limit strikes inside the first part. */
+  readonly isCut?: boolean;
 }
 
 type Part = ModelOutputPart;
@@ -32,7 +35,8 @@ interface Play extends PlayOptions {
 export function framesOf(wire: HttpWire, options: PlayOptions): readonly Frame[] {
   const freeform = freeformTools(options.body);
   const makeId = (call: number): string => `call_${options.answers + 1}_${call + 1}`;
-  const parts = partsOf(options.step, (tool) => (freeform.has(tool) ? "freeform" : "json"), makeId);
+  const whole = partsOf(options.step, (tool) => (freeform.has(tool) ? "freeform" : "json"), makeId);
+  const parts = options.isCut === true ? whole.slice(0, 1) : whole;
   const play: Play = { ...options, parts, usage: usageOf(options.step) };
   switch (wire) {
     case "openai-responses":
@@ -107,7 +111,7 @@ function jsonArguments(part: Part & { kind: "toolCall" }): string {
   return part.shape === "freeform" ? JSON.stringify({ input: part.input }) : part.input;
 }
 
-function playResponses({ parts, usage, deltaChars, answers }: Play): readonly Frame[] {
+function playResponses({ parts, usage, deltaChars, answers, isCut = false }: Play): readonly Frame[] {
   const frames: Frame[] = [];
   let sequence_number = 0;
   const send = (kind: Frame["kind"], type: string, fields: object): void => {
@@ -135,9 +139,10 @@ function playResponses({ parts, usage, deltaChars, answers }: Play): readonly Fr
     output_tokens_details: { reasoning_tokens: usage.reasoningOutputTokens },
     total_tokens: usage.inputTokens + usage.outputTokens,
   };
-  send("end", "response.completed", {
-    response: { id, object: "response", status: "completed", output, usage: tokens },
-  });
+  const ending = isCut
+    ? { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }
+    : { status: "completed" };
+  send("end", `response.${ending.status}`, { response: { id, object: "response", ...ending, output, usage: tokens } });
   return frames;
 }
 
@@ -176,7 +181,7 @@ function responsesDelta(part: Part): { kind: Frame["kind"]; type: string; place:
   return { kind: "args", type, place: "content_index", whole: part.input };
 }
 
-function playChat({ parts, usage, deltaChars, answers }: Play): readonly Frame[] {
+function playChat({ parts, usage, deltaChars, answers, isCut = false }: Play): readonly Frame[] {
   const id = `chatcmpl-${answers + 1}`;
   const frames: Frame[] = [];
   const send = (kind: Frame["kind"], delta: object, finish_reason: string | null = null): void => {
@@ -197,7 +202,7 @@ function playChat({ parts, usage, deltaChars, answers }: Play): readonly Frame[]
       send("args", { tool_calls: [{ index, function: { arguments: piece } }] });
     index += 1;
   }
-  send("end", {}, index > 0 ? "tool_calls" : "stop");
+  send("end", {}, isCut ? "length" : index > 0 ? "tool_calls" : "stop");
   const tokens = {
     prompt_tokens: usage.inputTokens,
     prompt_tokens_details: { cached_tokens: usage.cachedInputTokens, cache_write_tokens: usage.cacheWriteInputTokens },
@@ -213,7 +218,7 @@ function playChat({ parts, usage, deltaChars, answers }: Play): readonly Frame[]
   return frames;
 }
 
-function playAnthropic({ parts, usage, deltaChars, answers }: Play): readonly Frame[] {
+function playAnthropic({ parts, usage, deltaChars, answers, body, isCut = false }: Play): readonly Frame[] {
   const frames: Frame[] = [];
   const send = (kind: Frame["kind"], type: string, fields: object): void => {
     frames.push({ kind, event: type, data: JSON.stringify({ type, ...fields }) });
@@ -232,13 +237,13 @@ function playAnthropic({ parts, usage, deltaChars, answers }: Play): readonly Fr
     for (const piece of slices(block.whole, deltaChars)) {
       send(block.kind, "content_block_delta", { index, delta: { type: block.type, [block.field]: piece } });
     }
-    if (part.kind === "reasoning") {
-      const delta = { type: "signature_delta", signature: `signed-${answers + 1}-${index}` };
+    if (part.kind === "reasoning" && !isCut) {
+      const delta = { type: "signature_delta", signature: `signed-${answers + 1}-${index}-${prefixOf(body)}` };
       send("part", "content_block_delta", { index, delta });
     }
     send("part", "content_block_stop", { index });
   }
-  const stop_reason = parts.some((part) => part.kind === "toolCall") ? "tool_use" : "end_turn";
+  const stop_reason = isCut ? "max_tokens" : parts.some((part) => part.kind === "toolCall") ? "tool_use" : "end_turn";
   const spent = {
     output_tokens: usage.outputTokens,
     output_tokens_details: { thinking_tokens: usage.reasoningOutputTokens },
@@ -268,7 +273,7 @@ function anthropicBlock(part: Part): AnthropicBlock {
   return { kind: "args", start, type: "input_json_delta", field: "partial_json", whole: jsonArguments(part) };
 }
 
-function playGemini({ parts, usage, deltaChars, answers }: Play): readonly Frame[] {
+function playGemini({ parts, usage, deltaChars, answers, isCut = false }: Play): readonly Frame[] {
   const frames: Frame[] = [];
   const usageMetadata = {
     promptTokenCount: usage.inputTokens,
@@ -292,7 +297,8 @@ function playGemini({ parts, usage, deltaChars, answers }: Play): readonly Frame
       { functionCall: { id: part.callId, name: part.name, args }, thoughtSignature: `signed-${part.callId}` },
     ]);
   }
-  send("end", [{ text: "", thoughtSignature: `signed-${answers + 1}` }], { finishReason: "STOP" });
+  if (isCut) send("end", [], { finishReason: "MAX_TOKENS" });
+  else send("end", [{ text: "", thoughtSignature: `signed-${answers + 1}` }], { finishReason: "STOP" });
   return frames;
 }
 

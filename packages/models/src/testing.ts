@@ -10,6 +10,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { ProviderConfig } from "./providers.ts";
 import { stepAt, type Script, type ScriptStep } from "./script.ts";
 import { countAnswers, framesOf, toText, type Frame, type HttpWire } from "./testing-frames.ts";
+import { refusalOf } from "./testing-rules.ts";
 import { parseJson, record, text } from "./wire/untrusted.ts";
 
 export type { HttpWire } from "./testing-frames.ts";
@@ -50,7 +51,9 @@ export type Fault =
   | { readonly kind: "endless"; readonly data: string }
   | { readonly kind: "huge-event"; readonly bytes: number }
   /** The answer is whole, but its end mark is missing. */
-  | { readonly kind: "no-end-mark" };
+  | { readonly kind: "no-end-mark" }
+  /** The output limit strikes inside the first part: it ends unsigned, and nothing follows it. */
+  | { readonly kind: "out-of-tokens" };
 
 export interface RecordedRequest {
   readonly number: number;
@@ -114,8 +117,9 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     const step = await (options.respond?.(request) ?? stepAt(options.script ?? [], request.answers));
     const faults = options.faults ?? [];
     const fault = typeof faults === "function" ? faults(request) : faults[request.number];
-    const frames = framesOf(request.wire, { step, ...request, deltaChars: options.deltaChars ?? 24 });
-    await new Player(response, frames).play(fault);
+    const isCut = fault?.kind === "out-of-tokens";
+    const frames = framesOf(request.wire, { step, ...request, isCut, deltaChars: options.deltaChars ?? 24 });
+    await new Player(response, frames).play(fault ?? refusalOf(request));
   }
 
   server.listen(0, "127.0.0.1");
@@ -239,6 +243,7 @@ class Player {
     const whole = first + rest.join("");
     switch (fault?.kind) {
       case undefined:
+      case "out-of-tokens":
         for (const frame of [first, ...rest]) this.#response.write(frame);
         break;
       case "malformed":

@@ -21,6 +21,7 @@ export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
   let usage: Fields = {};
   let hasUsage = false;
   let stopReason: string | undefined;
+  let explanation: string | undefined;
 
   function takeUsage(value: Json): void {
     const next = record(value);
@@ -60,7 +61,8 @@ export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
 
   function finish(): void {
     for (const index of blocks.keys()) stopBlock(index);
-    answer.finish({ stopReason: stopReasonOf(stopReason), usage: hasUsage ? readUsage(usage) : undefined });
+    const spent = hasUsage ? readUsage(usage) : undefined;
+    answer.finish({ stopReason: stopReasonOf(stopReason), explanation, usage: spent });
   }
 
   return {
@@ -83,6 +85,7 @@ export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
           return true;
         case "message_delta":
           stopReason = text(record(event["delta"])?.["stop_reason"]) ?? stopReason;
+          explanation = explanationIn(record(record(event["delta"])?.["stop_details"])) ?? explanation;
           takeUsage(event["usage"]);
           answer.isSettled = stopReason !== undefined;
           return true;
@@ -125,6 +128,11 @@ function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutp
 function stopReasonOf(reason: string | undefined): Ending["stopReason"] {
   if (reason === "max_tokens" || reason === "model_context_window_exceeded") return "length";
   return reason === "refusal" ? "refusal" : "end";
+}
+
+function explanationIn(details: Fields | undefined): string | undefined {
+  const said = [text(details?.["category"]), text(details?.["explanation"])].filter((words) => words !== undefined);
+  return said.length === 0 ? undefined : said.join(": ");
 }
 
 /** This wire counts cached tokens apart from the others; here the input is all of them. */

@@ -4,10 +4,13 @@
  */
 import type { InputPart, ModelOutputPart } from "@heddle/protocol";
 import type { ModelInfo } from "../catalog.ts";
+import type { Provider } from "../providers.ts";
 import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
 import { decodeAnthropic } from "./anthropic-decode.ts";
 import { argumentsObject } from "./calls.ts";
-import { kept, parametersOf, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import { strictSchema } from "./strict-output.ts";
+import { record, text } from "./untrusted.ts";
+import { kept, offeredTool, withSchemaInWords, type Wire, type WireCall, type WireContext } from "./wire.ts";
 
 const API_VERSION = "2023-06-01";
 /** For models that are not in the catalog; the wire demands a figure. */
@@ -19,42 +22,65 @@ export const anthropic: Wire = { encode, decode: decodeAnthropic };
 
 function encode({ provider, request, info }: WireContext): WireCall {
   const maxTokens = request.maxOutputTokens ?? info.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
+  const { outputSchema } = request;
+  const format = strictSchema(outputSchema, "anthropic");
+  const isInWords = outputSchema !== undefined && format === undefined;
+  const system = isInWords ? withSchemaInWords(request.instructions, outputSchema) : request.instructions;
+  const isBound = bindsThinking(provider, request.model);
   return {
     path: "/messages",
-    headers: { "anthropic-version": API_VERSION },
+    headers: { "anthropic-version": API_VERSION, ...(isBound ? { "anthropic-beta": BINDING_BETA } : {}) },
     body: {
       model: request.model,
       max_tokens: maxTokens,
-      system: [{ type: "text", text: request.instructions, ...CACHE }],
-      messages: encodeMessages(request.input, (part) => kept(provider, part.opaque)),
-      ...(request.tools.length === 0 ? {} : { tools: encodeTools(request.tools) }),
-      ...encodeThinking(request, info, maxTokens),
+      system: [{ type: "text", text: system, ...CACHE }],
+      messages: encodeMessages(request.input, (part) => signedOnly(provider, kept(provider, part.opaque))),
+      ...(request.tools.length === 0 ? {} : { tools: encodeTools(request.tools, info) }),
+      ...encodeThinking(request, info, { maxTokens, format, isBound }),
       stream: true,
     },
   };
 }
 
-function encodeTools(tools: readonly ToolSpec[]): unknown[] {
-  return tools.map((tool, index) => ({
-    name: tool.name,
-    description: tool.description,
-    input_schema: parametersOf(tool),
-    ...(index === tools.length - 1 ? CACHE : {}),
-  }));
+function encodeTools(tools: readonly ToolSpec[], info: ModelInfo): unknown[] {
+  return tools.map((tool, index) => {
+    const { parameters, ...told } = offeredTool(tool, info);
+    return { ...told, input_schema: parameters, ...(index === tools.length - 1 ? CACHE : {}) };
+  });
+}
+
+/** Thinking that the output limit cut has no signature, and its maker refuses it; others sign nothing at all. */
+function signedOnly(provider: Provider, block: unknown): unknown {
+  const { type, signature } = record(block) ?? {};
+  return provider.vendor === "anthropic" && type === "thinking" && (text(signature) ?? "") === "" ? undefined : block;
+}
+
+/** Claude since 5.1 ties its thinking to everything before it: system prompt, tools and messages. */
+const FIRST_BOUND_VERSION = 5.1;
+const BINDING_BETA = "thinking-binding-controls-2026-08-01";
+/** Tools come and go with their servers and a compaction changes what stands before: such thinking is dropped, not refused. */
+const BINDING = { block_binding: { prefix_mismatch_behavior: "drop_block" } } as const;
+
+/** Only its maker is known to take the field; behind a gateway a refused block is left out like any refused part. */
+function bindsThinking({ vendor }: Provider, model: string): boolean {
+  return vendor === "anthropic" && (claudeVersion(model) ?? 0) >= FIRST_BOUND_VERSION;
 }
 
 /** Claude since 4.6 thinks as it sees fit, steered by an effort; older ones want a budget of tokens. */
 function encodeThinking(
-  { effort, outputSchema, model }: ModelRequest,
+  { effort, model }: ModelRequest,
   info: ModelInfo,
-  maxTokens: number,
+  { maxTokens, format: schema, isBound }: { maxTokens: number; format: unknown; isBound: boolean },
 ): Record<string, unknown> {
-  const format = outputSchema === undefined ? {} : { format: { type: "json_schema", schema: outputSchema } };
+  const format = schema === undefined ? {} : { format: { type: "json_schema", schema } };
   const hint = effort === undefined ? {} : { effort: EFFORTS[effort] ?? effort };
   const version = claudeVersion(model);
   if (info.family !== "anthropic" || version === undefined) return outputConfig(format);
   if (version >= 4.6)
-    return { thinking: { type: "adaptive", display: "summarized" }, ...outputConfig({ ...hint, ...format }) };
+    return {
+      thinking: { type: "adaptive", display: "summarized", ...(isBound ? BINDING : {}) },
+      ...outputConfig({ ...hint, ...format }),
+    };
   const budget = Math.min(BUDGETS[effort ?? ""] ?? 0, maxTokens - 1024);
   const thinking = budget < 1024 ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
   return { ...thinking, ...outputConfig(format) };
@@ -116,11 +142,16 @@ function encodeEntry(entry: ModelInput, keptOf: Kept): Record<string, unknown>[]
         {
           type: "tool_result",
           tool_use_id: safeId(entry.callId),
-          content: entry.parts.flatMap(encodePart),
+          content: entry.parts.flatMap((part) => encodePart(entry.isError ? wordsOnly(part) : part)),
           ...(entry.isError ? { is_error: true } : {}),
         },
       ];
   }
+}
+
+/** The result of a call that failed holds nothing but text. */
+function wordsOnly(part: InputPart): InputPart {
+  return part.type === "text" ? part : { type: "text", text: `[an image (${part.mediaType}) was left out]` };
 }
 
 /** The wire refuses empty text. */

@@ -10,6 +10,9 @@ async function decode(wire: HttpWire, ...events: readonly unknown[]): Promise<Ou
   return await collect(testProvider(server, wire, { maxAttempts: 1 }));
 }
 
+/** Reasoning goes back only with what it led to. */
+const SAID = { kind: "text", text: "done" } as const;
+
 /** What a client would send next, as the wire's own JSON. */
 async function sendBack(wire: HttpWire, output: readonly ModelOutputPart[]): Promise<string> {
   await using server = await startModelServer({ script: [] });
@@ -155,7 +158,7 @@ describe("OpenAI Responses", () => {
       { kind: "reasoning", text: "raw" },
       { kind: "reasoning", summary: [] },
     ]);
-    const body = await sendBack("openai-responses", output);
+    const body = await sendBack("openai-responses", [...output, SAID]);
     expect(body).toContain(JSON.stringify(item));
     expect(body).toContain('"encrypted_content":"sealed"');
   });
@@ -262,7 +265,9 @@ describe("Anthropic Messages", () => {
     );
     const { output } = completedOf(outcome);
     expect(output).toMatchObject([{ kind: "reasoning", summary: [] }]);
-    expect(await sendBack("anthropic", output)).toContain('{"type":"thinking","thinking":"","signature":"signed"}');
+    expect(await sendBack("anthropic", [...output, SAID])).toContain(
+      '{"type":"thinking","thinking":"","signature":"signed"}',
+    );
   });
 });
 

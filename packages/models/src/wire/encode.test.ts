@@ -83,6 +83,8 @@ const FREEFORM = {
   required: ["input"],
   additionalProperties: false,
 };
+const WRAPPED = JSON.stringify({ invalid_json: "{broken" });
+const BOUND = { block_binding: { prefix_mismatch_behavior: "drop_block" } };
 const URL = "data:image/png;base64,AAAA";
 
 describe("OpenAI Responses", () => {
@@ -121,7 +123,12 @@ describe("OpenAI Responses", () => {
           text,
           { ...call, call_id: "c1" },
           { type: "custom_tool_call", call_id: "c2", name: "apply_patch", input: "*** Begin" },
-          { type: "function_call", call_id: "c3", name: "exec_command", arguments: "{broken" },
+          {
+            type: "function_call",
+            call_id: "c3",
+            name: "exec_command",
+            arguments: WRAPPED,
+          },
           {
             type: "function_call_output",
             call_id: "c1",
@@ -201,7 +208,7 @@ describe("Chat Completions", () => {
             tool_calls: [
               { id: "c1", type: "function", function: { name: "exec_command", arguments: '{"cmd":"ls"}' } },
               { id: "c2", type: "function", function: { name: "apply_patch", arguments: '{"input":"*** Begin"}' } },
-              { id: "c3", type: "function", function: { name: "exec_command", arguments: "{broken" } },
+              { id: "c3", type: "function", function: { name: "exec_command", arguments: WRAPPED } },
             ],
           },
           { role: "tool", tool_call_id: "c1", content: "a.ts" },
@@ -249,7 +256,7 @@ describe("Anthropic Messages", () => {
     const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
     expect(encode(anthropic, provider("anthropic"), request)).toEqual({
       path: "/messages",
-      headers: { "anthropic-version": "2023-06-01" },
+      headers: { "anthropic-version": "2023-06-01", "anthropic-beta": "thinking-binding-controls-2026-08-01" },
       body: {
         model: "claude-sonnet-5-5",
         max_tokens: 128_000,
@@ -285,7 +292,7 @@ describe("Anthropic Messages", () => {
           { name: "exec_command", description: "Runs a shell command.", input_schema: JSON_TOOL },
           { name: "apply_patch", description: "Edits files.", input_schema: FREEFORM, ...cached },
         ],
-        thinking: { type: "adaptive", display: "summarized" },
+        thinking: { type: "adaptive", display: "summarized", ...BOUND },
         output_config: { effort: "low", format: { type: "json_schema", schema: SCHEMA } },
         stream: true,
       },

@@ -26,6 +26,8 @@ export function decodeGemini({ provider, request }: WireContext, answer: Answer)
   let nextIndex = 0;
   let usage: Usage | undefined;
   let finishReason: string | undefined;
+  /** Why the prompt was blocked or the answer broken off, as far as it was said. */
+  let reasons: readonly string[] = [];
 
   function closeRun(): void {
     const closing = run;
@@ -76,19 +78,32 @@ export function decodeGemini({ provider, request }: WireContext, answer: Answer)
       const failure = record(chunk["error"]) === undefined ? undefined : failureIn(provider, chunk);
       if (failure !== undefined) throw failure;
       usage = readUsage(chunk["usageMetadata"]) ?? usage;
-      if (record(chunk["promptFeedback"])?.["blockReason"] !== undefined) finishReason = "SAFETY";
+      const blocked = record(chunk["promptFeedback"]);
+      if (blocked?.["blockReason"] !== undefined) {
+        finishReason = "SAFETY";
+        reasons = wordsIn(blocked["blockReason"], blocked["blockReasonMessage"]);
+      }
       const candidate = record(list(chunk["candidates"])[0]);
       for (const piece of list(record(candidate?.["content"])?.["parts"])) takePiece(record(piece) ?? {});
       finishReason = text(candidate?.["finishReason"]) ?? finishReason;
+      if (candidate?.["finishReason"] !== undefined) {
+        reasons = wordsIn(candidate["finishReason"], candidate["finishMessage"]);
+      }
       if (BROKEN_CALLS.has(finishReason ?? "")) throw brokenCall(provider, text(candidate?.["finishMessage"]) ?? "");
       answer.isSettled = finishReason !== undefined;
       return candidate !== undefined || finishReason !== undefined;
     },
     end() {
       closeRun();
-      if (finishReason !== undefined) answer.finish({ stopReason: stopReasonOf(finishReason), usage });
+      if (finishReason === undefined) return;
+      const stopReason = stopReasonOf(finishReason);
+      answer.finish({ stopReason, explanation: stopReason === "refusal" ? reasons.join(": ") : undefined, usage });
     },
   };
+}
+
+function wordsIn(...values: readonly Json[]): readonly string[] {
+  return values.flatMap((value) => text(value) ?? []);
 }
 
 /** The model tried to call a tool and got the form wrong; with another try it mostly succeeds. */

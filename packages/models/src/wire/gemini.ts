@@ -7,11 +7,12 @@ import type { ModelInput, ModelRequest } from "../stream.ts";
 import { argumentsObject } from "./calls.ts";
 import { decodeGemini } from "./gemini-decode.ts";
 import { list, record, text } from "./untrusted.ts";
-import { kept, parametersOf, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import { fitSchema } from "./tool-schema.ts";
+import { kept, offeredTool, withSchemaInWords, type Wire, type WireCall, type WireContext } from "./wire.ts";
 
 export const gemini: Wire = { encode, decode: decodeGemini };
 
-function encode({ provider, request }: WireContext): WireCall {
+function encode({ provider, request, info }: WireContext): WireCall {
   const path = request.model.includes("/") ? request.model : `models/${request.model}`;
   const { instructions, generationConfig } = encodeConfig(request);
   return {
@@ -20,14 +21,17 @@ function encode({ provider, request }: WireContext): WireCall {
     body: {
       systemInstruction: { parts: [{ text: instructions }] },
       contents: encodeContents(request, (part) => kept(provider, part.opaque)),
-      ...(request.tools.length === 0 ? {} : { tools: [{ functionDeclarations: request.tools.map(encodeTool) }] }),
+      ...(request.tools.length === 0
+        ? {}
+        : { tools: [{ functionDeclarations: request.tools.map((tool) => encodeTool(tool, info)) }] }),
       ...(Object.keys(generationConfig).length === 0 ? {} : { generationConfig }),
     },
   };
 }
 
-function encodeTool(tool: ModelRequest["tools"][number]): unknown {
-  return { name: tool.name, description: tool.description, parametersJsonSchema: parametersOf(tool) };
+function encodeTool(tool: ModelRequest["tools"][number], info: WireContext["info"]): unknown {
+  const { parameters, ...told } = offeredTool(tool, { ...info, family: "gemini" });
+  return { ...told, parametersJsonSchema: parameters };
 }
 
 const isSecondGeneration = (model: string): boolean => /gemini-[12]([.-]|$)/.test(model);
@@ -40,10 +44,11 @@ function encodeConfig(request: ModelRequest): { instructions: string; generation
     return { instructions: request.instructions, generationConfig: { ...limit, ...thinking } };
   // Models before the third generation refuse a response schema beside tools; there the schema is asked for in words.
   if (isSecondGeneration(model) && tools.length > 0) {
-    const ask = `When you are done, answer with JSON only, matching this schema: ${JSON.stringify(outputSchema)}`;
-    return { instructions: `${request.instructions}\n\n${ask}`, generationConfig: { ...limit, ...thinking } };
+    const instructions = withSchemaInWords(request.instructions, outputSchema);
+    return { instructions, generationConfig: { ...limit, ...thinking } };
   }
-  const format = { responseMimeType: "application/json", responseJsonSchema: outputSchema };
+  const schema = record(outputSchema) === undefined ? outputSchema : fitSchema(record(outputSchema) ?? {}, "gemini");
+  const format = { responseMimeType: "application/json", responseJsonSchema: schema };
   return { instructions: request.instructions, generationConfig: { ...limit, ...thinking, ...format } };
 }
 

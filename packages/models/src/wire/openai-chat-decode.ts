@@ -4,8 +4,10 @@
  */
 import type { Usage } from "@heddle/protocol";
 import type { Answer, Ending } from "../answer.ts";
-import { failureIn, malformed } from "../failure.ts";
-import { readCall, shapesOf } from "./calls.ts";
+import { failureIn, malformed, ProviderError, quote } from "../failure.ts";
+import type { Provider } from "../providers.ts";
+import { argumentsPiece, readCall, shapesOf } from "./calls.ts";
+import { createReasoning, wordsIn } from "./chat-reasoning.ts";
 import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
 
@@ -17,6 +19,8 @@ interface CallDraft {
   id: string;
   name: string;
   json: string;
+  /** What the server wants back with the call; Google signs its calls here. */
+  extra: Fields | undefined;
 }
 
 export function decodeChat({ provider, request }: WireContext, answer: Answer): Decoder {
@@ -25,10 +29,16 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
   const reasoning = createReasoning();
   let usage: Usage | undefined;
   let finishReason: string | undefined;
+  let refusal = "";
+  let extra: Fields | undefined;
 
   function takeDelta(delta: Fields): void {
     for (const shown of reasoning.take(delta)) answer.reasoning(REASONING, shown, { channel: "text", section: 0 });
-    answer.text(TEXT, text(delta["content"]) ?? text(delta["refusal"]) ?? "");
+    answer.text(TEXT, wordsIn(delta["content"]));
+    const declined = text(delta["refusal"]) ?? "";
+    refusal += declined;
+    answer.text(TEXT, declined);
+    extra = record(delta["extra_content"]) ?? extra;
     for (const [position, value] of list(delta["tool_calls"]).entries()) takeCall(position, record(value) ?? {});
   }
 
@@ -37,11 +47,12 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
     const fields = record(call["function"]) ?? {};
     const id = text(call["id"]) ?? "";
     const slot = slotFor(count(call["index"]) ?? position, id);
-    const draft = calls.get(slot) ?? { id: "", name: "", json: "" };
+    const draft = calls.get(slot) ?? { id: "", name: "", json: "", extra: undefined };
     draft.id ||= id;
     // The name comes once; servers that repeat it in every chunk do not mean to append it.
     draft.name ||= text(fields["name"]) ?? "";
-    draft.json += text(fields["arguments"]) ?? "";
+    draft.json += argumentsPiece(fields["arguments"]);
+    draft.extra = record(call["extra_content"]) ?? draft.extra;
     calls.set(slot, draft);
   }
 
@@ -53,14 +64,18 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
     return slot ?? Math.max(...calls.keys()) + 1;
   }
 
+  const own = (kept: Fields | undefined): { opaque?: ReturnType<typeof keep> } =>
+    kept === undefined ? {} : { opaque: keep(provider, { extra_content: kept }) };
+
   function finish(): void {
+    const ending = endingOf(provider, finishReason, refusal);
     const shown = reasoning.whole();
     if (shown !== undefined) answer.part(REASONING, { ...shown.part, opaque: keep(provider, shown.sendBack) });
-    if (answer.textAt(TEXT) !== "") answer.part(TEXT, { kind: "text", text: answer.textAt(TEXT) });
-    for (const [slot, { id, name, json }] of [...calls].sort(([a], [b]) => a - b)) {
-      answer.part(FIRST_CALL + slot, readCall({ callId: id, name, json }, shapeOf));
+    if (answer.textAt(TEXT) !== "") answer.part(TEXT, { kind: "text", text: answer.textAt(TEXT), ...own(extra) });
+    for (const [slot, { id, name, json, extra: signed }] of [...calls].sort(([a], [b]) => a - b)) {
+      answer.part(FIRST_CALL + slot, { ...readCall({ callId: id, name, json }, shapeOf), ...own(signed) });
     }
-    answer.finish({ stopReason: stopReasonOf(finishReason), usage });
+    answer.finish({ ...ending, usage });
   }
 
   return {
@@ -76,8 +91,11 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
       usage = readUsage(chunk["usage"]) ?? usage;
       const choice = record(list(chunk["choices"])[0]);
       if (choice === undefined) return usage !== undefined;
+      if (record(choice["error"]) !== undefined)
+        throw failureIn(provider, choice) ?? malformed(provider, "an error without a reason", data);
       takeDelta(record(choice["delta"]) ?? record(choice["message"]) ?? {});
-      finishReason = text(choice["finish_reason"]) ?? finishReason;
+      // Some send an empty word in every chunk.
+      finishReason = text(choice["finish_reason"]) || finishReason;
       answer.isSettled = finishReason !== undefined;
       return true;
     },
@@ -89,60 +107,45 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
 
 type Fields = Readonly<Record<string, Json>>;
 
-interface Reasoning {
-  /** Reads the reasoning of a delta under any of its names; returns what can be shown. */
-  take(delta: Fields): readonly string[];
-  whole(): { part: { kind: "reasoning"; summary: string[]; text: string }; sendBack: Fields } | undefined;
+/** How the servers of this wire say that an answer is whole; any other word is a failure, never a success. */
+const ENDINGS: Readonly<Record<string, Ending["stopReason"]>> = {
+  stop: "end",
+  tool_calls: "end",
+  function_call: "end",
+  tool_use: "end",
+  end_turn: "end",
+  stop_sequence: "end",
+  eos: "end",
+  eos_token: "end",
+  normal: "end",
+  complete: "end",
+  completed: "end",
+  length: "length",
+  max_tokens: "length",
+  model_length: "length",
+  model_context_window_exceeded: "length",
+  content_filter: "refusal",
+  refusal: "refusal",
+  safety: "refusal",
+  sensitive: "refusal",
+};
+
+function endingOf(provider: Provider, finishReason: string | undefined, refusal: string): Omit<Ending, "usage"> {
+  // Some add the particulars after a colon; a server without a word ends with its end mark.
+  const word = /^[a-z_]*/.exec(finishReason?.toLowerCase() ?? "stop")?.[0] ?? "";
+  const stopReason = Object.hasOwn(ENDINGS, word) ? ENDINGS[word] : undefined;
+  if (refusal.trim() !== "") return { stopReason: "refusal", explanation: refusal };
+  if (stopReason === undefined) throw brokenOff(provider, finishReason ?? "");
+  return { stopReason, explanation: stopReason === "refusal" ? finishReason : undefined };
 }
 
-function createReasoning(): Reasoning {
-  let shown = "";
-  let field: "reasoning_content" | "reasoning" | undefined;
-  const details: Record<string, Json>[] = [];
-
-  function takeDetail(value: Json): void {
-    const detail = record(value);
-    if (detail === undefined) return;
-    const last = details.at(-1);
-    if (last === undefined || last["type"] !== detail["type"] || last["index"] !== detail["index"]) {
-      details.push({ ...detail });
-      return;
-    }
-    for (const [name, next] of Object.entries(detail)) {
-      const before = last[name];
-      const grows = name === "text" || name === "summary" || name === "data";
-      last[name] = grows && typeof before === "string" && typeof next === "string" ? before + next : (next ?? before);
-    }
-  }
-
-  return {
-    take(delta) {
-      for (const detail of list(delta["reasoning_details"])) takeDetail(detail);
-      for (const name of ["reasoning_content", "reasoning"] as const) {
-        const piece = text(delta[name]);
-        if (piece === undefined || piece === "") continue;
-        field = name;
-        shown += piece;
-        return [piece];
-      }
-      return [];
-    },
-    whole() {
-      if (shown === "" && details.length === 0) return undefined;
-      const sendBack =
-        details.length > 0
-          ? { reasoning_details: details }
-          : field === "reasoning_content"
-            ? { reasoning_content: shown }
-            : {};
-      return { part: { kind: "reasoning", summary: [], text: shown }, sendBack };
-    },
-  };
-}
-
-function stopReasonOf(finishReason: string | undefined): Ending["stopReason"] {
-  if (finishReason === "length") return "length";
-  return finishReason === "content_filter" ? "refusal" : "end";
+/** DeepSeek and OpenRouter end an answer that they cannot finish with such a word; the half of it is no answer. */
+function brokenOff(provider: Provider, finishReason: string): ProviderError {
+  const word = quote(provider, finishReason);
+  return new ProviderError("provider.cut", `${provider.name} broke its answer off: finish_reason ${word}`, {
+    isRetryable: true,
+    details: { finishReason: word },
+  });
 }
 
 function readUsage(value: Json): Usage | undefined {

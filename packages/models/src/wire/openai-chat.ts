@@ -3,35 +3,44 @@
  * unless the provider is OpenAI itself. Freeform tools travel as JSON with one field.
  */
 import type { InputPart, ModelOutputPart } from "@heddle/protocol";
+import type { ModelInfo } from "../catalog.ts";
+import { outputLimitField } from "../quirks.ts";
 import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
 import { argumentsText } from "./calls.ts";
 import { decodeChat } from "./openai-chat-decode.ts";
+import { strictSchema } from "./strict-output.ts";
 import { record } from "./untrusted.ts";
-import { kept, OUTPUT_SCHEMA_NAME, parametersOf, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import { kept, offeredTool, OUTPUT_SCHEMA_NAME, type Wire, type WireCall, type WireContext } from "./wire.ts";
 
 export const openaiChat: Wire = { encode, decode: decodeChat };
 
-function encode({ provider, request }: WireContext): WireCall {
+function encode({ provider, request, info }: WireContext): WireCall {
   const { effort, outputSchema, maxOutputTokens } = request;
+  const strict = strictSchema(outputSchema, "openai");
+  const limit = outputLimitField(provider, info);
   const isOpenAi = provider.vendor === "openai";
   return {
     path: "/chat/completions",
     body: {
       model: request.model,
       messages: encodeMessages(request, (part) => kept(provider, part.opaque)),
-      ...(request.tools.length === 0 ? {} : { tools: request.tools.map(encodeTool), tool_choice: "auto" }),
+      ...(request.tools.length === 0
+        ? {}
+        : { tools: request.tools.map((tool) => encodeTool(tool, info)), tool_choice: "auto" }),
       ...(effort === undefined ? {} : { reasoning_effort: effort }),
       ...(outputSchema === undefined
         ? {}
         : {
             response_format: {
               type: "json_schema",
-              json_schema: { name: OUTPUT_SCHEMA_NAME, strict: true, schema: outputSchema },
+              json_schema: {
+                name: OUTPUT_SCHEMA_NAME,
+                strict: strict !== undefined,
+                schema: strict ?? outputSchema,
+              },
             },
           }),
-      ...(maxOutputTokens === undefined
-        ? {}
-        : { [isOpenAi ? "max_completion_tokens" : "max_tokens"]: maxOutputTokens }),
+      ...(maxOutputTokens === undefined || limit === undefined ? {} : { [limit]: maxOutputTokens }),
       ...(isOpenAi ? { prompt_cache_key: request.cacheKey, store: false } : {}),
       stream: true,
       stream_options: { include_usage: true },
@@ -39,9 +48,8 @@ function encode({ provider, request }: WireContext): WireCall {
   };
 }
 
-function encodeTool(tool: ToolSpec): unknown {
-  const { name, description } = tool;
-  return { type: "function", function: { name, description, parameters: parametersOf(tool) } };
+function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {
+  return { type: "function", function: offeredTool(tool, info) };
 }
 
 type Kept = (part: ModelOutputPart) => unknown;
@@ -92,10 +100,12 @@ function encodePart(part: InputPart): unknown {
 function encodeAssistant(parts: readonly ModelOutputPart[], keptOf: Kept): unknown {
   const content = parts.flatMap((part) => (part.kind === "text" && part.text !== "" ? [part.text] : [])).join("\n");
   const calls = parts.filter((part) => part.kind === "toolCall");
+  const signed = parts.filter((part) => part.kind === "text").map((part) => extraOf(keptOf(part)));
   const reasoning = parts.filter((part) => part.kind === "reasoning").map((part) => record(keptOf(part)) ?? {});
   return {
     role: "assistant",
     content: content === "" && calls.length > 0 ? null : content,
+    ...Object.assign({}, ...signed),
     // Reasoning goes back within a chain of tool calls only: some servers demand it there, others refuse it elsewhere.
     ...(calls.length === 0 ? {} : Object.assign({}, ...reasoning)),
     ...(calls.length === 0
@@ -105,7 +115,14 @@ function encodeAssistant(parts: readonly ModelOutputPart[], keptOf: Kept): unkno
             id: call.callId,
             type: "function",
             function: { name: call.name, arguments: argumentsText(call) },
+            ...extraOf(keptOf(call)),
           })),
         }),
   };
+}
+
+/** Google signs its calls and texts in a field of its own and wants it back in its place. */
+function extraOf(kept: unknown): { extra_content?: unknown } {
+  const extra = record(kept)?.["extra_content"];
+  return extra === undefined ? {} : { extra_content: extra };
 }

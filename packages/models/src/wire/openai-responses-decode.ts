@@ -6,12 +6,14 @@ import type { ModelOutputPart, Usage } from "@heddle/protocol";
 import type { Answer } from "../answer.ts";
 import { failureIn, failureOfReport } from "../failure.ts";
 import type { Provider } from "../providers.ts";
+import { argumentsPiece, givenArguments } from "./calls.ts";
 import { watchGaps } from "./gaps.ts";
 import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
 
 export function decodeResponses({ provider }: WireContext, answer: Answer): Decoder {
-  let hasRefusal = false;
+  /** What the model said when it declined; undefined: it did not. */
+  let refusal: string | undefined;
   const gaps = watchGaps(provider, answer);
 
   function finish(event: Fields, isIncomplete: boolean): void {
@@ -21,16 +23,17 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
     for (const [index, item] of output.entries()) takeItem(index, item);
     gaps.requireWhole(output.length);
     const reason = text(record(response["incomplete_details"])?.["reason"]);
-    const stopReason = hasRefusal || reason === "content_filter" ? "refusal" : isIncomplete ? "length" : "end";
-    answer.finish({ stopReason, usage: readUsage(response["usage"]), skipped: gaps.skipped });
+    const isRefused = refusal !== undefined || reason === "content_filter";
+    const stopReason = isRefused ? "refusal" : isIncomplete ? "length" : "end";
+    const explanation = isRefused ? refusal || reason : undefined;
+    answer.finish({ stopReason, explanation, usage: readUsage(response["usage"]), skipped: gaps.skipped });
   }
 
   function takeItem(index: number, value: Json): void {
     const item = record(value);
     if (item === undefined || answer.isClosed(index)) return;
-    if (item["type"] === "message" && list(item["content"]).some((part) => record(part)?.["type"] === "refusal")) {
-      hasRefusal = true;
-    }
+    const declined = item["type"] === "message" ? list(item["content"]).filter(isRefusal) : [];
+    if (declined.length > 0) refusal = (refusal ?? "") + declined.map(contentText).join("");
     const part = readItem(provider, item);
     if (part?.kind === "text") gaps.requireAgreement(answer.textAt(index), part.text);
     if (part?.kind === "reasoning") streamMissing(index, part);
@@ -63,7 +66,7 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
         case "response.output_text.delta":
         case "response.refusal.delta": {
           const { index, delta } = deltaOf(event);
-          if (type === "response.refusal.delta") hasRefusal = true;
+          if (type === "response.refusal.delta") refusal ??= "";
           answer.text(index, delta);
           return true;
         }
@@ -130,8 +133,8 @@ function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined
     case "message":
       return { kind: "text", text: list(item["content"]).map(contentText).join(""), opaque };
     case "function_call": {
-      const input = text(item["arguments"]) ?? "";
-      return { kind: "toolCall", callId, name, input: input.trim() === "" ? "{}" : input, shape: "json", opaque };
+      const input = givenArguments(argumentsPiece(item["arguments"]));
+      return { kind: "toolCall", callId, name, input, shape: "json", opaque };
     }
     case "custom_tool_call":
       return { kind: "toolCall", callId, name, input: text(item["input"]) ?? "", shape: "freeform", opaque };
@@ -144,6 +147,10 @@ function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined
       // Whatever else the provider made is its own, silent here, and goes back with the rest.
       return text(item["type"]) === undefined ? undefined : { kind: "reasoning", summary: [], opaque };
   }
+}
+
+function isRefusal(part: Json): boolean {
+  return record(part)?.["type"] === "refusal";
 }
 
 function contentText(part: Json): string {

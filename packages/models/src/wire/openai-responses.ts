@@ -3,49 +3,60 @@
  * model made goes back as it came, its encrypted reasoning included.
  */
 import type { InputPart, ModelOutputPart, ModelToolCall } from "@heddle/protocol";
+import type { ModelInfo } from "../catalog.ts";
+import { outputLimitField } from "../quirks.ts";
 import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
+import { argumentsText } from "./calls.ts";
 import { decodeResponses } from "./openai-responses-decode.ts";
+import { strictSchema } from "./strict-output.ts";
 import { record, text } from "./untrusted.ts";
-import { kept, OUTPUT_SCHEMA_NAME, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import { kept, offeredTool, OUTPUT_SCHEMA_NAME, type Wire, type WireCall, type WireContext } from "./wire.ts";
 
 export const openaiResponses: Wire = { encode, decode: decodeResponses };
 
-function encode({ provider, request }: WireContext): WireCall {
+function encode({ provider, request, info }: WireContext): WireCall {
   const { effort, outputSchema, maxOutputTokens } = request;
+  const strict = strictSchema(outputSchema, "openai");
+  const limit = outputLimitField(provider, info);
   return {
     path: "/responses",
     body: {
       model: request.model,
       instructions: request.instructions,
       input: request.input.flatMap((entry) => encodeEntry(entry, (part) => kept(provider, part.opaque))),
-      ...encodeTools(request),
+      ...encodeTools(request, info),
       ...(effort === undefined ? {} : { reasoning: { effort, summary: "auto" } }),
       ...(outputSchema === undefined
         ? {}
-        : { text: { format: { type: "json_schema", name: OUTPUT_SCHEMA_NAME, strict: true, schema: outputSchema } } }),
-      ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
+        : {
+            text: {
+              format: {
+                type: "json_schema",
+                name: OUTPUT_SCHEMA_NAME,
+                strict: strict !== undefined,
+                schema: strict ?? outputSchema,
+              },
+            },
+          }),
+      ...(maxOutputTokens === undefined || limit === undefined ? {} : { [limit]: maxOutputTokens }),
       store: false,
       stream: true,
-      include: ["reasoning.encrypted_content"],
+      // Models that do not reason refuse to be asked for it.
+      ...(info.isReasoning === false ? {} : { include: ["reasoning.encrypted_content"] }),
       prompt_cache_key: request.cacheKey,
     },
   };
 }
 
-function encodeTools({ tools }: ModelRequest): Record<string, unknown> {
+function encodeTools({ tools }: ModelRequest, info: ModelInfo): Record<string, unknown> {
   if (tools.length === 0) return {};
-  return { tools: tools.map(encodeTool), tool_choice: "auto", parallel_tool_calls: true };
+  return { tools: tools.map((tool) => encodeTool(tool, info)), tool_choice: "auto", parallel_tool_calls: true };
 }
 
-function encodeTool({ name, description, shape, parameters }: ToolSpec): unknown {
-  if (shape === "freeform") return { type: "custom", name, description };
-  return {
-    type: "function",
-    name,
-    description,
-    strict: false,
-    parameters: parameters ?? { type: "object", properties: {} },
-  };
+function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {
+  if (tool.shape === "freeform") return { type: "custom", name: tool.name, description: tool.description };
+  const { name, description, parameters } = offeredTool(tool, info);
+  return { type: "function", name, description, strict: false, parameters };
 }
 
 type Kept = (part: ModelOutputPart) => unknown;
@@ -94,8 +105,7 @@ function encodeOutput(part: ModelOutputPart, item: Readonly<Record<string, unkno
 
 /** The call id of an item may have been changed to tell twins apart. */
 function encodeCall(call: ModelToolCall, item: Readonly<Record<string, unknown>> | undefined): unknown {
-  if (item !== undefined) return { ...item, call_id: call.callId };
   const { callId: call_id, name, input } = call;
-  if (call.shape === "freeform") return { type: "custom_tool_call", call_id, name, input };
-  return { type: "function_call", call_id, name, arguments: input };
+  if (call.shape === "freeform") return { type: "custom_tool_call", name, input, ...item, call_id };
+  return { type: "function_call", name, ...item, call_id, arguments: argumentsText(call) };
 }

@@ -4,6 +4,7 @@ import type { Answer } from "../answer.ts";
 import type { ModelInfo } from "../catalog.ts";
 import type { Provider } from "../providers.ts";
 import type { ModelRequest, ToolSpec } from "../stream.ts";
+import { fitToolSchema } from "./tool-schema.ts";
 
 export interface WireCall {
   /** Appended to the base URL. */
@@ -63,7 +64,25 @@ const FREEFORM_PARAMETERS = {
   additionalProperties: false,
 } as const;
 
-export function parametersOf(tool: ToolSpec): Readonly<Record<string, unknown>> {
-  if (tool.shape === "freeform") return FREEFORM_PARAMETERS;
-  return tool.parameters ?? { type: "object", properties: {} };
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** A tool as a wire with JSON arguments offers it, its schema as the maker of the model takes it. */
+export function offeredTool(tool: ToolSpec, { family }: Pick<ModelInfo, "family">): OfferedTool {
+  const { name, description } = tool;
+  if (tool.shape === "freeform") return { name, description, parameters: FREEFORM_PARAMETERS };
+  const rules = family === "gemini" ? "gemini" : "general";
+  const { parameters, note } = fitToolSchema(tool.parameters ?? NO_PARAMETERS, rules);
+  return { name, description: note === undefined ? description : `${description}\n\n${note}`.trim(), parameters };
+}
+
+const NO_PARAMETERS = { type: "object", properties: {} } as const;
+
+/** For a service that would refuse the schema: it is asked for in words, and the answer is checked all the same. */
+export function withSchemaInWords(instructions: string, outputSchema: unknown): string {
+  const ask = `When you are done, answer with JSON only, matching this schema: ${JSON.stringify(outputSchema)}`;
+  return `${instructions}\n\n${ask}`;
 }
