@@ -7,6 +7,7 @@ import type { EventBody, EventOf, InputPart, ModelOutputPart, ModelToolCall, Pla
 import type { ModelInput } from "@heddle/models";
 import { afterCompaction } from "./compacted-context.ts";
 import { entryOf, userText, type ContextEntry } from "./context-entry.ts";
+import { withoutParts } from "./left-out-context.ts";
 
 export interface Context {
   readonly entries: readonly ContextEntry[];
@@ -86,6 +87,10 @@ function apply(fold: Fold, body: EventBody): void {
       break;
     case "context.compacted":
       fold.entries = afterCompaction(fold.entries, body);
+      fold.measured = undefined;
+      break;
+    case "context.left-out":
+      fold.entries = withoutParts(fold.entries, body);
       fold.measured = undefined;
       break;
     case "turn.admitted":

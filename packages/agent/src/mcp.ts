@@ -28,11 +28,17 @@ interface OwnToolsOptions {
   readonly endGoal: (status: GoalEndStatus) => Promise<void>;
 }
 
-export function createTurnTools(family: Toolset["family"], options: TurnToolsOptions): TurnTools {
+/** What decides on the tools that a model is offered. */
+export interface OfferedTo {
+  readonly family: Toolset["family"];
+  readonly takesImages?: boolean;
+}
+
+export function createTurnTools({ family, takesImages }: OfferedTo, options: TurnToolsOptions): TurnTools {
   const { turn, io } = options;
   const { envelope, mcp } = turn.place;
   const clientAnswer: TurnIo["clientAnswer"] = (itemId, signal) => io.clientAnswer(itemId, signal);
-  const more = toolsBesideMcp(turn, { ...options, clientAnswer });
+  const more = { ...toolsBesideMcp(turn, { ...options, clientAnswer }), takesImages };
   let toolset = toolsFor(family, envelope, more);
   let isNewTurn = true;
 

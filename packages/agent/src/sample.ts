@@ -28,7 +28,7 @@ import { buildContext, toolCalls } from "./context.ts";
 import type { HeddleOptions } from "./heddle.ts";
 import { readPast } from "./history.ts";
 import { toolsBesideMcp } from "./mcp.ts";
-import { modelRequest } from "./runners/embedded.ts";
+import { modelRequest } from "./runners/asker.ts";
 import { shortLimit } from "./short-run.ts";
 import { ownSkillFolder } from "./skills.ts";
 import { turnEnvelope } from "./turn-envelope.ts";
@@ -64,9 +64,11 @@ export async function sample(
   const history = await readPast(journal, threadId);
   requireLatest(history, question.expectedTurnId);
   const provider = resolveProvider(providers, settings.provider, env);
-  const more = toolsBesideMcp({ settings, history }, { ...NEVER, skillFolder: ownSkillFolder(options.home) });
+  const own = { ...NEVER, skillFolder: ownSkillFolder(options.home) };
+  const { family, takesImages } = modelInfo(provider, settings.model);
+  const more = { ...toolsBesideMcp({ settings, history }, own), takesImages };
   const envelope = turnEnvelope(options, { settings, workspace });
-  const toolset = toolsFor(modelInfo(provider, settings.model).family, envelope, more);
+  const toolset = toolsFor(family, envelope, more);
   const input = [...buildContext(history.map(({ body }) => body)), userText(question.prompt)];
   const request = modelRequest({ threadId, settings }, toolset, { input });
 

@@ -78,7 +78,12 @@ async function handle({ id, method, params = {} }: Json): Promise<void> {
 function page(cursor: unknown): Json {
   if (mode === "hostile") return { tools: hostileTools() };
   const tools = [
-    { name: "echo", description: "Says it again", inputSchema: schemaOfEcho, annotations: { readOnlyHint: true } },
+    {
+      name: "echo",
+      description: "Says it again",
+      inputSchema: mode === "odd-schemas" ? oddSchema : schemaOfEcho,
+      annotations: { readOnlyHint: true },
+    },
     { name: "write", description: "Writes a file", inputSchema: anything },
     { name: "dial", description: "Connects to a port of this host", inputSchema: anything },
     { name: "look", description: "Shows its environment", inputSchema: anything, annotations: { readOnlyHint: true } },
@@ -96,6 +101,13 @@ const schemaOfEcho = {
   type: "object",
   properties: { text: { anyOf: [{ type: "string", minLength: 1 }, { type: "null" }] } },
   additionalProperties: false,
+};
+
+/** Right by the standard, and refused by every service as it is. */
+const oddSchema = {
+  type: "object",
+  properties: { text: { type: "string" }, words: { type: "array" } },
+  anyOf: [{ required: ["text"] }, { required: ["words"] }],
 };
 
 function hostileTools(): unknown[] {

@@ -190,6 +190,21 @@ export const EventBody = z.discriminatedUnion("type", [
     tokensBefore: z.number().int(),
     tokensAfter: z.number().int(),
   }),
+  /**
+   * The provider refused a stored part of the conversation. From here on the model is not told such parts of what stands
+   * before, except of the input of this turn: `sealed` is what only its provider can read, `images` are named in words,
+   * `structure` makes words of calls and results too. What is stored stays as it is.
+   */
+  z.object({
+    type: z.literal("context.left-out"),
+    v: v1,
+    turnId,
+    parts: z.enum(["sealed", "images", "structure"]),
+    provider: z.string(),
+    model: z.string(),
+    /** What the provider said. */
+    failure: Failure,
+  }),
   /** One run of one hook. `blocked`: it said no, or it failed and was configured to count as a no. */
   z.object({
     type: z.literal("hook.ran"),
@@ -252,6 +267,8 @@ export const EventBody = z.discriminatedUnion("type", [
     requestId: z.string(),
     output: z.array(ModelOutputPart),
     stopReason: z.string(),
+    /** Of a refusal: why, in the provider's words. */
+    explanation: z.string().optional(),
     usage: Usage,
     costUsd: z.number().optional(),
     /** Events of the stream that could not be read; nothing of the answer was lost with them. */

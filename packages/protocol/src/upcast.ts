@@ -36,6 +36,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "context.added": 1,
   "context.injected": 1,
   "context.compacted": 1,
+  "context.left-out": 1,
   "hook.ran": 1,
   "item.started": 1,
   "item.checkpointed": 1,

@@ -23,7 +23,7 @@ import { SUMMARY_INSTRUCTIONS } from "../instructions.ts";
 import type { Spent, TurnIo, TurnRequest } from "../runner.ts";
 import { shortAnswer, shortLimit, shortRequest } from "../short-run.ts";
 import { addSpent, NOTHING_SPENT } from "../spent.ts";
-import { askAside } from "./response.ts";
+import { askAside, declined } from "./response.ts";
 
 export interface CompactionContext {
   readonly provider: Provider;
@@ -119,7 +119,7 @@ function summaryRequest(turn: TurnRequest, plan: CompactionPlan, windowTokens: n
 }
 
 function summaryOf(answer: Awaited<ReturnType<typeof askAside>>, plan: CompactionPlan): string {
-  if (answer.stopReason === "refusal") throw new HeddleError("provider.refused", "the model declined to summarise");
+  if (answer.stopReason === "refusal") throw declined("the model declined to summarise", answer.explanation);
   return fitText(shortAnswer(answer.output), plan.maxSummaryBytes);
 }
 

@@ -5,7 +5,6 @@
  */
 import {
   HeddleError,
-  isHeddleError,
   type EventBody,
   type Failure,
   type HookConfig,
@@ -14,33 +13,22 @@ import {
   type StoredEvent,
   type TurnSettings,
 } from "@heddle/protocol";
-import {
-  modelInfo,
-  resolveProvider,
-  type ModelRequest,
-  type Provider,
-  type ProviderConfig,
-  warmProvider,
-} from "@heddle/models";
-import type { GoalEndStatus, Skill, Toolset } from "@heddle/tools";
+import { modelInfo, resolveProvider, type Provider, type ProviderConfig, warmProvider } from "@heddle/models";
+import type { GoalEndStatus, Skill } from "@heddle/tools";
 import { rememberedApprovals } from "../approvals.ts";
-import { windowOf } from "../compact.ts";
 import { createContext, toolCalls, type Context } from "../context.ts";
-import { textTokens } from "../context-size.ts";
 import { toFailure } from "../failure.ts";
 import { checkHooks, turnHooks, type TurnHooks } from "../hooks.ts";
 import { createHops } from "../hop.ts";
-import { INSTRUCTIONS, PLAN_INSTRUCTIONS } from "../instructions.ts";
 import { checkLimits } from "../limits.ts";
-import { createTurnTools, type TurnTools } from "../mcp.ts";
+import { createTurnTools } from "../mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../output-schema.ts";
-import type { Runner, RunnerEvent, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
-import { addSpent, NOTHING_SPENT } from "../spent.ts";
+import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
 import { ownSkillFolder, type SkillChoices } from "../skills.ts";
+import { createAsker, effortNotes } from "./asker.ts";
 import { runCalls } from "./calls.ts";
-import { runCompaction, type CompactionOutcome, type Trigger } from "./compaction.ts";
 import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
-import { askModel } from "./response.ts";
+import { declined } from "./response.ts";
 import { hookNotes, warning } from "./told.ts";
 import { runUserShell } from "./user-shell.ts";
 
@@ -147,7 +135,7 @@ interface Loop {
 function createLoop(provider: Provider, greeter: Greeter, context: Context): Loop {
   const { turn, io, hooks } = greeter;
   const { turnId, settings } = turn;
-  const tools = createTurnTools(modelInfo(provider, settings.model).family, greeter);
+  const tools = createTurnTools(modelInfo(provider, settings.model), greeter);
   const remembered = rememberedApprovals(turn.history, turn.carried);
   const hops = createHops(turn, io);
   const schema = outputSchemaOf(settings);
@@ -169,7 +157,7 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
   async function step(): Promise<boolean> {
     await hearSteering();
     await tools.refresh();
-    const { output, stopReason } = await asker.ask();
+    const { output, stopReason, explanation } = await asker.ask();
     const calls = toolCalls(output);
     hasActed ||= output.some(({ kind }) => kind !== "reasoning");
     if (calls.length > 0 && !isMending) {
@@ -180,7 +168,7 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
     if (stopReason === "length") {
       throw new HeddleError("limit.reached", "the model reached its output limit before it finished");
     }
-    if (stopReason === "refusal") throw new HeddleError("provider.refused", "the model declined the request");
+    if (stopReason === "refusal") throw declined("the model declined the request", explanation);
     // After its work a model may end without a word; a turn of nothing but silence is no success.
     if (!hasActed) throw new HeddleError("provider.malformed", "the model answered with nothing at all");
     if (await hearSteering()) return false;
@@ -209,6 +197,8 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
       // Whoever adds input to such a turn makes it one like any other.
       if (!(await hearSteering())) return;
     } else skills = await greet(greeter);
+    const notes = effortNotes(provider, turn);
+    if (notes.length > 0) await io.record(notes, "system");
     await finishCalls();
     // A limit of the caller's own takes the place of this one; the meter keeps it.
     const most = settings.limits?.maxRequests === undefined ? MAX_REQUESTS : Number.POSITIVE_INFINITY;
@@ -249,83 +239,6 @@ function hasCompacted({ history, turnId }: TurnRequest): boolean {
   return history.some(({ body }) => body.type === "item.completed" && body.turnId === turnId);
 }
 
-interface Asker {
-  /** What all requests have cost, those for summaries too. */
-  readonly spent: Spent;
-  /** One request; when the context turns out to be too large for the model, once more with a smaller one. */
-  ask(): ReturnType<typeof askModel>;
-  /** Throws when it fails. */
-  compactOnly(): Promise<void>;
-}
-
-function createAsker(
-  provider: Provider,
-  { turn, io, hooks }: Greeter,
-  { context, tools }: { readonly context: Context; readonly tools: TurnTools },
-): Asker {
-  const { turnId, settings } = turn;
-  const window = windowOf(settings, modelInfo(provider, settings.model).windowTokens);
-  let weighed: { readonly toolset: Toolset; readonly tokens: number } | undefined;
-  let spent: Spent = NOTHING_SPENT;
-  let mayCompact = true;
-
-  function overheadTokens(): number {
-    const { toolset } = tools;
-    if (weighed?.toolset !== toolset) {
-      weighed = {
-        toolset,
-        tokens: textTokens(instructionsFor(settings)) + textTokens(JSON.stringify(toolset.offered)),
-      };
-    }
-    return weighed.tokens;
-  }
-
-  const isTooLarge = (): boolean => context.tokens(overheadTokens()) >= window.compactAtTokens;
-
-  async function compact(trigger: Trigger): Promise<CompactionOutcome> {
-    const given = { provider, turn, io, hooks, context, windowTokens: window.tokens, overheadTokens: overheadTokens() };
-    const outcome = await runCompaction(trigger, given);
-    spent = addSpent(spent, outcome.spent);
-    return outcome;
-  }
-
-  async function askOnce(): ReturnType<typeof askModel> {
-    const answer = await askModel(
-      { provider, request: modelRequest(turn, tools.toolset, context), turnId, io },
-      turn.settings,
-    );
-    spent = addSpent(spent, answer);
-    return answer;
-  }
-
-  return {
-    get spent() {
-      return spent;
-    },
-    async ask() {
-      if (mayCompact && isTooLarge()) {
-        await compact("auto");
-        // What could not be made smaller now is not tried again and again.
-        mayCompact = !isTooLarge();
-      }
-      try {
-        return await askOnce();
-      } catch (error) {
-        if (!isHeddleError(error) || error.code !== "provider.context-exceeded") throw error;
-        if ((await compact("overflow")).kind !== "compacted") throw error;
-        return await askOnce();
-      }
-    },
-    async compactOnly() {
-      const outcome = await compact("manual");
-      if (outcome.kind === "failed") throw outcome.error;
-      if (outcome.kind === "nothing") {
-        await io.record(warning(turnId, "context.small", "there is nothing to compact yet"), "system");
-      }
-    },
-  };
-}
-
 /** Asks the Stop hooks; true when one of them sends the model back to work. */
 function createStopQuestion({ turn, io, hooks }: Greeter): (output: readonly ModelOutputPart[]) => Promise<boolean> {
   const { turnId } = turn;
@@ -352,25 +265,4 @@ function askToMend(turnId: string, violations: readonly string[]): RunnerEvent[]
     ...warning(turnId, code, `${message}; the model is asked once to mend it`),
     { type: "context.added", v: 1, turnId, source: "schema", name: "outputSchema", text: repairText(violations) },
   ];
-}
-
-function instructionsFor({ mode }: TurnSettings): string {
-  return mode === "plan" ? `${INSTRUCTIONS}\n\n${PLAN_INSTRUCTIONS}` : INSTRUCTIONS;
-}
-
-export function modelRequest(
-  turn: Pick<TurnRequest, "threadId" | "settings">,
-  toolset: Pick<Toolset, "offered">,
-  context: Pick<Context, "input">,
-): ModelRequest {
-  const { model, effort, outputSchema } = turn.settings;
-  return {
-    model,
-    instructions: instructionsFor(turn.settings),
-    input: context.input,
-    tools: toolset.offered,
-    cacheKey: turn.threadId,
-    ...(effort === undefined ? {} : { effort }),
-    ...(outputSchema === undefined ? {} : { outputSchema }),
-  };
 }

@@ -112,6 +112,11 @@ async function ask(
   throw new HeddleError("provider.cut", "the model's answer ended without an end");
 }
 
+/** What becomes of an answer that is a refusal. */
+export function declined(what: string, explanation: string | undefined): HeddleError {
+  return new HeddleError("provider.refused", explanation === undefined ? what : `${what}: ${explanation}`);
+}
+
 function asideOf(purpose: Purpose): Partial<EventOf<"model.responded">> {
   return purpose.purpose === undefined ? {} : { ...purpose, output: [] };
 }
@@ -124,6 +129,7 @@ function responded(turnId: string, requestId: string, event: Completed): EventOf
     requestId,
     output: [...event.output],
     stopReason: event.stopReason,
+    ...(event.explanation === undefined ? {} : { explanation: event.explanation }),
     usage: event.usage,
     ...(event.costUsd === undefined ? {} : { costUsd: event.costUsd }),
     ...(event.skipped === undefined ? {} : { skipped: { ...event.skipped } }),

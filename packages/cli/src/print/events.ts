@@ -58,13 +58,11 @@ function words(body: EventBody): readonly string[] {
       ];
     }
     case "context.loaded":
-      return [body.sources.map(({ path }) => path).join(", ")];
     case "context.added":
-      return [`${body.source} ${body.name}`, body.text];
     case "context.injected":
-      return [`${body.entries.length} entries`, JSON.stringify(body.entries)];
     case "context.compacted":
-      return [`${body.trigger}, ${body.tokensBefore} → ${body.tokensAfter} tokens`, body.summary];
+    case "context.left-out":
+      return contextWords(body);
     case "hook.ran":
       return [`${body.event} ${body.outcome}: ${body.command}`, body.reason ?? body.failure?.message ?? body.output];
     case "item.started":
@@ -122,6 +120,21 @@ function boundsWords(body: BoundsEvent): readonly string[] {
       return [`${body.callId} ${body.failure.code}: ${body.failure.message}`];
     case "path.violated":
       return [`${body.path}${body.quarantinedTo === undefined ? "" : ` → ${body.quarantinedTo}`}`];
+  }
+}
+
+function contextWords(body: Extract<EventBody, { type: `context.${string}` }>): readonly string[] {
+  switch (body.type) {
+    case "context.loaded":
+      return [body.sources.map(({ path }) => path).join(", ")];
+    case "context.added":
+      return [`${body.source} ${body.name}`, body.text];
+    case "context.injected":
+      return [`${body.entries.length} entries`, JSON.stringify(body.entries)];
+    case "context.compacted":
+      return [`${body.trigger}, ${body.tokensBefore} → ${body.tokensAfter} tokens`, body.summary];
+    case "context.left-out":
+      return [`${body.parts}, refused by ${body.provider}/${body.model}`, body.failure.message];
   }
 }
 

@@ -170,6 +170,7 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "context.loaded":
     case "context.added":
     case "context.compacted":
+    case "context.left-out":
     case "item.checkpointed":
     case "model.requested":
     case "mcp.listed":

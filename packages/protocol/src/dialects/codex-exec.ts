@@ -81,6 +81,7 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "context.loaded":
       case "context.added":
       case "context.compacted":
+      case "context.left-out":
       case "turn.steered":
       case "turn.interrupt-requested":
       case "item.checkpointed":

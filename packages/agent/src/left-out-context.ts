@@ -1,0 +1,66 @@
+/**
+ * The conversation without parts that a provider refused to take back. Pure, and complete in the event: a thread that is
+ * resumed leaves out the same. The input of the running turn is never touched: what the user has just said is theirs to change.
+ */
+import type { EventOf, InputPart, ModelOutputPart } from "@heddle/protocol";
+import type { ModelInput } from "@heddle/models";
+import { wordsOf } from "./compacted-context.ts";
+import { entryOf, userText, type ContextEntry } from "./context-entry.ts";
+
+export type LeftOut = Pick<EventOf<"context.left-out">, "parts" | "turnId">;
+
+export function withoutParts(entries: readonly ContextEntry[], { parts, turnId }: LeftOut): ContextEntry[] {
+  return entries.flatMap((entry) => {
+    if (entry.role === "message" && entry.name === turnId) return [entry];
+    const input = REDUCE[parts](entry.input);
+    if (input === entry.input) return [entry];
+    return input === undefined ? [] : [entryOf(entry.role, input, entry.name)];
+  });
+}
+
+/** Whether there is anything of the kind to leave out. */
+export function hasParts(entries: readonly ContextEntry[], leftOut: LeftOut): boolean {
+  const reduced = withoutParts(entries, leftOut);
+  return reduced.length !== entries.length || reduced.some((entry, index) => entry !== entries[index]);
+}
+
+/** The same input where nothing of the kind is in it; undefined where nothing else was. */
+type Reduce = (input: ModelInput) => ModelInput | undefined;
+
+const REDUCE: Readonly<Record<LeftOut["parts"], Reduce>> = {
+  sealed(input) {
+    if (input.kind !== "assistant" || !input.parts.some(isSealed)) return input;
+    const parts = input.parts.flatMap(unsealed);
+    return parts.length === 0 ? undefined : { ...input, parts };
+  },
+  images(input) {
+    if (input.kind === "assistant" || !input.parts.some(({ type }) => type === "image")) return input;
+    return { ...input, parts: input.parts.map(inWords) };
+  },
+  structure(input) {
+    if (input.kind === "toolResult") return userText(`Result of ${input.name}: ${wordsOf(input.parts.map(inWords))}`);
+    if (input.kind === "user") return REDUCE.images(input);
+    if (input.parts.every((part) => part.kind === "text" && part.opaque === undefined)) return input;
+    const text = input.parts.flatMap(saidWords).join("\n");
+    return text.trim() === "" ? undefined : { kind: "assistant", parts: [{ kind: "text", text }] };
+  },
+};
+
+function isSealed(part: ModelOutputPart): boolean {
+  return part.kind === "reasoning" || part.opaque !== undefined;
+}
+
+function unsealed(part: ModelOutputPart): ModelOutputPart[] {
+  const { opaque: _, ...open } = part;
+  return open.kind === "reasoning" ? [] : [open];
+}
+
+function inWords(part: InputPart): InputPart {
+  if (part.type === "text") return part;
+  return { type: "text", text: `[an image (${part.mediaType}) was here; the provider refused it]` };
+}
+
+function saidWords(part: ModelOutputPart): string[] {
+  if (part.kind === "text") return [part.text];
+  return part.kind === "reasoning" ? [] : [`[called ${part.name}: ${part.input}]`];
+}

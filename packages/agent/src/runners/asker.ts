@@ -1,0 +1,177 @@
+/**
+ * Asks the model with what the thread has come to: compacts a conversation that has outgrown the model, leaves out stored
+ * parts that the provider refuses to take back, and says when a setting was fitted to the model. Each of these is recorded
+ * before the request that follows from it, and none happens twice in one turn for the same reason.
+ */
+import { isHeddleError, type EventOf, type TurnSettings } from "@heddle/protocol";
+import { fitEffort, modelInfo, type ModelRequest, type Provider } from "@heddle/models";
+import type { Toolset } from "@heddle/tools";
+import { windowOf } from "../compact.ts";
+import type { Context } from "../context.ts";
+import { textTokens } from "../context-size.ts";
+import { toFailure } from "../failure.ts";
+import { INSTRUCTIONS, PLAN_INSTRUCTIONS } from "../instructions.ts";
+import { hasParts } from "../left-out-context.ts";
+import type { TurnTools } from "../mcp.ts";
+import type { RunnerEvent, Spent, TurnRequest } from "../runner.ts";
+import { addSpent, NOTHING_SPENT } from "../spent.ts";
+import { runCompaction, type CompactionOutcome, type Trigger } from "./compaction.ts";
+import type { Greeter } from "./greeting.ts";
+import { askModel } from "./response.ts";
+import { warning } from "./told.ts";
+
+interface Asker {
+  /** What all requests have cost, those for summaries too. */
+  readonly spent: Spent;
+  /**
+   * One request; when the context turns out to be too large for the model, once more with a smaller one, and when the
+   * provider refuses a stored part of it, once more without.
+   */
+  ask(): ReturnType<typeof askModel>;
+  /** Throws when it fails. */
+  compactOnly(): Promise<void>;
+}
+
+export function createAsker(
+  provider: Provider,
+  { turn, io, hooks }: Greeter,
+  { context, tools }: { readonly context: Context; readonly tools: TurnTools },
+): Asker {
+  const { turnId, settings } = turn;
+  const window = windowOf(settings, modelInfo(provider, settings.model).windowTokens);
+  let weighed: { readonly toolset: Toolset; readonly tokens: number } | undefined;
+  let spent: Spent = NOTHING_SPENT;
+  let mayCompact = true;
+  const leftOut = new Set<LeftOut>();
+
+  function overheadTokens(): number {
+    const { toolset } = tools;
+    if (weighed?.toolset !== toolset) {
+      weighed = {
+        toolset,
+        tokens: textTokens(instructionsFor(settings)) + textTokens(JSON.stringify(toolset.offered)),
+      };
+    }
+    return weighed.tokens;
+  }
+
+  const isTooLarge = (): boolean => context.tokens(overheadTokens()) >= window.compactAtTokens;
+
+  async function compact(trigger: Trigger): Promise<CompactionOutcome> {
+    const given = { provider, turn, io, hooks, context, windowTokens: window.tokens, overheadTokens: overheadTokens() };
+    const outcome = await runCompaction(trigger, given);
+    spent = addSpent(spent, outcome.spent);
+    return outcome;
+  }
+
+  /** Leaves out what the provider refused; false when there is nothing of the kind, or it was left out already. */
+  async function leaveOut(error: unknown): Promise<boolean> {
+    const kinds = refusedKinds(error).filter((kind) => !leftOut.has(kind));
+    const parts = kinds.find((kind) => hasParts(context.entries, { parts: kind, turnId }));
+    if (parts === undefined) return false;
+    leftOut.add(parts);
+    await io.record(leftOutEvents(turn, parts, error), "system");
+    return true;
+  }
+
+  async function askOnce(): ReturnType<typeof askModel> {
+    const answer = await askModel(
+      { provider, request: modelRequest(turn, tools.toolset, context), turnId, io },
+      turn.settings,
+    );
+    spent = addSpent(spent, answer);
+    return answer;
+  }
+
+  return {
+    get spent() {
+      return spent;
+    },
+    async ask() {
+      if (mayCompact && isTooLarge()) {
+        await compact("auto");
+        // What could not be made smaller now is not tried again and again.
+        mayCompact = !isTooLarge();
+      }
+      for (let mayShrink = true; ;) {
+        try {
+          return await askOnce();
+        } catch (error) {
+          if (await leaveOut(error)) continue;
+          const isTooLong = isHeddleError(error) && error.code === "provider.context-exceeded";
+          if (!isTooLong || !mayShrink) throw error;
+          mayShrink = false;
+          if ((await compact("overflow")).kind !== "compacted") throw error;
+        }
+      }
+    },
+    async compactOnly() {
+      const outcome = await compact("manual");
+      if (outcome.kind === "failed") throw outcome.error;
+      if (outcome.kind === "nothing") {
+        await io.record(warning(turnId, "context.small", "there is nothing to compact yet"), "system");
+      }
+    },
+  };
+}
+
+type LeftOut = EventOf<"context.left-out">["parts"];
+
+/** What to leave out for a refusal, the least first; with words alone every provider can go on. */
+const LADDER: Readonly<Record<string, readonly LeftOut[]>> = {
+  sealed: ["sealed", "structure"],
+  images: ["images", "structure"],
+  conversation: ["sealed", "structure"],
+};
+
+function refusedKinds(error: unknown): readonly LeftOut[] {
+  if (!isHeddleError(error) || error.code !== "provider.rejected") return [];
+  return LADDER[String(error.details["refused"])] ?? [];
+}
+
+const IN_WORDS: Readonly<Record<LeftOut, string>> = {
+  sealed: "reasoning that only the provider can read",
+  images: "images",
+  structure: "the form of earlier tool calls and results; their words stay",
+};
+
+function leftOutEvents({ turnId, settings }: TurnRequest, parts: LeftOut, error: unknown): RunnerEvent[] {
+  const { provider, model } = settings;
+  const failure = toFailure(error);
+  const message = `the provider refused an earlier part of this conversation; it goes on without ${IN_WORDS[parts]} (${failure.message})`;
+  return [
+    { type: "context.left-out", v: 1, turnId, parts, provider, model, failure },
+    ...warning(turnId, "context.left-out", message),
+  ];
+}
+
+/** That the model has no such effort, and what is used in its place; once a thread. */
+export function effortNotes(provider: Provider, { turnId, settings, history }: TurnRequest): RunnerEvent[] {
+  const { note } = fitEffort(modelInfo(provider, settings.model), settings.effort);
+  if (note === undefined) return [];
+  const isTold = history.some(
+    ({ body }) => body.type === "item.completed" && body.item.type === "notice" && body.item.message === note,
+  );
+  return isTold ? [] : warning(turnId, "model.effort", note);
+}
+
+function instructionsFor({ mode }: TurnSettings): string {
+  return mode === "plan" ? `${INSTRUCTIONS}\n\n${PLAN_INSTRUCTIONS}` : INSTRUCTIONS;
+}
+
+export function modelRequest(
+  turn: Pick<TurnRequest, "threadId" | "settings">,
+  toolset: Pick<Toolset, "offered">,
+  context: Pick<Context, "input">,
+): ModelRequest {
+  const { model, effort, outputSchema } = turn.settings;
+  return {
+    model,
+    instructions: instructionsFor(turn.settings),
+    input: context.input,
+    tools: toolset.offered,
+    cacheKey: turn.threadId,
+    ...(effort === undefined ? {} : { effort }),
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+  };
+}
