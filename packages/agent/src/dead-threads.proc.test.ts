@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { startModelServer, type HttpWire, type ModelServer, type RecordedRequest } from "@heddle/models/testing";
 import type { EventBody, TurnSettings } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
-import { fixture, mcpCall, mcpItems, play } from "../test/mcp-play.ts";
+import { fixture, mcpCall, mcpItems, notices, play } from "../test/mcp-play.ts";
 import { openTestHeddle, type TestHeddle } from "../test/test-heddle.ts";
 
 const MODELS: Record<HttpWire, string> = {
@@ -122,10 +122,15 @@ test("12.16: a model without eyes is not offered view_image, and is told of pict
   expect(JSON.stringify(server.requests[1]?.body)).toContain("image_url");
   const turn = await t.heddle.startTurn({
     thread: threadId,
-    input: [{ type: "text", text: "go on" }],
+    input: [
+      { type: "text", text: "and this?" },
+      { type: "image", mediaType: "image/png", base64: "iVBORw0KGgo=" },
+    ],
     settings: { ...t.settings, model: "deepseek-chat" },
   });
   expect((await turn.done).body).toMatchObject({ status: "completed" });
+  const said = notices(await bodies(t, threadId)).map(({ code, message }) => `${code}: ${message}`);
+  expect(said).toEqual(["model.images: deepseek-chat takes no images; it is only told that there is one"]);
   expect(toolNames(server.requests[2])).not.toContain("view_image");
   const told = JSON.stringify(server.requests[2]?.body);
   expect(told).not.toContain("image_url");
@@ -154,10 +159,7 @@ describe("12.16: a provider that refuses a stored part of the conversation", () 
       provider: "test",
       failure: { code: "provider.rejected", details: { refused: "images" } },
     });
-    const notices = events.flatMap((body) =>
-      body.type === "item.completed" && body.item.type === "notice" ? [body.item] : [],
-    );
-    expect(notices).toMatchObject([{ level: "warning", code: "context.left-out" }]);
+    expect(notices(events)).toMatchObject([{ level: "warning", code: "context.left-out" }]);
 
     await using again = await openTestHeddle({
       folder: t.folder,
@@ -264,8 +266,7 @@ test("12.18: an effort that the model does not have is fitted, and the thread is
     { reasoning: { effort: "high" } },
     { reasoning: { effort: "high" } },
   ]);
-  const notices = (await bodies(t, threadId)).flatMap((body) =>
-    body.type === "item.completed" && body.item.type === "notice" ? [body.item.message] : [],
-  );
-  expect(notices).toEqual(["gpt-5 has no effort xhigh: it takes minimal, low, medium, high; high is used"]);
+  expect(notices(await bodies(t, threadId)).map(({ message }) => message)).toEqual([
+    "gpt-5 has no effort xhigh: it takes minimal, low, medium, high; high is used",
+  ]);
 });

@@ -18,8 +18,9 @@ const REASONS = { isReasoning: true, outputLimit: "max_completion_tokens" } as c
 
 const MODEL_ROWS: readonly ModelRow[] = [
   { model: /^(gpt-3|gpt-4-0|text-)/, isReasoning: false, readsImages: false },
-  { model: /^(gpt-4|chatgpt-4|gpt-5(\.\d+)?-chat)/, isReasoning: false },
-  { model: /^o\d-(mini|preview)/, ...REASONS, readsImages: false, efforts: THREE },
+  { model: /^(gpt-4|chatgpt-4)/, isReasoning: false },
+  { model: /^gpt-5(\.\d+)?-chat/, isReasoning: false, outputLimit: "max_completion_tokens" },
+  { model: /^o[13]-(mini|preview)/, ...REASONS, readsImages: false, efforts: THREE },
   { model: /^o\d/, ...REASONS, efforts: THREE },
   { model: /^gpt-oss/, isReasoning: true, readsImages: false, efforts: THREE },
   { model: /^gpt-5-pro/, ...REASONS, efforts: ["high"] },

@@ -53,6 +53,10 @@ function anthropicRefusal(body: Fields, betas: string): Refusal | undefined {
       const what = "input_schema does not support oneOf, allOf, or anyOf at the top level";
       return refuse(`tools.${index}.custom.input_schema: ${what}`);
     }
+    if (Object.keys(record(schema["properties"]) ?? {}).some((name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name))) {
+      const what = "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'";
+      return refuse(`tools.${index}.custom.input_schema.properties: ${what}`);
+    }
   }
   const messages = list(body["messages"]).map((message) => record(message) ?? {});
   for (const [index, message] of messages.entries()) {

@@ -145,14 +145,22 @@ function leftOutEvents({ turnId, settings }: TurnRequest, parts: LeftOut, error:
   ];
 }
 
-/** That the model has no such effort, and what is used in its place; once a thread. */
-export function effortNotes(provider: Provider, { turnId, settings, history }: TurnRequest): RunnerEvent[] {
-  const { note } = fitEffort(modelInfo(provider, settings.model), settings.effort);
-  if (note === undefined) return [];
+/** What the model does not take of what the turn asks for: an effort, once a thread, and pictures, each time. */
+export function fittingNotes(provider: Provider, { turnId, settings, history }: TurnRequest): RunnerEvent[] {
+  const info = modelInfo(provider, settings.model);
+  const { note } = fitEffort(info, settings.effort);
   const isTold = history.some(
     ({ body }) => body.type === "item.completed" && body.item.type === "notice" && body.item.message === note,
   );
-  return isTold ? [] : warning(turnId, "model.effort", note);
+  const hasImages = history.some(
+    ({ body }) =>
+      body.type === "turn.admitted" && body.turnId === turnId && body.input.some(({ type }) => type === "image"),
+  );
+  const unseen = `${info.model} takes no images; it is only told that there is one`;
+  return [
+    ...(note === undefined || isTold ? [] : warning(turnId, "model.effort", note)),
+    ...(hasImages && info.takesImages === false ? warning(turnId, "model.images", unseen) : []),
+  ];
 }
 
 function instructionsFor({ mode }: TurnSettings): string {

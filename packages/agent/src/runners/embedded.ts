@@ -25,7 +25,7 @@ import { createTurnTools } from "../mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../output-schema.ts";
 import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
 import { ownSkillFolder, type SkillChoices } from "../skills.ts";
-import { createAsker, effortNotes } from "./asker.ts";
+import { createAsker, fittingNotes } from "./asker.ts";
 import { runCalls } from "./calls.ts";
 import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
 import { declined } from "./response.ts";
@@ -197,7 +197,7 @@ function createLoop(provider: Provider, greeter: Greeter, context: Context): Loo
       // Whoever adds input to such a turn makes it one like any other.
       if (!(await hearSteering())) return;
     } else skills = await greet(greeter);
-    const notes = effortNotes(provider, turn);
+    const notes = fittingNotes(provider, turn);
     if (notes.length > 0) await io.record(notes, "system");
     await finishCalls();
     // A limit of the caller's own takes the place of this one; the meter keeps it.

@@ -44,7 +44,7 @@ function encode({ provider, request, info }: WireContext): WireCall {
 
 function encodeTools(tools: readonly ToolSpec[], info: ModelInfo): unknown[] {
   return tools.map((tool, index) => {
-    const { parameters, ...told } = offeredTool(tool, info);
+    const { parameters, ...told } = offeredTool(tool, { ...info, family: "anthropic" });
     return { ...told, input_schema: parameters, ...(index === tools.length - 1 ? CACHE : {}) };
   });
 }

@@ -45,6 +45,12 @@ const SCHEMAS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   },
   "not this": { type: "object", properties: { a: text }, not: { required: ["b"] } },
   nothing: { type: "object" },
+  "names that Anthropic refuses": {
+    type: "object",
+    properties: { $filter: text, top: number },
+    required: ["$filter", "top"],
+    additionalProperties: false,
+  },
 };
 
 test.each(HTTP_WIRES)("12.16: tools of any MCP server are offered over %s without being refused", async (wire) => {
@@ -122,6 +128,15 @@ describe("12.16: a schema is changed only where a service would refuse it", () =
         other: { $ref: "#/$defs/Other" },
       },
       $defs: { Other: { type: "string" } },
+    });
+  });
+
+  test("an argument whose name Anthropic refuses is told in words", () => {
+    expect(fitToolSchema(SCHEMAS["names that Anthropic refuses"] ?? {}, "anthropic")).toEqual({
+      parameters: { type: "object", properties: { top: number }, required: ["top"] },
+      note:
+        "The arguments must also match this JSON Schema: " +
+        '{"properties":{"$filter":{"type":"string"}},"required":["$filter"]}',
     });
   });
 

@@ -17,6 +17,8 @@ export interface FittedTool {
 interface Rules {
   /** Keywords it knows below the top; undefined: all. */
   readonly known?: ReadonlySet<string>;
+  /** What the name of an argument must be like; undefined: anything. */
+  readonly argument?: RegExp;
 }
 
 /** All of them want an object at the top, and none of these beside it. */
@@ -28,6 +30,7 @@ const GEMINI_KEYWORDS =
 
 const RULES = {
   general: {},
+  anthropic: { argument: /^[a-zA-Z0-9_.-]{1,64}$/ },
   gemini: { known: new Set(GEMINI_KEYWORDS.split(" ")) },
 } as const satisfies Record<string, Rules>;
 
@@ -41,6 +44,7 @@ const MAX_DEPTH = 100;
 /** Schemas are judged once: a toolset is sent with every request. */
 const fitted: Readonly<Record<SchemaRules, WeakMap<Schema, FittedTool>>> = {
   general: new WeakMap(),
+  anthropic: new WeakMap(),
   gemini: new WeakMap(),
 };
 
@@ -59,7 +63,7 @@ export function fitSchema(schema: Schema, rules: SchemaRules): Schema {
 
 function fitTop(schema: Schema, rules: Rules): FittedTool {
   const top = resolveTop(schema);
-  const { merged, unsaid } = mergeTop(top);
+  const { merged, unsaid } = withFittingNames(mergeTop(top), rules);
   const { $schema: _, ...node } = fitNode(merged, rules, 0);
   const parameters = { ...node, type: "object", properties: record(node["properties"]) ?? {} };
   if (Object.keys(unsaid).length === 0) return { parameters };
@@ -109,6 +113,24 @@ function mergeTop(top: Schema): Merged {
   const isLost = (name: string): boolean => name !== "allOf" || all.some(hasMoreThanFields);
   const unsaid = Object.entries(top).filter(([name]) => NOT_AT_TOP.has(name) && isLost(name));
   return { merged, unsaid: Object.fromEntries(unsaid) };
+}
+
+/** An argument by a name that the service refuses is told in words alone; a model that uses it is understood. */
+function withFittingNames({ merged, unsaid }: Merged, { argument }: Rules): Merged {
+  const properties = Object.entries(record(merged["properties"]) ?? {});
+  const odd = properties.filter(([name]) => argument?.test(name) === false);
+  if (odd.length === 0) return { merged, unsaid };
+  const { additionalProperties: _, ...open } = merged;
+  const isOdd = (name: Json): boolean => odd.some(([other]) => other === name);
+  const required = list(merged["required"]);
+  return {
+    merged: {
+      ...open,
+      properties: Object.fromEntries(properties.filter(([name]) => !isOdd(name))),
+      required: required.filter((name) => !isOdd(name)),
+    },
+    unsaid: { ...unsaid, properties: Object.fromEntries(odd), required: required.filter(isOdd) },
+  };
 }
 
 function resolveIn(top: Schema, part: Json): Schema {

@@ -74,7 +74,7 @@ export interface OfferedTool {
 export function offeredTool(tool: ToolSpec, { family }: Pick<ModelInfo, "family">): OfferedTool {
   const { name, description } = tool;
   if (tool.shape === "freeform") return { name, description, parameters: FREEFORM_PARAMETERS };
-  const rules = family === "gemini" ? "gemini" : "general";
+  const rules = family === "gemini" || family === "anthropic" ? family : "general";
   const { parameters, note } = fitToolSchema(tool.parameters ?? NO_PARAMETERS, rules);
   return { name, description: note === undefined ? description : `${description}\n\n${note}`.trim(), parameters };
 }
