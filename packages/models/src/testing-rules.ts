@@ -192,6 +192,8 @@ function geminiRefusal(body: Fields): Refusal | undefined {
     const at = `GenerateContentRequest.tools[0].function_declarations[${index}].parameters`;
     const nodes = everyNode(record(declaration)?.["parametersJsonSchema"]);
     if (nodes.some(isListWithoutItems)) return refuse(`${at}.items: missing field.`);
+    if (nodes.some((node) => Array.isArray(node["type"])))
+      return refuse(`${at}.items: field predicate failed: == Type.ARRAY`);
     if (nodes.some((node) => node["allOf"] !== undefined || node["const"] !== undefined))
       return refuse(`${at}: Unknown name "const" or "allOf": Cannot find field.`);
   }

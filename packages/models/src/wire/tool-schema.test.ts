@@ -117,6 +117,8 @@ describe("12.16: a schema is changed only where a service would refuse it", () =
         code: { type: "string", pattern: "^[a-z]+$", description: "A code." },
         kind: { const: "x" },
         other: { $ref: "#/definitions/Other" },
+        maybe: { type: ["array", "null"] },
+        either: { type: ["string", "object", "null"], properties: { a: true } },
       },
       definitions: { Other: { type: "string" } },
     };
@@ -126,6 +128,8 @@ describe("12.16: a schema is changed only where a service would refuse it", () =
         code: { type: "string", description: 'A code. (JSON Schema: {"pattern":"^[a-z]+$"})' },
         kind: { enum: ["x"] },
         other: { $ref: "#/$defs/Other" },
+        maybe: { type: "array", items: {}, nullable: true },
+        either: { anyOf: [text, { type: "object", properties: { a: {} } }], nullable: true },
       },
       $defs: { Other: { type: "string" } },
     });

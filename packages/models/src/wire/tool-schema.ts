@@ -222,7 +222,7 @@ function exclusive(node: Record<string, Json>, limit: "minimum" | "maximum", [na
 
 function withKnownWords(node: Schema, { known }: Rules): Schema {
   if (known === undefined) return node;
-  const same = sameInKnownWords(node);
+  const same = oneTypeEach(sameInKnownWords(node));
   const isKnown = ([name]: readonly [string, Json]): boolean => known.has(name);
   const unknown = Object.entries(same).filter((entry) => !isKnown(entry) && !REMARKS.has(entry[0]));
   const kept = Object.fromEntries(Object.entries(same).filter(isKnown));
@@ -236,6 +236,27 @@ function withKnownWords(node: Schema, { known }: Rules): Schema {
 const REMARKS: ReadonlySet<string> = new Set(
   "$schema $id $comment $anchor examples deprecated readOnly writeOnly".split(" "),
 );
+
+/** Gemini knows one type a place: `null` beside it is a word of its own, and a choice of types is a choice of schemas. */
+function oneTypeEach(node: Schema): Schema {
+  if (!Array.isArray(node["type"])) return node;
+  const { type: _, items, prefixItems, properties, required, additionalProperties, ...rest } = node;
+  const ofList = given({ items, prefixItems });
+  const ofObject = given({ properties, required, additionalProperties });
+  const types = node["type"].filter((type) => type !== "null");
+  const alternatives = types.map((type) => ({
+    type,
+    ...(type === "array" ? ofList : {}),
+    ...(type === "object" ? ofObject : {}),
+  }));
+  const nullable = types.length < node["type"].length ? { nullable: true } : {};
+  if (alternatives.length === 1) return { ...rest, ...alternatives[0], ...nullable };
+  return rest["anyOf"] === undefined ? { ...rest, anyOf: alternatives, ...nullable } : { ...rest, ...nullable };
+}
+
+function given(fields: Schema): Schema {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
 
 function sameInKnownWords({ const: only, definitions, $ref, ...node }: Schema): Schema {
   return {
