@@ -191,9 +191,8 @@ export const EventBody = z.discriminatedUnion("type", [
     tokensAfter: z.number().int(),
   }),
   /**
-   * The provider refused a stored part of the conversation. From here on the model is not told such parts of what stands
-   * before, except of the input of this turn: `sealed` is what only its provider can read, `images` are named in words,
-   * `structure` makes words of calls and results too. What is stored stays as it is.
+   * Refused by the provider: from here on the model is not told such parts of what stands before, except of the input of
+   * this turn. `sealed`: what only its provider can read; `structure`: words stand for calls, results and images.
    */
   z.object({
     type: z.literal("context.left-out"),
