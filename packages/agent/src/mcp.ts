@@ -31,14 +31,14 @@ interface OwnToolsOptions {
 /** What decides on the tools that a model is offered. */
 export interface OfferedTo {
   readonly family: Toolset["family"];
-  readonly takesImages?: boolean;
+  readonly readsImages?: boolean;
 }
 
-export function createTurnTools({ family, takesImages }: OfferedTo, options: TurnToolsOptions): TurnTools {
+export function createTurnTools({ family, readsImages }: OfferedTo, options: TurnToolsOptions): TurnTools {
   const { turn, io } = options;
   const { envelope, mcp } = turn.place;
   const clientAnswer: TurnIo["clientAnswer"] = (itemId, signal) => io.clientAnswer(itemId, signal);
-  const more = { ...toolsBesideMcp(turn, { ...options, clientAnswer }), takesImages };
+  const more = { ...toolsBesideMcp(turn, { ...options, clientAnswer }), readsImages };
   let toolset = toolsFor(family, envelope, more);
   let isNewTurn = true;
 

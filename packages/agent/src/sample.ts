@@ -65,8 +65,8 @@ export async function sample(
   requireLatest(history, question.expectedTurnId);
   const provider = resolveProvider(providers, settings.provider, env);
   const own = { ...NEVER, skillFolder: ownSkillFolder(options.home) };
-  const { family, takesImages } = modelInfo(provider, settings.model);
-  const more = { ...toolsBesideMcp({ settings, history }, own), takesImages };
+  const { family, readsImages } = modelInfo(provider, settings.model);
+  const more = { ...toolsBesideMcp({ settings, history }, own), readsImages };
   const envelope = turnEnvelope(options, { settings, workspace });
   const toolset = toolsFor(family, envelope, more);
   const input = [...buildContext(history.map(({ body }) => body)), userText(question.prompt)];

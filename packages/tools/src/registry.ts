@@ -131,17 +131,17 @@ export interface MoreTools {
   /** Tools that clients carry out. */
   readonly client?: ClientTools | undefined;
   /** False: the model would refuse a picture, and every later request with it. */
-  readonly takesImages?: boolean | undefined;
+  readonly readsImages?: boolean | undefined;
 }
 
 const VIEW_IMAGE = "view_image";
 
 export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools = {}): Toolset {
-  const { mcp, skillFolder, mayAskUser = false, goal, client, takesImages = true } = more;
+  const { mcp, skillFolder, mayAskUser = false, goal, client, readsImages = true } = more;
   const entries = new Map<string, Entry>();
   // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
   for (const [name, canonicalName] of NAMES[family]) {
-    if (canonicalName === VIEW_IMAGE && !takesImages) continue;
+    if (canonicalName === VIEW_IMAGE && !readsImages) continue;
     entries.set(
       name,
       builtIn(name, canonicalName, () => loadTool(canonicalName)),

@@ -159,7 +159,7 @@ export function fittingNotes(provider: Provider, { turnId, settings, history }: 
   const unseen = `${info.model} takes no images; it is only told that there is one`;
   return [
     ...(note === undefined || isTold ? [] : warning(turnId, "model.effort", note)),
-    ...(hasImages && info.takesImages === false ? warning(turnId, "model.images", unseen) : []),
+    ...(hasImages && info.readsImages === false ? warning(turnId, "model.images", unseen) : []),
   ];
 }
 
