@@ -67,6 +67,8 @@ const MAX_SHELL_MS = 3_600_000;
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const { home, redactor } = options;
   const journal = await openJournal({ home, secrets: keysInUse(options), redactor });
+  // A token that is fetched while a turn runs must not be found in its record.
+  for (const { credential } of options.providers) credential?.hear?.(journal.redactor.learn);
   try {
     const { closed: recoveredTurns, parked } = await recover(journal);
     await forgetEphemeral(journal, options.home);

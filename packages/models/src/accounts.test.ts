@@ -58,6 +58,8 @@ async function codexLogin(b: Bench, content: object): Promise<string> {
   return file;
 }
 
+const OUTGOING = { method: "GET", url: new URL("http://127.0.0.1"), headers: {}, body: "" } as const;
+
 describe("O11: who is logged in", () => {
   test("nobody, then by a stored key, then the environment wins and says so", async () => {
     await using b = await bench();
@@ -193,10 +195,12 @@ describe("using a stored login", () => {
       health: "ok",
     });
     const { credential } = await accounts.provide("codex");
-    expect(await credential?.headers("openai-responses", SIGNAL)).toMatchObject({ "chatgpt-account-id": "acct-9" });
+    expect(await credential?.headers("openai-responses", SIGNAL, OUTGOING)).toMatchObject({
+      "chatgpt-account-id": "acct-9",
+    });
     expect(await credential?.renew(SIGNAL)).toBe(false);
     await codexLogin(b, { tokens: { ...tokens, access_token: accountToken("acct-9", soon - 3600) } });
-    await expect(credential?.headers("openai-responses", SIGNAL)).rejects.toThrow(/only Codex may renew it/);
+    await expect(credential?.headers("openai-responses", SIGNAL, OUTGOING)).rejects.toThrow(/only Codex may renew it/);
     expect(b.issuer.requests).toHaveLength(0);
     await writeFile(file, before);
     expect(await b.store.list()).toEqual([]);

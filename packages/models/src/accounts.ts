@@ -4,6 +4,7 @@
  */
 import { HeddleError } from "@heddle/protocol";
 import { DEFAULT_PROFILE, LOCAL_OWNER, type Credential, type CredentialKey } from "./auth/credential.ts";
+import { usableCopilot } from "./auth/copilot.ts";
 import type { Clock } from "./auth/device-login.ts";
 import { openaiIssuer, revokeToken, type Issuer } from "./auth/issuer.ts";
 import type { LoginState } from "./auth/login-book.ts";
@@ -12,9 +13,10 @@ import { loginCommand, usableOAuth } from "./auth/refresh.ts";
 import { keySource } from "./auth/sources.ts";
 import { storeFor } from "./auth/chosen-store.ts";
 import type { CredentialStore } from "./auth/store.ts";
-import type { CredentialSource, ProviderConfig } from "./providers.ts";
+import { isAmbient, takesKey, type CredentialSource } from "./provider-auth.ts";
+import type { ProviderConfig } from "./providers.ts";
 import { accountStatus, programStatus, type AccountStatus } from "./registry/account-status.ts";
-import { clientOf, provideFrom, type Book } from "./registry/book.ts";
+import { clientOf, copilotPlacesOf, provideFrom, type Book } from "./registry/book.ts";
 import { listModels, type ModelListing } from "./registry/catalogs.ts";
 import { openModelCache } from "./registry/model-cache.ts";
 import { createRegistry, modelEntries, type ModelProviderEntry, type Registry } from "./registry/registry.ts";
@@ -114,6 +116,7 @@ export function openAccounts(options: AccountsOptions): Accounts {
     async startLogin(name, method) {
       const entry = registry.model(name.provider);
       if (!entry.authMethods.includes(method)) throw noSuchMethod(entry, method);
+      if (entry.config.auth?.type === "copilot") return logins.startCopilot(keyOf(name), copilotPlacesOf(entry.config));
       return logins.start(keyOf(name), method);
     },
     loginState: (loginId) => logins.state(loginId),
@@ -121,7 +124,10 @@ export function openAccounts(options: AccountsOptions): Accounts {
     pasteLogin: (loginId, text) => logins.paste(loginId, text),
     cancelLogin: (loginId) => logins.cancel(loginId),
     async refresh(name, signal = AbortSignal.timeout(60_000)) {
-      await usableOAuth({ store, issuer, key: keyOf(name), signal, isForced: true });
+      const { config } = registry.model(name.provider);
+      const how = { store, key: keyOf(name), signal, isForced: true };
+      if (config.auth?.type === "copilot") await usableCopilot({ ...how, places: copilotPlacesOf(config) });
+      else await usableOAuth({ ...how, issuer });
       return status(name);
     },
     async logout({ provider, profile = DEFAULT_PROFILE }) {
@@ -145,8 +151,8 @@ export function openAccounts(options: AccountsOptions): Accounts {
 }
 
 /** What an entry that was provided sends. */
-export function sourceOf({ id, key, credential }: ProviderConfig): CredentialSource {
-  if (key !== undefined) return keySource(key);
+export function sourceOf({ id, key, credential, auth }: ProviderConfig): CredentialSource {
+  if (key !== undefined) return keySource({ auth }, key);
   if (credential !== undefined) return credential;
   throw new HeddleError(
     "auth.missing",
@@ -166,7 +172,13 @@ async function everyModelEntry({ registry, store }: Book): Promise<readonly Mode
 function keyCredential(config: ProviderConfig, key: CredentialKey, text: string): Credential {
   const value = text.trim();
   const origin = URL.parse(config.baseUrl ?? "")?.origin;
-  if (config.isLoginOnly === true || origin === undefined) {
+  if (origin === undefined && takesKey(config.auth) && config.isLoginOnly !== true && config.auth?.type !== "bedrock") {
+    throw new HeddleError(
+      "usage.invalid",
+      `say first where ${config.name ?? config.id} is: heddle config set model_providers.${config.id}.base_url ADDRESS`,
+    );
+  }
+  if (config.isLoginOnly === true || origin === undefined || isAmbient(config.auth)) {
     throw new HeddleError(
       "usage.invalid",
       `${config.name ?? config.id} takes no key; log in with: ${loginCommand(key.provider, key.profile)}`,

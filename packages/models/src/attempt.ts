@@ -9,12 +9,15 @@ import { modelInfo } from "./catalog.ts";
 import { connectAhead } from "./connection.ts";
 import { openExchange, type Exchange } from "./exchange.ts";
 import { cut, failureIn, failureOfReport, malformed, ProviderError, readReport } from "./failure.ts";
+import type { Hosting } from "./hosting.ts";
+import { segment } from "./path-segment.ts";
+import type { Outgoing } from "./provider-auth.ts";
 import type { Provider, WireName } from "./providers.ts";
 import { withFittingEffort } from "./efforts.ts";
 import { callIdRule } from "./quirks.ts";
 import { readRetryAfter } from "./retry.ts";
-import { EventReader } from "./sse.ts";
-import type { ModelRequest } from "./stream.ts";
+import { EventReader, type EventSource } from "./sse.ts";
+import type { ModelInput, ModelRequest } from "./stream.ts";
 import { repairHistory } from "./wire/history.ts";
 import { parseJson } from "./wire/untrusted.ts";
 import type { Decoder, ServerEvent, Wire, WireCall, WireContext } from "./wire/wire.ts";
@@ -51,7 +54,7 @@ export interface Attempts {
 export async function warmProvider(provider: Provider): Promise<void> {
   if (provider.wire === "scripted") return;
   connectAhead(new URL(provider.baseUrl));
-  await loadWire(provider.wire);
+  await Promise.all([loadWire(provider.wire), loadHosting(provider)]);
 }
 
 export async function prepareAttempts(provider: Provider, request: ModelRequest): Promise<Attempts> {
@@ -61,13 +64,15 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   }
   const wire = await loadWire(provider.wire);
   const context: WireContext = { provider, request, info: modelInfo(provider, request.model) };
-  const call = wire.encode({
+  const encoded = wire.encode({
     ...context,
     request: {
       ...withFittingEffort(request, context.info),
       input: withFittingCallIds(repairHistory(context), callIdRule(provider)),
     },
   });
+  const hosting = await loadHosting(provider);
+  const call = hosting === undefined ? encoded : hosting.place(encoded, request.model);
   const body = JSON.stringify(call.body);
   const requestBytes = Buffer.byteLength(body);
   const common = {
@@ -76,16 +81,20 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
     "user-agent": "heddle",
     ...call.headers,
     ...provider.headers(),
+    // Before anything is signed.
+    ...joinedBetas([call.headers, provider.headers()]),
     "content-type": "application/json",
     "content-length": String(requestBytes),
   };
-  const url = buildUrl(provider, call);
+  const urlAt = (baseUrl: string): URL => buildUrl({ baseUrl, query: provider.query, call, model: request.model });
+  const outgoing: Outgoing = { method: "POST", url: urlAt(provider.baseUrl), headers: common, body, ...aimOf(request) };
   const send = async (signal: AbortSignal, onSent: AttemptOptions["onSent"]): Promise<Exchange> => {
-    const login = await provider.credential?.headers(provider.wire, signal);
+    const login = await provider.credential?.headers(provider.wire, signal, outgoing);
+    const address = provider.credential?.address?.();
     return openExchange({
       provider,
-      url,
-      headers: { ...login, ...common, ...joinedBetas([login, call.headers, provider.headers()]) },
+      url: address === undefined ? outgoing.url : urlAt(address),
+      headers: { ...login, ...common, ...joinedBetas([login, common]) },
       body,
       signal,
       onSent,
@@ -101,7 +110,8 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
         mayRenew = false;
         if (await renewed(provider, exchange, signal)) exchange = await send(signal, onSent);
       }
-      return new HttpSource(exchange, wire, context, new Answer(onCall));
+      const events = hosting?.createReader?.(provider) ?? new EventReader(provider);
+      return new HttpSource({ exchange, events, provider, decode: (answer) => wire.decode(context, answer), onCall });
     },
   };
 }
@@ -141,12 +151,38 @@ async function loadWire(name: Exclude<WireName, "scripted">): Promise<Wire> {
   }
 }
 
-function buildUrl(provider: Provider, call: WireCall): URL {
-  const url = new URL(provider.baseUrl);
+/** Where another company serves a maker's models, its requests are placed and its answers framed in another way. */
+async function loadHosting({ wire, auth }: Provider): Promise<Hosting | undefined> {
+  if (wire !== "anthropic" || (auth !== "vertex" && auth !== "bedrock")) return undefined;
+  return (await import("./hosting.ts")).hostingOf(auth);
+}
+
+/** Whether a person has just spoken, and whether there is something to look at. */
+function aimOf({ input }: ModelRequest): Pick<Outgoing, "isFollowUp" | "hasImages"> {
+  const imagesOf = (entry: ModelInput): boolean =>
+    entry.kind !== "assistant" && entry.parts.some(({ type }) => type === "image");
+  return { isFollowUp: input.at(-1)?.kind !== "user", hasImages: input.some(imagesOf) };
+}
+
+interface Target extends Pick<Provider, "baseUrl" | "query"> {
+  readonly call: WireCall;
+  readonly model: string;
+}
+
+function buildUrl({ baseUrl, query, call, model }: Target): URL {
+  const url = new URL(baseUrl.replaceAll("{model}", () => segment(model)));
   url.hash = "";
   url.pathname = url.pathname.replace(/\/+$/, "") + call.path;
-  for (const [name, value] of Object.entries({ ...call.query, ...provider.query })) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries({ ...call.query, ...query })) url.searchParams.set(name, value);
   return url;
+}
+
+interface SourceOptions {
+  readonly exchange: Exchange;
+  readonly events: EventSource;
+  readonly provider: Provider;
+  readonly decode: (answer: Answer) => Decoder;
+  readonly onCall: AttemptOptions["onCall"];
 }
 
 class HttpSource implements Source {
@@ -154,16 +190,16 @@ class HttpSource implements Source {
   readonly #provider: Provider;
   readonly #answer: Answer;
   readonly #decoder: Decoder;
-  readonly #events: EventReader;
+  readonly #events: EventSource;
   #isStream = false;
   #receivedBytes = 0;
 
-  constructor(exchange: Exchange, wire: Wire, context: WireContext, answer: Answer) {
+  constructor({ exchange, events, provider, decode, onCall }: SourceOptions) {
     this.#exchange = exchange;
-    this.#provider = context.provider;
-    this.#answer = answer;
-    this.#decoder = wire.decode(context, answer);
-    this.#events = new EventReader(context.provider);
+    this.#provider = provider;
+    this.#answer = new Answer(onCall);
+    this.#decoder = decode(this.#answer);
+    this.#events = events;
   }
 
   async read(): Promise<readonly AnswerEvent[]> {

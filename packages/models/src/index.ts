@@ -10,12 +10,18 @@ export {
   findConfig,
   keyVariable,
   resolveProvider,
-  type CredentialSource,
   type Limits,
   type Provider,
   type ProviderConfig,
   type WireName,
 } from "./providers.ts";
+export {
+  isAmbient,
+  type CredentialSource,
+  type Outgoing,
+  type ProviderAuth,
+  type SecretListener,
+} from "./provider-auth.ts";
 export type { Script, ScriptCall, ScriptStep } from "./script.ts";
 export {
   streamModel,

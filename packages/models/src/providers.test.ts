@@ -16,6 +16,11 @@ test("the built-in providers and their variables", () => {
     ["lmstudio", "openai-chat", "http://127.0.0.1:1234/v1", undefined],
     ["scripted", "scripted", undefined, undefined],
     ["openai-codex", "openai-responses", "https://chatgpt.com/backend-api/codex", undefined],
+    ["copilot", "openai-chat", "https://api.githubcopilot.com", undefined],
+    ["vertex", "gemini", undefined, undefined],
+    ["vertex-anthropic", "anthropic", undefined, undefined],
+    ["bedrock", "anthropic", undefined, "AWS_BEARER_TOKEN_BEDROCK"],
+    ["azure", "openai-responses", undefined, "AZURE_OPENAI_API_KEY"],
   ]);
 });
 

@@ -5,6 +5,15 @@
 import { HeddleError } from "@heddle/protocol";
 import { catalogProvider, openLookup, type CatalogLookup } from "./catalog/lookup.ts";
 import { heddleHome } from "./home.ts";
+import { HOSTED_PROVIDERS } from "./hosted-providers.ts";
+import {
+  hostedUrl,
+  isAmbient,
+  requireSafeUrl,
+  takesKey,
+  type CredentialSource,
+  type ProviderAuth,
+} from "./provider-auth.ts";
 import { resolveScript, type Script } from "./script.ts";
 
 export const WIRES = ["openai-responses", "openai-chat", "anthropic", "gemini", "scripted"] as const;
@@ -15,8 +24,10 @@ export interface ProviderConfig {
   readonly id: string;
   readonly name?: string | undefined;
   readonly wire?: WireName | undefined;
-  /** May carry a path and a query; both are kept. */
+  /** May carry a path and a query; both are kept. `{model}` in it stands for the model that is asked. */
   readonly baseUrl?: string | undefined;
+  /** Where a key in the wire's own header is not how it authenticates. */
+  readonly auth?: ProviderAuth | undefined;
   /** Variable that holds the key; of several, the first one that is set counts. */
   readonly envKey?: string | readonly string[] | undefined;
   /** The key itself, when whoever builds the config has it from a store of its own. */
@@ -53,20 +64,6 @@ export interface ProviderConfig {
   readonly scriptFile?: string | undefined;
 }
 
-/** Where a login comes from while a provider is used. It holds no secret that shows. */
-export interface CredentialSource {
-  /** For messages. */
-  readonly source: string;
-  /** The only address it may be sent to, where that is not the provider's own to choose. */
-  readonly baseUrl?: string | undefined;
-  /** What to send with a request now. Throws `auth.*` when there is nothing to send. */
-  headers(wire: WireName, signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
-  /** What was sent last is refused; true when there is something else to send. */
-  renew(signal: AbortSignal): Promise<boolean>;
-  /** Everything it has handed out. */
-  secrets(): readonly string[];
-}
-
 export interface Limits {
   /** How often an answer is asked for, the first time included. */
   readonly maxAttempts: number;
@@ -88,6 +85,7 @@ export interface Provider {
   readonly name: string;
   readonly wire: WireName;
   readonly baseUrl: string;
+  readonly auth?: ProviderAuth["type"] | undefined;
   readonly query: Readonly<Record<string, string>>;
   readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
   readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
@@ -179,6 +177,7 @@ export const BUILT_IN_PROVIDERS: readonly ProviderConfig[] = [
     isLoginOnly: true,
     isEnabled: false,
   },
+  ...HOSTED_PROVIDERS,
 ];
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -190,8 +189,11 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
   const { wire, name = id } = config;
   if (wire === undefined) throw invalid(id, "wire", `one of ${WIRES.join(", ")} is needed`);
   requireEnabled(config, name);
+  if (config.auth?.type === "copilot" && config.isLoginOnly !== true)
+    throw invalid(id, "auth", "the kind copilot is that of the provider copilot; use that one");
   const ownUrl = config.isLoginOnly === true ? pinnedBaseUrl(configs, config) : config.baseUrl;
-  const baseUrl = wire === "scripted" ? "" : checkBaseUrl(id, ownUrl);
+  const baseUrl = wire === "scripted" ? "" : checkBaseUrl(id, ownUrl ?? hostedUrl(config, env));
+  if (isAmbient(config.auth)) requireSafeUrl(id, baseUrl);
   const key = findKey(config, name, env);
   const credential = key === undefined ? config.credential : undefined;
   const configured = configuredHeaders(config, env);
@@ -201,6 +203,7 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
     name,
     wire,
     baseUrl,
+    auth: config.auth?.type,
     query: config.query ?? {},
     vendor: config.vendor,
     family: config.family,
@@ -208,7 +211,7 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
     catalog: openLookup({ home, id, baseUrl, account: config.account }),
     keySource: key?.source ?? credential?.source,
     credential,
-    headers: () => ({ ...(key === undefined ? {} : authHeader(wire, key.value)), ...configured }),
+    headers: () => ({ ...(key === undefined ? {} : authHeader(wire, key.value, config.auth)), ...configured }),
     redact: (text) =>
       [...(credential?.secrets() ?? []), ...secrets].reduce(
         (rest, secret) => rest.replaceAll(secret, "[redacted]"),
@@ -243,7 +246,10 @@ export function findConfig(configs: readonly ProviderConfig[], id: string, home:
   const own = configs.find((config) => config.id === id);
   const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
   const known = builtIn ?? (own?.baseUrl === undefined ? catalogProvider(home, id) : undefined);
-  if (known !== undefined || own !== undefined) return { ...known, ...given(own ?? {}), id };
+  const headers = { ...known?.headers, ...own?.headers };
+  const entry = { ...known, ...given(own ?? {}), id };
+  if (known !== undefined || own !== undefined)
+    return Object.keys(headers).length === 0 ? entry : { ...entry, headers };
   const ids = [...new Set([...configs, ...BUILT_IN_PROVIDERS].map((config) => config.id))].sort();
   throw new HeddleError(
     "provider.unknown",
@@ -257,7 +263,8 @@ function given(config: Partial<ProviderConfig>): Partial<ProviderConfig> {
 }
 
 function checkBaseUrl(id: string, baseUrl: string | undefined): string {
-  if (baseUrl === undefined) throw invalid(id, "baseUrl", "it is needed");
+  if (baseUrl === undefined)
+    throw invalid(id, "baseUrl", `it is needed; write heddle config set model_providers.${id}.base_url ADDRESS`);
   const url = URL.parse(baseUrl);
   if (url === null) throw invalid(id, "baseUrl", `"${baseUrl}" is not a URL`);
   // Checked before the text is quoted anywhere: what stands before the @ is a secret.
@@ -274,6 +281,7 @@ interface Key {
 }
 
 function findKey(config: ProviderConfig, name: string, env: Environment): Key | undefined {
+  if (isAmbient(config.auth)) return ambientKey(config, name, env);
   if (config.key !== undefined) {
     return checkedKey({ value: config.key.trim(), source: config.keyFrom ?? "the configuration" }, config.id);
   }
@@ -298,8 +306,22 @@ function findKey(config: ProviderConfig, name: string, env: Environment): Key | 
   );
 }
 
+/** What the machine itself answers for is asked later; a key counts only where one is taken. */
+function ambientKey(config: ProviderConfig, name: string, env: Environment): Key | undefined {
+  const source = keyVariable(config, env);
+  if (source !== undefined) return checkedKey({ value: env[source]?.trim() ?? "", source }, config.id);
+  if (config.credential !== undefined) return undefined;
+  throw new HeddleError("auth.missing", `${name} needs credentials of this machine; heddle accounts says which`, {
+    details: { provider: config.id },
+  });
+}
+
 /** The variable that holds this provider's key now. */
-export function keyVariable({ envKey = [] }: Pick<ProviderConfig, "envKey">, env: Environment): string | undefined {
+export function keyVariable(
+  { envKey = [], auth }: Pick<ProviderConfig, "envKey" | "auth">,
+  env: Environment,
+): string | undefined {
+  if (!takesKey(auth)) return undefined;
   // A key read from a file often brings its line end along.
   return [envKey].flat().find((variable) => (env[variable]?.trim() ?? "") !== "");
 }
@@ -325,7 +347,9 @@ function configuredHeaders(config: ProviderConfig, env: Environment): Record<str
   return headers;
 }
 
-export function authHeader(wire: WireName, key: string): Record<string, string> {
+export function authHeader(wire: WireName, key: string, auth?: ProviderAuth): Record<string, string> {
+  if (auth?.type === "api-key") return { [auth.header.toLowerCase()]: key };
+  if (auth?.type === "bedrock") return { authorization: `Bearer ${key}` };
   if (wire === "anthropic") return { "x-api-key": key };
   if (wire === "gemini") return { "x-goog-api-key": key };
   return { authorization: `Bearer ${key}` };

@@ -10,7 +10,13 @@ import type { ServerEvent } from "./wire/wire.ts";
 /** The closing event of one wire repeats the whole answer; nothing honest is larger than this. */
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
-export class EventReader {
+/** Bytes of an answer in, its events out, whatever the framing. */
+export interface EventSource {
+  feed(bytes: Buffer): readonly ServerEvent[];
+  end(): readonly ServerEvent[];
+}
+
+export class EventReader implements EventSource {
   readonly #provider: Provider;
   readonly #decoder = new TextDecoder("utf-8", { fatal: true });
   readonly #parser: EventSourceParser;

@@ -9,10 +9,14 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { ProviderConfig } from "./providers.ts";
 import { stepAt, type Script, type ScriptStep } from "./script.ts";
+import { awsChunk } from "./testing-aws.ts";
 import { countAnswers, framesOf, toText, type Frame, type HttpWire } from "./testing-frames.ts";
 import { refusalOf } from "./testing-rules.ts";
 import { parseJson, record, text } from "./wire/untrusted.ts";
 
+export { awsRefusal, type AwsJudge } from "./testing-aws.ts";
+export { startGoogle, type TestGoogle } from "./testing-google.ts";
+export { startGithub, type TestGithub } from "./testing-github.ts";
 export type { HttpWire } from "./testing-frames.ts";
 
 /** Where in an answer a fault strikes. `mid-delta` and `mid-args` strike inside the bytes of such an event. */
@@ -62,6 +66,8 @@ export interface RecordedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: unknown;
+  /** The body as it came. */
+  readonly source: string;
   readonly bytes: number;
   /** Answers of the model that the request already holds; the step played. */
   readonly answers: number;
@@ -119,6 +125,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     const fault = typeof faults === "function" ? faults(request) : faults[request.number];
     const isCut = fault?.kind === "out-of-tokens";
     const frames = framesOf(request.wire, { step, ...request, isCut, deltaChars: options.deltaChars ?? 24 });
+    if (request.path.endsWith(BEDROCK_PATH) && fault === undefined) return playAwsFrames(response, frames);
     await new Player(response, frames).play(fault ?? refusalOf(request));
   }
 
@@ -159,11 +166,22 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   };
 }
 
+const BEDROCK_PATH = "/invoke-with-response-stream";
+
+/** As Bedrock frames the events of Claude. */
+function playAwsFrames(response: ServerResponse, frames: readonly Frame[]): void {
+  response.writeHead(200, { "content-type": "application/vnd.amazon.eventstream" });
+  for (const { data } of frames) response.write(awsChunk(data));
+  response.end();
+}
+
 const PATHS: readonly (readonly [RegExp, HttpWire])[] = [
   [/\/responses$/, "openai-responses"],
   [/\/chat\/completions$/, "openai-chat"],
   [/\/messages$/, "anthropic"],
   [/:streamGenerateContent$/, "gemini"],
+  [/:streamRawPredict$/, "anthropic"],
+  [/\/invoke-with-response-stream$/, "anthropic"],
 ];
 
 async function readRequest(
@@ -181,7 +199,17 @@ async function readRequest(
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   response.on("close", resolve);
   const answers = countAnswers(wire, body);
-  return { number, wire, path, headers: incoming.headers, body, bytes: source.length, answers, closed };
+  return {
+    number,
+    wire,
+    path,
+    headers: incoming.headers,
+    body,
+    source: source.toString("utf8"),
+    bytes: source.length,
+    answers,
+    closed,
+  };
 }
 
 /** Sends frames, and breaks off where the fault says. */

@@ -59,6 +59,10 @@ function detail(account: AccountStatus): string {
     program: account.isLoggedIn
       ? "its own program is logged in"
       : `its own program: ${WORDS[account.problem ?? ""] ?? "no answer"}`,
+    machine:
+      account.place === undefined
+        ? (account.hint ?? "nothing to use")
+        : `credentials of this machine: ${account.place}`,
     none: account.isLoggedIn ? "needs no key" : `no key or login; heddle login ${account.provider}`,
   }[source];
   const validated = isValidated && health === "ok" && source !== "program" ? "; taken by the provider" : "";

@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import path from "node:path";
-import { BUILT_IN_PROVIDERS, resolveProvider, type Provider } from "@heddle/models";
+import { BUILT_IN_PROVIDERS, resolveProvider, type Outgoing, type Provider } from "@heddle/models";
 import { EXIT, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
 import { probeSandbox, type SandboxFound } from "@heddle/tools";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -171,7 +171,9 @@ async function providerFindings(
         const provider = resolveProvider(await withLogin(configs, id, env), id, env);
         const { keySource, baseUrl } = provider;
         const detail = keySource === undefined ? `${baseUrl}, no key needed` : `key in ${keySource}`;
-        return isOnline ? await askProvider(provider, detail) : { name, state: "ok", detail };
+        // These two list nothing at the address of their models.
+        const hasList = provider.auth !== "vertex" && provider.auth !== "bedrock";
+        return isOnline && hasList ? await askProvider(provider, detail) : { name, state: "ok", detail };
       } catch (error) {
         if (!isHeddleError(error)) throw error;
         return { name, state: "absent", detail: error.message };
@@ -193,9 +195,12 @@ async function askProvider(provider: Provider, detail: string): Promise<Finding>
   const isOptional = provider.id === "ollama" || provider.id === "lmstudio";
   const startedAt = performance.now();
   try {
-    const headers = { ...provider.headers(), "anthropic-version": "2023-06-01" };
-    const url = `${provider.baseUrl.replace(/\/$/, "")}/models`;
-    const { status } = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_MS) });
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const url = new URL(`${provider.baseUrl.replace(/\/$/, "")}/models`);
+    const outgoing: Outgoing = { method: "GET", url, headers: {}, body: "" };
+    const login = await provider.credential?.headers(provider.wire, signal, outgoing);
+    const headers = { ...login, ...provider.headers(), "anthropic-version": "2023-06-01" };
+    const { status } = await fetch(url, { headers, signal });
     const took = `${Math.round(performance.now() - startedAt)} ms`;
     if (status === 401 || status === 403) {
       const fix = `set another key${provider.keySource === undefined ? "" : ` in ${provider.keySource}`}`;

@@ -1,7 +1,7 @@
 /** `heddle login`: stores a key, or logs in with a browser or a device code. What is typed or handed over is never shown. */
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import type { Accounts, LoginState, StartedLogin } from "@heddle/models/accounts";
+import type { AccountName, Accounts, LoginState, StartedLogin } from "@heddle/models/accounts";
 import { EXIT, exitCodeOf, HeddleError, visibleLine } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -18,7 +18,7 @@ export const loginCommand: Command = {
   options: [
     { name: "api-key-stdin", aliases: ["with-api-key"], help: "Read the key from standard input" },
     { name: "browser", help: "Log in with a browser on this machine (openai-codex; the default there)" },
-    { name: "device", aliases: ["device-auth"], help: "Log in by typing a code on any device (openai-codex)" },
+    { name: "device", aliases: ["device-auth"], help: "Log in by typing a code on any device (openai-codex, copilot)" },
     { name: "profile", value: "NAME", help: "Which of several accounts at this provider; default unless named" },
   ],
   examples: [
@@ -26,6 +26,7 @@ export const loginCommand: Command = {
     "heddle login anthropic",
     "heddle config set model_providers.openai-codex.enabled true && heddle login openai-codex",
     "heddle login openai-codex --device --profile work",
+    "heddle login copilot",
   ],
   run,
 };
@@ -39,15 +40,25 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   if (provider === "status") return status(accounts);
   const name = { provider, profile: args.value("profile") };
   const entry = accounts.registry.model(provider);
-  if (args.has("browser") || args.has("device") || entry.authMethods.includes("browser")) {
+  const usual = (["browser", "device"] as const).find((method) => entry.authMethods.includes(method));
+  const asked = args.has("device") ? "device" : args.has("browser") ? "browser" : usual;
+  if (asked !== undefined) {
     if (args.has("api-key-stdin")) throw usage(`${entry.name} takes no key; write heddle login ${entry.id}`);
-    return logIn(accounts, name, args.has("device") ? "device" : "browser");
+    return logIn(accounts, name, asked);
   }
+  if (entry.authMethods.includes("machine")) return machine(accounts, name, entry.name);
   const { profile } = await accounts.saveKey(name, await readKey(args.has("api-key-stdin"), entry.name));
   tell(`the key for ${entry.id}${profile === "default" ? "" : ` (${profile})`} is stored`);
   const { source, variable } = await accounts.status(name);
   if (source === "environment") tell(`${variable} is set and wins over it while it is`);
   return EXIT.ok;
+}
+
+/** Nothing is stored for it: other programs log in, and a run finds what they left. */
+async function machine(accounts: Accounts, name: AccountName, shown: string): Promise<number> {
+  const { isLoggedIn, place, hint } = await accounts.status(name);
+  tell(isLoggedIn ? `${shown} needs no login here: it uses ${place}` : (hint ?? `${shown} finds nothing to use`));
+  return isLoggedIn ? EXIT.ok : EXIT.auth;
 }
 
 /** As `codex login status`: by the exit code. */
@@ -86,11 +97,7 @@ async function askKey(name: string): Promise<string> {
   }
 }
 
-async function logIn(
-  accounts: Accounts,
-  name: { readonly provider: string; readonly profile: string | undefined },
-  method: "browser" | "device",
-): Promise<number> {
+async function logIn(accounts: Accounts, name: AccountName, method: "browser" | "device"): Promise<number> {
   tell(
     "this login was made for the vendor's own programs; whether you may use it with others is between you and the vendor",
   );

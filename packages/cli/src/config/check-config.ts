@@ -57,7 +57,8 @@ function isForeign(key: string): boolean {
 export function parseOwn(text: string, file: string): ConfigFile {
   const config = checked(parseToml(text, file), (key) => place(text, file, key));
   for (const [name, table] of Object.entries(config.model_providers ?? {})) {
-    if (table.base_url !== undefined || BUILT_IN_PROVIDERS.some(({ id }) => id === name)) continue;
+    const isHosted = table.auth?.type === "vertex" || table.auth?.type === "bedrock";
+    if (table.base_url !== undefined || isHosted || BUILT_IN_PROVIDERS.some(({ id }) => id === name)) continue;
     if (catalogProvider(path.dirname(file), name) !== undefined) continue;
     const where = place(text, file, ["model_providers", name]);
     throw new HeddleError(
@@ -94,7 +95,27 @@ export function parseCodex(text: string, file: string, { isStrict }: Pick<LoadOp
   }
   // Codex allows a table of finer rules here; whoever wrote one wants to be asked.
   if (typeof raw["approval_policy"] === "object") raw["approval_policy"] = "on-request";
+  if (isTable(raw["model_providers"])) raw["model_providers"] = withTokenCommands(raw["model_providers"]);
   return checked(onlyKnown(ConfigFile, raw), (key) => place(text, file, key));
+}
+
+/** Codex knows one kind of `auth`, a program and its arguments. */
+function withTokenCommands(providers: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(providers).map(([id, table]) => {
+      const auth = isTable(table) ? table["auth"] : undefined;
+      if (!isTable(table) || !isTable(auth) || typeof auth["command"] !== "string") return [id, table];
+      const args = Array.isArray(auth["args"]) ? auth["args"] : [];
+      const everyMs = typeof auth["refresh_interval_ms"] === "number" ? auth["refresh_interval_ms"] : 0;
+      const command = {
+        type: "command",
+        command: [auth["command"], ...args],
+        ...(auth["timeout_ms"] === undefined ? {} : { timeout_ms: auth["timeout_ms"] }),
+        ...(everyMs < 1000 ? {} : { refresh_seconds: Math.round(everyMs / 1000) }),
+      };
+      return [id, { ...table, auth: command }];
+    }),
+  );
 }
 
 type Place = (key: readonly string[]) => string;
@@ -140,7 +161,12 @@ function knownKeys(key: readonly string[]): readonly string[] {
   let schema: z.ZodType | undefined = ConfigFile;
   for (const part of key) schema = schema === undefined ? undefined : childOf(schema, part);
   const inner = schema === undefined ? undefined : unwrapped(schema);
+  if (inner instanceof z.ZodDiscriminatedUnion) return [...new Set(shapesOf(inner).flatMap(Object.keys))];
   return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
+}
+
+function shapesOf({ options }: z.ZodDiscriminatedUnion): readonly Readonly<Record<string, unknown>>[] {
+  return options.flatMap((option) => (option instanceof z.ZodObject ? [option.shape] : []));
 }
 
 function unwrapped(schema: z.ZodType): z.ZodType {
@@ -153,11 +179,13 @@ function childOf(schema: z.ZodType, key: string): z.ZodType | undefined {
   const child: unknown =
     inner instanceof z.ZodObject
       ? inner.shape[key]
-      : inner instanceof z.ZodRecord
-        ? inner.valueType
-        : inner instanceof z.ZodArray
-          ? inner.element
-          : undefined;
+      : inner instanceof z.ZodDiscriminatedUnion
+        ? shapesOf(inner).find((shape) => Object.hasOwn(shape, key))?.[key]
+        : inner instanceof z.ZodRecord
+          ? inner.valueType
+          : inner instanceof z.ZodArray
+            ? inner.element
+            : undefined;
   return child instanceof z.ZodType ? child : undefined;
 }
 

@@ -30,6 +30,8 @@ async function place(variables: Readonly<Record<string, string>> = {}): Promise<
   };
 }
 
+const OUTGOING = { method: "GET", url: new URL("http://127.0.0.1"), headers: {}, body: "" } as const;
+
 describe("which key is used", () => {
   test("a stored one where the environment has none, and it says where it is from", async () => {
     await using at = await place();
@@ -82,11 +84,14 @@ describe("which key is used", () => {
     await using at = await place({ GEMINI_API_KEY: "sk-gemini" });
     await at.store("anthropic", "sk-a");
     const configs = withLazyLogins(providerConfigs({}, {}, at.env), at.env);
-    expect(configs.map(({ id }) => id)).toEqual(["openai", "anthropic", "openrouter"]);
+    const hosted = ["copilot", "vertex", "vertex-anthropic", "bedrock", "azure"];
+    expect(configs.map(({ id }) => id)).toEqual(["openai", "anthropic", "openrouter", ...hosted]);
     const signal = AbortSignal.timeout(10_000);
     const source = (id: string) => configs.find((config) => config.id === id)?.credential;
-    expect(await source("anthropic")?.headers("anthropic", signal)).toEqual({ "x-api-key": "sk-a" });
-    await expect(source("openai")?.headers("openai-responses", signal)).rejects.toMatchObject({ code: "auth.missing" });
+    expect(await source("anthropic")?.headers("anthropic", signal, OUTGOING)).toEqual({ "x-api-key": "sk-a" });
+    await expect(source("openai")?.headers("openai-responses", signal, OUTGOING)).rejects.toMatchObject({
+      code: "auth.missing",
+    });
   });
 });
 

@@ -5,10 +5,12 @@
 import {
   BUILT_IN_PROVIDERS,
   findConfig,
+  isAmbient,
   keyVariable,
   resolveProvider,
   type CredentialSource,
   type ProviderConfig,
+  type SecretListener,
 } from "@heddle/models";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { heddleHome } from "./read-config.ts";
@@ -51,18 +53,27 @@ function lazySource(
   { env, onSecrets }: { readonly env: NodeJS.ProcessEnv; readonly onSecrets: OnSecrets },
 ): CredentialSource {
   let found: CredentialSource | undefined;
+  const listeners: SecretListener[] = [];
   const source = async (): Promise<CredentialSource> => {
     const { sourceOf } = await import("@heddle/models/accounts");
     const entries = await withLogin(configs, id, env, onSecrets);
     // Says what is missing: a variable, or a login.
     resolveProvider(entries, id, env);
-    return (found ??= sourceOf(entries.find((config) => config.id === id) ?? { id }));
+    if (found !== undefined) return found;
+    found = sourceOf(entryOf(entries, id));
+    for (const listener of listeners) found.hear?.(listener);
+    return found;
   };
   return {
     source: "the stored login",
-    headers: async (wire, signal) => (await source()).headers(wire, signal),
+    headers: async (wire, signal, outgoing) => (await source()).headers(wire, signal, outgoing),
+    address: () => found?.address?.(),
     renew: async (signal) => (await source()).renew(signal),
     secrets: () => found?.secrets() ?? [],
+    hear(listener) {
+      listeners.push(listener);
+      found?.hear?.(listener);
+    },
   };
 }
 
@@ -70,6 +81,7 @@ function needsLogin(configs: Configs, id: string, env: NodeJS.ProcessEnv): boole
   const config = findConfig(configs, id, heddleHome(env));
   if (config.isEnabled === false || config.key !== undefined || config.credential !== undefined) return false;
   if (config.isLoginOnly === true) return true;
+  if (isAmbient(config.auth)) return keyVariable(config, env) === undefined;
   const mayBeStored = config.envKey !== undefined || config.account !== undefined;
   return mayBeStored && keyVariable(config, env) === undefined;
 }

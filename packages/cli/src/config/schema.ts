@@ -10,6 +10,53 @@ const text = z.string().min(1);
 const absolute = text.refine((folder) => path.isAbsolute(folder), "must be an absolute path");
 const strings = z.record(z.string(), z.string());
 
+const variable = text.regex(/^[A-Za-z_]\w*$/, "must be the name of an environment variable");
+const address = z.url({ protocol: /^https?$/ });
+const command = z.array(text).min(1).max(100);
+
+/** How a provider authenticates, where a key in the usual header is not all; see accounts.md. */
+const AuthTable = z.discriminatedUnion(
+  "type",
+  [
+    /** The key goes into this header. */
+    z.strictObject({
+      type: z.literal("api-key"),
+      header: text.regex(/^[A-Za-z0-9-]+$/, "must be the name of a header"),
+    }),
+    /** A program that prints a token. */
+    z.strictObject({
+      type: z.literal("command"),
+      command,
+      timeout_ms: z.int().min(1).max(600_000).optional(),
+      refresh_seconds: z.int().min(1).max(86_400).optional(),
+      env_vars: z.array(variable).max(100).optional(),
+    }),
+    z.strictObject({
+      type: z.literal("copilot"),
+      github_url: address.optional(),
+      github_api_url: address.optional(),
+      client_id: text.optional(),
+    }),
+    z.strictObject({
+      type: z.literal("vertex"),
+      project: text.optional(),
+      location: text.optional(),
+      credentials_file: absolute.optional(),
+      metadata: z.boolean().optional(),
+      command: command.optional(),
+      token_url: address.optional(),
+    }),
+    z.strictObject({
+      type: z.literal("bedrock"),
+      region: text.optional(),
+      profile: text.optional(),
+      credentials_file: absolute.optional(),
+    }),
+  ],
+  { error: "must be one of api-key, command, copilot, vertex, bedrock" },
+);
+export type AuthTable = z.infer<typeof AuthTable>;
+
 const ProviderTable = z.strictObject({
   name: text.optional(),
   /** Needed unless the name is that of a built-in provider. */
@@ -17,6 +64,7 @@ const ProviderTable = z.strictObject({
   wire_api: z.enum(["responses", "chat", "anthropic", "gemini"]).optional(),
   /** The environment variable that holds the key; without one, no key is sent. */
   env_key: text.optional(),
+  auth: AuthTable.optional(),
   /** Off: known, and refused whenever it is asked for. `openai-codex` is off unless this says otherwise. */
   enabled: z.boolean().optional(),
   /** Which of several accounts stored with `heddle login --profile`. */
@@ -117,7 +165,6 @@ export type TasksTable = z.infer<typeof TasksTable>;
 
 /** Names of notifications, or `*`: in a list, or in one text. */
 const names = z.union([z.string(), z.array(z.string())]);
-const variable = text.regex(/^[A-Za-z_]\w*$/, "must be the name of an environment variable");
 
 /** One place that is told what happens to tasks. Secrets come from the environment, never from this file. */
 const NotifyTable = z.strictObject({

@@ -13,6 +13,7 @@ import {
 } from "@heddle/models";
 import { didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
+import { providerAuth } from "./provider-auth.ts";
 import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
 
 export interface Choices {
@@ -206,6 +207,7 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
     ...(wire === undefined && (isBuiltIn || table.base_url === undefined) ? {} : { wire: wire ?? "openai-responses" }),
     ...(table.base_url === undefined ? {} : { baseUrl: table.base_url }),
     ...(table.env_key === undefined ? {} : { envKey: table.env_key }),
+    ...(table.auth === undefined ? {} : { auth: providerAuth(table.auth) }),
     ...(table.enabled === undefined ? {} : { isEnabled: table.enabled }),
     ...(table.account === undefined ? {} : { account: table.account }),
     ...(table.adopt_codex_login === undefined ? {} : { adoptsCodexLogin: table.adopt_codex_login }),

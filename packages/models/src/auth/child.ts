@@ -7,32 +7,46 @@ const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
 export type ChildEnd =
   | { readonly kind: "exited"; readonly code: number; readonly stdout: string }
   | { readonly kind: "missing" }
-  | { readonly kind: "timeout" };
+  | { readonly kind: "timeout" }
+  /** It printed more than is read. */
+  | { readonly kind: "flood" };
 
 export interface ChildOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs: number;
   readonly stdin?: string;
+  /** Variables it may see beside the usual few. */
+  readonly passedOn?: readonly string[] | undefined;
+  readonly cwd?: string | undefined;
+  readonly maxOutputBytes?: number | undefined;
+  /** Ends it as the deadline does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export function runChild(program: string, args: readonly string[], options: ChildOptions): Promise<ChildEnd> {
   const { promise, resolve } = Promise.withResolvers<ChildEnd>();
-  const env = Object.fromEntries(PASSED_ON.flatMap((name) => (options.env[name] ? [[name, options.env[name]]] : [])));
-  const child = spawn(program, args, { env, detached: true, stdio: ["pipe", "pipe", "ignore"] });
+  const { maxOutputBytes = MAX_OUTPUT_BYTES, signal } = options;
+  const names = [...PASSED_ON, ...(options.passedOn ?? [])];
+  const env = Object.fromEntries(names.flatMap((name) => (options.env[name] ? [[name, options.env[name]]] : [])));
+  const place = options.cwd === undefined ? {} : { cwd: options.cwd };
+  const child = spawn(program, args, { env, detached: true, stdio: ["pipe", "pipe", "ignore"], ...place });
   const chunks: Buffer[] = [];
   let size = 0;
   const end = (ended: ChildEnd): void => {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", late);
     killGroup(child.pid);
     child.stdout.destroy();
     child.unref();
     resolve(ended);
   };
-  const timer = setTimeout(() => end({ kind: "timeout" }), options.timeoutMs);
+  const late = (): void => end({ kind: "timeout" });
+  const timer = setTimeout(late, options.timeoutMs);
+  signal?.addEventListener("abort", late, { once: true });
   child.stdout.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size <= MAX_OUTPUT_BYTES) chunks.push(chunk);
-    else end({ kind: "timeout" });
+    if (size <= maxOutputBytes) chunks.push(chunk);
+    else end({ kind: "flood" });
   });
   child.on("error", () => end({ kind: "missing" }));
   child.on("close", (code) =>

@@ -82,18 +82,37 @@ const McpCredential = z.strictObject({
   problem: z.string().max(64).optional(),
 });
 
+/** A login at GitHub, and the token of Copilot that it was last exchanged for. */
+const CopilotCredential = z.strictObject({
+  type: z.literal("copilot"),
+  ...common,
+  /** Origin of the GitHub where the login was made; its token goes nowhere else. */
+  issuer: z.url(),
+  /** Of GitHub. It is exchanged for the other, again and again. */
+  refreshToken: secret,
+  /** Of Copilot; lives for minutes. */
+  accessToken: secret,
+  expiresAt: time,
+  lastRefresh: time,
+  /** Where the token of Copilot is for, as GitHub says. */
+  apiUrl: z.url(),
+  plan: z.string().max(64).optional(),
+  problem: z.string().max(64).optional(),
+});
+
 export type ApiKeyCredential = z.infer<typeof ApiKeyCredential>;
 export type OAuthCredential = z.infer<typeof OAuthCredential>;
 export type McpCredential = z.infer<typeof McpCredential>;
-export type Credential = ApiKeyCredential | OAuthCredential | McpCredential;
+export type CopilotCredential = z.infer<typeof CopilotCredential>;
+export type Credential = ApiKeyCredential | OAuthCredential | McpCredential | CopilotCredential;
 
 const VERSION = 1;
-const Credentials = z.discriminatedUnion("type", [ApiKeyCredential, OAuthCredential, McpCredential]);
+const Credentials = z.discriminatedUnion("type", [ApiKeyCredential, OAuthCredential, McpCredential, CopilotCredential]);
 const Document = z.strictObject({ version: z.literal(VERSION), entries: z.array(Credentials).max(1000) });
 
 /** Only what tells whether this version may look further. */
 const Head = z.object({ version: z.number(), entries: z.array(z.object({ type: z.string(), v: z.number() })) });
-const KNOWN_TYPES: readonly string[] = ["apiKey", "oauth", "mcpOauth"];
+const KNOWN_TYPES: readonly string[] = ["apiKey", "oauth", "mcpOauth", "copilot"];
 
 export function parseDocument(text: string, place: string): readonly Credential[] {
   let json: unknown;
@@ -132,6 +151,8 @@ export function secretsOf(entry: Credential): readonly string[] {
       return [entry.key];
     case "oauth":
       return [entry.accessToken, entry.refreshToken, entry.idToken].filter((value) => value !== undefined);
+    case "copilot":
+      return [entry.accessToken, entry.refreshToken];
     case "mcpOauth":
       return [entry.accessToken, entry.refreshToken, entry.authority.clientSecret].filter(
         (value) => value !== undefined,

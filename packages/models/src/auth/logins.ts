@@ -1,5 +1,6 @@
-/** Logins at the issuer of `openai-codex`, with a browser or a device code. */
+/** Logins at the issuer of `openai-codex`, with a browser or a device code, and at GitHub for Copilot. */
 import { openBrowserLogin } from "./browser-login.ts";
+import type { CopilotPlaces } from "./copilot.ts";
 import { checkKey, type CredentialKey, type OAuthCredential } from "./credential.ts";
 import { awaitDevice, DEVICE_LIFETIME_MS, REAL_CLOCK, type Clock } from "./device-login.ts";
 import { credentialOf, exchangeCode, startDevice, type Issuer, type Tokens } from "./issuer.ts";
@@ -21,6 +22,7 @@ export type StartedLogin =
 
 export interface Logins extends Pick<LoginBook, "state" | "ended" | "paste" | "cancel">, AsyncDisposable {
   start(key: CredentialKey, method: "browser" | "device"): Promise<StartedLogin>;
+  startCopilot(key: CredentialKey, places: CopilotPlaces): Promise<StartedLogin>;
 }
 
 export interface LoginsOptions {
@@ -35,6 +37,16 @@ export function createLogins({ store, issuer, ports, clock = REAL_CLOCK }: Login
   const kept = (key: CredentialKey, tokens: Tokens): OAuthCredential => credentialOf(issuer, tokens, key, clock.now());
   return {
     ...book,
+    async startCopilot(wanted, places) {
+      const { awaitCopilot, startCopilotDevice } = await import("./copilot.ts");
+      const key = checkKey(wanted);
+      await book.clear(key);
+      const device = await startCopilotDevice(places, AbortSignal.timeout(LIFETIME_MS));
+      const expiresAt = new Date(clock.now() + device.lifetimeMs).toISOString();
+      const loginId = book.follow(key, undefined, (signal) => awaitCopilot(places, device, { key, clock, signal }));
+      const { verificationUrl, userCode } = device;
+      return { loginId, method: "device", verificationUrl, userCode, expiresAt };
+    },
     async start(wanted, method) {
       const key = checkKey(wanted);
       await book.clear(key);

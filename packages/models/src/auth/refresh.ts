@@ -5,7 +5,7 @@
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 
-import type { Credential, CredentialKey, McpCredential, OAuthCredential } from "./credential.ts";
+import type { CopilotCredential, Credential, CredentialKey, McpCredential, OAuthCredential } from "./credential.ts";
 import { credentialOf, refreshTokens, RefusedLogin, type Issuer } from "./issuer.ts";
 import { pause } from "./pause.ts";
 import type { CredentialStore } from "./store.ts";
@@ -14,7 +14,7 @@ import { isExpired, isRefreshDue } from "./tokens.ts";
 const TRIES = 3;
 const PAUSE_MS = 400;
 
-type Login = OAuthCredential | McpCredential;
+type Login = OAuthCredential | McpCredential | CopilotCredential;
 
 export interface RenewOptions<L extends Login> {
   readonly store: CredentialStore;
@@ -100,11 +100,18 @@ async function renew<L extends Login>(current: L, options: RenewOptions<L>): Pro
   }
 }
 
-async function tryRefresh<L extends Login>(current: L, refreshToken: string, options: RenewOptions<L>): Promise<L> {
-  const { refresh, signal, pauseMs = PAUSE_MS } = options;
+function tryRefresh<L extends Login>(current: L, refreshToken: string, options: RenewOptions<L>): Promise<L> {
+  return tryThrice((signal) => options.refresh(current, refreshToken, signal), options);
+}
+
+/** Asks again where the failure may pass. */
+export async function tryThrice<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  { signal, pauseMs = PAUSE_MS }: { readonly signal: AbortSignal; readonly pauseMs?: number | undefined },
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await refresh(current, refreshToken, signal);
+      return await ask(signal);
     } catch (error) {
       const isPassing = isHeddleError(error) && PASSING.has(error.code);
       if (!isPassing || attempt >= TRIES || signal.aborted) throw error;

@@ -26,7 +26,7 @@ export async function vendorStatus(
 ): Promise<VendorStatus> {
   const ended = await runChild(program, statusArgs ?? ["--version"], { env, timeoutMs });
   if (ended.kind === "missing") return { id, state: "missing" };
-  if (ended.kind === "timeout") return { id, state: "noAnswer" };
+  if (ended.kind !== "exited") return { id, state: "noAnswer" };
   if (statusArgs === undefined) return { id, state: "installed" };
   return { id, state: ended.code === 0 ? "loggedIn" : "loggedOut" };
 }

@@ -1,12 +1,18 @@
 /** What can be told of an account without giving anything away, and whether its credential can be used. */
 import { HeddleError } from "@heddle/protocol";
 import { readCodexKey, readCodexLogin } from "../auth/codex-auth.ts";
-import { DEFAULT_PROFILE, type ApiKeyCredential, type OAuthCredential } from "../auth/credential.ts";
+import {
+  DEFAULT_PROFILE,
+  type ApiKeyCredential,
+  type CopilotCredential,
+  type OAuthCredential,
+} from "../auth/credential.ts";
 import { expiryOf, isExpired } from "../auth/tokens.ts";
 import { vendorStatus } from "../auth/vendor-status.ts";
-import { keyVariable } from "../providers.ts";
+import { isAmbient, type Outgoing } from "../provider-auth.ts";
+import { keyVariable, type Provider } from "../providers.ts";
 import { clientOf, isOpenAiItself, type Book } from "./book.ts";
-import { askModelList } from "./catalogs.ts";
+import { askModelList, listsModels } from "./catalogs.ts";
 import type { AuthMethod, ModelProviderEntry, RunnerEntry } from "./registry.ts";
 
 export interface AccountStatus {
@@ -18,8 +24,12 @@ export interface AccountStatus {
   readonly methods: readonly AuthMethod[];
   /** There is a credential that can be used, as far as can be told; after validation, one that was taken. */
   readonly isLoggedIn: boolean;
-  /** What a run would use: a variable of the environment, the store, Codex's login, the vendor's program, nothing. */
-  readonly source: "environment" | "store" | "codex" | "program" | "none";
+  /** What a run would use: a variable, the store, Codex's login, the vendor's program, the machine's own credentials, nothing. */
+  readonly source: "environment" | "store" | "codex" | "program" | "machine" | "none";
+  /** Which of the machine's credentials: a file, a variable, a command. */
+  readonly place?: string;
+  /** What to do where the machine has none. */
+  readonly hint?: string;
   /** The variable, where that is the source. */
   readonly variable?: string;
   /** Something is stored, but the environment wins. */
@@ -66,6 +76,7 @@ async function foundStatus({ book, entry, profile }: StatusQuestion): Promise<Ac
     const isShadowed = stored === undefined ? {} : { isShadowed: true };
     return { ...base, isLoggedIn: true, source: "environment", variable, health: "unknown", ...isShadowed };
   }
+  if (isAmbient(config.auth)) return { ...base, ...(await machineStatus(book, entry)) };
   if (config.adoptsCodexLogin === true && isUsed) return { ...base, ...(await adoptedStatus(book)) };
   if (stored !== undefined) return { ...base, ...storedStatus(stored) };
   if (isUsed && isOpenAiItself(config) && (await readCodexKey(book.env)) !== undefined) {
@@ -77,18 +88,30 @@ async function foundStatus({ book, entry, profile }: StatusQuestion): Promise<Ac
 
 type Facts = Pick<AccountStatus, "isLoggedIn" | "source" | "health"> & Partial<AccountStatus>;
 
-function storedStatus(entry: ApiKeyCredential | OAuthCredential): Facts {
+/** Whether there is something to use, as far as can be told without asking anybody. */
+async function machineStatus(book: Book, entry: ModelProviderEntry): Promise<Facts> {
+  try {
+    const { keySource: place } = await clientOf(book, entry);
+    return { isLoggedIn: true, source: "machine", health: "unknown", ...(place === undefined ? {} : { place }) };
+  } catch (error) {
+    if (!(error instanceof HeddleError)) throw error;
+    return { isLoggedIn: false, source: "machine", health: "unknown", problem: error.code, hint: error.message };
+  }
+}
+
+function storedStatus(entry: ApiKeyCredential | OAuthCredential | CopilotCredential): Facts {
   if (entry.type === "apiKey") return { isLoggedIn: entry.health === "ok", source: "store", health: entry.health };
   const expiry = expiryOf(entry);
   const isOver = isExpired(entry, Date.now()) && entry.refreshToken === undefined;
   const health = entry.health === "ok" && isOver ? "expired" : entry.health;
+  const { email, accountId } = entry.type === "oauth" ? entry : {};
   return {
     isLoggedIn: health === "ok",
     source: "store",
     health,
-    ...(entry.email === undefined ? {} : { email: entry.email }),
+    ...(email === undefined ? {} : { email }),
     ...(entry.plan === undefined ? {} : { plan: entry.plan }),
-    ...(entry.accountId === undefined ? {} : { accountId: entry.accountId }),
+    ...(accountId === undefined ? {} : { accountId }),
     ...(expiry === undefined ? {} : { expiresAt: new Date(expiry).toISOString() }),
     ...(entry.problem === undefined ? {} : { problem: entry.problem }),
   };
@@ -113,6 +136,7 @@ async function validated(question: StatusQuestion, found: AccountStatus): Promis
   const { book, entry, profile, signal = AbortSignal.timeout(30_000) } = question;
   try {
     const client = await clientOf(book, entry, found.source === "store" ? profile : undefined);
+    if (!listsModels(client)) return await handedOver(client, found, signal);
     const { status } = await askModelList(client, signal);
     const now = await foundStatus(question);
     if (status === 401 || status === 403) return { ...now, isValidated: true, isLoggedIn: false, health: "refused" };
@@ -126,6 +150,14 @@ async function validated(question: StatusQuestion, found: AccountStatus): Promis
     const health = details["health"] === "reconnect_required" ? "reconnect_required" : "refused";
     return { ...found, isValidated: true, isLoggedIn: false, health, problem: code };
   }
+}
+
+/** Where there is no list to ask for, a token that is handed out shows as much. What is only signed with shows nothing. */
+async function handedOver(client: Provider, found: AccountStatus, signal: AbortSignal): Promise<AccountStatus> {
+  if (client.auth !== "vertex") return found;
+  const outgoing: Outgoing = { method: "GET", url: new URL(client.baseUrl), headers: {}, body: "" };
+  await client.credential?.headers(client.wire, signal, outgoing);
+  return { ...found, isValidated: true, health: "ok" };
 }
 
 export async function programStatus(

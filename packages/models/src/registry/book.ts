@@ -2,10 +2,12 @@
 import { HeddleError } from "@heddle/protocol";
 import { readCodexKey, usableCodexLogin } from "../auth/codex-auth.ts";
 import { DEFAULT_PROFILE, type CredentialKey } from "../auth/credential.ts";
+import { copilotPlaces, type CopilotPlaces } from "../auth/copilot.ts";
 import type { Issuer } from "../auth/issuer.ts";
 import { loginCommand } from "../auth/refresh.ts";
-import { adoptedSource, oauthSource, usableKey } from "../auth/sources.ts";
+import { adoptedSource, copilotSource, oauthSource, usableKey } from "../auth/sources.ts";
 import type { CredentialStore } from "../auth/store.ts";
+import { isAmbient } from "../provider-auth.ts";
 import { keyVariable, pinnedBaseUrl, resolveProvider, type Provider, type ProviderConfig } from "../providers.ts";
 import type { ModelProviderEntry, Registry } from "./registry.ts";
 
@@ -32,9 +34,18 @@ export async function provideFrom(
     await usableCodexLogin(env);
     return { ...config, baseUrl: undefined, credential: adoptedSource(env) };
   }
+  if (isAmbient(config.auth)) {
+    const { ambientSource } = await import("../auth/ambient.ts");
+    return { ...config, credential: await ambientSource(config, config.auth, env) };
+  }
   const key: CredentialKey = { owner, provider: id, profile };
   const entry = await store.get(key);
-  if (entry === undefined || entry.type === "mcpOauth") return providedWithout(config, profile);
+  if (
+    entry === undefined ||
+    entry.type === "mcpOauth" ||
+    (entry.type === "copilot") !== (config.auth?.type === "copilot")
+  )
+    return providedWithout(config, profile);
   if (entry.health === "reconnect_required") {
     throw new HeddleError(
       "auth.rejected",
@@ -44,8 +55,16 @@ export async function provideFrom(
       },
     );
   }
+  if (entry.type === "copilot") {
+    const places = copilotPlacesOf(config);
+    return { ...config, baseUrl: undefined, credential: copilotSource({ store, places, key, apiUrl: entry.apiUrl }) };
+  }
   if (entry.type === "oauth") return { ...config, baseUrl: undefined, credential: oauthSource({ store, issuer, key }) };
   return { ...config, key: usableKey(entry, config), keyFrom: "the credential store" };
+}
+
+export function copilotPlacesOf({ id, auth, headers }: ProviderConfig): CopilotPlaces {
+  return copilotPlaces(id, auth?.type === "copilot" ? auth : { type: "copilot" }, headers);
 }
 
 /** An account that was named and is not there is an error; where none was named, nothing was promised. */

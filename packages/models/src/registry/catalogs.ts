@@ -6,6 +6,7 @@ import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { pinnedFetch, type PinnedAnswer } from "../auth/pinned-fetch.ts";
 import { knownModels, modelInfo } from "../catalog.ts";
+import type { Outgoing } from "../provider-auth.ts";
 import type { Provider, ProviderConfig } from "../providers.ts";
 import { listSubject } from "./list-file.ts";
 import { type CachedList, type ListedModel, type ModelCache } from "./model-cache.ts";
@@ -45,6 +46,9 @@ export async function listModels(question: CatalogQuestion): Promise<ModelListin
   if (client === undefined) {
     return { provider, source: "static", isStale: true, isLoggedIn: false, models: staticModels(config) };
   }
+  if (!listsModels(client)) {
+    return { provider, source: "static", isStale: false, isLoggedIn: true, models: staticModels(config) };
+  }
   const { account } = config;
   const subject = listSubject({ id: provider, baseUrl: client.baseUrl, account, owner: question.owner });
   const cached = await cache.read(subject);
@@ -76,6 +80,11 @@ export function offerOf({ provider, source, isStale, models }: ModelListing): Of
   return { provider, isAuthoritative: source !== "static" && !isStale, models: models.map(({ id }) => id) };
 }
 
+/** Vertex AI and Bedrock have no list at the address of their models. */
+export function listsModels({ auth }: Provider): boolean {
+  return auth !== "vertex" && auth !== "bedrock";
+}
+
 /** One request that costs nothing; also what tells whether a credential is taken. */
 export async function askModelList(client: Provider, signal: AbortSignal, etag?: string): Promise<PinnedAnswer> {
   const url = new URL(client.baseUrl);
@@ -83,12 +92,13 @@ export async function askModelList(client: Provider, signal: AbortSignal, etag?:
   for (const [name, value] of Object.entries(client.query)) url.searchParams.set(name, value);
   if (client.id === "openai-codex") url.searchParams.set("client_version", "1.0.0");
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+  const outgoing: Outgoing = { method: "GET", url, headers: {}, body: "" };
   return pinnedFetch({
     url: url.href,
     origins: [url.origin],
     headers: {
       ...(client.wire === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
-      ...(await client.credential?.headers(client.wire, limit)),
+      ...(await client.credential?.headers(client.wire, limit, outgoing)),
       ...client.headers(),
       ...(etag === undefined ? {} : { "if-none-match": etag }),
     },

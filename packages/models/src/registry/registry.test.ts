@@ -24,7 +24,8 @@ describe("G1: names", () => {
     ["codex", "openai-codex", "model"],
     ["claude", "anthropic", "model"],
     ["claude_code", "claude-code", "runner"],
-    ["copilot", "github-copilot", "runner"],
+    ["copilot", "copilot", "model"],
+    ["copilot-cli", "github-copilot", "runner"],
     ["github_copilot", "github-copilot", "runner"],
     ["my-gateway", "my_gateway", "model"],
   ])("%s is %s", (name, id, kind) => {

@@ -5,9 +5,11 @@
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { VendorProgram } from "../auth/vendor-status.ts";
 import { catalogProvider } from "../catalog/lookup.ts";
+import { isAmbient } from "../provider-auth.ts";
 import { BUILT_IN_PROVIDERS, findConfig, resolveProvider, type Provider, type ProviderConfig } from "../providers.ts";
 
-export type AuthMethod = "apiKey" | "browser" | "device" | "none" | "vendor";
+/** `machine`: credentials that other programs keep, or a program prints. */
+export type AuthMethod = "apiKey" | "browser" | "device" | "none" | "vendor" | "machine";
 
 interface Entry {
   readonly id: string;
@@ -38,6 +40,10 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   "openai-codex": ["codex", "chatgpt"],
   anthropic: ["claude"],
   gemini: ["google"],
+  vertex: ["google-vertex"],
+  "vertex-anthropic": ["google-vertex-anthropic"],
+  bedrock: ["amazon-bedrock"],
+  azure: ["azure-openai"],
 };
 
 const PROGRAMS: readonly Omit<RunnerEntry, "kind" | "authMethods" | "isEnabled">[] = [
@@ -57,8 +63,8 @@ const PROGRAMS: readonly Omit<RunnerEntry, "kind" | "authMethods" | "isEnabled">
   },
   {
     id: "github-copilot",
-    name: "GitHub Copilot",
-    aliases: ["copilot"],
+    name: "GitHub Copilot CLI",
+    aliases: ["copilot-cli"],
     runner: "copilot",
     program: { id: "github-copilot", program: "copilot", loginHint: "copilot, then /login" },
   },
@@ -158,7 +164,10 @@ function modelEntry(configs: readonly ProviderConfig[], id: string, home: string
   };
 }
 
-function authMethods({ isLoginOnly, envKey, account, adoptsCodexLogin }: ProviderConfig): readonly AuthMethod[] {
+function authMethods(config: ProviderConfig): readonly AuthMethod[] {
+  const { isLoginOnly, envKey, account, adoptsCodexLogin, auth } = config;
+  if (auth?.type === "copilot") return ["device"];
+  if (isAmbient(auth)) return ["machine"];
   if (isLoginOnly === true) return adoptsCodexLogin === true ? ["vendor"] : ["browser", "device"];
   return envKey === undefined && account === undefined ? ["none"] : ["apiKey"];
 }

@@ -4,6 +4,7 @@
  */
 import type { Credential } from "../auth/credential.ts";
 import { heddleHome } from "../home.ts";
+import { isAmbient } from "../provider-auth.ts";
 import { keyVariable, type ProviderConfig } from "../providers.ts";
 import { createRegistry, modelEntries } from "./registry.ts";
 
@@ -18,6 +19,8 @@ export function usableProviders(
       if (!isEnabled || config.wire === "scripted") return false;
       if (keyVariable(config, env) !== undefined || config.key !== undefined) return true;
       if (config.isLoginOnly === true && config.adoptsCodexLogin === true) return true;
+      // What the machine has is asked only for a provider that the configuration names.
+      if (isAmbient(config.auth)) return named.has(id);
       if (stored.some(({ provider, health }) => provider === id && health === "ok")) return true;
       return config.envKey === undefined && config.isLoginOnly !== true && named.has(id);
     })

@@ -1,0 +1,114 @@
+/** Credentials of the machine itself, as providers use them: a program's token, Google's, AWS's keys. None of it is stored. */
+import { HeddleError } from "@heddle/protocol";
+import {
+  hostedUrl,
+  type BedrockAuth,
+  type CommandAuth,
+  type CredentialSource,
+  type TokenCommand,
+  type VertexAuth,
+} from "../provider-auth.ts";
+import type { ProviderConfig } from "../providers.ts";
+import { awsCredentials } from "./aws-credentials.ts";
+import { signAws } from "./aws-signature.ts";
+import { commandToken } from "./command-token.ts";
+import { googleSecrets, googleToken, metadataToken, readGoogleCredentials } from "./google-credentials.ts";
+import { createHandedOut } from "./handed-out.ts";
+import { tryThrice } from "./refresh.ts";
+import { createTokenCache, type FreshToken } from "./token-cache.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Throws `auth.missing` where it can be told now that there is nothing to use. */
+export async function ambientSource(
+  config: ProviderConfig,
+  auth: CommandAuth | VertexAuth | BedrockAuth,
+  env: Environment,
+): Promise<CredentialSource> {
+  switch (auth.type) {
+    case "command":
+      return commandSource(config.id, auth, env);
+    case "vertex":
+      return vertexSource(config.id, auth, env);
+    case "bedrock":
+      return bedrockSource(config, auth, env);
+  }
+}
+
+function commandSource(provider: string, auth: TokenCommand, env: Environment): CredentialSource {
+  return bearerSource("the token command", {
+    fetchToken: (signal) => commandToken(auth, { provider, env, signal }),
+  });
+}
+
+async function vertexSource(provider: string, auth: VertexAuth, env: Environment): Promise<CredentialSource> {
+  if (auth.command !== undefined) return commandSource(provider, { command: auth.command }, env);
+  if (auth.metadata === true) {
+    return bearerSource("the account of this machine", { fetchToken: (signal) => metadataToken(env, { signal }) });
+  }
+  const { file, ...first } = await readGoogleCredentials(auth, env);
+  const quota = first.type === "authorized_user" ? first.quota_project_id : undefined;
+  return bearerSource(file, {
+    async fetchToken(signal, learn) {
+      // Read anew: somebody may have logged in again meanwhile.
+      const credentials = await readGoogleCredentials(auth, env);
+      learn(...googleSecrets(credentials));
+      return googleToken(credentials, auth, { signal });
+    },
+    headers: quota === undefined ? {} : { "x-goog-user-project": quota },
+  });
+}
+
+interface BearerOptions {
+  readonly fetchToken: (signal: AbortSignal, learn: (...secrets: readonly string[]) => void) => Promise<FreshToken>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function bearerSource(source: string, { fetchToken, headers = {} }: BearerOptions): CredentialSource {
+  const handedOut = createHandedOut();
+  const cache = createTokenCache(async (signal) => {
+    const fresh = await tryThrice((limit) => fetchToken(limit, handedOut.add), { signal });
+    handedOut.add(fresh.token);
+    return fresh;
+  });
+  let last: string | undefined;
+  return {
+    source,
+    async headers(_wire, signal) {
+      last = await cache.get(signal);
+      return { authorization: `Bearer ${last}`, ...headers };
+    },
+    async renew(signal) {
+      return (await cache.replace(last, signal)) !== last;
+    },
+    secrets: handedOut.secrets,
+    hear: handedOut.hear,
+  };
+}
+
+async function bedrockSource(config: ProviderConfig, auth: BedrockAuth, env: Environment): Promise<CredentialSource> {
+  const region = auth.region ?? regionOf(config, env);
+  const { source } = await awsCredentials(auth, env);
+  const handedOut = createHandedOut();
+  return {
+    source,
+    async headers(_wire, _signal, { method, url, headers, body }) {
+      const credentials = await awsCredentials(auth, env);
+      handedOut.add(credentials.secretAccessKey, credentials.sessionToken ?? "");
+      const contentType = headers["content-type"];
+      const signed = contentType === undefined ? {} : { "content-type": contentType };
+      const now = new Date();
+      return signAws({ method, url, headers: signed, body, region, service: "bedrock", credentials, now });
+    },
+    renew: async () => false,
+    secrets: handedOut.secrets,
+    hear: handedOut.hear,
+  };
+}
+
+/** Also where the address is another one: what is signed names a region. */
+function regionOf(config: ProviderConfig, env: Environment): string {
+  const [, region] = /^https:\/\/bedrock-runtime\.([\w-]+)\./.exec(hostedUrl(config, env) ?? "") ?? [];
+  if (region !== undefined) return region;
+  throw new HeddleError("internal", `provider ${config.id} has no region`);
+}

@@ -1,0 +1,232 @@
+/**
+ * GitHub Copilot: a login at GitHub by device code, and its exchange for the short-lived token that Copilot's own address
+ * takes. The login goes to the GitHub it was made at, the other token where that GitHub says, and nowhere else.
+ */
+import { HeddleError } from "@heddle/protocol";
+import { z } from "zod";
+import { requireSafeUrl, type CopilotAuth } from "../provider-auth.ts";
+import type { CopilotCredential, CredentialKey } from "./credential.ts";
+import { REAL_CLOCK, type Clock } from "./device-login.ts";
+import { RefusedLogin } from "./issuer.ts";
+import { pinnedFetch, type PinnedAnswer } from "./pinned-fetch.ts";
+import { isPlainToken } from "./plain-token.ts";
+import { loginCommand, usableLogin, type RenewOptions } from "./refresh.ts";
+
+/** The identity that editors with Copilot use at GitHub, in public. */
+const CLIENT_ID = "Iv1.b507a08c87ecfe98";
+const SCOPE = "read:user";
+const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+const SLOW_DOWN_MS = 5_000;
+/** Longer than GitHub's codes live. */
+const MAX_LIFETIME_MS = 30 * 60_000;
+
+export interface CopilotPlaces {
+  /** Origin. */
+  readonly githubUrl: string;
+  /** Origin and path of GitHub's API. */
+  readonly githubApiUrl: string;
+  readonly clientId: string;
+  /** What the service is told of whoever asks. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export function copilotPlaces(
+  id: string,
+  auth: CopilotAuth,
+  headers: Readonly<Record<string, string>> = {},
+): CopilotPlaces {
+  const github = new URL(requireSafeUrl(id, auth.githubUrl ?? "https://github.com"));
+  const api = auth.githubApiUrl ?? `${github.protocol}//api.${github.host}`;
+  return {
+    githubUrl: github.origin,
+    githubApiUrl: requireSafeUrl(id, api).replace(/\/+$/, ""),
+    clientId: auth.clientId ?? CLIENT_ID,
+    headers,
+  };
+}
+
+const DeviceCode = z.object({
+  device_code: z.string().min(1).max(4096),
+  user_code: z.string().regex(/^[\w-]{1,64}$/),
+  verification_uri: z.url(),
+  expires_in: z.number().positive(),
+  interval: z.number().nonnegative().optional(),
+});
+
+export interface CopilotDevice {
+  /** Stays with Heddle. */
+  readonly deviceCode: string;
+  readonly userCode: string;
+  readonly verificationUrl: string;
+  readonly lifetimeMs: number;
+  readonly intervalMs: number;
+}
+
+export async function startCopilotDevice(places: CopilotPlaces, signal: AbortSignal): Promise<CopilotDevice> {
+  const answer = await askGithub(places, "/login/device/code", { client_id: places.clientId, scope: SCOPE }, signal);
+  const code = DeviceCode.safeParse(answer.json);
+  if (answer.status !== 200 || !code.success) {
+    throw new HeddleError("login.failed", `${places.githubUrl} gave no device code (status ${answer.status})`);
+  }
+  const { device_code, user_code, verification_uri, expires_in, interval = 5 } = code.data;
+  if (new URL(verification_uri).origin !== places.githubUrl) {
+    throw new HeddleError(
+      "login.failed",
+      `${places.githubUrl} sends people elsewhere to type in the code; it is not shown`,
+    );
+  }
+  return {
+    deviceCode: device_code,
+    userCode: user_code,
+    verificationUrl: verification_uri,
+    lifetimeMs: Math.min(expires_in * 1000, MAX_LIFETIME_MS),
+    intervalMs: Math.min(60, Math.max(1, interval)) * 1000,
+  };
+}
+
+const Grant = z.object({
+  access_token: z.string().refine(isPlainToken).optional(),
+  error: z.string().max(64).optional(),
+  interval: z.number().positive().optional(),
+});
+
+/** Asks until the code is typed in: the token of GitHub, or `login.*`. */
+async function awaitGithub(
+  places: CopilotPlaces,
+  device: CopilotDevice,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<string> {
+  const form = { client_id: places.clientId, device_code: device.deviceCode, grant_type: DEVICE_GRANT };
+  const deadline = clock.now() + device.lifetimeMs;
+  let { intervalMs } = device;
+  for (;;) {
+    if (clock.now() + intervalMs > deadline) throw expired();
+    await clock.sleep(intervalMs, signal);
+    const answer = await askGithub(places, "/login/oauth/access_token", form, signal).catch((error: unknown) => {
+      // A network that is away for a moment is no answer.
+      if (error instanceof HeddleError && error.code === "provider.unreachable") return undefined;
+      throw error;
+    });
+    if (answer === undefined || answer.status >= 500) continue;
+    const { access_token: token, error, interval } = Grant.safeParse(answer.json).data ?? {};
+    if (token !== undefined) return token;
+    if (error === "slow_down") intervalMs = Math.max(intervalMs + SLOW_DOWN_MS, (interval ?? 0) * 1000);
+    else if (error === "expired_token") throw expired();
+    else if (error === "access_denied") throw new HeddleError("login.failed", "the login was declined at GitHub");
+    else if (error !== "authorization_pending") {
+      const word = error !== undefined && /^[a-z_]+$/.test(error) ? error : `status ${answer.status}`;
+      throw new HeddleError("login.failed", `GitHub refused the login (${word})`);
+    }
+  }
+}
+
+function expired(): HeddleError {
+  return new HeddleError("login.expired", "nobody typed in the code in time; log in again");
+}
+
+/** Follows a login to the credential that is kept. An account without Copilot is told so here, not by its first run. */
+export async function awaitCopilot(
+  places: CopilotPlaces,
+  device: CopilotDevice,
+  {
+    key,
+    clock = REAL_CLOCK,
+    signal,
+  }: { readonly key: CredentialKey; readonly clock?: Clock; readonly signal: AbortSignal },
+): Promise<CopilotCredential> {
+  const githubToken = await awaitGithub(places, device, { clock, signal });
+  try {
+    return await exchange(places, { key, githubToken, now: clock.now(), signal });
+  } catch (error) {
+    if (!(error instanceof RefusedLogin)) throw error;
+    throw new HeddleError(
+      "login.failed",
+      `this GitHub account may not use Copilot (${error.reason}); see ${places.githubUrl}/settings/copilot`,
+    );
+  }
+}
+
+const CopilotToken = z.object({
+  token: z.string().refine(isPlainToken),
+  /** Since 1970, in seconds. */
+  expires_at: z.number().positive(),
+  /** From now on, in seconds; a clock that is wrong does not matter to it. */
+  refresh_in: z.number().positive().optional(),
+  endpoints: z.object({ api: z.url() }),
+  sku: z.string().max(64).optional(),
+});
+
+interface ExchangeOptions {
+  readonly key: CredentialKey;
+  readonly githubToken: string;
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+/** Throws RefusedLogin where the refusal is final, and `provider.*` where it may pass. */
+async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promise<CopilotCredential> {
+  const { key, githubToken, now, signal } = options;
+  const { status, json } = await pinnedFetch({
+    url: `${places.githubApiUrl}/copilot_internal/v2/token`,
+    origins: [new URL(places.githubApiUrl).origin],
+    headers: { ...places.headers, authorization: `token ${githubToken}` },
+    signal,
+  });
+  if (status === 401 || status === 403 || status === 404) throw new RefusedLogin(`status_${status}`);
+  if (status === 429)
+    throw new HeddleError("provider.rate-limited", "GitHub gives no token for Copilot now (status 429)");
+  if (status !== 200)
+    throw new HeddleError("provider.overloaded", `GitHub gives no token for Copilot now (status ${status})`);
+  const answer = CopilotToken.safeParse(json);
+  if (!answer.success)
+    throw new HeddleError("provider.malformed", "GitHub answered with something that is no token for Copilot");
+  const { token, expires_at, refresh_in, endpoints, sku } = answer.data;
+  const at = new Date(now).toISOString();
+  return {
+    type: "copilot",
+    v: 1,
+    owner: key.owner,
+    provider: key.provider,
+    profile: key.profile,
+    savedAt: at,
+    health: "ok",
+    issuer: places.githubUrl,
+    refreshToken: githubToken,
+    accessToken: token,
+    expiresAt: new Date(refresh_in === undefined ? expires_at * 1000 : now + refresh_in * 1000).toISOString(),
+    lastRefresh: at,
+    apiUrl: requireSafeUrl(key.provider, endpoints.api).replace(/\/+$/, ""),
+    ...(sku === undefined ? {} : { plan: sku }),
+  };
+}
+
+export interface UsableCopilotOptions extends Pick<
+  RenewOptions<CopilotCredential>,
+  "store" | "key" | "signal" | "rejected" | "isForced" | "now" | "pauseMs"
+> {
+  readonly places: CopilotPlaces;
+}
+
+/** A token of Copilot that is good now: exchanged inside the store's lock, once for all processes. */
+export function usableCopilot({ places, ...options }: UsableCopilotOptions): Promise<CopilotCredential> {
+  const { key, now = Date.now } = options;
+  return usableLogin<CopilotCredential>({
+    ...options,
+    own: (entry) => (entry?.type === "copilot" ? entry : undefined),
+    names: { place: key.provider, again: loginCommand(key.provider, key.profile) },
+    isBrief: true,
+    async refresh(current, githubToken, signal) {
+      if (current.issuer !== places.githubUrl) throw new RefusedLogin("issuer_changed");
+      return exchange(places, { key, githubToken, now: now(), signal });
+    },
+  });
+}
+
+function askGithub(
+  { githubUrl }: CopilotPlaces,
+  path: string,
+  form: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<PinnedAnswer> {
+  return pinnedFetch({ url: `${githubUrl}${path}`, origins: [githubUrl], form, signal });
+}

@@ -1,0 +1,24 @@
+/** Reads a small file that another program keeps. Nothing there can hold up or fill whoever reads it. */
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { HeddleError } from "@heddle/protocol";
+
+const MAX_BYTES = 256 * 1024;
+
+/** undefined when there is none. */
+export async function readSmallFile(file: string): Promise<string | undefined> {
+  let handle;
+  try {
+    // A fifo must not be waited at.
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : "";
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new HeddleError("auth.missing", `${file} cannot be read (${String(code)})`);
+  }
+  await using _open = handle;
+  const facts = await handle.stat();
+  if (!facts.isFile()) throw new HeddleError("auth.missing", `${file} is no plain file`);
+  if (facts.size > MAX_BYTES) throw new HeddleError("auth.missing", `${file} is too large to be a file of credentials`);
+  return handle.readFile("utf8");
+}
