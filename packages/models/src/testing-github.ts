@@ -15,6 +15,8 @@ export interface TestGithub extends TestServer {
   /** Where Copilot is said to be. */
   apiUrl: string;
   lifetimeSeconds: number;
+  /** How long a code can be typed in. */
+  codeSeconds: number;
 }
 
 export async function startGithub(): Promise<TestGithub> {
@@ -27,7 +29,13 @@ export async function startGithub(): Promise<TestGithub> {
     const form = fieldsOf(text);
     if (path === "/login/device/code" && method === "POST" && form["client_id"] === "Iv1.b507a08c87ecfe98") {
       const verification_uri = `${server.url}/login/device`;
-      const code = { device_code: deviceCode, user_code: "WDJB-MJHT", verification_uri, expires_in: 900, interval: 1 };
+      const code = {
+        device_code: deviceCode,
+        user_code: "WDJB-MJHT",
+        verification_uri,
+        expires_in: github.codeSeconds,
+        interval: 1,
+      };
       return send(response, 200, code);
     }
     if (path === "/login/oauth/access_token" && form["device_code"] === deviceCode) {
@@ -47,6 +55,14 @@ export async function startGithub(): Promise<TestGithub> {
     const expires_at = Math.floor(Date.now() / 1000) + github.lifetimeSeconds;
     return send(response, 200, { token, expires_at, endpoints: { api: github.apiUrl }, sku: "copilot_for_testers" });
   });
-  const github: TestGithub = { ...server, polls, exchanges, tokens, apiUrl: server.url, lifetimeSeconds: 1800 };
+  const github: TestGithub = {
+    ...server,
+    polls,
+    exchanges,
+    tokens,
+    apiUrl: server.url,
+    lifetimeSeconds: 1800,
+    codeSeconds: 900,
+  };
   return github;
 }
