@@ -113,11 +113,15 @@ export function hostedUrl({ id, wire, auth }: Hosted, env: Environment): string 
   if (auth?.type === "vertex") {
     const project = auth.project ?? firstSet(env, ["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"]);
     const location = auth.location ?? firstSet(env, ["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]) ?? "global";
-    const where = `projects/${word(id, "project", project, "GOOGLE_CLOUD_PROJECT")}/locations/${word(id, "location", location, "")}`;
+    const where = `projects/${word({ id, kind: "vertex", key: "project" }, project, "GOOGLE_CLOUD_PROJECT")}/locations/${word({ id, kind: "vertex", key: "location" }, location, "GOOGLE_CLOUD_LOCATION")}`;
     return `https://${vertexHost(location)}/v1/${where}/publishers/${wire === "anthropic" ? "anthropic" : "google"}`;
   }
   if (auth?.type !== "bedrock") return undefined;
-  const region = word(id, "region", auth.region ?? firstSet(env, ["AWS_REGION", "AWS_DEFAULT_REGION"]), "AWS_REGION");
+  const region = word(
+    { id, kind: "bedrock", key: "region" },
+    auth.region ?? firstSet(env, ["AWS_REGION", "AWS_DEFAULT_REGION"]),
+    "AWS_REGION",
+  );
   return `https://bedrock-runtime.${region}.amazonaws.com${wire === "anthropic" ? "" : "/openai/v1"}`;
 }
 
@@ -127,12 +131,18 @@ function vertexHost(location: string): string {
   return location.includes("-") ? `${location}-aiplatform.googleapis.com` : `aiplatform.${location}.rep.googleapis.com`;
 }
 
+interface Wanted {
+  readonly id: string;
+  readonly kind: string;
+  readonly key: string;
+}
+
 /** It becomes a part of a host name or a path, and nothing that could lead elsewhere. */
-function word(id: string, key: string, value: string | undefined, variable: string): string {
+function word({ id, kind, key }: Wanted, value: string | undefined, variable: string): string {
   if (value === undefined) {
     throw new HeddleError(
       "provider.configuration-required",
-      `provider ${id} needs a ${key}: set ${variable}, or write heddle config set model_providers.${id}.auth.${key} NAME`,
+      `provider ${id} needs a ${key}: set ${variable}, or write auth = { type = "${kind}", ${key} = "…" } under [model_providers.${id}] in config.toml`,
       { details: { provider: id, variable } },
     );
   }

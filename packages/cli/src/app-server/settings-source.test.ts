@@ -14,3 +14,11 @@ test("a client's settings may name folders with dots and equals signs", async ()
 test("a dotted key is a path", async () => {
   await expect(resolve({ "projects.nowhere.trust": "x" })).rejects.toThrow("trust_level");
 });
+
+test("12.19: a client adds no provider, however it spells the key", async () => {
+  const auth = { type: "command", command: ["true"] };
+  for (const key of ["model_providers", '"model_providers"', " model_providers ", "'model_providers'"]) {
+    const config = { [`${key}.own`]: { base_url: "http://127.0.0.1:1", auth }, model_provider: "own" };
+    await expect(resolve(config), key).rejects.toMatchObject({ code: "provider.unknown" });
+  }
+});

@@ -25,7 +25,11 @@ async function resolve({ file, overrides, profile, env }: SourceOptions, wishes:
     ...(wishes.provider === undefined ? [] : [`model_provider=${JSON.stringify(wishes.provider)}`]),
     ...(wishes.effort === undefined ? [] : [`model_reasoning_effort=${JSON.stringify(wishes.effort)}`]),
   ];
-  const layers: Layers = { file, overrides: parseOverrides([...overrides, ...wished]).config };
+  const own = parseOverrides(overrides).config;
+  const { model_providers, mcp_servers } = own;
+  // However a client spells it: who is asked, and what is started for it, the owner alone says.
+  const asked = { ...parseOverrides([...overrides, ...wished]).config, model_providers, mcp_servers };
+  const layers: Layers = { file, overrides: asked };
   const config = effectiveConfig(layers, profile);
   const { inherited } = wishes;
   // The thread's own choice stands against the server's, not against what a client asks for now.
@@ -45,7 +49,7 @@ async function resolve({ file, overrides, profile, env }: SourceOptions, wishes:
   const keepsWall = wishes.sandboxMode === undefined && inherited !== undefined;
   return {
     ...settings,
-    ...ceilingOf(effectiveConfig({ file, overrides: parseOverrides(overrides).config }, profile)),
+    ...ceilingOf(effectiveConfig({ file, overrides: own }, profile)),
     ...(keepsWall ? { networkAccess: inherited.networkAccess, writableRoots: inherited.writableRoots } : {}),
     ...peopleOf(config, wishes),
     approvalPolicy: wishes.approvalPolicy ?? inherited?.approvalPolicy ?? policyOf(config),

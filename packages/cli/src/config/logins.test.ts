@@ -95,6 +95,29 @@ describe("which key is used", () => {
   });
 });
 
+describe("12.19: logins of a server, each when it is needed", () => {
+  test("a stored key goes into the header of its provider, AWS's keys sign, and who listens hears of both", async () => {
+    const keys = { AWS_ACCESS_KEY_ID: "AKIDTEST", AWS_SECRET_ACCESS_KEY: "aws-secret", AWS_REGION: "us-east-1" };
+    await using at = await place({ ...keys, GOOGLE_CLOUD_PROJECT: "p" });
+    at.env["HOME"] = at.root;
+    const config: ConfigFile = { model_providers: { azure: { base_url: "https://x.openai.azure.com/openai/v1" } } };
+    const entries = providerConfigs(config, {}, at.env);
+    await using accounts = openAccounts({ home: path.join(at.root, "home"), env: at.env, configs: entries });
+    await accounts.saveKey({ provider: "azure" }, "azure-key");
+    const configs = withLazyLogins(entries, at.env);
+    const source = (id: string) => configs.find((entry) => entry.id === id)?.credential;
+    const heard: string[] = [];
+    for (const id of ["azure", "bedrock"]) source(id)?.hear?.((secrets) => heard.push(...secrets));
+    const signal = AbortSignal.timeout(20_000);
+    expect(await source("azure")?.headers("openai-responses", signal, OUTGOING)).toEqual({ "api-key": "azure-key" });
+    expect(await source("bedrock")?.headers("anthropic", signal, OUTGOING)).toMatchObject({
+      authorization: expect.stringContaining("Credential=AKIDTEST/"),
+    });
+    expect(heard).toEqual(["azure-key", "aws-secret"]);
+    await expect(source("vertex")?.headers("gemini", signal, OUTGOING)).rejects.toMatchObject({ code: "auth.missing" });
+  });
+});
+
 describe("G6: when neither a provider nor a model is named", () => {
   test("OpenAI, where the environment or Codex has a key for it, whatever else there is", async () => {
     await using at = await place({ OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" });

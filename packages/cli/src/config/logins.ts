@@ -60,7 +60,7 @@ function lazySource(
     // Says what is missing: a variable, or a login.
     resolveProvider(entries, id, env);
     if (found !== undefined) return found;
-    found = sourceOf(entryOf(entries, id));
+    found = sourceOf(findConfig(entries, id, heddleHome(env)));
     for (const listener of listeners) found.hear?.(listener);
     return found;
   };

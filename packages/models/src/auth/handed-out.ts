@@ -5,7 +5,7 @@ import type { SecretListener } from "../provider-auth.ts";
 const MAX_REMEMBERED = 32;
 
 export interface HandedOut {
-  add(...secrets: readonly string[]): void;
+  readonly add: (...secrets: readonly string[]) => void;
   readonly secrets: () => readonly string[];
   readonly hear: (listener: SecretListener) => void;
 }
