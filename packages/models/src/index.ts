@@ -17,6 +17,7 @@ export {
 } from "./providers.ts";
 export {
   isAmbient,
+  listsModels,
   type CredentialSource,
   type Outgoing,
   type ProviderAuth,

@@ -3,7 +3,7 @@
  * has to be known before anything is asked. What obtains tokens and signs requests is in `auth/`, loaded when it is used.
  */
 import { HeddleError } from "@heddle/protocol";
-import type { WireName } from "./providers.ts";
+import type { Provider, WireName } from "./providers.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -100,6 +100,11 @@ export function takesKey(auth: ProviderAuth | undefined): boolean {
 /** Credentials that no store of Heddle's holds: asked of the machine when a request needs them. */
 export function isAmbient(auth: ProviderAuth | undefined): auth is CommandAuth | VertexAuth | BedrockAuth {
   return auth?.type === "command" || auth?.type === "vertex" || auth?.type === "bedrock";
+}
+
+/** Vertex AI and Bedrock have no list at the address of their models, and neither has an address for one model each. */
+export function listsModels({ auth, baseUrl }: Pick<Provider, "auth" | "baseUrl">): boolean {
+  return auth !== "vertex" && auth !== "bedrock" && !baseUrl.includes("{model}");
 }
 
 interface Hosted {

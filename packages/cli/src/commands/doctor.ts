@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import path from "node:path";
-import { BUILT_IN_PROVIDERS, resolveProvider, type Outgoing, type Provider } from "@heddle/models";
+import { BUILT_IN_PROVIDERS, listsModels, resolveProvider, type Outgoing, type Provider } from "@heddle/models";
 import { EXIT, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
 import { probeSandbox, type SandboxFound } from "@heddle/tools";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -171,9 +171,7 @@ async function providerFindings(
         const provider = resolveProvider(await withLogin(configs, id, env), id, env);
         const { keySource, baseUrl } = provider;
         const detail = keySource === undefined ? `${baseUrl}, no key needed` : `key in ${keySource}`;
-        // These two list nothing at the address of their models.
-        const hasList = provider.auth !== "vertex" && provider.auth !== "bedrock";
-        return isOnline && hasList ? await askProvider(provider, detail) : { name, state: "ok", detail };
+        return isOnline && listsModels(provider) ? await askProvider(provider, detail) : { name, state: "ok", detail };
       } catch (error) {
         if (!isHeddleError(error)) throw error;
         return { name, state: "absent", detail: error.message };

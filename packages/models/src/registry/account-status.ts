@@ -9,10 +9,10 @@ import {
 } from "../auth/credential.ts";
 import { expiryOf, isExpired } from "../auth/tokens.ts";
 import { vendorStatus } from "../auth/vendor-status.ts";
-import { isAmbient, type Outgoing } from "../provider-auth.ts";
+import { isAmbient, listsModels, type Outgoing } from "../provider-auth.ts";
 import { keyVariable, type Provider } from "../providers.ts";
 import { clientOf, isOpenAiItself, type Book } from "./book.ts";
-import { askModelList, listsModels } from "./catalogs.ts";
+import { askModelList } from "./catalogs.ts";
 import type { AuthMethod, ModelProviderEntry, RunnerEntry } from "./registry.ts";
 
 export interface AccountStatus {
@@ -154,9 +154,9 @@ async function validated(question: StatusQuestion, found: AccountStatus): Promis
 
 /** Where there is no list to ask for, a token that is handed out shows as much. What is only signed with shows nothing. */
 async function handedOver(client: Provider, found: AccountStatus, signal: AbortSignal): Promise<AccountStatus> {
-  if (client.auth !== "vertex") return found;
+  if (client.credential === undefined || client.auth === "bedrock") return found;
   const outgoing: Outgoing = { method: "GET", url: new URL(client.baseUrl), headers: {}, body: "" };
-  await client.credential?.headers(client.wire, signal, outgoing);
+  await client.credential.headers(client.wire, signal, outgoing);
   return { ...found, isValidated: true, health: "ok" };
 }
 

@@ -6,7 +6,7 @@ import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { pinnedFetch, type PinnedAnswer } from "../auth/pinned-fetch.ts";
 import { knownModels, modelInfo } from "../catalog.ts";
-import type { Outgoing } from "../provider-auth.ts";
+import { listsModels, type Outgoing } from "../provider-auth.ts";
 import type { Provider, ProviderConfig } from "../providers.ts";
 import { listSubject } from "./list-file.ts";
 import { type CachedList, type ListedModel, type ModelCache } from "./model-cache.ts";
@@ -78,11 +78,6 @@ function listedAt(list: Pick<CachedList, "fetchedAt"> | undefined): { readonly l
 
 export function offerOf({ provider, source, isStale, models }: ModelListing): Offer {
   return { provider, isAuthoritative: source !== "static" && !isStale, models: models.map(({ id }) => id) };
-}
-
-/** Vertex AI and Bedrock have no list at the address of their models. */
-export function listsModels({ auth }: Provider): boolean {
-  return auth !== "vertex" && auth !== "bedrock";
 }
 
 /** One request that costs nothing; also what tells whether a credential is taken. */
