@@ -312,6 +312,20 @@ describe("12.19: Azure OpenAI", () => {
     expect(error).toMatchObject({ code: "model.unknown" });
   });
 
+  test("lists no models where its address is that of one, and nobody is asked for them", async () => {
+    await using server = await startModelServer({ script: SCRIPT });
+    await using place = await openPlace();
+    const configs = [
+      { id: "azure", wire: "openai-chat", baseUrl: `${server.url}/openai/deployments/{model}` },
+    ] as const;
+    const env = { AZURE_OPENAI_API_KEY: "k", AWS_BEARER_TOKEN_BEDROCK: "k", AWS_REGION: "us-east-1" };
+    await using accounts = openAccounts({ home: path.join(place.root, "home"), env, configs });
+    for (const provider of ["azure", "bedrock"])
+      expect(await accounts.models({ provider })).toMatchObject([
+        { provider, isLoggedIn: true, isStale: false, models: [] },
+      ]);
+  });
+
   test("with a token command sends no key, whatever the environment holds, and no token in the clear", async () => {
     const auth = { type: "command", command: ["true"] } as const;
     const credential = { source: "x", headers: async () => ({}), renew: async () => false, secrets: () => [] };
