@@ -53,7 +53,9 @@ export interface Attempts {
 /** Loads what the first request to a provider needs and begins to connect, in time that nobody waits for. */
 export async function warmProvider(provider: Provider): Promise<void> {
   if (provider.wire === "scripted") return;
-  connectAhead(new URL(provider.baseUrl));
+  // Where Copilot is, its login says.
+  const place = provider.auth === "copilot" ? provider.credential?.address?.() : provider.baseUrl;
+  if (place !== undefined) connectAhead(new URL(place));
   await Promise.all([loadWire(provider.wire), loadHosting(provider)]);
 }
 

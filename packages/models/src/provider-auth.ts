@@ -157,9 +157,10 @@ function word({ id, kind, key }: Wanted, value: string | undefined, variable: st
 
 /** What obtains tokens sends them over TLS, or to this machine. */
 export function requireSafeUrl(id: string, url: string): string {
-  const { protocol, hostname } = new URL(url);
+  const { protocol, hostname, username, password } = new URL(url);
   const isHere = hostname === "127.0.0.1" || hostname === "localhost" || hostname === "[::1]";
-  if (protocol === "https:" || (protocol === "http:" && isHere)) return url;
+  const isOpen = username === "" && password === "";
+  if (isOpen && (protocol === "https:" || (protocol === "http:" && isHere))) return url;
   throw new HeddleError(
     "config.invalid",
     `provider ${id}: a token is sent only to https addresses, not to ${protocol}//`,

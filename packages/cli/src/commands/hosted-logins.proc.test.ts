@@ -58,6 +58,7 @@ describe("12.19: heddle exec with a login of another kind", () => {
     });
     github.apiUrl = server.url;
     github.polls.push("authorization_pending");
+    github.lifetimeSeconds = 0;
     await using world = await openWorld();
     const auth = `auth = { type = "copilot", github_url = "${github.url}", github_api_url = "${github.url}" }`;
     await configure(world, ["[model_providers.copilot]", auth]);
@@ -73,7 +74,12 @@ describe("12.19: heddle exec with a login of another kind", () => {
     const listed = await run(["accounts"], { world });
     expect(listed.stdout).toMatch(/ok\s+copilot\s+stored/);
     expect(listed.stdout).not.toContain(CANARY);
+    github.lifetimeSeconds = 1800;
     await expectKept(world, await exec(world, "copilot:gpt-5.5"), ["credentials.json"]);
+    // It had ended, and was exchanged anew; the next run finds what this one stored.
+    const resume = ["exec", "--skip-git-repo-check", "--json", "resume", "--last", "again"];
+    await expectKept(world, await run(resume, { world }), ["credentials.json"]);
+    expect(github.count("/copilot_internal/v2/token")).toBe(2);
     expect(server.requests[0]).toMatchObject({ path: "/chat/completions", headers: { "x-initiator": "user" } });
     expect(await run(["logout", "copilot"], { world })).toMatchObject({
       code: 0,

@@ -192,9 +192,11 @@ describe("12.19: Copilot's token", () => {
     const moved = place.configs.map((config) => ({ ...config, baseUrl: "https://evil.example" }));
     await using accounts = openAccounts({ home: place.home.home, env: {}, configs: moved });
     await expect(accounts.provide("copilot")).rejects.toThrow(/never sent to another address/);
-    place.github.apiUrl = "http://evil.example";
     await using own = place.open();
-    await expect(own.refresh({ provider: "copilot" })).rejects.toThrow(/only to https/);
+    for (const apiUrl of ["http://evil.example", "https://a:b@evil.example", "ftp://evil.example", "nowhere"]) {
+      place.github.apiUrl = apiUrl;
+      await expect(own.refresh({ provider: "copilot" }), apiUrl).rejects.toThrow(/only to https|no token for Copilot/);
+    }
     const other = { id: "copilot", auth: { type: "copilot", githubUrl: "https://ghe.example" } } as const;
     await using elsewhere = openAccounts({ home: place.home.home, env: {}, configs: [other] });
     await expect(elsewhere.refresh({ provider: "copilot" })).rejects.toThrow(/issuer_changed/);
