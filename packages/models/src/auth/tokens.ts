@@ -66,7 +66,7 @@ export function expiryOf({ accessToken, expiresAt }: Omit<Aged, "lastRefresh">):
 export function isRefreshDue(credential: Aged, now: number, { isBrief = false } = {}): boolean {
   const expiry = expiryOf(credential);
   const renewedAt = Date.parse(credential.lastRefresh);
-  const early = expiry !== undefined && isBrief ? Math.min(EARLY_MS, (expiry - renewedAt) / 4) : EARLY_MS;
+  const early = expiry !== undefined && isBrief ? Math.min(EARLY_MS, Math.max(0, expiry - renewedAt) / 4) : EARLY_MS;
   if (expiry !== undefined) return expiry <= now + early;
   return renewedAt + BLIND_MS <= now;
 }
