@@ -2,7 +2,15 @@
 import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
-import type { ErrorCode, HookConfig, InputPart, McpServerConfig, ApprovalAnswer, TurnSettings } from "@heddle/protocol";
+import type {
+  ErrorCode,
+  HookConfig,
+  InputPart,
+  McpServerConfig,
+  ApprovalAnswer,
+  NoticeText,
+  TurnSettings,
+} from "@heddle/protocol";
 import type { SandboxLimits } from "@heddle/tools";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ThreadBeginning } from "./create-thread.ts";
@@ -72,6 +80,8 @@ export interface StartTurn {
   readonly task?: "review" | "goal";
   /** What is judged, in a few words. */
   readonly subject?: string;
+  /** Recorded when the turn begins: what its user must know about how it came to be. */
+  readonly notices?: readonly NoticeText[];
 }
 
 export interface RunShell {

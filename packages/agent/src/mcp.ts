@@ -2,11 +2,12 @@
  * MCP servers in the life of a turn: before every request to the model their tools are brought up to date, and what
  * happened to them is recorded. A server that fails is told and left out; only one that is required ends the turn.
  */
-import { HeddleError, newItemId, type Item } from "@heddle/protocol";
+import { HeddleError } from "@heddle/protocol";
 import { toolsFor, type GoalEndStatus, type McpReport, type MoreTools, type Toolset } from "@heddle/tools";
 import { clientToolsOf } from "./client-tools.ts";
 import { goalOf } from "./goal.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
+import { notice } from "./runners/told.ts";
 
 export interface TurnTools {
   /** What the model may be offered, as of the last `refresh`. */
@@ -92,15 +93,4 @@ function eventsOf(report: McpReport, turnId: string): readonly RunnerEvent[] {
 
 function failedText({ server, message }: Extract<McpReport, { kind: "failed" }>): string {
   return `the MCP server ${server} failed: ${message}`;
-}
-
-function notice(
-  turnId: string,
-  words: { readonly level: "warning" | "error"; readonly code: string; readonly message: string },
-): readonly RunnerEvent[] {
-  const item: Item = { type: "notice", id: newItemId(), ...words };
-  return [
-    { type: "item.started", v: 1, turnId, item },
-    { type: "item.completed", v: 1, turnId, item },
-  ];
 }

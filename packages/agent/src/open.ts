@@ -181,29 +181,16 @@ class Engine implements Heddle {
   async #start(
     threadId: string,
     workspace: string,
-    {
-      input,
-      settings,
-      clientId,
-      turnId: waitedAs,
-      task,
-      subject,
-      timeoutMs,
-      isMoved,
-    }: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task" | "timeoutMs"> & { readonly isMoved?: boolean },
+    start: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task" | "timeoutMs"> & { readonly isMoved?: boolean },
     newThread?: AdmitOptions["newThread"],
   ): Promise<TurnHandle> {
+    const { thread: _thread, workspace: _workspace, notices = [], isMoved = false, ...asked } = start;
+    const { settings, task } = asked;
     const request: AdmitOptions = {
+      ...asked,
       threadId,
-      input,
-      settings,
       ...(newThread === undefined ? {} : { newThread }),
-      ...(isMoved === true ? { movedTo: workspace } : {}),
-      ...(clientId === undefined ? {} : { clientId }),
-      ...(waitedAs === undefined ? {} : { turnId: waitedAs }),
-      ...(task === undefined ? {} : { task }),
-      ...(subject === undefined ? {} : { subject }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(isMoved ? { movedTo: workspace } : {}),
     };
     const repeat = await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
@@ -222,7 +209,7 @@ class Engine implements Heddle {
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
     const { turnId, history } = admitted;
-    const turn = { threadId, turnId, workspace, settings, history, place };
+    const turn = { threadId, turnId, workspace, settings, history, place, notices };
     // What was granted for the thread is for turns that somebody watches.
     const done = this.#run(this.#options.isUnattended ? turn : { ...turn, place: await grantedPlace(turn) });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };

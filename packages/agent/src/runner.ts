@@ -12,6 +12,7 @@ import type {
   Failure,
   InputPart,
   ItemDelta,
+  NoticeText,
   StoredEvent,
   TurnSettings,
   Usage,
@@ -28,6 +29,8 @@ export interface TurnRequest {
   /** The thread's past, that of its ancestors included, up to and including this turn's admission. */
   readonly history: readonly StoredEvent[];
   readonly place: TurnPlace;
+  /** Recorded when the turn begins. */
+  readonly notices?: readonly NoticeText[];
   /** Of a turn that another process began. */
   readonly carried?: CarriedOver | undefined;
 }

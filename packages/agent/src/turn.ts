@@ -31,6 +31,7 @@ import type { PendingEnds } from "./pending-ends.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { looseEnds } from "./recover.ts";
 import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
+import { notice } from "./runners/told.ts";
 import { addSpent, NOTHING_SPENT } from "./spent.ts";
 import { readStream } from "./stored-events.ts";
 import { terminalKey } from "./terminal.ts";
@@ -179,6 +180,7 @@ async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Pro
         envelope,
         envelopeHash: envelopeHash(envelope),
       },
+      ...(turn.notices ?? []).flatMap((text) => notice(turn.turnId, text)),
     ],
     "system",
   );

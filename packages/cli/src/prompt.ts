@@ -1,20 +1,13 @@
 /**
  * The prompt, as `codex exec` reads it: an argument, with piped input appended in a `<stdin>` block; or standard input alone.
- * One thing is different: with an argument, a pipe that stays open and silent holds up nobody. Its first byte is awaited
- * from the start of the process, beside everything else, and only for a moment.
+ * Reading begins with the process, beside everything else. One thing is different: with an argument, a stream that nobody
+ * writes holds up no run (`stdin/read-beside.ts`), and that is said in the turn.
  */
 import { fstatSync } from "node:fs";
-import { setTimeout as setTimeoutAsync } from "node:timers/promises";
-import { HeddleError, toHeddleError } from "@heddle/protocol";
+import { HeddleError, toHeddleError, type NoticeText } from "@heddle/protocol";
 import { isSecondPrompt } from "./exec/request.ts";
-
-/** Far more than any model reads; a stream without end must not fill the memory. */
-const MAX_PROMPT_BYTES = 8 * 1024 * 1024;
-
-/** Counted from the start of the process. A producer started beside this one has said something by then. */
-const FIRST_BYTE_MS = 200;
-/** Even a late start looks once at what is waiting in the pipe. */
-const LEAST_WAIT_MS = 20;
+import { gather } from "./stdin/gather.ts";
+import { readBeside } from "./stdin/read-beside.ts";
 
 export interface PromptSource {
   /** What stands in the place of the prompt, and a `-` after it. */
@@ -22,13 +15,19 @@ export interface PromptSource {
   readonly stdin: NodeJS.ReadStream;
   /** Ends the wait for standard input. */
   readonly signal: AbortSignal;
-  /** Says on stderr what is being waited for, or left out. */
+  /** Says on stderr what is being waited for. */
   readonly notify: (text: string) => void;
+}
+
+export interface Prompt {
+  readonly text: string;
+  /** What the record of the turn must say about it. */
+  readonly notices: readonly NoticeText[];
 }
 
 /** What standard input brings to a prompt; nothing is thrown before it is asked for. */
 export interface PromptReading {
-  prompt(): Promise<string>;
+  prompt(): Promise<Prompt>;
 }
 
 /** Begins to listen at once; the waiting is done by the time the rest of a run is prepared. */
@@ -41,21 +40,35 @@ export function beginPrompt(source: PromptSource): PromptReading {
   const argument = first === undefined || first === "-" ? undefined : checkedArgument(first);
   if (argument instanceof HeddleError) return refused(argument);
   // Making a stream of standard input takes longer than seeing that nothing can come from it.
-  if (argument !== undefined && second === undefined && isNullDevice()) return { prompt: async () => argument };
-  const { stdin, notify } = source;
+  if (argument !== undefined && second === undefined && isNullDevice()) return alone(argument);
+  const { stdin, signal, notify } = source;
   if (first === undefined && stdin.isTTY) {
     return refused(new HeddleError("prompt.empty", `give a prompt: heddle exec "what to do", or pipe it in`));
   }
   if (argument === undefined) {
     if (first === undefined) notify("Reading prompt from stdin...");
-    return settling(async () => checkedText(decode(await readAll(source), "the prompt on standard input"), "stdin"));
+    return settling(async () => {
+      const text = decode(await gather(stdin, signal).whole, "the prompt on standard input");
+      return { text: checkedText(text, "stdin"), notices: [] };
+    });
   }
-  if (second === "-") return settling(async () => withInput(argument, decode(await readAll(source), "standard input")));
-  if (stdin.isTTY) return { prompt: () => Promise.resolve(argument) };
+  if (second !== "-" && stdin.isTTY) return alone(argument);
   return settling(async (isAsked) => {
-    const bytes = await readIfThere(source, isAsked);
-    return withInput(argument, bytes === undefined ? "" : decode(bytes, "standard input"));
+    const { bytes, abandoned } =
+      second === "-" || !isPipe()
+        ? { bytes: await gather(stdin, signal).whole }
+        : await readBeside({ stdin, signal, notify, isAsked, writers });
+    const text = withInput(argument, decode(bytes, "standard input"));
+    return abandoned === undefined ? { text, notices: [] } : { text, notices: [notice(abandoned)] };
   });
+}
+
+function alone(text: string): PromptReading {
+  return { prompt: async () => ({ text, notices: [] }) };
+}
+
+function notice(message: string): NoticeText {
+  return { level: "warning", code: "input.abandoned", message };
 }
 
 function refused(error: HeddleError): PromptReading {
@@ -63,7 +76,7 @@ function refused(error: HeddleError): PromptReading {
 }
 
 /** Starts now, and keeps a failure until somebody asks. */
-function settling(read: (isAsked: Promise<void>) => Promise<string>): PromptReading {
+function settling(read: (isAsked: Promise<void>) => Promise<Prompt>): PromptReading {
   const asked = Promise.withResolvers<void>();
   const reading = read(asked.promise);
   reading.catch(() => undefined);
@@ -80,23 +93,6 @@ function withInput(prompt: string, input: string): string {
   return `${prompt}\n\n<stdin>\n${input}${input.endsWith("\n") ? "" : "\n"}</stdin>`;
 }
 
-/** A file ends by itself; a pipe may stay open for ever, so it must begin to speak in time. */
-async function readIfThere(source: PromptSource, isAsked: Promise<void>): Promise<Buffer | undefined> {
-  const { stdin, notify } = source;
-  if (!isPipe()) return await readAll(source);
-  const waitMs = Math.max(LEAST_WAIT_MS, FIRST_BYTE_MS - process.uptime() * 1000);
-  // On a busy machine everything takes longer, the producer too: nobody gives up on it before the prompt is wanted.
-  const spoke = await firstByte(stdin, Promise.all([setTimeoutAsync(waitMs), isAsked]));
-  if (spoke === "ended") return undefined;
-  if (spoke === "bytes") {
-    notify("Reading additional input from stdin...");
-    return readAll(source);
-  }
-  stdin.pause().unref();
-  notify("standard input is open but silent: going on without it; `PROMPT -` waits for it");
-  return undefined;
-}
-
 /** On Linux: device 3 of the memory devices. */
 function isNullDevice(): boolean {
   try {
@@ -108,66 +104,18 @@ function isNullDevice(): boolean {
 }
 
 function isPipe(): boolean {
-  try {
-    const stat = fstatSync(0);
-    return stat.isFIFO() || stat.isSocket();
-  } catch {
-    // No descriptor at all; reading it will say what is wrong.
-    return false;
-  }
+  return fstatSync(0).isFIFO() || isSocket();
 }
 
-/** Bytes stay in the stream for whoever reads it next. */
-function firstByte(stdin: NodeJS.ReadStream, isOver: Promise<unknown>): Promise<"bytes" | "ended" | "silent"> {
-  const { promise, resolve } = Promise.withResolvers<"bytes" | "ended" | "silent">();
-  const settle = (how: "bytes" | "ended" | "silent"): void => {
-    stdin.off("readable", onReadable).off("end", onEnd).off("error", onEnd);
-    resolve(how);
-  };
-  const onReadable = (): void => {
-    if (stdin.readableLength > 0) settle("bytes");
-  };
-  // An input that cannot be read is asked again by whoever needs it, and is none here.
-  const onEnd = (): void => settle("ended");
-  stdin.on("readable", onReadable).on("end", onEnd).on("error", onEnd);
-  // A stream that is empty ends only when it is read.
-  stdin.read(0);
-  isOver.then(
-    () => settle("silent"),
-    () => settle("silent"),
-  );
-  return promise;
+function isSocket(): boolean {
+  return fstatSync(0).isSocket();
 }
 
-async function readAll({ stdin, signal }: PromptSource): Promise<Buffer> {
-  signal.throwIfAborted();
-  const leave = (): void => {
-    stdin.destroy(toHeddleError(signal.reason));
-  };
-  signal.addEventListener("abort", leave);
-  try {
-    return await collect(stdin);
-  } finally {
-    signal.removeEventListener("abort", leave);
-  }
-}
-
-async function collect(stdin: NodeJS.ReadStream): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of stdin) {
-    const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
-    size += bytes.length;
-    if (size > MAX_PROMPT_BYTES) {
-      const limit = MAX_PROMPT_BYTES / 1024 / 1024;
-      throw new HeddleError(
-        "usage.invalid",
-        `standard input is over ${limit} MiB; put it in a file and name the file in the prompt`,
-      );
-    }
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks);
+/** No shell connects commands by sockets; programs do, and keep them. What pipes need is loaded for silent ones only. */
+async function writers(): ReturnType<Parameters<typeof readBeside>[0]["writers"]> {
+  if (isSocket()) return { kind: "socket" };
+  const { pipeWriters } = await import("./stdin/pipe-writers.ts");
+  return await pipeWriters(0);
 }
 
 /** UTF-8, or UTF-16 that says so with its first two bytes. */

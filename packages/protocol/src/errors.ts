@@ -37,6 +37,7 @@ const table = {
   "workspace.untrusted": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "prompt.empty": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "prompt.binary": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "prompt.unfinished": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "model.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "provider.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "provider.disabled": { exit: EXIT.usage, rpc: INVALID_REQUEST },

@@ -49,6 +49,7 @@ export {
   PlanStep,
   type ItemDelta,
   type ItemOf,
+  type NoticeText,
   type ItemType,
 } from "./items.ts";
 export {

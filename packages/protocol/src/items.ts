@@ -144,6 +144,8 @@ export const Item = z.discriminatedUnion("type", [
 export type Item = z.infer<typeof Item>;
 export type ItemType = Item["type"];
 export type ItemOf<T extends ItemType> = Extract<Item, { type: T }>;
+/** Something about a turn that its user must know and its model need not. */
+export type NoticeText = Readonly<Omit<ItemOf<"notice">, "type" | "id">>;
 
 /** A running item with what it has added since it began. */
 export function grownItem(item: Item, appended: string): Item {

@@ -72,6 +72,9 @@ export const RunResult = z.object({
   permission_denials: z.array(
     z.object({ tool: z.string(), call_id: z.string(), code: z.string(), message: z.string() }),
   ),
+  notices: z
+    .array(z.object({ level: z.enum(["warning", "error"]), code: z.string(), message: z.string() }))
+    .meta({ description: "What the caller must know besides the end: input that was not read, a slow start" }),
   thread_id: z.string().nullable(),
   turn_id: z.string().nullable(),
   attempts: z.array(Attempt),

@@ -1,5 +1,5 @@
 /** Events that tell something, whole as soon as they are made: to the user, or to the model besides the user's words. */
-import { newItemId, type EventOf, type InputPart, type Item } from "@heddle/protocol";
+import { newItemId, type EventOf, type InputPart, type Item, type NoticeText } from "@heddle/protocol";
 import type { RunnerEvent } from "../runner.ts";
 
 export function userMessage(
@@ -19,7 +19,11 @@ export function userMessage(
 
 /** For the user alone. */
 export function warning(turnId: string, code: string, message: string): RunnerEvent[] {
-  return both(turnId, { type: "notice", id: newItemId(), level: "warning", code, message });
+  return notice(turnId, { level: "warning", code, message });
+}
+
+export function notice(turnId: string, text: NoticeText): RunnerEvent[] {
+  return both(turnId, { type: "notice", id: newItemId(), ...text });
 }
 
 /** For the model alone. */

@@ -52,6 +52,7 @@ export function runResult(facts: RunFacts): RunResult {
       code,
       message,
     })),
+    notices: [...summary.notices],
     thread_id: facts.threadId ?? null,
     turn_id: facts.turnId ?? null,
     attempts: facts.attempts,

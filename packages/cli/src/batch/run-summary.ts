@@ -6,6 +6,8 @@ import {
   type EventBody,
   type EventOf,
   type Failure,
+  type ItemOf,
+  type NoticeText,
   type Usage,
 } from "@heddle/protocol";
 
@@ -23,6 +25,7 @@ export interface RunSummary {
   /** Questions put to a model; tries of the same one counted once. */
   readonly requests: number;
   readonly denials: readonly Denial[];
+  readonly notices: readonly NoticeText[];
   /** The last thing the agent said. */
   readonly response: string | undefined;
   readonly provider: string | undefined;
@@ -41,6 +44,7 @@ export interface Summing {
 export function sumUp(): Summing {
   const requests = new Set<string>();
   const denials: Denial[] = [];
+  const notices: NoticeText[] = [];
   let usage: Usage = NO_USAGE;
   let costUsd: number | undefined = 0;
   let response: string | undefined;
@@ -53,7 +57,7 @@ export function sumUp(): Summing {
 
   return {
     get now() {
-      const known = { usage, costUsd, requests: requests.size, denials, response, hasSideEffects, terminal };
+      const known = { usage, costUsd, requests: requests.size, denials, notices, response, hasSideEffects, terminal };
       return { ...known, provider, model, sandboxLevel };
     },
     add(body) {
@@ -77,6 +81,7 @@ export function sumUp(): Summing {
         case "item.completed":
           if (body.item.type === "agentMessage" && body.item.text !== "")
             response = shownAnswer(admitted, body.item.text);
+          if (body.item.type === "notice") notices.push(noticeText(body.item));
           break;
         case "tool.intended":
           hasSideEffects ||= !body.isReadOnly;
@@ -92,6 +97,10 @@ export function sumUp(): Summing {
       }
     },
   };
+}
+
+function noticeText({ level, code, message }: ItemOf<"notice">): NoticeText {
+  return { level, code, message };
 }
 
 function denial({ tool, callId }: EventOf<"tool.settled">, failure: Failure | undefined): Denial {

@@ -1,6 +1,8 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { expect, test } from "vitest";
-import { start } from "../../test/heddle-process.ts";
-import { MOCK_KEY, openMockWorld } from "../../test/mock-model.ts";
+import { run, start } from "../../test/heddle-process.ts";
+import { jsonLines, MOCK_KEY, openMockWorld, threadOf } from "../../test/mock-model.ts";
 
 test("piped input is appended to a prompt argument in a block, with the notice Codex gives", async () => {
   await using mock = await openMockWorld({ script: [{ text: "ok" }] });
@@ -21,22 +23,23 @@ test("empty and absent input add nothing", async () => {
   }
 });
 
-test("a pipe that stays open and silent holds up nobody for longer than a moment, and is said", async () => {
+test("12.8a: an input that a program leaves open holds up no run, and that is told in the stream, the result and the record", async () => {
   await using mock = await openMockWorld({ script: [{ text: "ok" }] });
-  const ran = await mock.exec(["--json", "go"], { stdin: null });
+  const result = path.join(mock.world.root, "result.json");
+  const ran = await mock.exec(["--json", "--result-json", result, "go"], { stdin: null });
   expect(ran).toMatchObject({ code: 0 });
-  expect(ran.stderr).toBe("heddle: standard input is open but silent: going on without it; `PROMPT -` waits for it\n");
   expect(mock.lastRequest()).not.toContain("<stdin>");
+  const told = { code: "input.abandoned", message: expect.stringContaining("socket on which nothing came for 5 s") };
+  expect(jsonLines(ran).find(({ type }) => type === "item.completed")).toMatchObject({
+    item: { type: "error", ...told },
+  });
+  expect(JSON.parse(await readFile(result, "utf8"))).toMatchObject({ notices: [{ level: "warning", ...told }] });
+  const shown = await run(["threads", "show", threadOf(ran)], { world: mock.world });
+  expect(shown.stdout).toContain("warning input.abandoned: standard input is a socket");
 });
 
-test("what comes after that moment is not read, and a pipe that began to speak is read to its end", async () => {
+test("an input that began is read to its end", async () => {
   await using mock = await openMockWorld({ script: [{ text: "ok" }] });
-  await using late = start(["exec", "go"], { world: mock.world, env: MOCK_KEY, stdin: null });
-  await late.sees("open but silent");
-  late.child.stdin?.end("too late");
-  expect(await late.ended).toMatchObject({ code: 0 });
-  expect(mock.lastRequest()).not.toContain("too late");
-
   await using slow = start(["exec", "go"], { world: mock.world, env: MOCK_KEY, stdin: null });
   slow.child.stdin?.write("first, ");
   await slow.sees("Reading additional input");

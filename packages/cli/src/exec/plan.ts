@@ -10,6 +10,7 @@ import {
   type HookConfig,
   type InputPart,
   type McpServerConfig,
+  type NoticeText,
   type SandboxMode,
 } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -37,6 +38,8 @@ export interface Plan {
   readonly thread: ThreadChoice;
   /** undefined: there is nothing to say, only a fork to make. */
   readonly input: readonly InputPart[] | undefined;
+  /** What the record of the turn must say about its input. */
+  readonly notices: readonly NoticeText[];
   readonly isReview: boolean;
   /** File, profile and `-c` as one. */
   readonly config: ConfigFile;
@@ -103,14 +106,16 @@ export async function makePlan(
   const lastMessageFile = lastMessage === undefined ? undefined : await checkWritable(lastMessage, cwd);
   const images = await readImages(args.values("image"), cwd);
 
-  const words = await reading?.prompt();
-  const prompt = request.review === undefined ? words : await promptOfReview(request.review, workspace, words);
+  const given = await reading?.prompt();
+  const prompt =
+    request.review === undefined ? given?.text : await promptOfReview(request.review, workspace, given?.text);
   return {
     home: heddleHome(env),
     workspace,
     mayBeOutsideGit,
     thread: request.thread,
     input: prompt === undefined ? undefined : [{ type: "text", text: prompt }, ...images],
+    notices: given?.notices ?? [],
     isReview: request.review !== undefined,
     config,
     layers,

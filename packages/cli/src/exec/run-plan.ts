@@ -99,6 +99,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     workspace: target.workspace,
     input: plan.input,
     settings,
+    notices: plan.notices,
     ...(plan.isReview ? { task: "review" } : {}),
   };
   const threads = new Set<string>();
