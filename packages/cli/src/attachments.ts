@@ -1,6 +1,5 @@
-/** Files a run is given or asked to write: all are tried before the run begins, so that none of them fails after it. */
-import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
+/** Files a run is given: all are tried before the run begins, so that none of them fails after it. */
+import { stat } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError, type InputPart } from "@heddle/protocol";
 import { readInputFile } from "./input-file.ts";
@@ -51,24 +50,6 @@ export async function readSchema(file: string, cwd: string): Promise<Record<stri
   }
   if (isRecord(schema)) return schema;
   throw usage(`--output-schema ${full} is not a JSON Schema; it must be an object such as {"type": "object", …}`);
-}
-
-/** Where the last message will be written; it can be, as far as one can know beforehand. Nothing is created yet. */
-export async function checkWritable(file: string, cwd: string): Promise<string> {
-  const full = path.resolve(cwd, file);
-  const found = await stat(full).catch(() => undefined);
-  if (found?.isDirectory() === true) throw usage(`-o ${full} is a folder; name a file`);
-  const folder = path.dirname(full);
-  const target = found === undefined ? folder : full;
-  try {
-    await access(target, constants.W_OK);
-  } catch (error) {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    throw usage(
-      `-o ${full} cannot be written: ${isMissing ? `${folder} does not exist` : `no right to write ${target}`}`,
-    );
-  }
-  return full;
 }
 
 function usage(message: string): HeddleError {

@@ -28,7 +28,7 @@ import {
 } from "./path-rules.ts";
 
 /** Missing from Node's constants; the same on every processor Node runs Linux on. */
-const O_PATH = 0x20_00_00;
+export const O_PATH = 0x20_00_00;
 const ENTRY = O_PATH | constants.O_NOFOLLOW;
 /** As many as the kernel follows. */
 const MAX_LINKS = 40;
@@ -299,4 +299,9 @@ export function failure(path: string, error: unknown): HeddleError {
 
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** A failure that reads like one of the file system. */
+export function withCode(code: string, message: string): Error {
+  return Object.assign(new Error(`${code}: ${message}`), { code });
 }

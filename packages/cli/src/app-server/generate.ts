@@ -1,7 +1,7 @@
 /** `heddle app-server generate-ts` and `generate-json-schema`: types of what this server takes and says. */
-import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT } from "@heddle/protocol";
+import { holdFolder } from "@heddle/tools/held-folder";
 import { usage, type ParsedArgs } from "../args.ts";
 
 export const GENERATORS = ["generate-ts", "generate-json-schema"] as const;
@@ -16,11 +16,13 @@ export async function generate(which: Generator, args: ParsedArgs, cwd: string):
   if (out === undefined) throw usage(`${which} needs --out DIR`);
   const { jsonFiles, tsFiles } = await import("@heddle/server/describe");
   const make = which === "generate-ts" ? tsFiles : jsonFiles;
-  const folder = path.resolve(cwd, out);
+  using folder = holdFolder(path.resolve(cwd, out), { makes: true });
+  folder.refuseLinksOf([cwd]);
   for (const [name, content] of make({ isExperimental: args.has("experimental") })) {
-    const file = path.join(folder, name);
-    await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(file, content);
+    const [file = name, ...above] = name.split("/").toReversed();
+    using within = new DisposableStack();
+    const place = above.toReversed().reduce((at, part) => within.use(at.below(part)), folder);
+    place.write(file, content, { mode: 0o666 });
   }
   return EXIT.ok;
 }

@@ -2,13 +2,14 @@
  * The folder of one run: made new, private, and held open, so that every file in it is written whole and where it belongs.
  * What cannot be written is remembered as the failure of the run; the turn itself goes on.
  */
-import { closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync, realpathSync, writeSync } from "node:fs";
+import { closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import { holdFolder, type HeldFolder } from "@heddle/tools/held-folder";
 import { usage } from "../args.ts";
-import { asJson, openFolder, type Folder } from "./atomic-file.ts";
+import { asJson } from "./as-json.ts";
 
 export type RunState = "pending" | "running" | "completed" | "failed" | "cancelled";
 
@@ -26,6 +27,8 @@ export interface Artifacts extends Disposable {
   syncEvents(): void;
   stderr(text: string): void;
   keepOutput(callId: string, file: string): Promise<void>;
+  /** Throws when a link where agents may write led to this folder. */
+  refuseLinksOf(roots: readonly string[]): void;
 }
 
 const NAMES = {
@@ -58,24 +61,11 @@ export function checkArtifactRoot(root: string, runId: string): void {
 export function openArtifacts(root: string, runId: string): Artifacts {
   checkArtifactRoot(root, runId);
   try {
-    makeFolder(root);
-    const folder = path.join(realpathSync(root), runId);
-    mkdirSync(folder, { mode: 0o700 });
-    return new RunFolder(openFolder(folder), runId);
+    using above = holdFolder(root, { makes: true });
+    mkdirSync(above.at(runId), { mode: 0o700 });
+    return new RunFolder(above.below(runId), runId);
   } catch (error) {
     throw asFailure(error, path.join(root, runId));
-  }
-}
-
-/** Step by step: the recursive form never ends where a file system answers ENOENT to every new name. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(path.dirname(folder));
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-  } catch (error) {
-    // Another run may have made it in between.
-    if (!existsSync(folder)) throw error;
   }
 }
 
@@ -83,12 +73,12 @@ class RunFolder implements Artifacts {
   readonly path: string;
   readonly paths: Record<string, string> = {};
   failure: HeddleError | undefined;
-  readonly #folder: Folder;
+  readonly #folder: HeldFolder;
   readonly #runId: string;
   readonly #createdAt = new Date().toISOString();
   readonly #logs = new Map<"events" | "stderr", number>();
 
-  constructor(folder: Folder, runId: string) {
+  constructor(folder: HeldFolder, runId: string) {
     this.path = folder.path;
     this.#folder = folder;
     this.#runId = runId;
@@ -125,13 +115,16 @@ class RunFolder implements Artifacts {
   async keepOutput(callId: string, file: string): Promise<void> {
     const name = `${callId.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 100)}.log`;
     try {
-      const outputs = this.#folder.at("tool-outputs");
-      if (!existsSync(outputs)) mkdirSync(outputs, { mode: 0o700 });
-      await copyFile(file, path.join(outputs, name), constants.COPYFILE_FICLONE);
+      using outputs = this.#folder.below("tool-outputs");
+      await copyFile(file, outputs.at(name), constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
       this.paths["tool_outputs"] = path.join(this.path, "tool-outputs");
     } catch (error) {
       this.failure ??= asFailure(error, `${this.path}/tool-outputs/${name}`);
     }
+  }
+
+  refuseLinksOf(roots: readonly string[]): void {
+    this.#folder.refuseLinksOf(roots);
   }
 
   [Symbol.dispose](): void {

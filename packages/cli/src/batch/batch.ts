@@ -17,6 +17,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import { endProcess } from "../end-process.ts";
+import { holdFolder } from "@heddle/tools/held-folder";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -25,7 +26,7 @@ import type { Printer } from "../print/printer.ts";
 import type { Stop } from "../stop.ts";
 import { allowedTools } from "./allowed-tools.ts";
 import { openArtifacts } from "./artifacts.ts";
-import { asJson, openFolder } from "./atomic-file.ts";
+import { asJson } from "./as-json.ts";
 import { runAttempts, type LastAttempt, type Retry } from "./attempts.ts";
 import { capabilities, type CapabilityFacts } from "./capabilities.ts";
 import { parseBatchFlags, type BatchFlags } from "./flags.ts";
@@ -39,6 +40,8 @@ import { RunNotes } from "./run-notes.ts";
 export interface BatchStart {
   readonly start: StartTurn;
   readonly workspace: string;
+  /** Where agents may write, in this run or an earlier one. */
+  readonly agentRoots: readonly string[];
   readonly home: string;
   readonly providers: readonly ProviderConfig[];
   /** Names of the configured MCP servers. */
@@ -107,7 +110,11 @@ export class Batch {
     const file = this.#args.value("result-json");
     if (file === undefined) return;
     const full = checkResultFile(file, this.#context.cwd);
-    this.#notes.resultFile = { folder: openFolder(path.dirname(full)), name: path.basename(full), path: full };
+    this.#notes.resultFile = { folder: holdFolder(path.dirname(full)), name: path.basename(full), path: full };
+    // What the configuration adds to them is known later.
+    const { cwd } = this.#context;
+    const folders = [this.#args.value("cd") ?? ".", ...this.#args.values("add-dir")];
+    this.#notes.refuseLinksOf(folders.map((folder) => path.resolve(cwd, folder)));
   }
 
   async open(stop: Stop): Promise<void> {
@@ -147,6 +154,7 @@ export class Batch {
     const flags = this.#opened;
     const { stop } = flags;
     const notes = this.#notes;
+    notes.refuseLinksOf(request.agentRoots);
     const start = { ...request.start, settings: this.#settings(request) };
     notes.outputSchema = start.settings.outputSchema;
     await this.#lookBefore(request);

@@ -3,7 +3,7 @@ import type { Heddle } from "@heddle/agent";
 import { addUsage, NO_USAGE, toHeddleError, type RunResult, type StoredEvent, type Usage } from "@heddle/protocol";
 import { allEvents } from "../record.ts";
 import { standingOf } from "../workspace.ts";
-import { asJson } from "./atomic-file.ts";
+import { asJson } from "./as-json.ts";
 import { gitChange, gitState, type GitLook } from "./git-state.ts";
 import { outputFilesOf, reportOf, transcriptOf } from "./report.ts";
 import type { RunNotes } from "./run-notes.ts";

@@ -1,14 +1,15 @@
 /** What a batch run has gathered so far, and the writing of its end from it, at any moment and more than once. */
 import type { TurnHandle } from "@heddle/agent";
 import { uuidv7, type EventOf, type HeddleError, type RunResult, type StoredEvent, type Usage } from "@heddle/protocol";
+import type { HeldFolder } from "@heddle/tools/held-folder";
 import { asFailure, type Artifacts } from "./artifacts.ts";
-import { asJson, type Folder } from "./atomic-file.ts";
+import { asJson } from "./as-json.ts";
 import type { Attempt } from "./attempts.ts";
 import type { RunFacts } from "./result.ts";
 import { sumUp } from "./run-summary.ts";
 
 export interface ResultFile {
-  readonly folder: Folder;
+  readonly folder: HeldFolder;
   readonly name: string;
   readonly path: string;
 }
@@ -76,6 +77,19 @@ export class RunNotes implements Disposable {
     }
     this.artifacts.stderr(this.#waiting + text);
     this.#waiting = "";
+  }
+
+  /** What lies in a folder of agents must not lead out of it; the turn has not begun. */
+  refuseLinksOf(roots: readonly string[]): void {
+    try {
+      this.resultFile?.folder.refuseLinksOf(roots);
+    } catch (error) {
+      // That there was no run is not written there either.
+      this.resultFile?.folder[Symbol.dispose]();
+      this.resultFile = undefined;
+      throw error;
+    }
+    this.artifacts?.refuseLinksOf(roots);
   }
 
   throwIfFull(): void {

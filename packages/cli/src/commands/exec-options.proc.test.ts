@@ -210,7 +210,7 @@ test("--codex-exit-codes says 1 where Codex would, and stays out of the way of s
   expect(await code(["--codex-exit-codes", "--jsno", "go"])).toBe(2);
 });
 
-test("-o replaces a file whole, and is written through a link", async () => {
+test("-o replaces a file whole, and is written through a link of the user", async () => {
   await using mock = await openMockWorld({ script: [{ text: "answer" }] });
   const real = await mock.world.file("real.txt", "old");
   const link = path.join(mock.world.root, "link.txt");
@@ -225,11 +225,8 @@ test("an -o that cannot be written after all is a failure beside the turn's own 
   });
   await mock.world.file("workspace/out/old.txt", "old");
   const ran = await mock.exec(["--json", "-s", "workspace-write", "-o", "out/last.txt", "go"]);
-  expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining("last.txt could not be written") });
-  expect(jsonLines(ran).slice(-2)).toMatchObject([
-    { type: "turn.completed" },
-    { type: "error", code: "usage.invalid" },
-  ]);
+  expect(ran).toMatchObject({ code: 8, stderr: expect.stringContaining("last.txt could not be written") });
+  expect(jsonLines(ran).slice(-2)).toMatchObject([{ type: "turn.completed" }, { type: "error", code: "store.failed" }]);
 });
 
 test("an answer that does not fit its schema, twice, ends with the code for it and leaves -o empty", async () => {

@@ -1,9 +1,8 @@
 /** `heddle threads`: what is in the record, for people and, with --json, as it is stored; and what its owner may do with it. */
-import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
 import type { Journal, ThreadRow } from "@heddle/journal";
-import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { heddleHome } from "../config/read-config.ts";
@@ -157,8 +156,11 @@ async function exportOne(id: string, args: ParsedArgs, context: CommandContext, 
   }
   const full = path.resolve(context.cwd, file);
   try {
-    await writeFile(full, withLineEnds(lines), { mode: 0o600 });
+    const { holdFile } = await import("@heddle/tools/held-file");
+    using held = holdFile(full, { roots: [thread.workspace, context.cwd], mode: 0o600 });
+    await held.write(withLineEnds(lines));
   } catch (error) {
+    if (isHeddleError(error)) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw new HeddleError("usage.invalid", `-o ${full} could not be written: ${why}`, { cause: error });
   }

@@ -1,37 +1,40 @@
-/** The file of `-o`: written in any case, and whole or not at all, for the text of an earlier run must not pass for this one's. */
-import { lstat, rename, rm, writeFile } from "node:fs/promises";
-import { HeddleError } from "@heddle/protocol";
+/**
+ * The file of `-o`: held from before the turn, and written in any case, for the text of an earlier run must not pass for
+ * this one's. An agent can neither plant a link for it to be written through nor lead it elsewhere.
+ */
+import path from "node:path";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { holdFile, type HeldFile } from "@heddle/tools/held-file";
+import { usage } from "../args.ts";
+import { asFailure } from "../batch/artifacts.ts";
 
-export async function writeLastMessage(file: string, text: string): Promise<void> {
+/** Refuses what can be seen beforehand. Nothing is created yet. */
+export function holdLastMessage(file: string, cwd: string, roots: readonly string[]): HeldFile {
+  const full = path.resolve(cwd, file);
   try {
-    if (await isReplaceable(file)) await replace(file, text);
-    else await writeFile(file, text);
+    return holdFile(full, { roots });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new HeddleError("usage.invalid", `-o ${file} could not be written: ${why}`, { cause: error });
+    if (isHeddleError(error)) throw new HeddleError(error.code, `-o ${full}: ${error.message}`, { cause: error });
+    throw usage(`-o ${full} ${problem(error, full)}`);
   }
 }
 
-/** A link or a device is written through; it is not ours to replace. */
-async function isReplaceable(file: string): Promise<boolean> {
-  const found = await lstat(file).catch(() => undefined);
-  return found === undefined || (found.isFile() && found.nlink === 1);
+export async function writeLastMessage(file: HeldFile, text: string): Promise<void> {
+  try {
+    await file.write(text);
+  } catch (error) {
+    const { code, message } = asFailure(error, `-o ${file.path}`);
+    const isSaid = message.startsWith("-o ");
+    throw new HeddleError(code, isSaid ? message : `-o ${file.path} could not be written: ${message}`, {
+      cause: error,
+    });
+  }
 }
 
-async function replace(file: string, text: string): Promise<void> {
-  const fresh = `${file}.heddle-${process.pid}`;
-  const mode = (await lstat(file).catch(() => undefined))?.mode;
-  try {
-    await writeFile(fresh, text, { flag: "wx", ...(mode === undefined ? {} : { mode: mode & 0o777 }) });
-  } catch {
-    // The folder takes no new file; the old one may still be written.
-    await writeFile(file, text);
-    return;
-  }
-  try {
-    await rename(fresh, file);
-  } catch (error) {
-    await rm(fresh, { force: true });
-    throw error;
-  }
+function problem(error: unknown, full: string): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EISDIR") return "is a folder; name a file";
+  if (code === "ENOENT") return `cannot be written: ${path.dirname(full)} does not exist`;
+  if (code === "EACCES" || code === "EROFS") return `cannot be written: no right to write ${path.dirname(full)}`;
+  return `cannot be written: ${error instanceof Error ? error.message : String(error)}`;
 }

@@ -15,7 +15,7 @@ import {
 } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { reviewPrompt as ReviewPromptFunction } from "@heddle/agent";
-import { checkWritable, readImages, readSchema } from "../attachments.ts";
+import { readImages, readSchema } from "../attachments.ts";
 import { promptFromFile } from "../batch/inputs.ts";
 import type { CommandContext } from "../command.ts";
 import { hooksOf, mcpServersOf } from "../config/extensions.ts";
@@ -24,6 +24,7 @@ import { heddleHome, loadConfig, type LoadOptions } from "../config/read-config.
 import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, resolveSettings, type Choices, type Layers, type Resolved } from "../config/settings.ts";
 import type { Output } from "../print/output.ts";
+import type { HeldFile } from "@heddle/tools/held-file";
 import { beginPrompt } from "../prompt.ts";
 import type { Stop } from "../stop.ts";
 import { openWorkspace, requireFolder, requireStanding, standingOf } from "../workspace.ts";
@@ -51,7 +52,9 @@ export interface Plan {
   readonly hooks: readonly HookConfig[];
   readonly origin: string;
   readonly isEphemeral: boolean;
-  readonly lastMessageFile: string | undefined;
+  readonly lastMessageFile: HeldFile | undefined;
+  /** Where agents may write, in this run or an earlier one. */
+  readonly agentRoots: readonly string[];
 }
 
 export async function makePlan(
@@ -103,7 +106,8 @@ export async function makePlan(
   const resolved = isNew ? await resolveSettings(layers, choices, env) : undefined;
   for (const note of resolved?.notes ?? []) await err.write(`heddle: ${note}\n`);
   const lastMessage = args.value("output-last-message");
-  const lastMessageFile = lastMessage === undefined ? undefined : await checkWritable(lastMessage, cwd);
+  const agentRoots = [workspace, ...choices.addedRoots, ...(config.sandbox_workspace_write?.writable_roots ?? [])];
+  const lastMessageFile = await holdLast(lastMessage, cwd, agentRoots);
   const images = await readImages(args.values("image"), cwd);
 
   const given = await reading?.prompt();
@@ -126,7 +130,17 @@ export async function makePlan(
     origin: originOf(env),
     isEphemeral,
     lastMessageFile,
+    agentRoots,
   };
+}
+
+/** Most runs have none, and what holds it need not be loaded then. */
+async function holdLast(
+  file: string | undefined,
+  cwd: string,
+  roots: readonly string[],
+): Promise<HeldFile | undefined> {
+  return file === undefined ? undefined : (await import("./last-message.ts")).holdLastMessage(file, cwd, roots);
 }
 
 /** Most runs have none, and what reads them need not be loaded then. */

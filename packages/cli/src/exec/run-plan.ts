@@ -36,7 +36,6 @@ import { styleFor } from "../print/style.ts";
 import { allEvents } from "../record.ts";
 import type { Stop } from "../stop.ts";
 import { requireStanding, standingOf } from "../workspace.ts";
-import { writeLastMessage } from "./last-message.ts";
 import type { Plan } from "./plan.ts";
 
 export interface RunSurface {
@@ -111,6 +110,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
         : await surface.batch.run(heddle, {
             start,
             workspace: target.workspace,
+            agentRoots: plan.agentRoots,
             home: plan.home,
             providers,
             servers: plan.mcpServers.map(({ name }) => name),
@@ -237,8 +237,9 @@ async function deliver(
     await out.write(`${out.isTerminal ? visibleText(lastMessage) : lastMessage}\n`);
   }
   if (file === undefined) return;
+  const { writeLastMessage } = await import("./last-message.ts");
   await writeLastMessage(file, lastMessage ?? "");
-  if (lastMessage === undefined) await run.printer.notice(`there is no final message; ${file} is empty`);
+  if (lastMessage === undefined) await run.printer.notice(`there is no final message; ${file.path} is empty`);
 }
 
 async function forget(heddle: Heddle, threadId: string, printer: Printer): Promise<void> {

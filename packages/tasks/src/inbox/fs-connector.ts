@@ -3,9 +3,10 @@
  * folders on the way must be real folders, links and pipes are listed and moved as what they are and never opened.
  */
 import { constants, watch, type FSWatcher } from "node:fs";
-import { lstat, mkdir, open, readdir, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { lstat, open, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError, uuidv7 } from "@heddle/protocol";
+import { HeddleError } from "@heddle/protocol";
+import { holdFolder, realPlace, type HeldFolder } from "@heddle/tools/held-folder";
 import { innerParts, type Connector, type Download, type FileEntry } from "./connector.ts";
 
 /** Looking at files one after the other waits for the disk each time; all at once would ask for ten thousand threads. */
@@ -18,40 +19,40 @@ const MAX_WATCHED = 1_000;
 
 export function fsConnector(folder: string): Connector {
   const place = path.resolve(folder);
-  const inside = (given: string): Promise<string> => realPath(place, given);
+  const real = realPlace(place);
+  const within = (given: string): Within => new Within(real, given);
   return {
     place,
-    ensure: () => ensureFolder(place),
+    ensure: async () => ensureFolder(real),
     async ls(given, { skips }) {
-      const at = given === "" ? place : await inside(given);
-      const found = await orElse(readdir(at, { withFileTypes: true }), []);
-      const names = found.filter((one) => one.isDirectory() || !skips(one.name)).map(({ name }) => name);
-      const entries: FileEntry[] = [];
-      for (let from = 0; from < names.length; from += LOOKS_AT_ONCE) {
-        const some = names.slice(from, from + LOOKS_AT_ONCE);
-        const looked = await Promise.all(some.map((name) => entryOf(at, given === "" ? name : `${given}/${name}`)));
-        entries.push(...looked.filter((entry) => entry !== undefined));
-      }
-      return entries;
+      return orElse(listed(real, given, skips), []);
     },
     async download(given, { maxBytes }) {
-      const at = await inside(given);
-      return orElse(readBounded(at, maxBytes), undefined);
+      return orElse(
+        (async () => {
+          using at = within(given);
+          return await readBounded(at.file, maxBytes, at.path);
+        })(),
+        undefined,
+      );
     },
     async upload(given, bytes) {
-      const at = await inside(given);
-      const draft = path.join(path.dirname(at), `.${uuidv7()}.partial`);
-      await writeFile(draft, bytes, { mode: 0o600, flag: "wx" });
-      await rename(draft, at);
+      using at = within(given);
+      at.folder.write(at.name, bytes, { isVolatile: true });
     },
     async delete(given) {
-      await rm(await inside(given), { force: true });
+      await orElse(
+        (async () => {
+          using at = within(given);
+          await rm(at.file, { force: true });
+        })(),
+        undefined,
+      );
     },
     async move(from, to) {
-      const source = await inside(from);
       for (let number = 0; number <= MAX_NUMBER; number += 1) {
         const name = number === 0 ? to : `${to}.${number}`;
-        const outcome = await moveOnto(source, await inside(name));
+        const outcome = await moveOnto(() => within(from), within(name));
         if (outcome !== "taken") return outcome === "moved" ? name : undefined;
       }
       throw new HeddleError("path.invalid", `${path.join(place, to)} and its next ${MAX_NUMBER} names are taken`);
@@ -60,31 +61,57 @@ export function fsConnector(folder: string): Connector {
   };
 }
 
+/** A path below the place, through the open folder it lies in: a link on the way could lead anywhere. */
+class Within implements Disposable {
+  readonly folder: HeldFolder;
+  readonly name: string;
+  readonly path: string;
+
+  constructor(place: string, given: string) {
+    const parts = innerParts(given);
+    this.name = parts.at(-1) ?? "";
+    this.path = path.join(place, ...parts);
+    this.folder = holdFolder(path.dirname(this.path), { refusesLinks: true });
+  }
+
+  get file(): string {
+    return this.folder.at(this.name);
+  }
+
+  [Symbol.dispose](): void {
+    this.folder[Symbol.dispose]();
+  }
+}
+
+async function listed(place: string, given: string, skips: (name: string) => boolean): Promise<readonly FileEntry[]> {
+  using folder = holdFolder(given === "" ? place : path.join(place, ...innerParts(given)), { refusesLinks: true });
+  const found = await readdir(folder.at("."), { withFileTypes: true });
+  const names = found.filter((one) => one.isDirectory() || !skips(one.name)).map(({ name }) => name);
+  const entries: FileEntry[] = [];
+  for (let from = 0; from < names.length; from += LOOKS_AT_ONCE) {
+    const some = names.slice(from, from + LOOKS_AT_ONCE);
+    const looked = await Promise.all(
+      some.map((name) => entryOf(folder.at(name), given === "" ? name : `${given}/${name}`)),
+    );
+    entries.push(...looked.filter((entry) => entry !== undefined));
+  }
+  return entries;
+}
+
 /** Somebody may be deleting it in the same moment; then it is gone at once and can be made. */
-async function ensureFolder(place: string): Promise<boolean> {
+function ensureFolder(place: string): boolean {
   for (let tries = 1; ; tries += 1) {
     try {
-      return (await mkdir(place, { recursive: true, mode: 0o700 })) !== undefined;
+      using folder = holdFolder(place, { makes: true, refusesLinks: true });
+      return folder.isNew;
     } catch (error) {
       if (codeOf(error) !== "ENOENT" || tries === MAX_MAKE_TRIES) throw error;
     }
   }
 }
 
-/** Its folder must be where it seems to be: a link on the way could lead anywhere. */
-async function realPath(place: string, given: string): Promise<string> {
-  const parts = innerParts(given);
-  const parent = path.join(place, ...parts.slice(0, -1));
-  const real = await orElse(realpath(parent), undefined);
-  const realPlace = await orElse(realpath(place), undefined);
-  if (real !== undefined && real !== path.join(realPlace ?? place, ...parts.slice(0, -1))) {
-    throw new HeddleError("path.outside", `${parent} is reached through a link; orders lie in real folders`);
-  }
-  return path.join(place, ...parts);
-}
-
-async function entryOf(folder: string, given: string): Promise<FileEntry | undefined> {
-  const stats = await orElse(lstat(path.join(folder, path.posix.basename(given)), { bigint: true }), undefined);
+async function entryOf(file: string, given: string): Promise<FileEntry | undefined> {
+  const stats = await orElse(lstat(file, { bigint: true }), undefined);
   if (stats === undefined) return undefined;
   return {
     path: given,
@@ -103,11 +130,11 @@ function milliseconds(nanoseconds: bigint): number {
 }
 
 /** Neither a link nor a pipe is opened, also when it takes a file's place at the last moment. */
-async function readBounded(file: string, maxBytes: number): Promise<Download> {
+async function readBounded(file: string, maxBytes: number, shown: string): Promise<Download> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const before = await handle.stat({ bigint: true });
-  if (!before.isFile()) throw new HeddleError("path.invalid", `${file} is not a file`);
-  if (before.size > BigInt(maxBytes)) throw new HeddleError("task.invalid", `${file} is over ${maxBytes} bytes`);
+  if (!before.isFile()) throw new HeddleError("path.invalid", `${shown} is not a file`);
+  if (before.size > BigInt(maxBytes)) throw new HeddleError("task.invalid", `${shown} is over ${maxBytes} bytes`);
   const buffer = Buffer.alloc(Number(before.size) + 1);
   let length = 0;
   while (length < buffer.length) {
@@ -123,10 +150,12 @@ async function readBounded(file: string, maxBytes: number): Promise<Download> {
 type Moved = "moved" | "taken" | "gone";
 
 /** A rename is one step: a crash leaves the file under one of both names. */
-async function moveOnto(from: string, to: string): Promise<Moved> {
-  if ((await orElse(lstat(to), undefined)) !== undefined) return "taken";
+async function moveOnto(source: () => Within, to: Within): Promise<Moved> {
+  using target = to;
+  if ((await orElse(lstat(target.file), undefined)) !== undefined) return "taken";
   try {
-    await rename(from, to);
+    using from = source();
+    await rename(from.file, target.file);
     return "moved";
   } catch (error) {
     if (codeOf(error) === "ENOENT") return "gone";

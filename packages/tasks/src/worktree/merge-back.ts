@@ -4,9 +4,10 @@
  *
  *   commit what is there ─▶ result (itself, or joined with what the repository has now) ─▶ fresh tree ─▶ checks ─▶ deliver
  */
-import { realpath, rename, rm, writeFile } from "node:fs/promises";
+import { realpath, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type CheckResult, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
+import { holdFolder } from "@heddle/tools/held-folder";
 import type { CheckPlace } from "../checks/check.ts";
 import { ask } from "../checks/git.ts";
 import { openCheckPlace } from "../checks/run-all.ts";
@@ -124,12 +125,13 @@ async function asBranch({ worktree }: Delivery, { place, task }: MergeOptions): 
 
 async function asPatch({ worktree, work }: Delivery, { place, task }: MergeOptions): Promise<string> {
   const { tree, base } = worktree;
-  const file = join(tree, "..", `${branchOf(task).replace("heddle/", "")}.patch`);
+  const name = `${branchOf(task).replace("heddle/", "")}.patch`;
   await using open = await openCheckPlace({ ...place, folder: tree });
   const patch = await ask(open.commands, ["diff", "--binary", "--no-ext-diff", "--no-textconv", base, work]);
-  await writeFile(`${file}.new`, patch, { mode: 0o600 });
-  await rename(`${file}.new`, file);
-  return file;
+  using own = holdFolder(join(tree, ".."));
+  own.refuseLinksOf([tree]);
+  own.write(name, patch);
+  return join(tree, "..", name);
 }
 
 /** Git itself refuses to walk over what is not committed there, and to go anywhere but forward. */

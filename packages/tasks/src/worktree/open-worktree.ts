@@ -7,9 +7,10 @@
  *     origin.json   where it came from; written last, so that a half-made one is made anew
  *     tree/         where the agent works
  */
-import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, realpath, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
+import { holdFolder } from "@heddle/tools/held-folder";
 import type { CheckPlace } from "../checks/check.ts";
 import { isBroken } from "../checks/commands.ts";
 import { openCheckPlace } from "../checks/run-all.ts";
@@ -56,12 +57,17 @@ export async function openWorktree(place: WorktreePlace): Promise<Worktree> {
   await mkdir(own, { recursive: true, mode: 0o700 });
   await cloneAt({ repository, commit: base, tree, branch: branchOf(task), signal });
   const folder = join(tree, relative(repository, await realpath(spec.workspace)));
-  await mkdir(folder, { recursive: true });
+  // What was committed may have a link where the user has a folder.
+  holdFolder(await realPlace(tree, folder), { makes: true, refusesLinks: true })[Symbol.dispose]();
   await setUp({ folder, spec, home, signal });
   const worktree: Worktree = { taskId: task.id, repository, base, tree, folder };
-  await writeFile(join(own, `${ORIGIN}.new`), JSON.stringify(worktree), { mode: 0o600 });
-  await rename(join(own, `${ORIGIN}.new`), join(own, ORIGIN));
+  using held = holdFolder(own);
+  held.write(ORIGIN, JSON.stringify(worktree));
   return worktree;
+}
+
+async function realPlace(tree: string, folder: string): Promise<string> {
+  return join(await realpath(tree), relative(tree, folder));
 }
 
 export async function readWorktree(own: string): Promise<Worktree | undefined> {

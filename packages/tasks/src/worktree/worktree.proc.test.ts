@@ -1,6 +1,6 @@
 /** Tasks in trees of their own, with real repositories: how one is made, what comes back and what never does. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -33,6 +33,19 @@ async function run(t: TestHarness, spec: Partial<TaskSpecInput>) {
   if (task === undefined) throw new Error("no task");
   return task;
 }
+
+test("12.1: where a commit has a link in the place of the task's folder, nothing is made behind it", async () => {
+  await using t = await openRepository();
+  const outside = mkdtempSync(join(t.workspace, "..", "outside-"));
+  symlinkSync(outside, join(t.workspace, "sub"));
+  git(t.workspace, "add", "--all");
+  git(t.workspace, "commit", "--quiet", "-m", "a link");
+  rmSync(join(t.workspace, "sub"));
+  mkdirSync(join(t.workspace, "sub", "deep"), { recursive: true });
+  const task = await run(t, { workspace: join(t.workspace, "sub", "deep"), worktree: { merge: "branch" } });
+  expect(task.state).not.toBe("verified");
+  expect(existsSync(join(outside, "deep"))).toBe(false);
+});
 
 test("work in a worktree comes back as a branch, and the workspace stays as it was", async () => {
   await using t = await openRepository(works("echo x > done.txt && git status --short"));

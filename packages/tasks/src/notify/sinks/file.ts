@@ -1,6 +1,7 @@
 /** Notifications as files in a folder: each appears whole or not at all, under a name of its own, and the oldest go. */
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
+import { holdFolder, realPlace, type HeldFolder } from "@heddle/tools/held-folder";
 import type { NotificationName } from "../names.ts";
 import type { Outgoing, SendResult, Sink } from "../sink.ts";
 
@@ -26,6 +27,8 @@ export function fileSink({
   keep = DEFAULT_KEEP,
 }: FileSinkOptions): Sink {
   let writes = 0;
+  // What the path leads to now is what is meant; a link that appears in it later was put there by somebody else.
+  const place = realPlace(path.resolve(folder));
   return {
     name,
     kind: "file",
@@ -33,12 +36,12 @@ export function fileSink({
     events,
     secrets: [],
     async send(notification): Promise<SendResult> {
-      const file = path.join(folder, fileName(prefix, notification));
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      await writeWhole(file, `${JSON.stringify(notification.payload, undefined, 2)}\n`);
-      if (writes % Math.min(WRITES_BETWEEN_CLEANING, keep) === 0) await clean(folder, prefix, keep);
+      const file = fileName(prefix, notification);
+      using held = holdFolder(place, { makes: true, refusesLinks: true });
+      held.write(file, `${JSON.stringify(notification.payload, undefined, 2)}\n`);
+      if (writes % Math.min(WRITES_BETWEEN_CLEANING, keep) === 0) clean(held, prefix, keep);
       writes += 1;
-      return { kind: "delivered", message: path.basename(file) };
+      return { kind: "delivered", message: file };
     },
   };
 }
@@ -51,28 +54,13 @@ function fileName(prefix: string, { id, event, payload }: Outgoing): string {
   return `${prefix}-${event}-${stamp}-${at.slice(20, 23)}-${id}.json`;
 }
 
-async function writeWhole(file: string, text: string): Promise<void> {
-  const draft = path.join(path.dirname(file), `.${path.basename(file)}.partial`);
-  try {
-    await using handle = await open(draft, "w", 0o600);
-    await handle.writeFile(text);
-    await handle.sync();
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
-  await rename(draft, file);
-}
-
-async function clean(folder: string, prefix: string, keep: number): Promise<void> {
-  const own = (await readdir(folder)).flatMap((name) => {
+function clean(folder: HeldFolder, prefix: string, keep: number): void {
+  const own = readdirSync(folder.at(".")).flatMap((name) => {
     const stamp = name.startsWith(`${prefix}-`) ? STAMPED.exec(name)?.[1] : undefined;
     return stamp === undefined ? [] : [{ name, stamp }];
   });
   const oldestFirst = own.toSorted((a, b) => (a.stamp < b.stamp ? -1 : a.stamp > b.stamp ? 1 : 0));
-  for (const { name } of oldestFirst.slice(0, Math.max(0, own.length - keep))) {
-    await rm(path.join(folder, name), { force: true });
-  }
+  for (const { name } of oldestFirst.slice(0, Math.max(0, own.length - keep))) rmSync(folder.at(name), { force: true });
 }
 
 /** Time, milliseconds and id sort as they happened. */

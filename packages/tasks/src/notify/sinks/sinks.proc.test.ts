@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
@@ -227,6 +227,25 @@ describe("87: files", () => {
     expect(files.length).toBeLessThanOrEqual(6);
     expect(files).toContain("heddle-notes.json");
     expect(files.at(-2)).toContain("ntf_000000000010");
+  });
+
+  test("12.1: a link that takes the place of the folder, or of a file in it, is not written through", async () => {
+    await using folder = await folderOf();
+    const [target, outside] = [path.join(folder.path, "a", "told"), path.join(folder.path, "outside")];
+    await mkdir(outside);
+    await writeFile(path.join(outside, "keys"), "mine");
+    const sink = fileSink({ name: "files", folder: target, events });
+    const sent = await sink.send(nth(1), { signal });
+    const file = path.join(target, sent.kind === "delivered" ? (sent.message ?? "") : "");
+    await rm(file);
+    await symlink(path.join(outside, "keys"), file);
+    await sink.send(nth(1), { signal });
+    expect(await readFile(path.join(outside, "keys"), "utf8")).toBe("mine");
+    await rename(path.join(folder.path, "a"), path.join(folder.path, "b"));
+    await mkdir(path.join(outside, "told"));
+    await symlink(outside, path.join(folder.path, "a"));
+    await expect(sink.send(nth(2), { signal })).rejects.toMatchObject({ code: "path.outside" });
+    expect(await readdir(path.join(outside, "told"))).toEqual([]);
   });
 
   test("a folder that cannot be written is tried again later", async () => {

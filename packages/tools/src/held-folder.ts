@@ -1,0 +1,198 @@
+/**
+ * Files that Heddle itself writes because an option, a spec or the configuration names them. Their folder is held open from
+ * before any agent runs, so that nothing an agent does to the path can lead a write elsewhere; a file is made beside its
+ * place, without following anything, and renamed over whatever has the name. Links of the path are walked by hand and
+ * remembered: one that lies where an agent may write must not have led out of there (`refuseLinksOf`).
+ * Synchronous, because the last of these files are written while the process ends.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { identity, isInside, refuseLinks, walkFolder, type WalkedFolder } from "./folder-walk.ts";
+
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+
+export interface HeldFolder extends Disposable {
+  /** As it was when it was opened, without links. */
+  readonly path: string;
+  /** It was missing and has been made. */
+  readonly isNew: boolean;
+  /** Where to reach a file of this very folder, whatever its path leads to now. */
+  at(name: string): string;
+  /** The old content or the new one, at any moment; refuses when the folder is no longer at its path. */
+  write(name: string, content: string | Uint8Array, options?: WriteOptions): void;
+  /** The same for what comes in pieces; unless it is committed nothing of it stays. */
+  draft(name: string, options?: WriteOptions): Draft;
+  /** A folder in it, made when it is missing; never a link. */
+  below(name: string): HeldFolder;
+  /** Throws `path.outside` when a link inside one of these folders led out of all of them. */
+  refuseLinksOf(roots: readonly string[]): void;
+  /** The folder lies in one of these. */
+  isIn(roots: readonly string[]): boolean;
+  /** Throws `store.failed` when the folder is no longer at its path. */
+  requireInPlace(): void;
+  /** Makes the names in it durable. */
+  sync(): void;
+}
+
+export interface Draft extends Disposable {
+  append(content: string | Uint8Array): void;
+  /** Makes it durable and gives it its name. */
+  commit(): void;
+}
+
+export interface WriteOptions {
+  /** Of a new file; 0600 when absent. */
+  readonly mode?: number;
+  /** A file that is replaced hands on its mode. */
+  readonly keepsMode?: boolean;
+  /** It can be made again, so that nobody waits for the disk. */
+  readonly isVolatile?: boolean;
+}
+
+export interface HoldOptions {
+  /** Folders that are missing are made, for the owner alone. */
+  readonly makes?: boolean;
+  /** No part of the path may be a link. */
+  readonly refusesLinks?: boolean;
+}
+
+/** Where a path leads now, before anybody could have put a link into it; what is missing of it will be made. */
+export function realPlace(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    const above = dirname(folder);
+    return above === folder ? folder : join(realPlace(above), basename(folder));
+  }
+}
+
+export function holdFolder(folder: string, options: HoldOptions = {}): HeldFolder {
+  const walked = walkFolder(folder, options);
+  return new Held(walked, durable(walked.fd));
+}
+
+/** A descriptor that can be synced; a folder that may be entered and written but not listed has none. */
+function durable(fd: number): number | undefined {
+  try {
+    return openSync(at(fd, "."), O_RDONLY | O_DIRECTORY);
+  } catch {
+    return undefined;
+  }
+}
+
+function at(fd: number, name: string): string {
+  return `/proc/self/fd/${fd}/${name}`;
+}
+
+class Held implements HeldFolder {
+  readonly path: string;
+  readonly isNew: boolean;
+  readonly #walked: WalkedFolder;
+  readonly #synced: number | undefined;
+  #isOpen = true;
+
+  constructor(walked: WalkedFolder, synced: number | undefined) {
+    this.path = walked.realPath;
+    this.isNew = walked.isNew;
+    this.#walked = walked;
+    this.#synced = synced;
+  }
+
+  at(name: string): string {
+    if (process.platform !== "linux") return join(this.path, name);
+    return at(this.#walked.fd, name);
+  }
+
+  write(name: string, content: string | Uint8Array, options?: WriteOptions): void {
+    using draft = this.draft(name, options);
+    draft.append(content);
+    draft.commit();
+  }
+
+  draft(name: string, { mode = 0o600, keepsMode = false, isVolatile = false }: WriteOptions = {}): Draft {
+    this.requireInPlace();
+    const old = keepsMode ? lstatSync(this.at(name), { throwIfNoEntry: false }) : undefined;
+    const fresh = this.at(`.heddle-${randomBytes(8).toString("hex")}.new`);
+    // A name that is taken, by a link above all, is refused: nobody else has business with it.
+    const fd = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    let isOpen = true;
+    const close = (): void => {
+      if (isOpen) closeSync(fd);
+      isOpen = false;
+    };
+    return {
+      append(content) {
+        failpoint("artifact.before-write");
+        const bytes = typeof content === "string" ? Buffer.from(content) : content;
+        for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done);
+      },
+      commit: () => {
+        if (old?.isFile() === true && (fstatSync(fd).mode & 0o777) !== (old.mode & 0o777))
+          fchmodSync(fd, old.mode & 0o777);
+        if (!isVolatile) fsyncSync(fd);
+        close();
+        failpoint("artifact.before-rename");
+        renameSync(fresh, this.at(name));
+        if (!isVolatile) this.sync();
+      },
+      [Symbol.dispose]() {
+        close();
+        rmSync(fresh, { force: true });
+      },
+    };
+  }
+
+  below(name: string): HeldFolder {
+    const isNew = mkdirSync(this.at(name), { recursive: true, mode: 0o700 }) !== undefined;
+    const fd = openSync(this.at(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    const own = identity(fstatSync(fd, { bigint: true }));
+    const { trail, links } = this.#walked;
+    const walked = { fd, realPath: join(this.path, name), identity: own, trail: [...trail, own], links, isNew };
+    return new Held(walked, undefined);
+  }
+
+  refuseLinksOf(roots: readonly string[]): void {
+    refuseLinks(this.#walked, roots);
+  }
+
+  isIn(roots: readonly string[]): boolean {
+    return isInside(this.#walked.trail, roots);
+  }
+
+  requireInPlace(): void {
+    const found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
+    if (found !== undefined && identity(found) === this.#walked.identity) return;
+    throw new HeddleError(
+      "store.failed",
+      `the folder ${this.path} was ${found === undefined ? "removed or moved" : "replaced"} while it was in use; nothing was written there`,
+    );
+  }
+
+  sync(): void {
+    if (this.#synced !== undefined) fsyncSync(this.#synced);
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    closeSync(this.#walked.fd);
+    if (this.#synced !== undefined) closeSync(this.#synced);
+  }
+}
