@@ -18,6 +18,7 @@ import type { IdleLimits } from "./idle-places.ts";
 import type { DeltaListener } from "./live.ts";
 import type { Sample, SampleQuestion } from "./sample.ts";
 import type { SkillChoices } from "./skills.ts";
+import type { StartWatch } from "./start-watch.ts";
 import type { ArchiveThread, DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads.ts";
 import type { TerminalEvent } from "./turn.ts";
 
@@ -36,6 +37,10 @@ export interface HeddleOptions {
   readonly isUnattended: boolean;
   /** So long a question waits for an answer before policy declines it; absent: for ever. */
   readonly approvalTimeoutMs?: number | undefined;
+  /** A start that takes longer until its first request is reported; five seconds when absent. */
+  readonly slowStartMs?: number | undefined;
+  /** Told what no turn can record yet. */
+  readonly log?: ((line: string) => void) | undefined;
   /** From Heddle's own configuration, never from a workspace. */
   readonly hooks?: readonly HookConfig[];
   /** Skills besides those in the usual folders, and which of all are off. */
@@ -82,6 +87,8 @@ export interface StartTurn {
   readonly subject?: string;
   /** Recorded when the turn begins: what its user must know about how it came to be. */
   readonly notices?: readonly NoticeText[];
+  /** Watched since before it was asked for; absent: from here on. The turn closes it. */
+  readonly watch?: StartWatch;
 }
 
 export interface RunShell {

@@ -30,6 +30,7 @@ export {
 } from "./threads.ts";
 export { awaitTerminal } from "./await-terminal.ts";
 export { stateOf, thisHolder } from "./holder.ts";
+export { StartWatch } from "./start-watch.ts";
 export { createSlots, type Slots } from "./slots.ts";
 export { recover } from "./recover.ts";
 export { createSerial, type Serial } from "./serial.ts";

@@ -58,6 +58,7 @@ import {
   type ThreadSelector,
 } from "./threads.ts";
 import { workspaceOf } from "./workspace.ts";
+import { StartWatch } from "./start-watch.ts";
 import { turnEnvelope } from "./turn-envelope.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
@@ -184,7 +185,11 @@ class Engine implements Heddle {
     start: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task" | "timeoutMs"> & { readonly isMoved?: boolean },
     newThread?: AdmitOptions["newThread"],
   ): Promise<TurnHandle> {
-    const { thread: _thread, workspace: _workspace, notices = [], isMoved = false, ...asked } = start;
+    const { thread: _thread, workspace: _workspace, notices = [], watch: given, isMoved = false, ...asked } = start;
+    const { slowStartMs: slowMs, log } = this.#options;
+    const watch = given ?? new StartWatch("look at the thread", { slowMs, log });
+    using unless = new DisposableStack();
+    unless.use(watch);
     const { settings, task } = asked;
     const request: AdmitOptions = {
       ...asked,
@@ -197,9 +202,12 @@ class Engine implements Heddle {
     requireOwnFolder(workspace);
     // A command of the user asks no model.
     const asksModel = task !== "shell";
+    watch.step("check the settings");
     if (asksModel) await this.#runner.check(settings);
+    watch.step("open the sandbox");
     const entering = this.#enter({ threadId, workspace, settings });
     const [place] = await Promise.all([entering, asksModel ? this.#runner.warm?.(settings) : undefined]);
+    watch.step("admit the turn");
     let admitted: Admitted;
     try {
       admitted = await admit(this.journal, request);
@@ -209,7 +217,8 @@ class Engine implements Heddle {
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
     const { turnId, history } = admitted;
-    const turn = { threadId, turnId, workspace, settings, history, place, notices };
+    const turn = { threadId, turnId, workspace, settings, history, place, notices, watch };
+    unless.move();
     // What was granted for the thread is for turns that somebody watches.
     const done = this.#run(this.#options.isUnattended ? turn : { ...turn, place: await grantedPlace(turn) });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };

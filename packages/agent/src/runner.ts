@@ -19,6 +19,7 @@ import type {
 } from "@heddle/protocol";
 import type { McpServers, OngoingItem, ProtectedPathViolation, Sandbox, ThreadState, Walls } from "@heddle/tools";
 import type { CarriedOver } from "./parked.ts";
+import type { StartWatch } from "./start-watch.ts";
 
 export interface TurnRequest {
   readonly threadId: string;
@@ -31,6 +32,8 @@ export interface TurnRequest {
   readonly place: TurnPlace;
   /** Recorded when the turn begins. */
   readonly notices?: readonly NoticeText[];
+  /** Watched until its first request. */
+  readonly watch?: StartWatch;
   /** Of a turn that another process began. */
   readonly carried?: CarriedOver | undefined;
 }

@@ -98,12 +98,16 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
   let outcome: TurnOutcome;
   try {
     signal.throwIfAborted();
+    turn.watch?.step("record the beginning");
     await begin(deps, turn, recorder);
+    turn.watch?.tellTo((text) => void recorder.record(notice(turn.turnId, text), "system").catch(() => undefined));
+    turn.watch?.step("gather what the model is told");
     const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
     outcome = await deps.runner.run(turn, io);
   } catch (error) {
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }
+  turn.watch?.[Symbol.dispose]();
   if (isParking(signal.reason) && (await isWaiting(deps.journal, turn))) {
     await deps.leave(turn, { kind: "interrupted", spent: outcome.spent });
     throw signal.reason;
@@ -190,7 +194,10 @@ async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Pro
 function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, signal }: Running): TurnIo {
   return {
     signal,
-    record: (events, author) => recorder.record(events, author),
+    record: (events, author) => {
+      if (events.some(({ type }) => type === "model.requested")) turn.watch?.[Symbol.dispose]();
+      return recorder.record(events, author);
+    },
     stream: (delta) => recorder.stream(delta),
     closeOpenItems: () => recorder.closeOpenItems(),
     follow: (itemId, ongoing) => recorder.follow(itemId, ongoing),

@@ -21,6 +21,7 @@ export interface TestHeddleOptions {
   readonly isUnattended?: boolean;
   readonly providers?: readonly ProviderConfig[];
   readonly hooks?: HeddleOptions["hooks"];
+  readonly slowStartMs?: number;
   readonly mcpServers?: readonly McpServerInput[];
   readonly idleSandboxes?: HeddleOptions["idleSandboxes"];
   /** Besides PATH. */
@@ -57,6 +58,7 @@ export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<T
     mcpServers: (options.mcpServers ?? []).map((server) => McpServerConfig.parse(server)),
     isUnattended: options.isUnattended ?? true,
     idleSandboxes: options.idleSandboxes,
+    slowStartMs: options.slowStartMs,
     ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
   };
   const heddle = await openHeddle(heddleOptions);

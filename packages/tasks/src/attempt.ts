@@ -19,7 +19,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { findSent, type Heddle, type Slots } from "@heddle/agent";
+import { findSent, StartWatch, type Heddle, type Slots } from "@heddle/agent";
 import { describe, limitsOf, usedUp, warnings } from "./budget.ts";
 import { saidIn, type Said } from "./claim.ts";
 import type { Feed } from "./feed.ts";
@@ -44,14 +44,18 @@ export interface Workshop {
   readonly preparing: Slots;
   /** Whoever closes the harness waits for this to end. */
   readonly closing: AbortSignal;
+  /** A task that takes longer from being taken to its first request is reported. */
+  readonly slowStartMs: number | undefined;
 }
 
 /** Resolves when the task is no longer this worker's. Throws only what the store says to the last word. */
 export async function runAttempt(shop: Workshop, hold: Hold): Promise<void> {
   const signal = AbortSignal.any([shop.closing, hold.lost]);
+  const log = (line: string): void => shop.log(`${hold.task.id}: ${line}`);
+  using watch = new StartWatch("taken", { log, slowMs: shop.slowStartMs });
   try {
-    const { place, next } = await goToWork(shop, hold, signal);
-    const round: Round = { shop, hold, place, signal };
+    const { place, next } = await goToWork(shop, hold, { signal, watch });
+    const round: Round = { shop, hold, place, signal, watch };
     let step: Step | undefined = next;
     while (step !== undefined) step = await carryOut(round, step);
   } catch (error) {
@@ -63,12 +67,14 @@ export async function runAttempt(shop: Workshop, hold: Hold): Promise<void> {
 async function goToWork(
   shop: Workshop,
   hold: Hold,
-  signal: AbortSignal,
+  { signal, watch }: { readonly signal: AbortSignal; readonly watch: StartWatch },
 ): Promise<{ readonly place: Place; readonly next: Step }> {
+  watch.pause();
   using _slot = await shop.preparing.take(signal);
   signal.throwIfAborted();
+  watch.goOn("read the task");
   const { baseline, next } = pastOf(hold.task, await hold.log());
-  return { place: await prepare(shop, hold, { baseline, signal }), next };
+  return { place: await prepare(shop, hold, { baseline, signal, watch }), next };
 }
 
 interface Round {
@@ -76,6 +82,8 @@ interface Round {
   readonly hold: Hold;
   readonly place: Place;
   readonly signal: AbortSignal;
+  /** Until the first request of the attempt. */
+  readonly watch: StartWatch;
 }
 
 /** The step after it; undefined: the attempt is over. */
@@ -83,10 +91,13 @@ async function carryOut(round: Round, step: Step): Promise<Step | undefined> {
   round.signal.throwIfAborted();
   switch (step.kind) {
     case "prompt":
+      round.watch.step("write the prompt");
       return prompt(round, step.why);
     case "turn":
       return turn(round);
     case "check":
+      // It went on after its turn.
+      round.watch[Symbol.dispose]();
       return check(round, step.claim);
   }
 }
@@ -184,21 +195,24 @@ async function turn(round: Round): Promise<Step | undefined> {
 const MAX_BEGINNINGS = 10;
 
 /** Sends the stored prompt, or finds the turn that it became before a crash. */
-async function beginTurn({ shop, hold, place, signal }: Round): Promise<FollowedTurn> {
+async function beginTurn({ shop, hold, place, signal, watch }: Round): Promise<FollowedTurn> {
   const { journal } = shop.heddle;
   const { threadId, folder } = place;
   const { openPrompt, spec } = hold.task;
   if (openPrompt === undefined) throw new TypeError(`${hold.task.id} has no open prompt`);
   const { clientId, text } = openPrompt;
   const input = [{ type: "text", text }] as const;
+  watch.step("look for a turn of this prompt");
   const sent = await findSent(journal, threadId, { clientId, input });
   const row = sent === undefined ? undefined : await journal.threads.turn(sent.turnId);
   if (row !== undefined) return { threadId, turnId: row.id, version: row.admittedVersion };
   const settings: TurnSettings = { ...(await shop.settingsFor(spec)), limits: limitsOf(hold.task), isForTask: true };
   for (let tries = 1; ; tries += 1) {
+    watch.step("wait for the thread");
     await clearThread(shop, hold, place, signal);
     try {
-      const started = await shop.heddle.startTurn({ thread: threadId, workspace: folder, input, settings, clientId });
+      const place = { thread: threadId, workspace: folder };
+      const started = await shop.heddle.startTurn({ ...place, input, settings, clientId, watch });
       const { turnId, admittedVersion: version, done } = started;
       return { threadId, turnId, version, done };
     } catch (error) {

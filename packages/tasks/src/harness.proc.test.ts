@@ -26,6 +26,16 @@ test("23 24: a task is pending when it is added, running with its thread when it
   await access(join(t.workspace, "done.txt"));
 });
 
+test("12.13: a task that takes too long from being taken to its first request says where it stood, in log and record", async () => {
+  const lines: string[] = [];
+  await using t = await openTestHarness({ script: works, slowStartMs: 1, log: (line) => lines.push(line) });
+  const { id } = await t.add({ checks: [exists] });
+  await t.work();
+  const [task] = await t.settled(id);
+  expect(lines.filter((line) => line.includes("this start takes"))).toEqual([expect.stringContaining(`${id}: `)]);
+  expect(JSON.stringify(await t.events(task?.threadId ?? ""))).toContain("start.slow");
+});
+
 test("25: a paused task is left alone, a resumed one goes on at once in its own thread", async () => {
   await using t = await openTestHarness({
     script: [{ text: "I begin.", delayMs: 60_000 }, ...works],

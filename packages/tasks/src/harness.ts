@@ -32,6 +32,8 @@ export interface HarnessOptions {
   readonly concurrency: number;
   readonly now?: () => number;
   readonly log?: (line: string) => void;
+  /** A task that takes longer from being taken to its first request is reported; five seconds when absent. */
+  readonly slowStartMs?: number;
 }
 
 export interface Harness extends AsyncDisposable {
@@ -76,12 +78,13 @@ class Worker implements Harness {
   #livesSeenAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: HarnessOptions, feed: Feed) {
-    const { heddle, home, settingsFor, now = Date.now, log = () => undefined } = options;
+    const { heddle, home, settingsFor, now = Date.now, log = () => undefined, slowStartMs } = options;
     this.#options = options;
     this.#journal = heddle.journal;
     this.#feed = feed;
     const preparing = createSlots({ running: PREPARING, waiting: Number.POSITIVE_INFINITY });
-    this.#shop = { heddle, feed, settingsFor, home, now, log, preparing, closing: this.#closing.signal };
+    const closing = this.#closing.signal;
+    this.#shop = { heddle, feed, settingsFor, home, now, log, preparing, closing, slowStartMs };
     this.#clock = { wall: now(), steady: performance.now() };
     this.#listening = feed.onTask((event) => this.#hear(event));
     this.#loop = this.#work();

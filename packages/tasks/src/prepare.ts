@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { HeddleError, hasEnded, type TaskBaseline } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { awaitTerminal } from "@heddle/agent";
+import { awaitTerminal, type StartWatch } from "@heddle/agent";
 import { requireOwnFolder } from "@heddle/tools";
 import type { Workshop } from "./attempt.ts";
 import type { Hold } from "./hold.ts";
@@ -18,17 +18,20 @@ export interface Place {
 export async function prepare(
   shop: Workshop,
   hold: Hold,
-  known: { readonly baseline: TaskBaseline | undefined; readonly signal: AbortSignal },
+  known: { readonly baseline: TaskBaseline | undefined; readonly signal: AbortSignal; readonly watch: StartWatch },
 ): Promise<Place> {
   const { task } = hold;
+  known.watch.step("find the folder, or make the worktree");
   // The folder that was meant when the task was added, not what its name leads to by now.
   requireOwnFolder(task.spec.workspace);
   const folder = task.folder ?? (await findFolder(shop, hold, known.signal));
   await requireFolder(folder);
+  known.watch.step("find the thread");
   const threadId = await threadFor(shop, hold, folder);
   const { baseline: standing, signal } = known;
   if (standing !== undefined && task.threadId === threadId && task.folder === folder)
     return { threadId, folder, baseline: standing };
+  known.watch.step("run the checks as they are before the work");
   const baseline = standing ?? (await lookAround({ shop, hold, folder, signal }));
   signal.throwIfAborted();
   await hold.append({

@@ -20,6 +20,7 @@ export interface TestHarnessOptions {
   readonly now?: () => number;
   readonly log?: (line: string) => void;
   readonly settings?: HarnessOptions["settingsFor"];
+  readonly slowStartMs?: number;
 }
 
 export interface TestHarness extends AsyncDisposable {
@@ -90,7 +91,7 @@ export async function openTestHarness(options: TestHarnessOptions = {}): Promise
 }
 
 export function harnessOptions(heddle: Heddle, home: string, options: TestHarnessOptions): HarnessOptions {
-  const { concurrency = 4, now, log } = options;
+  const { concurrency = 4, now, log, slowStartMs } = options;
   return {
     heddle,
     home,
@@ -98,6 +99,7 @@ export function harnessOptions(heddle: Heddle, home: string, options: TestHarnes
     settingsFor: options.settings ?? settingsFor,
     ...(now === undefined ? {} : { now }),
     ...(log === undefined ? {} : { log }),
+    ...(slowStartMs === undefined ? {} : { slowStartMs }),
   };
 }
 

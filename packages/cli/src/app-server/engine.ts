@@ -65,6 +65,7 @@ export async function openEngine(
     env,
     log,
     isUnattended: false,
+    log,
     masked: masked ?? [],
     skills,
     mcpServers: await mcpServersOf(config, env),

@@ -3,7 +3,7 @@
  * in which it is cheap; standard input is listened to meanwhile and waited for last.
  */
 import path from "node:path";
-import { reviewPrompt } from "@heddle/agent";
+import { reviewPrompt, type StartWatch } from "@heddle/agent";
 import {
   HeddleError,
   isSandboxMode,
@@ -60,7 +60,7 @@ export interface Plan {
 export async function makePlan(
   args: ParsedArgs,
   { env, cwd }: CommandContext,
-  { err, stop }: { readonly err: Output; readonly stop: Stop },
+  { err, stop, watch }: { readonly err: Output; readonly stop: Stop; readonly watch?: StartWatch },
 ): Promise<Plan> {
   const request = parseRequest(args);
   refuseUnsupported(args);
@@ -110,7 +110,9 @@ export async function makePlan(
   const lastMessageFile = await holdLast(lastMessage, cwd, agentRoots);
   const images = await readImages(args.values("image"), cwd);
 
+  watch?.pause();
   const given = await reading?.prompt();
+  watch?.goOn("make the plan");
   const prompt =
     request.review === undefined ? given?.text : await promptOfReview(request.review, workspace, given?.text);
   return {

@@ -2,6 +2,7 @@
  * One run of `heddle exec`: a plan is made and everything refused that can be; then it is carried out. However it ends,
  * one place here turns the end into lines for the caller and an exit code.
  */
+import { StartWatch } from "@heddle/agent";
 import { EXIT, exitCodeOf, toHeddleError, visibleText, type HeddleError } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
@@ -40,10 +41,11 @@ interface Surface {
 async function carryOut(args: ParsedArgs, context: CommandContext, surface: Surface): Promise<number> {
   const { out, err, stop, batch } = surface;
   const isJson = args.has("json");
+  using watch = new StartWatch("read options and configuration", { log: tellSlow });
   try {
     await batch?.open(stop);
-    const plan = await makePlan(args, context, surface);
-    const { threadId, terminal, failure } = await runPlan(plan, { args, context, ...surface });
+    const plan = await makePlan(args, context, { err, stop, watch });
+    const { threadId, terminal, failure } = await runPlan(plan, { args, context, watch, ...surface });
     batch?.ended(threadId);
     if (failure !== undefined) {
       batch?.failed(failure);
@@ -62,6 +64,11 @@ async function carryOut(args: ParsedArgs, context: CommandContext, surface: Surf
     await err.write(`heddle: ${visibleText(failure.message)}\n`);
     return stop.exitCode ?? exitCodeOf(failure.code);
   }
+}
+
+/** Nobody may wait for it: what hangs may be what would be waited with. */
+function tellSlow(line: string): void {
+  process.stderr.write(`heddle: ${visibleText(line)}\n`);
 }
 
 function errorLine(failure: HeddleError): string {

@@ -4,6 +4,7 @@ import path from "node:path";
 import {
   isThreadId,
   openHeddle,
+  type StartWatch,
   type Heddle,
   type StartTurn,
   type TerminalEvent,
@@ -46,6 +47,8 @@ export interface RunSurface {
   readonly stop: Stop;
   /** Somebody depends on how this ends. */
   readonly batch?: Batch | undefined;
+  /** Since the process began, until the first request. */
+  readonly watch: StartWatch;
   /** Begun before the plan was made. */
   readonly prepared?: PreparedSandbox | undefined;
 }
@@ -63,6 +66,8 @@ export interface RunEnd {
 
 export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> {
   const { args, context, out, err, stop } = surface;
+  const { watch } = surface;
+  watch.step("open the record");
   await refuseWithoutRecord(plan);
   const providers =
     plan.resolved?.providers ?? withLazyLogins(providerConfigs(plan.config, plan.choices, context.env), context.env);
@@ -84,6 +89,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   if (args.has("json") && scriptFile !== undefined)
     await notice(`the script ${scriptFile} is played, no model is asked`);
   stop.signal.throwIfAborted();
+  watch.step("find the thread");
   const target = await findTarget(heddle, plan, notice);
   if (plan.input === undefined) return await forkOnly(heddle, target, { out, isJson: args.has("json") });
 
@@ -99,6 +105,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     input: plan.input,
     settings,
     notices: plan.notices,
+    watch,
     ...(plan.isReview ? { task: "review" } : {}),
   };
   const threads = new Set<string>();

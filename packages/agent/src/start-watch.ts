@@ -1,0 +1,146 @@
+/**
+ * Where a start stands: from the moment somebody wants a turn until its first request. Steps are marked in memory. A start
+ * that takes too long is reported once: which step, what is awaited, how busy the machine is; in the record of its turn,
+ * as soon as there is one, and until then in the log.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { loadavg } from "node:os";
+import type { NoticeText } from "@heddle/protocol";
+
+/** Everything that must be done before a request takes a small part of it. */
+const SLOW_START_MS = 5_000;
+/** Of processes that were started: one sandbox has a handful. */
+const MAX_CHILDREN = 16;
+
+export interface StartWatchOptions {
+  readonly slowMs?: number | undefined;
+  /** Told at once, while there is no turn to tell it. */
+  readonly log?: ((line: string) => void) | undefined;
+}
+
+export class StartWatch implements Disposable {
+  readonly #steps: { readonly name: string; readonly at: number }[] = [];
+  readonly #slowMs: number;
+  readonly #log: ((line: string) => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #startedAt: number;
+  #pausedAt: number | undefined;
+  #due = 0;
+  #report: NoticeText | undefined;
+  #tell: ((text: NoticeText) => void) | undefined;
+
+  constructor(first: string, { slowMs = SLOW_START_MS, log }: StartWatchOptions = {}) {
+    this.#slowMs = slowMs;
+    this.#log = log;
+    this.#startedAt = performance.now();
+    this.step(first);
+    this.#arm();
+  }
+
+  step(name: string): void {
+    this.#steps.push({ name, at: performance.now() });
+  }
+
+  /** What follows may take as long as it wants: other people's input, a place in a queue. */
+  pause(): void {
+    this.#pausedAt ??= performance.now();
+    clearTimeout(this.#timer);
+  }
+
+  goOn(name: string): void {
+    if (this.#pausedAt !== undefined) this.#startedAt += performance.now() - this.#pausedAt;
+    this.#pausedAt = undefined;
+    this.step(name);
+    this.#arm();
+  }
+
+  /** From here on a turn can record it; what was reported before is told now. */
+  tellTo(tell: (text: NoticeText) => void): void {
+    this.#tell = tell;
+    if (this.#report !== undefined) tell(this.#report);
+  }
+
+  /** The first request goes out, or there will be none. */
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    // A thread that stood still could not look at the clock.
+    if (this.#pausedAt === undefined && performance.now() - this.#startedAt >= this.#slowMs) this.#reportOnce();
+    this.#pausedAt ??= performance.now();
+  }
+
+  #arm(): void {
+    if (this.#report !== undefined) return;
+    const leftMs = Math.max(0, this.#slowMs - (performance.now() - this.#startedAt));
+    this.#due = performance.now() + leftMs;
+    this.#timer = setTimeout(() => this.#reportOnce(), leftMs).unref();
+  }
+
+  #reportOnce(): void {
+    if (this.#report !== undefined) return;
+    this.#report = { level: "warning", code: "start.slow", message: this.#message() };
+    this.#tell?.(this.#report);
+    if (this.#tell === undefined) this.#log?.(this.#report.message);
+  }
+
+  #message(): string {
+    const now = performance.now();
+    const lateMs = now - this.#due;
+    const steps = this.#steps.map(
+      ({ name, at }, index) => `${name} ${seconds((this.#steps[index + 1]?.at ?? now) - at)}`,
+    );
+    return [
+      `this start takes ${seconds(now - this.#startedAt)} and stands at: ${this.#steps.at(-1)?.name ?? "nothing"}`,
+      `steps: ${steps.join(", ")}`,
+      `load ${loadavg()
+        .map((load) => load.toFixed(1))
+        .join(" ")}`,
+      ...(lateMs > this.#slowMs / 5 ? [`the process itself stood still for ${seconds(lateMs)}`] : []),
+      `waiting for: ${counted(process.getActiveResourcesInfo())}`,
+      `processes: ${childrenOf(process.pid).join(", ") || "none"}`,
+    ].join("; ");
+  }
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+function counted(names: readonly string[]): string {
+  const counts = Map.groupBy(names, (name) => name);
+  return [...counts].map(([name, all]) => (all.length === 1 ? name : `${name} ×${all.length}`)).join(", ") || "nothing";
+}
+
+/** What was started and has not ended, with the state the kernel names: a sandbox that hangs is seen here. */
+function childrenOf(pid: number): readonly string[] {
+  const found: string[] = [];
+  const pending = children(pid);
+  for (let next = pending.shift(); next !== undefined && found.length < MAX_CHILDREN; next = pending.shift()) {
+    const [, name, state] = /^\d+ \((.*)\) (\S)/s.exec(read(`/proc/${next}/stat`)) ?? [];
+    const at = read(`/proc/${next}/wchan`).trim();
+    if (name !== undefined) found.push(`${name} ${next} ${state}${at === "" || at === "0" ? "" : ` in ${at}`}`);
+    pending.push(...children(Number(next)));
+  }
+  return found;
+}
+
+function children(pid: number): string[] {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`);
+    return tasks.flatMap((task) =>
+      read(`/proc/${pid}/task/${task}/children`)
+        .split(" ")
+        .filter((one) => one.trim() !== ""),
+    );
+  } catch {
+    // No /proc here, or it ended meanwhile.
+    return [];
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
