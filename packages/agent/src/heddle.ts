@@ -39,8 +39,6 @@ export interface HeddleOptions {
   readonly approvalTimeoutMs?: number | undefined;
   /** A start that takes longer until its first request is reported; five seconds when absent. */
   readonly slowStartMs?: number | undefined;
-  /** Told what no turn can record yet. */
-  readonly log?: ((line: string) => void) | undefined;
   /** From Heddle's own configuration, never from a workspace. */
   readonly hooks?: readonly HookConfig[];
   /** Skills besides those in the usual folders, and which of all are off. */

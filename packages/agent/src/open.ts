@@ -35,7 +35,7 @@ import { lazyMcpLogins, type LazyMcpLogins } from "./mcp-logins.ts";
 import { createPlaces, type Places } from "./places.ts";
 import { parking } from "./parked.ts";
 import { createPendingEnds, type PendingEnds } from "./pending-ends.ts";
-import { closeParked, forgetEphemeral, recover, type Recovered } from "./recover.ts";
+import { forgetEphemeral, recover, type Recovered } from "./recover.ts";
 import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import type { Sample, SampleQuestion } from "./sample.ts";
@@ -50,7 +50,6 @@ import {
   planFork,
   purgeThread,
   removeFiles,
-  threadOfOpen,
   type ArchiveThread,
   type DeleteThread,
   type ForkThread,
@@ -59,6 +58,7 @@ import {
 } from "./threads.ts";
 import { workspaceOf } from "./workspace.ts";
 import { StartWatch } from "./start-watch.ts";
+import { interruptTurn, steerTurn } from "./turn-acts.ts";
 import { turnEnvelope } from "./turn-envelope.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
@@ -290,34 +290,12 @@ class Engine implements Heddle {
     });
   }
 
-  async steer(turnId: string, input: readonly InputPart[]): Promise<void> {
-    const threadId = await threadOfOpen(this.journal, turnId);
-    await this.journal.append({
-      stream: threadId,
-      author: "user",
-      events: [{ type: "turn.steered", v: 1, turnId, input: [...input] }],
-    });
+  steer(turnId: string, input: readonly InputPart[]): Promise<void> {
+    return steerTurn(this.journal, turnId, input);
   }
 
-  async interrupt(turnId: string, reason: InterruptReason): Promise<void> {
-    const running = this.#running.get(turnId);
-    const threadId = running?.threadId ?? (await threadOfOpen(this.journal, turnId));
-    try {
-      await this.journal.append({
-        stream: threadId,
-        author: "user",
-        events: [{ type: "turn.interrupt-requested", v: 1, turnId, failure: { ...reason } }],
-      });
-    } catch (error) {
-      throw running === undefined ? error : this.#ends.unrecorded(turnId, error);
-    } finally {
-      // A store that cannot take the request must not keep the turn alive.
-      running?.control.abort(new HeddleError(reason.code, reason.message));
-    }
-    // Nobody is there to hear it when its process is dead.
-    if (running === undefined) {
-      await closeParked(this.journal, { threadId, turnId }, { status: "interrupted", failure: { ...reason } });
-    }
+  interrupt(turnId: string, reason: InterruptReason): Promise<void> {
+    return interruptTurn(this.journal, this.#running.get(turnId), { turnId, reason, ends: this.#ends });
   }
 
   async letGo(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere"> {

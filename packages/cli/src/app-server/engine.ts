@@ -65,7 +65,6 @@ export async function openEngine(
     env,
     log,
     isUnattended: false,
-    log,
     masked: masked ?? [],
     skills,
     mcpServers: await mcpServersOf(config, env),
