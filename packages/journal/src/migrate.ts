@@ -61,8 +61,11 @@ export function isForeign(connection: Connection): boolean {
  * `mayCreate` is asked inside the lock, when nobody else can be creating the store.
  */
 export async function migrate(connection: Connection, file: string, mayCreate: () => boolean): Promise<void> {
-  // Counts for a file that is empty, and is passed over by any other.
-  await untilFree(() => connection.exec("PRAGMA auto_vacuum = INCREMENTAL"));
+  // Only an empty file can be told; any other would be written to, whether it is whole or not.
+  await untilFree(() => {
+    if (integer(connection.get("PRAGMA page_count"), "page_count") === 0)
+      connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  });
   await untilFree(() => connection.exec("PRAGMA journal_mode = WAL"));
   const migratedFrom = await untilFree(() =>
     connection.transaction("full", () => {
