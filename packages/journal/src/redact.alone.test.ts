@@ -41,7 +41,8 @@ const ATTACKS: readonly string[] = [
   Buffer.from(KNOWN).toString("base64").slice(0, 12),
 ];
 const KIB = 1024;
-const SIZES = [64 * KIB, 512 * KIB, 8192 * KIB];
+const SMALLEST = 64 * KIB;
+const SIZES = [SMALLEST, 512 * KIB, 8192 * KIB];
 /** Twice the text may take this many times as long. */
 const MAX_GROWTH = 2.5;
 /** Below this the clock of the processor and the collector say more than the text does. */
@@ -50,9 +51,11 @@ const FLOOR_MS = 20;
 test("12.11: time grows with the length of the text, whatever is in it, from 64 kB to 8 MB", () => {
   const redactor = createRedactor([KNOWN]);
   for (const unit of ATTACKS) {
-    let [before, size] = [FLOOR_MS, SIZES[0] ?? 0];
+    let [before, size] = [Number.POSITIVE_INFINITY, SMALLEST];
     for (const next of SIZES) {
       const text = filled(unit, next);
+      // The smallest is measured when it has been compiled.
+      if (next === SMALLEST) redactor.text(text);
       const time = cpuMs(() => redactor.text(text));
       const most = before * MAX_GROWTH ** Math.log2(next / size);
       expect(time, `${JSON.stringify(unit)}, ${next} characters`).toBeLessThan(most);

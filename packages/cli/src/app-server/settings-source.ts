@@ -26,10 +26,15 @@ async function resolve({ file, overrides, profile, env }: SourceOptions, wishes:
     ...(wishes.effort === undefined ? [] : [`model_reasoning_effort=${JSON.stringify(wishes.effort)}`]),
   ];
   const own = parseOverrides(overrides).config;
-  const { model_providers, mcp_servers } = own;
   // However a client spells it: who is asked, and what is started for it, the owner alone says.
-  const asked = { ...parseOverrides([...overrides, ...wished]).config, model_providers, mcp_servers };
-  const layers: Layers = { file, overrides: asked };
+  const {
+    model_providers: _providers,
+    mcp_servers: _servers,
+    ...asked
+  } = parseOverrides([...overrides, ...wished]).config;
+  const { model_providers, mcp_servers } = own;
+  const owners = { ...(model_providers && { model_providers }), ...(mcp_servers && { mcp_servers }) };
+  const layers: Layers = { file, overrides: { ...asked, ...owners } };
   const config = effectiveConfig(layers, profile);
   const { inherited } = wishes;
   // The thread's own choice stands against the server's, not against what a client asks for now.
