@@ -15,6 +15,8 @@ export function endProcess(code: number): never {
   const last = Number(process.exitCode);
   for (const descriptor of [0, 1, 2]) makeBlocking(descriptor);
   try {
+    // A shell complains of a current folder that is gone.
+    process.chdir("/");
     process.execve?.(SHELL, ["sh", "-c", `exit ${last}`], {});
   } catch {
     // Not allowed to: the usual way is left.
