@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { harmfulConfigKey } from "./git-config.ts";
+import { judgeConfig, namedByConfig } from "./git-config.ts";
 
 const FRESH = `[core]
 \trepositoryformatversion = 0
@@ -19,7 +19,7 @@ const FRESH = `[core]
 `;
 
 test("what git itself writes is harmless", () => {
-  expect(harmfulConfigKey(FRESH)).toBeUndefined();
+  expect(judgeConfig(FRESH)).toEqual({});
 });
 
 test.for([
@@ -29,7 +29,8 @@ test.for([
   ["core.pager", "[core]\n\tpager = x\n"],
   ["core.editor", "[core]\n\teditor = x\n"],
   ["core.attributesfile", "[core]\n\tattributesFile = x\n"],
-  ["core.worktree", "[core]\n\tworktree = /\n"],
+  ["core.worktree", '[core]\n\tworktree = "/"\n'],
+  ["core.worktree", "[core]\n\tworktree = a\n\tworktree = b\n"],
   ["include.path", "[include]\n\tpath = ../x\n"],
   ["includeif.gitdir:/.path", '[includeIf "gitdir:/"]\n\tpath = x\n'],
   ["filter.x.clean", '[filter "x"]\n\tclean = evil\n'],
@@ -44,12 +45,11 @@ test.for([
   ["remote.o.url", '[remote "o"]\n\turl = "ext::sh -c evil"\n'],
   ["url.x.insteadof", '[url "x"]\n\tinsteadOf = y\n'],
   ["submodule.a.update", '[submodule "a"]\n\tupdate = !evil\n'],
-  ["extensions.worktreeconfig", "[extensions]\n\tworktreeConfig = true\n"],
   ["protocol.ext.allow", '[protocol "ext"]\n\tallow = always\n'],
   ["sequence.editor", "[sequence]\n\teditor = x\n"],
   ["core.fsmonitor", "[CORE]\r\n\tFSMonitor = x\r\n"],
 ] as const)("%s is harmful", ([key, text]) => {
-  expect(harmfulConfigKey(text)).toBe(key);
+  expect(judgeConfig(text)).toEqual({ harmful: key });
 });
 
 test.for([
@@ -61,5 +61,24 @@ test.for([
   "[core]\n\tbare = \0\n",
   `[core]\n${"#".repeat(70_000)}`,
 ])("what cannot be understood is harmful: %j", (text) => {
-  expect(harmfulConfigKey(text)).toBeDefined();
+  expect(judgeConfig(text).harmful).toBeDefined();
+});
+
+test("12.2: where the work tree is, is told for a closer look", () => {
+  expect(judgeConfig("[core]\n\tworktree = ../../../sub\n")).toEqual({ worktree: "../../../sub" });
+});
+
+test("12.2: a configuration for one worktree is judged like any other, so it may be switched on", () => {
+  expect(judgeConfig("[extensions]\n\tworktreeConfig = true\n[core]\n\tsparseCheckout = true\n")).toEqual({});
+});
+
+test("12.2: what a configuration makes git run or read is told", () => {
+  const text =
+    '[core]\n\thooksPath = my hooks\n\tfsmonitor = tools/watch -v\n\tworktree = ../x\n\tbare = false\n[alias]\n\tt = !tools/t.sh --all\n[includeIf "gitdir:/"]\n\tpath = ../more.inc\n[remote "o"]\n\turl = ../other\n';
+  expect(namedByConfig(text)).toEqual([
+    { key: "core.hookspath", path: "my hooks" },
+    { key: "core.fsmonitor", path: "tools/watch" },
+    { key: "alias.t", path: "tools/t.sh" },
+    { key: "includeif.gitdir:/.path", path: "../more.inc" },
+  ]);
 });

@@ -4,7 +4,7 @@
  */
 
 const HARMLESS: readonly RegExp[] = [
-  /^core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|abbrev|quotepath|untrackedcache|preloadindex|longpaths|protecthfs|protectntfs|compression|bigfilethreshold|sharedrepository|trustctime|checkstat|splitindex|commitgraph|multipackindex)$/,
+  /^core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|abbrev|quotepath|untrackedcache|preloadindex|longpaths|protecthfs|protectntfs|compression|bigfilethreshold|sharedrepository|trustctime|checkstat|splitindex|commitgraph|multipackindex|sparsecheckout|sparsecheckoutcone)$/,
   /^user\.(name|email)$/,
   /^(author|committer)\.(name|email)$/,
   /^init\.defaultbranch$/,
@@ -17,7 +17,7 @@ const HARMLESS: readonly RegExp[] = [
   /^color\.(branch|diff|status|grep|interactive|decorate|remote)\.[a-z]+$/,
   /^diff\.(renames|renamelimit|algorithm|context|interhunkcontext|mnemonicprefix|noprefix|colormoved)$/,
   /^commit\.(cleanup|verbose|status|gpgsign)$/,
-  /^extensions\.(objectformat|refstorage|partialclone|compatobjectformat|noop)$/,
+  /^extensions\.(objectformat|refstorage|partialclone|compatobjectformat|noop|worktreeconfig|relativeworktrees)$/,
   /^lfs\.repositoryformatversion$/,
 ];
 
@@ -33,28 +33,65 @@ const HARMFUL = new Set([
 
 const MAX_CONFIG_BYTES = 64 * 1024;
 
-/** The first key that may do harm, or undefined. What cannot be understood is harmful. */
-export function harmfulConfigKey(text: string): string | undefined {
-  if (Buffer.byteLength(text) > MAX_CONFIG_BYTES) return "(too long)";
-  if (text.includes("\0")) return "(not text)";
+interface Entry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface JudgedConfig {
+  /** The first key that may do harm. What cannot be understood is harmful. */
+  readonly harmful?: string;
+  /** Where it says that the work tree is: harmless only where that leads back to it. */
+  readonly worktree?: string;
+}
+
+export function judgeConfig(text: string): JudgedConfig {
+  if (text.length > MAX_CONFIG_BYTES) return { harmful: "(too long)" };
+  let worktree: string | undefined;
+  for (const entry of entriesOf(text)) {
+    if ("unclear" in entry) return { harmful: entry.unclear };
+    const { key, value } = entry;
+    const isPlace = key === "core.worktree" && worktree === undefined && /^[^"\\#;]+$/.test(value);
+    if (isPlace) worktree = value;
+    else if (!isHarmless(key, value)) return { harmful: key };
+  }
+  return worktree === undefined ? {} : { worktree };
+}
+
+/**
+ * What a configuration makes git read or run: programs, folders of hooks, further configurations. Each as written, with the
+ * key that names it.
+ */
+export function namedByConfig(text: string): readonly { readonly key: string; readonly path: string }[] {
+  const named: { key: string; path: string }[] = [];
+  for (const entry of entriesOf(text)) {
+    if ("unclear" in entry || entry.key === "core.worktree" || isHarmless(entry.key, entry.value)) continue;
+    const bare = entry.value.replaceAll(/^!?\s*|"/g, "");
+    const isWhole = /^(?:core\.hookspath|include(?:if\..+)?\.path)$/.test(entry.key);
+    const path = isWhole ? bare : /^\S+/.exec(bare)?.[0];
+    if (path !== undefined && path !== "") named.push({ key: entry.key, path });
+  }
+  return named;
+}
+
+function* entriesOf(text: string): Generator<Entry | { readonly unclear: string }> {
+  if (text.includes("\0")) return yield { unclear: "(not text)" };
   let section = "";
   for (const rawLine of text.replaceAll("\r\n", "\n").split("\n")) {
     const line = rawLine.trim();
     if (line === "" || line.startsWith("#") || line.startsWith(";")) continue;
     if (line.startsWith("[")) {
       const header = /^\[([A-Za-z0-9.-]+)(?: "((?:[^"\\\n]|\\.)*)")?\]\s*(?:[#;].*)?$/.exec(line);
-      if (header === null) return line.slice(0, 80);
-      section =
-        header[2] === undefined ? (header[1] ?? "").toLowerCase() : `${(header[1] ?? "").toLowerCase()}.${header[2]}`;
+      if (header === null) yield { unclear: line.slice(0, 80) };
+      const [, name = "", sub] = header ?? [];
+      section = sub === undefined ? name.toLowerCase() : `${name.toLowerCase()}.${sub}`;
       continue;
     }
     const entry = /^([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$/.exec(line);
     // A value that goes on in the next line could hide a key from this reader.
-    if (entry === null || line.endsWith("\\")) return line.slice(0, 80);
-    const key = `${section}.${(entry[1] ?? "").toLowerCase()}`;
-    if (!isHarmless(key, entry[2] ?? "")) return key;
+    if (entry === null || line.endsWith("\\")) yield { unclear: line.slice(0, 80) };
+    else yield { key: `${section}.${(entry[1] ?? "").toLowerCase()}`, value: entry[2] ?? "" };
   }
-  return undefined;
 }
 
 function isHarmless(key: string, value: string): boolean {

@@ -112,7 +112,7 @@ test.for([...NEW_PATHS, ...NEW_FILES])("a new %s is moved to quarantine, at the 
   const { guard } = await startGuard();
   await put(name);
   await put(`some/where/deep/${name}`, "deep\n");
-  const violations = await guard.sweep();
+  const violations = await guard.sweep({ isLast: false });
   const first = name.startsWith(".github/") ? ".github/workflows" : (name.split("/")[0] ?? "");
   expect(names(violations)).toEqual([first, `some/where/deep/${first}`].toSorted());
   for (const { path, quarantinedTo } of violations) {
@@ -120,7 +120,7 @@ test.for([...NEW_PATHS, ...NEW_FILES])("a new %s is moved to quarantine, at the 
     expect(quarantinedTo?.startsWith(join(base, "quarantine"))).toBe(true);
     expect(existsSync(quarantinedTo ?? "")).toBe(true);
   }
-  expect(await guard.sweep()).toEqual([]);
+  expect(await guard.sweep({ isLast: false })).toEqual([]);
 });
 
 test("ordinary work is no violation", async () => {
@@ -131,7 +131,7 @@ test("ordinary work is no violation", async () => {
   await put("docs/claude/settings.json");
   git(root, "add", "-A");
   git(root, "commit", "-qm", "x");
-  expect(await guard.sweep()).toEqual([]);
+  expect(await guard.sweep({ isLast: false })).toEqual([]);
 });
 
 describe("a new repository", () => {
@@ -144,13 +144,13 @@ describe("a new repository", () => {
     git(root, "init", "-q", "fresh");
     git(root, "clone", "-q", join(base, "origin"), "cloned");
     git(root, "clone", "-q", "--bare", join(base, "origin"), "bare.git");
-    expect(await guard.sweep()).toEqual([]);
+    expect(await guard.sweep({ isLast: false })).toEqual([]);
     await put("cloned/g");
     git(join(root, "cloned"), "add", "g");
     git(join(root, "cloned"), "commit", "-qm", "two");
     git(join(root, "cloned"), "checkout", "-q", "-b", "side");
     git(join(root, "cloned"), "worktree", "add", "-q", "../tree", "HEAD~1");
-    expect(await guard.sweep()).toEqual([]);
+    expect(await guard.sweep({ isLast: false })).toEqual([]);
     expect(git(join(root, "tree"), "log", "--format=%s")).toBe("one\n");
   });
 
@@ -159,18 +159,18 @@ describe("a new repository", () => {
     git(root, "init", "-q", "fresh");
     await put("fresh/.git/hooks/pre-commit", "#!/bin/sh\n");
     await chmod(join(root, "fresh/.git/hooks/pre-commit"), 0o755);
-    expect(names(await guard.sweep())).toEqual(["fresh/.git/hooks/pre-commit"]);
+    expect(names(await guard.sweep({ isLast: false }))).toEqual(["fresh/.git/hooks/pre-commit"]);
     expect(git(join(root, "fresh"), "status", "--porcelain")).toBe("");
   });
 
   test("loses a configuration that names a program, also when it is changed later", async () => {
     const { guard } = await startGuard();
     git(root, "init", "-q", "fresh");
-    expect(await guard.sweep()).toEqual([]);
+    expect(await guard.sweep({ isLast: false })).toEqual([]);
     git(join(root, "fresh"), "config", "user.name", "harmless");
-    expect(await guard.sweep()).toEqual([]);
+    expect(await guard.sweep({ isLast: false })).toEqual([]);
     await appendFile(join(root, "fresh/.git/config"), "[core]\n\tfsmonitor = /tmp/evil\n");
-    expect(names(await guard.sweep())).toEqual(["fresh/.git/config"]);
+    expect(names(await guard.sweep({ isLast: false }))).toEqual(["fresh/.git/config"]);
   });
 
   test("that hides behind another name is judged too", async () => {
@@ -178,7 +178,7 @@ describe("a new repository", () => {
     git(root, "init", "-q", "--bare", "innocent");
     await appendFile(join(root, "innocent/config"), "[core]\n\tfsmonitor = /tmp/evil\n");
     await put("innocent/hooks/post-checkout");
-    expect(names(await guard.sweep())).toEqual(["innocent/config", "innocent/hooks/post-checkout"]);
+    expect(names(await guard.sweep({ isLast: false }))).toEqual(["innocent/config", "innocent/hooks/post-checkout"]);
   });
 
   test("that a .git file or link points to elsewhere is cut off", async () => {
@@ -190,7 +190,7 @@ describe("a new repository", () => {
     await symlink(join(base, "evil/.git"), join(root, "c/.git"));
     await mkdir(join(root, "d/.git"), { recursive: true });
     await put("d/.git/commondir", "../../plain\n");
-    expect(names(await guard.sweep())).toEqual(["a/.git", "b/.git", "c/.git", "d/.git/commondir"]);
+    expect(names(await guard.sweep({ isLast: false }))).toEqual(["a/.git", "b/.git", "c/.git", "d/.git/commondir"]);
   });
 });
 
@@ -199,9 +199,9 @@ test("hooks as a link, and a folder of hooks that did not exist before, are foun
   const { guard } = await startGuard();
   await mkdir(join(root, "mine"));
   await symlink("../mine", join(root, ".git/hooks"));
-  expect(names(await guard.sweep())).toEqual([".git/hooks"]);
+  expect(names(await guard.sweep({ isLast: false }))).toEqual([".git/hooks"]);
   await put(".git/hooks/pre-push");
-  expect(names(await guard.sweep())).toEqual([".git/hooks/pre-push"]);
+  expect(names(await guard.sweep({ isLast: false }))).toEqual([".git/hooks/pre-push"]);
 });
 
 test("a folder that was moved away and made anew is found by what it is, not by its name", async () => {
@@ -209,7 +209,7 @@ test("a folder that was moved away and made anew is found by what it is, not by 
   const { guard } = await startGuard();
   await rename(join(root, ".github"), join(root, "aside"));
   await put(".github/workflows/ci.yml", "evil\n");
-  const [violation, ...others] = await guard.sweep();
+  const [violation, ...others] = await guard.sweep({ isLast: false });
   expect(others).toEqual([]);
   expect(violation?.path).toBe(join(root, ".github/workflows"));
   expect(await readFile(join(violation?.quarantinedTo ?? "", "ci.yml"), "utf8")).toBe("evil\n");
@@ -219,23 +219,27 @@ test("a folder moved as a whole keeps its protected parts", async () => {
   await put("packages/a/.vscode/settings.json");
   const { guard } = await startGuard();
   await rename(join(root, "packages"), join(root, "modules"));
-  expect(await guard.sweep()).toEqual([]);
+  expect(await guard.sweep({ isLast: false })).toEqual([]);
   expect(existsSync(join(root, "modules/a/.vscode/settings.json"))).toBe(true);
 });
 
 test("attributes are reported but left in place", async () => {
   const { guard } = await startGuard();
   await put(".gitattributes", "* text=auto\n");
-  expect(await guard.sweep()).toEqual([{ path: join(root, ".gitattributes") }]);
-  expect(await guard.sweep()).toEqual([]);
+  expect(await guard.sweep({ isLast: false })).toEqual([{ path: join(root, ".gitattributes") }]);
+  expect(await guard.sweep({ isLast: false })).toEqual([]);
   await appendFile(join(root, ".gitattributes"), "*.x filter=evil\n");
-  expect(await guard.sweep()).toEqual([{ path: join(root, ".gitattributes") }]);
+  expect(await guard.sweep({ isLast: false })).toEqual([{ path: join(root, ".gitattributes") }]);
   expect(existsSync(join(root, ".gitattributes"))).toBe(true);
 });
 
-test("a name that is not text is reported instead of overlooked", async () => {
+test("12.2: what has a name that is not text is moved to quarantine like the rest", async () => {
   const { guard } = await startGuard();
-  execFileSync("bash", ["-c", "mkdir -p $'bad\\xff/.git/hooks'"], { cwd: root });
-  const [violation] = await guard.sweep();
-  expect(basename(violation?.path ?? "")).toContain("bad");
+  execFileSync("bash", ["-c", "mkdir -p $'bad\\xff/.git/hooks' && echo x > $'bad\\xff/.git/hooks/pre-commit'"], {
+    cwd: root,
+  });
+  const [violation, ...others] = await guard.sweep({ isLast: false });
+  expect(others).toEqual([]);
+  expect(basename(violation?.path ?? "")).toBe("pre-commit");
+  expect(await readFile(violation?.quarantinedTo ?? "", "utf8")).toBe("x\n");
 });

@@ -1,193 +1,328 @@
 /**
  * The part of protection that mounts cannot give. When a sandbox opens it finds the protected paths that exist, so that
- * they can be mounted read-only; after a command it finds those that appeared, and moves them to quarantine. A new
- * repository is judged instead of removed: its hooks must be samples, its configuration harmless.
+ * they can be mounted read-only, and keeps what no mount can hold; after a command it finds what appeared, and moves it to
+ * quarantine, and what changed, and puts it back. A new repository is judged instead of removed (`git-folder.ts`).
  */
-import { constants } from "node:fs";
-import { open, realpath } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
-import { REPORTED_NAME } from "../protected.ts";
-import { harmfulConfigKey } from "./git-config.ts";
-import { isBelow, isWithin } from "./mountinfo.ts";
+import { realpath } from "node:fs/promises";
+import { HeddleError } from "@heddle/protocol";
+import { openUp } from "./descriptor-walk.ts";
+import { judgeGit, namedByOwner, targetOf } from "./git-folder.ts";
+import { isBelow } from "./mountinfo.ts";
+import { filesWithMoreNames, isSameState, OwnedFiles, rootOf, stampOf, type OwnedBounds } from "./owned-files.ts";
 import { quarantine } from "./quarantine.ts";
+import { isText, toRaw, toSystem, toText, type RawPath } from "./raw-path.ts";
 import type { ProtectedPathViolation } from "./sandbox.ts";
-import { identityOf, isUnnameable, statOrUndefined, TreeIndex, type Special } from "./tree-index.ts";
+import { identityOf, lastPart, statRaw, TreeIndex, type Special } from "./tree-index.ts";
 
-/** One mount each, about 2 ms; a workspace with more (vendored packages) keeps the rest under watch instead. */
+/**
+ * A mount costs a quarter of a millisecond when the sandbox opens, and a folder around it cannot be removed from inside:
+ * the nearest ones get it, further ones (vendored packages) are kept and put back instead.
+ */
 const MAX_PROTECTED_MOUNTS = 256;
-const MAX_JUDGED_BYTES = 64 * 1024;
+/** Folders that are closed inside one another; each look opens one level. */
+const MAX_OPENINGS = 64;
 
-type Verdict = "accept" | "remove" | "report";
+/** Looks in one sweep; somebody inside who makes new ones all the time is left to the next sweep. */
+const MAX_ROUNDS = 4;
+
+type Verdict = "accept" | "depends" | "remove" | "report";
 
 export interface GuardOptions {
   readonly writeRoots: readonly string[];
   /** Masked paths that do not exist yet; they are not to be made by a command either. */
   readonly absentMasked: readonly string[];
   readonly quarantineDir: () => Promise<string>;
+  /** Otherwise the usual ones. */
+  readonly bounds?: OwnedBounds & { readonly mounts: number };
 }
 
 export class Guard {
   readonly #options: GuardOptions;
+  readonly #roots: readonly RawPath[];
   readonly #index: TreeIndex;
   /** Under a read-only mount: cannot be changed from inside, only be moved along with a folder above it. */
   readonly #mounted = new Map<string, string>();
-  /** Everything else that was there at the start or was judged harmless, with its state at that time. */
-  readonly #watched = new Map<string, { readonly special: Special; readonly stamp: string }>();
-
-  /** Names that are not text: known already, so told once. */
-  readonly #unnameable = new Set<string>();
+  /** The owner's, without a mount. */
+  readonly #owned: OwnedFiles;
+  readonly #maxMounts: number;
+  /** What was judged or only looked at, with its state at that time; without one it is judged every time. */
+  readonly #watched = new Map<RawPath, { readonly special: Special; readonly stamp: string | undefined }>();
+  /** Where the owner's pointers led, which may be anywhere. */
+  readonly #ownersTargets = new Map<RawPath, RawPath>();
+  readonly #absent: Set<RawPath>;
 
   constructor(options: GuardOptions) {
     this.#options = options;
-    this.#index = new TreeIndex(options.writeRoots);
+    this.#roots = options.writeRoots.map(toRaw);
+    this.#index = new TreeIndex(this.#roots);
+    this.#owned = new OwnedFiles(options.bounds);
+    this.#maxMounts = options.bounds?.mounts ?? MAX_PROTECTED_MOUNTS;
+    this.#absent = new Set(options.absentMasked.map(toRaw));
   }
 
-  /** What exists now is the owner's. Shallow paths come first when there are more than can be mounted. */
+  /** What exists now is the owner's. Throws `sandbox.unavailable` when it is more than can be held. */
   async start(): Promise<{ protectedPaths: string[]; gitFolders: string[] }> {
-    const protectedPaths: string[] = [];
-    const gitFolders: string[] = [];
-    const specials = (await this.#index.walk()).toSorted((a, b) => depth(a.path) - depth(b.path));
-    for (const special of specials) {
-      if (isUnnameable(special.name)) this.#unnameable.add(special.path);
-      const stat = statOrUndefined(special.path);
-      if (stat === undefined) continue;
-      if (special.role === "hooks") {
-        this.#mounted.set(identityOf(stat), special.name);
-      } else if (special.name.toLowerCase() === ".git" && special.kind === "directory") {
-        gitFolders.push(special.path);
-      } else if (isMountable(special) && protectedPaths.length < MAX_PROTECTED_MOUNTS) {
-        this.#mounted.set(identityOf(stat), special.name);
-        protectedPaths.push(special.path);
-      } else {
-        this.#watch(special);
-        if (special.kind === "symlink") await this.#addLinkTarget(special.path, protectedPaths);
-      }
+    const mounts: RawPath[] = [];
+    const gitFolders: RawPath[] = [];
+    const found = await this.#index.walk();
+    for (const special of [...nearestFirst(found, this.#roots), ...(await this.#namedByOwner(found))]) {
+      const { path, kind, matter } = special;
+      if (matter === "repository" && kind === "directory") gitFolders.push(path);
+      else if (isOnlyWatched(special)) await this.#watchOwners(special);
+      else if (matter === "closed") this.#mountClosed(special, mounts);
+      else if (matter !== "hook") await this.#protect(special, mounts);
     }
-    return { protectedPaths, gitFolders: gitFolders.slice(0, MAX_PROTECTED_MOUNTS) };
+    // Hooks are held with the folder they are in.
+    for (const special of found) {
+      if (special.matter === "hook" && !this.#owned.covers(special.path)) this.#markMounted(special);
+    }
+    const isPin = (path: RawPath): boolean => isText(path) && statRaw(path)?.isDirectory() === true;
+    return {
+      protectedPaths: mounts.map(toText),
+      gitFolders: gitFolders.filter(isPin).slice(0, this.#maxMounts).map(toText),
+    };
+  }
+
+  async #protect(special: Special, mounts: RawPath[]): Promise<void> {
+    const { path, kind } = special;
+    if (special.matter === "repository") await this.#rememberTarget(special);
+    if (statRaw(path) === undefined) return;
+    const isMountable = (kind === "file" || kind === "directory") && isText(path);
+    if (!isMountable || mounts.length >= this.#maxMounts) {
+      this.#owned.keep(path);
+      if (kind === "symlink") await this.#mountLinkTarget(path, mounts);
+      return;
+    }
+    this.#markMounted(special);
+    mounts.push(path);
+    for (const file of filesWithMoreNames(path)) this.#owned.keep(file);
+  }
+
+  #markMounted({ path, name }: Special): void {
+    const stat = statRaw(path);
+    if (stat !== undefined) this.#mounted.set(identityOf(stat), name);
+  }
+
+  /** What nobody can look into now might be opened by the command it belongs to. */
+  #mountClosed(special: Special, mounts: RawPath[]): void {
+    const { path } = special;
+    if (mounts.length >= this.#maxMounts || !isText(path) || this.#roots.includes(path)) {
+      throw new HeddleError(
+        "sandbox.unavailable",
+        `${toText(path)} cannot be looked into, so nobody could tell what a command leaves there; make it readable ` +
+          "(chmod u+rx), or move it out of the workspace",
+      );
+    }
+    this.#markMounted(special);
+    mounts.push(path);
   }
 
   /** A link cannot be mounted over, but what it points to can. */
-  async #addLinkTarget(path: string, protectedPaths: string[]): Promise<void> {
-    const target = await realpath(path).catch(() => undefined);
-    if (target === undefined || protectedPaths.includes(target)) return;
-    if (this.#options.writeRoots.some((root) => isBelow(target, root))) protectedPaths.push(target);
+  async #mountLinkTarget(path: RawPath, mounts: RawPath[]): Promise<void> {
+    const target = await realpath(toSystem(path), "latin1").catch(() => undefined);
+    if (target === undefined || mounts.some((other) => other === target)) return;
+    if (!this.#roots.some((root) => isBelow(target, root)) || this.#owned.covers(target)) return;
+    if (mounts.length >= this.#maxMounts || !isText(target)) this.#owned.keep(target);
+    else mounts.push(target);
   }
 
-  /** As at the start, except that nothing more is mounted: it is watched. */
+  /** A hook or a program of the workspace that the owner's git is told to run is as good as one in the git folder. */
+  async #namedByOwner(found: readonly Special[]): Promise<Special[]> {
+    const named = new Map<RawPath, Special>();
+    for (const { path, name, kind, matter } of found) {
+      if (matter !== "git" || kind !== "file" || !name.toLowerCase().startsWith("config")) continue;
+      for (const place of await namedByOwner(path, this.#roots)) {
+        const stat = statRaw(place);
+        if (stat === undefined) this.#absent.add(place);
+        else {
+          const placeKind = stat.isDirectory() ? "directory" : stat.isFile() ? "file" : "symlink";
+          named.set(place, { path: place, name: lastPart(place), kind: placeKind, matter: "name" });
+        }
+      }
+    }
+    for (const { path } of found) named.delete(path);
+    return [...named.values()];
+  }
+
+  async #watchOwners(special: Special): Promise<void> {
+    await this.#rememberTarget(special);
+    this.#watch(special, stampOf(special.path));
+  }
+
+  async #rememberTarget({ path, kind, matter }: Special): Promise<void> {
+    if (kind !== "file" || (matter !== "repository" && lastPart(path).toLowerCase() !== "commondir")) return;
+    const target = await targetOf(path);
+    if (target !== undefined) this.#ownersTargets.set(path, target.real);
+    this.#watched.set(path, { special: { path, kind, matter, name: lastPart(path) }, stamp: undefined });
+  }
+
+  /** As at the start, except that nothing more is mounted. */
   async accept(): Promise<void> {
-    for (const special of [...(await this.#index.walk()), ...this.#changedWatches()]) {
-      if (isUnnameable(special.name)) this.#unnameable.add(special.path);
-      this.#watch(special);
+    for (const path of this.#owned.changed({ byContent: false })) this.#owned.keep(path);
+    for (const special of [...(await this.#index.walk()), ...this.#changedWatches({ byContent: false })]) {
+      if (this.#isMounted(special) || this.#owned.covers(special.path)) continue;
+      const isFolderOfGit = special.kind === "directory" && special.matter !== "name" && special.matter !== "hook";
+      if (isOnlyWatched(special) || isFolderOfGit) await this.#watchOwners(special);
+      else {
+        await this.#rememberTarget(special);
+        this.#owned.keep(special.path);
+      }
     }
   }
 
-  async sweep(): Promise<ProtectedPathViolation[]> {
+  /**
+   * Moves away what appeared and puts back what changed. The last one, when nobody is left inside, looks at contents too:
+   * a program that has mapped a file can change it without a trace in its times.
+   */
+  async sweep({ isLast }: { readonly isLast: boolean }): Promise<ProtectedPathViolation[]> {
+    const violations = new Map<string, ProtectedPathViolation>();
+    // Once something is gone what is left may mean something else: a pointer, a folder that was part of a repository.
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const found = await this.#look(isLast);
+      for (const violation of found) violations.set(violation.quarantinedTo ?? violation.path, violation);
+      if (found.every(({ quarantinedTo }) => quarantinedTo === undefined)) break;
+    }
+    return [...violations.values()];
+  }
+
+  async #look(isLast: boolean): Promise<ProtectedPathViolation[]> {
     const violations: ProtectedPathViolation[] = [];
-    for (const special of [...(await this.#index.walk()), ...this.#changedWatches()]) {
-      if (isUnnameable(special.name) && !this.#unnameable.has(special.path)) {
-        this.#unnameable.add(special.path);
-        violations.push({ path: special.path });
-      }
-      const stat = statOrUndefined(special.path);
-      if (stat === undefined || this.#mounted.get(identityOf(stat)) === special.name) continue;
-      if (this.#watched.get(special.path)?.stamp === stampOf(special.path)) continue;
-      const verdict = await this.#judge(special);
-      if (verdict === "remove") {
-        violations.push(await this.#remove(special.path));
-        continue;
-      }
-      if (verdict === "report") violations.push({ path: special.path });
-      this.#watch(special);
+    for (const path of this.#owned.changed({ byContent: isLast })) violations.push(await this.#putBack(path));
+    const found = await this.#walkAll();
+    for (const special of [...found, ...this.#changedWatches({ byContent: isLast })]) {
+      const { path } = special;
+      // Before it is judged: what is changed meanwhile shows at the next look.
+      const stamp = stampOf(path);
+      if (stamp === undefined || this.#owned.covers(path)) continue;
+      const watched = this.#watched.get(path);
+      if (!isLast && watched?.stamp === stamp) continue;
+      const verdict = this.#isMounted(special) ? await this.#judgeOwners(special) : await this.#judge(special);
+      if (verdict === "remove" && !this.#owned.follow(path)) violations.push(await this.#remove(path));
+      if (verdict === "report" && !isSameState(watched?.stamp, stamp)) violations.push({ path: toText(path) });
+      if (verdict !== "remove") this.#watch(special, verdict === "depends" ? undefined : stamp);
     }
-    for (const path of this.#options.absentMasked) {
-      if (statOrUndefined(path) !== undefined) violations.push(await this.#remove(path));
-    }
+    this.#owned.forgetGone();
+    for (const path of this.#absent) if (statRaw(path) !== undefined) violations.push(await this.#remove(path));
     return violations;
   }
 
-  /** Folders are followed by the index; their own change times say nothing about what is in them. */
-  #watch(special: Special): void {
-    const stamp = stampOf(special.path);
-    if (stamp !== undefined) this.#watched.set(special.path, { special, stamp });
+  /** Folders that were closed are opened, so that everything has been seen. */
+  async #walkAll(): Promise<Special[]> {
+    const found: Special[] = [];
+    for (let round = 0; round < MAX_OPENINGS; round += 1) {
+      const seen = await this.#index.walk();
+      const closed = seen.filter((special) => special.matter === "closed" && !this.#isMounted(special));
+      found.push(...seen.filter(({ matter }) => matter !== "closed"));
+      if (closed.length === 0) return found;
+      const opened = await Promise.all(closed.map(({ path }) => this.#openUp(path)));
+      if (!opened.includes(true)) return [...found, ...closed];
+    }
+    return [...found, ...(await this.#index.walk())];
   }
 
-  #changedWatches(): Special[] {
+  async #openUp(path: RawPath): Promise<boolean> {
+    const before = statRaw(path)?.mode;
+    const root = rootOf(path, this.#roots);
+    if (root === undefined || root === path) return false;
+    await openUp({ root, path }).catch(() => undefined);
+    return statRaw(path)?.mode !== before;
+  }
+
+  #isMounted({ path, name }: Special): boolean {
+    const stat = statRaw(path);
+    return stat !== undefined && this.#mounted.get(identityOf(stat)) === name;
+  }
+
+  #watch(special: Special, stamp: string | undefined): void {
+    this.#watched.set(special.path, { special, stamp });
+  }
+
+  #changedWatches({ byContent }: { readonly byContent: boolean }): Special[] {
     const changed: Special[] = [];
     for (const [path, { special, stamp }] of this.#watched) {
       const now = stampOf(path);
       if (now === undefined) this.#watched.delete(path);
-      else if (now !== stamp) changed.push(special);
+      else if (byContent || now !== stamp) changed.push({ ...special, kind: kindNow(path) });
     }
     return changed;
   }
 
   async #judge(special: Special): Promise<Verdict> {
-    if (special.name === REPORTED_NAME) return "report";
-    if (special.role === "plain") {
-      if (special.name.toLowerCase() !== ".git") return "remove";
-      if (special.kind === "directory") return "accept";
-      return special.kind === "file" && (await this.#pointsToOwnRepository(special.path)) ? "accept" : "remove";
-    }
-    if (special.role === "hooks") return "remove";
-    switch (special.name) {
-      case "hooks":
-      case "info":
-        return special.kind === "directory" ? "accept" : "remove";
-      case "commondir":
-        return special.role === "worktree" && (await readSmall(special.path))?.trim() === "../.." ? "accept" : "remove";
-      default: {
-        const text = special.kind === "file" ? await readSmall(special.path) : undefined;
-        return text !== undefined && harmfulConfigKey(text) === undefined ? "accept" : "remove";
+    switch (special.matter) {
+      case "reported":
+        return "report";
+      case "name":
+      case "hook":
+      case "turned":
+      case "closed":
+        return "remove";
+      case "repository":
+      case "git":
+      case "odd":
+      case "todo": {
+        const verdict = await judgeGit(special, this.#roots);
+        return verdict === "remove" && (await this.#leadsWhereItLed(special)) ? "depends" : verdict;
       }
     }
   }
 
-  /** A `.git` file may only lead to a worktree or submodule of a repository that is itself under guard. */
-  async #pointsToOwnRepository(path: string): Promise<boolean> {
-    const target = /^gitdir: (.+)$/.exec((await readSmall(path))?.trim() ?? "")?.[1];
-    if (target === undefined) return false;
-    const real = await realpath(resolve(dirname(path), target)).catch(() => undefined);
-    if (real === undefined || !/\/\.git\/(?:worktrees|modules)\//.test(`${real}/`)) return false;
-    return this.#options.writeRoots.some((root) => isWithin(real, root));
+  /** It cannot be changed; where it leads can, by what is there. One that leads nowhere does no harm. */
+  async #judgeOwners(special: Special): Promise<Verdict> {
+    if (special.matter !== "repository" || special.kind !== "file") return "accept";
+    return (await targetOf(special.path)) === undefined ? "depends" : this.#judge(special);
   }
 
-  async #remove(path: string): Promise<ProtectedPathViolation> {
-    const root = this.#options.writeRoots.find((candidate) => isWithin(path, candidate));
-    if (root === undefined) return { path };
+  async #leadsWhereItLed({ path, kind }: Special): Promise<boolean> {
+    const before = kind === "file" ? this.#ownersTargets.get(path) : undefined;
+    return before !== undefined && (await targetOf(path))?.real === before;
+  }
+
+  async #putBack(path: RawPath): Promise<ProtectedPathViolation> {
+    const violation = statRaw(path) === undefined ? { path: toText(path) } : await this.#remove(path);
+    const root = rootOf(path, this.#roots);
+    // Not put back means it is reported all the same, and tried again at the next look.
+    if (root !== undefined) await this.#owned.putBack({ root, path }).catch(() => undefined);
+    return violation;
+  }
+
+  async #remove(path: RawPath): Promise<ProtectedPathViolation> {
+    const root = rootOf(path, this.#roots);
+    if (root === undefined) return { path: toText(path) };
     const quarantineDir = await this.#options.quarantineDir();
     // Not moved means it is reported all the same: somebody has to look.
     const quarantinedTo = await quarantine({ root, path, quarantineDir }).catch(() => undefined);
-    return quarantinedTo === undefined ? { path } : { path, quarantinedTo };
+    return quarantinedTo === undefined ? { path: toText(path) } : { path: toText(path), quarantinedTo };
   }
 }
 
-/** Attributes are only looked at, and a worktree that is removed takes its own pointer with it. */
-function isMountable(special: Special): boolean {
-  if (special.name === REPORTED_NAME) return false;
-  if (special.role === "worktree" && special.name === "commondir") return false;
-  return special.kind === "file" || special.kind === "directory";
+/** Attributes are only looked at, a worktree that is removed takes its own pointer with it, and git changes the others. */
+function isOnlyWatched({ name, matter }: Special): boolean {
+  if (matter === "reported" || matter === "odd" || matter === "todo" || matter === "turned") return true;
+  return matter === "git" && name.toLowerCase() === "commondir";
 }
 
-function stampOf(path: string): string | undefined {
-  const stat = statOrUndefined(path);
-  if (stat === undefined) return undefined;
-  return stat.isDirectory() ? identityOf(stat) : `${identityOf(stat)}:${stat.ctimeNs}:${stat.size}`;
+function kindNow(path: RawPath): Special["kind"] {
+  const stat = statRaw(path);
+  if (stat?.isDirectory() === true) return "directory";
+  if (stat?.isSymbolicLink() === true) return "symlink";
+  return stat?.isFile() === true ? "file" : "other";
 }
 
-function depth(path: string): number {
-  return path.split("/").length;
-}
-
-async function readSmall(path: string): Promise<string | undefined> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
-    () => undefined,
-  );
-  if (handle === undefined) return undefined;
-  try {
-    const stat = await handle.stat();
-    if (!stat.isFile() || stat.size > MAX_JUDGED_BYTES) return undefined;
-    return await handle.readFile("utf8");
-  } finally {
-    await handle.close();
-  }
+/** What lies next to the root or in its own git folder comes first; of the rest, what was there before an earlier run. */
+function nearestFirst(found: readonly Special[], roots: readonly RawPath[]): Special[] {
+  const ranked = found.map((special) => {
+    const { path } = special;
+    const isNext = roots.some(
+      (root) =>
+        isBelow(path, root) &&
+        !path
+          .slice(root.length + 1)
+          .replace(/^\.git\//, "")
+          .includes("/"),
+    );
+    return { special, depth: isNext ? 0 : path.split("/").length, birth: statRaw(path)?.birthtimeNs ?? 0n };
+  });
+  return ranked
+    .toSorted((one, other) => one.depth - other.depth || Number(one.birth - other.birth))
+    .map(({ special }) => special);
 }

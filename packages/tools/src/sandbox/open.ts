@@ -18,7 +18,7 @@ import { openLimiter, type Limiter } from "./limiter.ts";
 import { openHolder, type Holder } from "./namespaces.ts";
 import type { PreparedSandbox } from "./prepare.ts";
 import { retrying } from "./retrying-holder.ts";
-import type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox.ts";
+import type { ProtectedPathViolation, Sandbox, SandboxPolicy, SweepOptions } from "./sandbox.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
 import { statOrUndefined } from "./tree-index.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
@@ -207,10 +207,10 @@ class ConfinedSandbox implements Sandbox {
     await result;
   }
 
-  async sweep(): Promise<readonly ProtectedPathViolation[]> {
+  async sweep({ isLast = false }: SweepOptions = {}): Promise<readonly ProtectedPathViolation[]> {
     // Where nobody was, there is nothing to look for.
     if (!this.#wasEntered) return [];
-    const result = this.#lastSweep.then(() => this.#parts.guard.sweep());
+    const result = this.#lastSweep.then(() => this.#parts.guard.sweep({ isLast }));
     this.#lastSweep = result.catch(() => undefined);
     return await result;
   }
@@ -225,7 +225,7 @@ class ConfinedSandbox implements Sandbox {
     try {
       await holder[Symbol.asyncDispose]();
       limiter[Symbol.dispose]();
-      return await this.sweep();
+      return await this.sweep({ isLast: true });
     } finally {
       await scratch[Symbol.asyncDispose]();
     }

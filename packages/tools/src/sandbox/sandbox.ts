@@ -67,6 +67,11 @@ export interface ProtectedPathViolation {
   readonly quarantinedTo?: string;
 }
 
+export interface SweepOptions {
+  /** Nobody is left inside: the state that is found now is the one that stays, so more is looked at than change times. */
+  readonly isLast?: boolean;
+}
+
 export interface Sandbox extends AsyncDisposable {
   readonly level: SandboxLevel;
   readonly policy: SandboxPolicy;
@@ -83,8 +88,8 @@ export interface Sandbox extends AsyncDisposable {
   standBy(sign?: "call" | "pause"): void;
   /** What is there now is the owner's, like what was there when it was opened: the owner let a call out that made it. */
   accept(): Promise<void>;
-  /** Looks for protected paths created since the last sweep and moves them out of the way. */
-  sweep(): Promise<readonly ProtectedPathViolation[]>;
+  /** Looks for protected paths made or changed since the last sweep, moves them out of the way and puts back what was there. */
+  sweep(options?: SweepOptions): Promise<readonly ProtectedPathViolation[]>;
   /** Ends everything inside, then sweeps once more with nobody left to race. Disposing does the same, silently. */
   close(): Promise<readonly ProtectedPathViolation[]>;
 }

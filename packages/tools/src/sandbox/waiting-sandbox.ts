@@ -3,7 +3,7 @@
  * whether it can is known then, and a server with many threads holds processes only for those that work.
  */
 import { HeddleError } from "@heddle/protocol";
-import type { ProtectedPathViolation, Sandbox, SandboxPolicy } from "./sandbox.ts";
+import type { ProtectedPathViolation, Sandbox, SandboxPolicy, SweepOptions } from "./sandbox.ts";
 
 export class WaitingSandbox implements Sandbox {
   readonly level: Sandbox["level"];
@@ -41,9 +41,9 @@ export class WaitingSandbox implements Sandbox {
     if (this.#opened !== undefined) await (await this.#opened).accept();
   }
 
-  async sweep(): Promise<readonly ProtectedPathViolation[]> {
+  async sweep(options?: SweepOptions): Promise<readonly ProtectedPathViolation[]> {
     // Nobody was inside, so there is nothing to look for.
-    return this.#opened === undefined ? [] : await (await this.#opened).sweep();
+    return this.#opened === undefined ? [] : await (await this.#opened).sweep(options);
   }
 
   async close(): Promise<readonly ProtectedPathViolation[]> {

@@ -1,0 +1,73 @@
+/**
+ * Reaches a folder below a write root through descriptors that follow no link, while commands may still be running there.
+ * A folder that its owner has closed is opened on the way: who moves something out needs more than a command left.
+ */
+import { constants } from "node:fs";
+import { chmod, open, stat, type FileHandle } from "node:fs/promises";
+import { toSystem, type RawPath } from "./raw-path.ts";
+
+/** Names a place and opens nothing: a folder that nobody may read can be held by it. Linux; Node has no name for it. */
+const O_PATH = 0o10000000;
+const FOLDER = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+export interface PlaceBelow {
+  readonly root: RawPath;
+  readonly path: RawPath;
+}
+
+/** Calls back with the folder that the path lies in and its last part. Throws as the system does when it is gone. */
+export async function inFolderOf<T>(
+  { root, path }: PlaceBelow,
+  work: (folder: FileHandle, name: string) => Promise<T>,
+): Promise<T> {
+  const parts = path.slice(root.length + 1).split("/");
+  const name = parts.pop();
+  if (!path.startsWith(`${root}/`) || name === undefined || name === "" || name === "..") {
+    throw new Error("a path below its root is needed");
+  }
+  const opened: FileHandle[] = [];
+  try {
+    let folder = await open(toSystem(root), FOLDER);
+    opened.push(folder);
+    for (const part of parts) {
+      const parent = folder;
+      folder = await openingUp(parent, () => open(at(parent, part), FOLDER));
+      opened.push(folder);
+    }
+    const last = folder;
+    return await openingUp(last, () => work(last, name));
+  } finally {
+    for (const handle of opened) await handle.close();
+  }
+}
+
+/** Its owner may look into it and change it. */
+export async function openUp(place: PlaceBelow): Promise<void> {
+  await inFolderOf(place, async (folder, name) => {
+    await using handle = await open(at(folder, name), FOLDER);
+    await grantOwner(handle);
+  });
+}
+
+export function at(folder: FileHandle, name: string): string | Buffer {
+  return toSystem(`/proc/self/fd/${folder.fd}/${name}`);
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+async function openingUp<T>(folder: FileHandle, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (codeOf(error) !== "EACCES") throw error;
+  }
+  await grantOwner(folder);
+  return await work();
+}
+
+async function grantOwner(folder: FileHandle): Promise<void> {
+  const itself = `/proc/self/fd/${folder.fd}`;
+  await chmod(itself, ((await stat(itself)).mode & 0o7777) | 0o700);
+}

@@ -1,0 +1,283 @@
+/**
+ * The owner's protected paths that no mount holds: more than can be mounted, links, files with a second name, names that
+ * are not text. Each is kept with everything below it, bytes included; when anything of it has changed, what is there goes
+ * to quarantine and what was there comes back. What is kept is bounded, and more than that is refused.
+ */
+import { randomUUID } from "node:crypto";
+import { constants, closeSync, fstatSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { mkdir, open, rename, symlink, type FileHandle } from "node:fs/promises";
+import { HeddleError } from "@heddle/protocol";
+import { at, inFolderOf, type PlaceBelow } from "./descriptor-walk.ts";
+import { isWithin } from "./mountinfo.ts";
+import { toSystem, toText, type RawPath } from "./raw-path.ts";
+import { CLOCK_STEP_MS, identityOf, lastPart, statRaw } from "./tree-index.ts";
+
+/** Below a folder that is mounted; looked at once, when the sandbox opens. */
+const MAX_LOOKED_AT = 100_000;
+
+interface Owned {
+  readonly path: RawPath;
+  readonly kind: "directory" | "file" | "symlink" | "other";
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Of a file its bytes, of a link where it points. */
+  readonly content: Buffer;
+  readonly stamp: string;
+}
+
+export interface OwnedBounds {
+  /** Each costs a stat in every sweep. */
+  readonly entries: number;
+  /** Held in memory while the sandbox is open. */
+  readonly bytes: number;
+}
+
+/** Settings and hooks are small and few: 30 ms in every sweep at most. */
+const BOUNDS: OwnedBounds = { entries: 20_000, bytes: 32 * 1024 * 1024 };
+
+export class OwnedFiles {
+  readonly #paths = new Map<RawPath, { readonly entries: readonly Owned[]; readonly parent: string }>();
+  readonly #bounds: OwnedBounds;
+  #entries = 0;
+  #bytes = 0;
+
+  constructor(bounds: OwnedBounds = BOUNDS) {
+    this.#bounds = bounds;
+  }
+
+  /** Throws `sandbox.unavailable` when it is more than can be kept. */
+  keep(path: RawPath): void {
+    this.forget(path);
+    const { entries: most, bytes } = this.#bounds;
+    const entries = readAll(path, { entries: most - this.#entries, bytes: bytes - this.#bytes });
+    if (entries === undefined) throw tooMuch(path, this.#bounds);
+    if (entries.length > 0) this.#set(path, entries);
+  }
+
+  forget(path: RawPath): void {
+    const kept = this.#paths.get(path);
+    if (kept === undefined) return;
+    this.#paths.delete(path);
+    this.#entries -= kept.entries.length;
+    this.#bytes -= sizeOf(kept.entries);
+  }
+
+  #set(path: RawPath, entries: readonly Owned[]): void {
+    this.forget(path);
+    this.#paths.set(path, { entries, parent: parentOf(path) });
+    this.#entries += entries.length;
+    this.#bytes += sizeOf(entries);
+  }
+
+  /** It is one of those kept, or lies in one. */
+  covers(path: RawPath): boolean {
+    for (let top = path; top !== ""; top = top.slice(0, top.lastIndexOf("/"))) if (this.#paths.has(top)) return true;
+    return false;
+  }
+
+  /**
+   * Those that are no longer what they were. `byContent`: also where nothing shows it, because a program that has mapped
+   * a file can change it without a trace.
+   */
+  changed({ byContent }: { readonly byContent: boolean }): RawPath[] {
+    const changed: RawPath[] = [];
+    const stayed: [RawPath, readonly Owned[]][] = [];
+    for (const [path, { entries, parent }] of this.#paths) {
+      if (!byContent && entries.every((entry) => stampOf(entry.path) === entry.stamp)) continue;
+      const now = readAll(path, this.#bounds);
+      if (now?.length === 0 && parentOf(path) !== parent) continue;
+      if (now === undefined || !isSame(entries, now)) changed.push(path);
+      else stayed.push([path, now]);
+    }
+    for (const [path, now] of stayed) this.#set(path, now);
+    return changed;
+  }
+
+  /** Gone with the folders they were in, which were not protected. */
+  forgetGone(): void {
+    for (const [path, { parent }] of this.#paths)
+      if (parentOf(path) !== parent && statRaw(path) === undefined) this.forget(path);
+  }
+
+  /** It was moved along with a folder above it, and is what it was. */
+  follow(path: RawPath): boolean {
+    const stat = statRaw(path);
+    if (stat === undefined) return false;
+    const isIt = `${identityOf(stat)}:`;
+    for (const [old, { entries }] of this.#paths) {
+      if (entries[0]?.stamp.startsWith(isIt) !== true || old === path || statRaw(old) !== undefined) continue;
+      const moved = entries.map((entry) => ({ ...entry, path: path + entry.path.slice(old.length) }));
+      const now = readAll(path, this.#bounds);
+      if (now === undefined || !isSame(moved, now)) continue;
+      this.forget(old);
+      this.#set(path, now);
+      return true;
+    }
+    return false;
+  }
+
+  /** Puts it where it was; nothing may be there. */
+  async putBack(place: PlaceBelow): Promise<void> {
+    const kept = this.#paths.get(place.path);
+    if (kept === undefined) return;
+    const [top] = kept.entries;
+    if (top === undefined) return;
+    await inFolderOf(place, async (folder, name) => {
+      const aside = `.heddle-restored-${randomUUID()}`;
+      await write(top, kept.entries, { folder, name: aside });
+      await rename(at(folder, aside), at(folder, name));
+    });
+    const now = readAll(place.path, this.#bounds);
+    if (now !== undefined && isSame(kept.entries, now)) this.#set(place.path, now);
+  }
+}
+
+/** Through descriptors from folder to folder: what is being made can be seen, and be replaced by a link. */
+async function write(
+  { path, kind, mode, uid, gid, content }: Owned,
+  all: readonly Owned[],
+  { folder, name }: { readonly folder: FileHandle; readonly name: string },
+): Promise<void> {
+  const target = at(folder, name);
+  if (kind === "symlink") await symlink(content, target);
+  if (kind === "file") {
+    await using handle = await open(target, "wx", mode);
+    await handle.writeFile(content);
+    await handle.chmod(mode);
+    if (process.getuid?.() === 0) await handle.chown(uid, gid);
+  }
+  if (kind !== "directory") return;
+  await mkdir(target, { mode: 0o700 });
+  await using handle = await open(target, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  for (const entry of all) {
+    if (entry.path.slice(0, entry.path.lastIndexOf("/")) !== path) continue;
+    await write(entry, all, { folder: handle, name: lastPart(entry.path) });
+  }
+  await handle.chmod(mode);
+  if (process.getuid?.() === 0) await handle.chown(uid, gid);
+}
+
+/** The path and everything below it, folders before what is in them. undefined: more than there is room for. */
+function readAll(top: RawPath, left: OwnedBounds): Owned[] | undefined {
+  const all: Owned[] = [];
+  let bytes = left.bytes;
+  const stack = [top];
+  for (let path = stack.pop(); path !== undefined; path = stack.pop()) {
+    const entry = readOne(path, bytes);
+    if (entry === "gone") continue;
+    if (entry === "too large" || all.length >= left.entries) return undefined;
+    bytes -= entry.content.length;
+    all.push(entry);
+    if (entry.kind === "directory") for (const name of namesIn(path)) stack.push(`${path}/${name}`);
+  }
+  return all;
+}
+
+function readOne(path: RawPath, maxBytes: number): Owned | "gone" | "too large" {
+  // Before the content: what is changed meanwhile shows.
+  const stamp = stampOf(path);
+  const stat = statRaw(path);
+  if (stat === undefined || stamp === undefined) return "gone";
+  const rights = { mode: Number(stat.mode) & 0o7777, uid: Number(stat.uid), gid: Number(stat.gid) };
+  const common = { path, ...rights, stamp };
+  if (stat.isDirectory()) return { ...common, kind: "directory", content: Buffer.alloc(0) };
+  if (stat.isSymbolicLink()) return { ...common, kind: "symlink", content: readLink(path) };
+  if (!stat.isFile()) return { ...common, kind: "other", content: Buffer.alloc(0) };
+  if (stat.size > maxBytes) return "too large";
+  return { ...common, kind: "file", content: readFile(path) };
+}
+
+function sizeOf(entries: readonly Owned[]): number {
+  return entries.reduce((bytes, { content }) => bytes + content.length, 0);
+}
+
+function isSame(before: readonly Owned[], now: readonly Owned[]): boolean {
+  if (before.length !== now.length) return false;
+  const byPath = new Map(now.map((entry) => [entry.path, entry]));
+  return before.every((entry) => {
+    const other = byPath.get(entry.path);
+    if (other === undefined || other.kind !== entry.kind) return false;
+    return entry.kind === "symlink"
+      ? other.content.equals(entry.content)
+      : other.mode === entry.mode && other.content.equals(entry.content);
+  });
+}
+
+let fresh = 0;
+
+/** Of something that has changed a moment ago it is never the same: the clock's step could hide a further change. */
+export function stampOf(path: RawPath): string | undefined {
+  const stat = statRaw(path);
+  if (stat === undefined) return undefined;
+  const stamp = `${identityOf(stat)}:${stat.ctimeNs}:${stat.size}`;
+  return Number(stat.ctimeMs) > Date.now() - CLOCK_STEP_MS ? `${stamp}:fresh ${(fresh += 1)}` : stamp;
+}
+
+/** Two stamps of one state, whenever they were taken. */
+export function isSameState(one: string | undefined, other: string): boolean {
+  return one?.split(":fresh", 1)[0] === other.split(":fresh", 1)[0];
+}
+
+function parentOf(path: RawPath): string {
+  const stat = statRaw(path.slice(0, path.lastIndexOf("/")));
+  return stat?.isDirectory() === true ? identityOf(stat) : "none";
+}
+
+function namesIn(path: RawPath): readonly string[] {
+  try {
+    return readdirSync(toSystem(path), "latin1");
+  } catch {
+    return [];
+  }
+}
+
+function readLink(path: RawPath): Buffer {
+  try {
+    return readlinkSync(toSystem(path), "buffer");
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+/** What cannot be read cannot be read by a command either, which is the same user with fewer rights. */
+function readFile(path: RawPath): Buffer {
+  try {
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    const descriptor = openSync(toSystem(path), flags);
+    try {
+      return fstatSync(descriptor).isFile() ? readFileSync(descriptor) : Buffer.alloc(0);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+/** The files below a folder, or the file itself, that have a second name, by which they can be written. */
+export function filesWithMoreNames(top: RawPath): RawPath[] {
+  const found: RawPath[] = [];
+  const stack = [top];
+  for (let path = stack.pop(), seen = 0; path !== undefined; path = stack.pop(), seen += 1) {
+    if (seen > MAX_LOOKED_AT) throw tooMuch(top, { ...BOUNDS, entries: MAX_LOOKED_AT });
+    const stat = statRaw(path);
+    if (stat?.isDirectory() === true) for (const name of namesIn(path)) stack.push(`${path}/${name}`);
+    else if (stat?.isFile() === true && stat.nlink > 1n) found.push(path);
+  }
+  return found;
+}
+
+export function rootOf(path: RawPath, roots: readonly RawPath[]): RawPath | undefined {
+  return roots.find((root) => isWithin(path, root));
+}
+
+function tooMuch(path: RawPath, { entries, bytes }: OwnedBounds): HeddleError {
+  return new HeddleError(
+    "sandbox.unavailable",
+    `there are more protected paths than can be held: at most ${entries} files and folders and ` +
+      `${bytes / 1024 / 1024} MiB of them without a mount of their own, and ${toText(path)} would be one too many. ` +
+      "Remove what is not needed (git repositories, .vscode, .github/workflows and others in vendored folders), give " +
+      "files their own copy instead of a hard link, or name a smaller folder as the workspace.",
+  );
+}
