@@ -17,3 +17,4 @@ export {
   openFolderInside,
   removeInside,
 } from "./path-trees.ts";
+export { plainName, protectedPart } from "./protected.ts";

@@ -39,14 +39,22 @@ export const GIT_PROTECTED: ReadonlySet<string> = new Set(["hooks", "config", "c
 /** Looked at, never refused: attributes only name filters, and the filters live in a protected configuration. */
 export const REPORTED_NAME = ".gitattributes";
 
+/** What a name comes down to on file systems that ignore case, some characters, or what follows a dot, blank or colon. */
+export function plainName(name: string): string {
+  if (/^\.?[\w-]+(?:\.[\w-]+)*$/.test(name)) return name.toLowerCase();
+  const seen = name.replaceAll(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu, "").split(":", 1)[0] ?? "";
+  const bare = seen.replace(/[. ]+$/, "").toLowerCase();
+  return bare === "git~1" ? ".git" : bare;
+}
+
 export function isProtectedName(name: string): boolean {
-  const lower = name.toLowerCase();
+  const lower = plainName(name);
   return NAMES.has(lower) || NAME_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }
 
 /** `.github` itself is harmless; what runs is below `workflows`. */
 export function isProtectedChild(parent: string, name: string): boolean {
-  return parent.toLowerCase() === ".github" && name.toLowerCase() === "workflows";
+  return plainName(name) === "workflows" && plainName(parent) === ".github";
 }
 
 /**
@@ -55,7 +63,7 @@ export function isProtectedChild(parent: string, name: string): boolean {
  */
 export function protectedPart(components: readonly string[]): string | undefined {
   for (const [index, name] of components.entries()) {
-    if (isProtectedName(name) || name.toLowerCase() === ".git") return components.slice(0, index + 1).join("/");
+    if (isProtectedName(name) || plainName(name) === ".git") return components.slice(0, index + 1).join("/");
     const parent = components[index - 1];
     if (parent !== undefined && isProtectedChild(parent, name)) return components.slice(0, index + 1).join("/");
   }

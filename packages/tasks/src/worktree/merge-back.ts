@@ -1,18 +1,20 @@
 /**
  * Brings verified work of a worktree back, and only what was verified on what comes back: a fresh tree of the result, with
  * its setup, in which all checks are run again. So nothing counts that git leaves out, or that others changed meanwhile.
+ * What an agent may not write it may not bring back either, whichever way it got into a commit.
  *
- *   commit what is there ─▶ result (itself, or joined with what the repository has now) ─▶ fresh tree ─▶ checks ─▶ deliver
+ *   commit what is there ─▶ result (itself, or joined with what the repository has now)
+ *     ─▶ no protected path in any of its commits ─▶ fresh tree ─▶ checks ─▶ deliver
  */
-import { realpath, rm } from "node:fs/promises";
+import { realpath, rename, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type CheckResult, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
-import { holdFolder } from "@heddle/tools/held-folder";
 import type { CheckPlace } from "../checks/check.ts";
 import { ask } from "../checks/git.ts";
 import { openCheckPlace } from "../checks/run-all.ts";
 import { verifyWork } from "../verify.ts";
-import { branchOf, cloneAt, readWorktree, setUp, worktreesRoot, type Worktree } from "./open-worktree.ts";
+import { branchOf, cloneOnly, readWorktree, setUp, worktreesRoot, type Worktree } from "./open-worktree.ts";
+import { protectedInCommits } from "./protected-commits.ts";
 import { git, tryGit } from "./repository-git.ts";
 
 export interface BroughtBack {
@@ -69,21 +71,27 @@ interface Delivery {
   readonly result: string;
 }
 
-/** The work itself; where it is to be committed on top of a repository that has moved on, joined with that. */
+/**
+ * The work itself; where it is to be committed on top of a repository that has moved on, joined with that. Looked at in a
+ * repository of Heddle's own: in the agent's a commit can be made to look like another one (`git replace`).
+ */
 async function makeResult(
   { how, worktree, work, result }: Delivery,
   { place: { signal } }: MergeOptions,
 ): Promise<string | undefined> {
   const { repository, base, tree } = worktree;
   const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], { signal }) : base;
-  if (head === base) {
-    await cloneAt({ repository: tree, commit: work, tree: result, branch: RESULT, signal });
-    return undefined;
+  if (head === base) await cloneOnly({ repository: tree, tree: result, signal });
+  else {
+    await cloneOnly({ repository, tree: result, signal });
+    await git(result, ["fetch", "--quiet", "--no-tags", tree, "HEAD"], { signal });
   }
-  await cloneAt({ repository, commit: head, tree: result, branch: RESULT, signal });
-  await git(result, ["fetch", "--quiet", "--no-tags", tree, "HEAD"], { signal });
+  const planted = await protectedInCommits({ folder: result, tip: work, owners: [base, head], signal });
+  if (planted !== undefined) return planted;
+  await git(result, ["checkout", "--quiet", "-B", RESULT, head === base ? work : head], { signal });
+  if (head === base) return undefined;
   const end = await tryGit(result, [...IDENTITY, "merge", "--quiet", "--no-edit", "--no-verify", work], { signal });
-  if (end.exitCode === 0) return undefined;
+  if (end.exitCode === 0) return protectedInCommits({ folder: result, tip: "HEAD", owners: [base, head], signal });
   const words = `${end.stdout}\n${end.stderr}`.trim();
   return `the repository has moved on since, and the work does not join with it:\n${words}`;
 }
@@ -117,21 +125,19 @@ async function deliver(delivery: Delivery, options: MergeOptions): Promise<Broug
   }
 }
 
-async function asBranch({ worktree }: Delivery, { place, task }: MergeOptions): Promise<string> {
+async function asBranch({ worktree, result }: Delivery, { place, task }: MergeOptions): Promise<string> {
   const branch = branchOf(task);
-  await git(worktree.repository, ["fetch", "--quiet", "--no-tags", worktree.tree, `+HEAD:refs/heads/${branch}`], place);
+  await git(worktree.repository, ["fetch", "--quiet", "--no-tags", result, `+${RESULT}:refs/heads/${branch}`], place);
   return branch;
 }
 
-async function asPatch({ worktree, work }: Delivery, { place, task }: MergeOptions): Promise<string> {
+async function asPatch({ worktree, work, result }: Delivery, { place, task }: MergeOptions): Promise<string> {
   const { tree, base } = worktree;
-  const name = `${branchOf(task).replace("heddle/", "")}.patch`;
-  await using open = await openCheckPlace({ ...place, folder: tree });
-  const patch = await ask(open.commands, ["diff", "--binary", "--no-ext-diff", "--no-textconv", base, work]);
-  using own = holdFolder(join(tree, ".."));
-  own.refuseLinksOf([tree]);
-  own.write(name, patch);
-  return join(tree, "..", name);
+  const file = join(tree, "..", `${branchOf(task).replace("heddle/", "")}.patch`);
+  await writeFile(`${file}.new`, "", { mode: 0o600 });
+  await git(result, ["diff", "--binary", "--no-ext-diff", "--no-textconv", `--output=${file}.new`, base, work], place);
+  await rename(`${file}.new`, file);
+  return file;
 }
 
 /** Git itself refuses to walk over what is not committed there, and to go anywhere but forward. */

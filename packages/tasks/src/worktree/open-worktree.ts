@@ -75,19 +75,23 @@ export async function readWorktree(own: string): Promise<Worktree | undefined> {
   return text === undefined ? undefined : (JSON.parse(text) as Worktree);
 }
 
-/** Fast because nothing is copied but the files of the commit; of a repository that is not seen inside the walls all is. */
-export async function cloneAt(clone: {
+export interface CloneWish {
   readonly repository: string;
-  readonly commit: string;
   readonly tree: string;
-  readonly branch: string;
   readonly signal: AbortSignal;
-}): Promise<void> {
-  const { repository, commit, tree, branch, signal } = clone;
+}
+
+/** Fast because nothing is copied but the files of the commit; of a repository that is not seen inside the walls all is. */
+async function cloneAt(clone: CloneWish & { readonly commit: string; readonly branch: string }): Promise<void> {
+  await cloneOnly(clone);
+  await git(clone.tree, ["checkout", "--quiet", "-B", clone.branch, clone.commit], clone);
+}
+
+/** Without its files: what is in a commit can be looked at before any of it is written. */
+export async function cloneOnly({ repository, tree, signal }: CloneWish): Promise<void> {
   const objects = isHiddenInside(repository) ? "--no-hardlinks" : "--shared";
   const options = ["--quiet", objects, "--no-checkout", "--no-tags", "--template="];
   await git(repository, ["clone", ...options, "--", repository, tree], { signal });
-  await git(tree, ["checkout", "--quiet", "-B", branch, commit], { signal });
 }
 
 /** Every sandbox has temporary folders of its own. */

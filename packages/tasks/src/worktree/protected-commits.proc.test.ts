@@ -1,0 +1,101 @@
+/** 12.4: what comes back from a worktree is held to the paths an agent may not write, whichever way it got into a commit. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openTestHarness, shell, type TestHarness } from "../../test/test-harness.ts";
+
+function git(folder: string, ...args: readonly string[]): string {
+  const identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"];
+  return execFileSync("git", [...identity, ...args], { cwd: folder, encoding: "utf8" }).trim();
+}
+
+async function openRepository(command: string): Promise<TestHarness> {
+  const t = await openTestHarness({ script: [{ calls: [shell(command)] }, { text: "done" }] });
+  git(t.workspace, "init", "--quiet", "--initial-branch=main");
+  writeFileSync(join(t.workspace, "readme.txt"), "first\n");
+  mkdirSync(join(t.workspace, ".vscode"));
+  writeFileSync(join(t.workspace, ".vscode/settings.json"), "{}\n");
+  git(t.workspace, "add", "--all");
+  git(t.workspace, "commit", "--quiet", "-m", "first");
+  return t;
+}
+
+async function run(t: TestHarness, merge: "commit" | "patch" | "branch") {
+  const { id } = await t.add({
+    checks: [{ kind: "file-exists", path: "done.txt" }],
+    maxNudges: 0,
+    worktree: { merge },
+  });
+  await t.work();
+  const [task] = await t.settled(id);
+  return task;
+}
+
+const GIT = "git -c user.name=a -c user.email=a@localhost";
+const BLOB = "b=$(echo evil | git hash-object -w --stdin)";
+/** Puts an entry into a commit without a file: mode, object, path. */
+const plant = (mode: string, path: string, object = "$b"): string =>
+  `touch done.txt; git add done.txt; ${BLOB}; git update-index --add --cacheinfo '${mode},'${object}',${path}'; ${GIT} commit -qm x; git status --short; git reset -q --hard; true`;
+/** One that git keeps out of its index: as a tree of its own. */
+const plantTree = (name: string): string =>
+  `touch done.txt; git add done.txt; ${BLOB}; e=$(printf '100644 blob %s\\ttasks.json\\n' $b | git mktree); t=$( (git ls-tree $(git write-tree); printf '040000 tree %s\\t%s\\n' $e '${name}') | git mktree); git update-ref HEAD $(${GIT} commit-tree -p HEAD -m x $t); true`;
+
+test.for([
+  [".vscode/tasks.json", plant("100644", ".vscode/tasks.json")],
+  [".husky/pre-commit", plant("100755", ".husky/pre-commit")],
+  ["sub/.envrc", plant("100644", "sub/.envrc")],
+  [".gitmodules", plant("100644", ".gitmodules")],
+  [".github/workflows/ci.yml", plant("100644", ".github/workflows/ci.yml")],
+  ["dependency", plant("160000", "dependency", "$(git rev-parse HEAD)")],
+  [".VSCode/tasks.json", plant("100644", ".VSCode/tasks.json")],
+  [".claude", plant("120000", ".claude")],
+  ["link", `ln -s /etc link; ${plant("100644", "fine.txt")}`],
+  [".vscode/settings.json", `git rm -q --cached .vscode/settings.json; ${plant("100644", "fine.txt")}`],
+  [
+    ".vscode\\\\tasks.json",
+    plantTree(".vscode\\tasks.json").replace("040000 tree %s", "100644 blob %s").replace("$e '", "$b '"),
+  ],
+  [".GIT/tasks.json", plantTree(".GIT")],
+  ["../tasks.json", plantTree("..")],
+] as const)("12.4: %s made with plumbing is not delivered", async ([path, command]) => {
+  await using t = await openRepository(command);
+  const head = git(t.workspace, "rev-parse", "HEAD");
+  const task = await run(t, "commit");
+  expect([task?.state, task?.merged]).toEqual(["paused", undefined]);
+  const last = task?.lastCheck?.results.at(-1);
+  expect(last).toMatchObject({ name: "merge back", outcome: "failed" });
+  expect(last?.message).toContain(`"${path}"`);
+  expect(last?.message).toContain("let a person make that change");
+  expect(git(t.workspace, "rev-parse", "HEAD")).toBe(head);
+  expect(git(t.workspace, "status", "--porcelain")).toBe("");
+});
+
+test("12.4: one that only an earlier commit has counts, and one that was made to look like another", async () => {
+  const earlier = `${plant("100644", ".envrc")}; git rm -q --cached .envrc; ${GIT} commit -qm later`;
+  await using t = await openRepository(earlier);
+  const task = await run(t, "branch");
+  expect(task?.lastCheck?.results.at(-1)?.message).toContain('".envrc"');
+  expect(git(t.workspace, "branch", "--list", "heddle/*")).toBe("");
+
+  const replaced = `touch done.txt; git add done.txt; ${GIT} commit -qm good; good=$(git rev-parse HEAD); ${plant("100644", ".envrc")}; evil=$(git rev-parse HEAD); git replace $evil $good`;
+  await using u = await openRepository(replaced);
+  const other = await run(u, "patch");
+  expect(other?.lastCheck?.results.at(-1)?.message).toContain('".envrc"');
+  expect(readdirSync(join(other?.folder ?? "", "..")).filter((name) => name.endsWith(".patch"))).toEqual([]);
+});
+
+test("12.4: a patch says what was judged, not what the agent's repository makes of it", async () => {
+  const command = `touch done.txt; git add done.txt; ${GIT} commit -qm good; good=$(git rev-parse HEAD); ${plant("100644", ".envrc")}; evil=$(git rev-parse HEAD); git reset -q --hard $good; git replace $good $evil`;
+  await using t = await openRepository(command);
+  const task = await run(t, "patch");
+  const patch = task?.merged?.ref;
+  if (patch !== undefined) expect(execFileSync("cat", [patch], { encoding: "utf8" })).not.toContain(".envrc");
+  expect(existsSync(join(t.workspace, ".envrc"))).toBe(false);
+});
+
+test("12.4: what the owner has is fine as it is, also in a history that begins anew", async () => {
+  const anew = `touch done.txt; git add done.txt; t=$(git write-tree); git update-ref HEAD $(${GIT} commit-tree -m x $t); ln -s readme.txt here`;
+  await using t = await openRepository(anew);
+  expect(await run(t, "branch")).toMatchObject({ state: "verified", merged: { how: "branch" } });
+});

@@ -1,0 +1,101 @@
+/**
+ * What comes back in commits is held to the paths an agent may not write. Plumbing puts anything into a commit without a file
+ * ever being there, so the commits themselves are read: every path that one of them leaves in a state which the owner's own
+ * commits do not have. Each of them counts, because each can be checked out later.
+ */
+import { posix } from "node:path";
+import { plainName, protectedPart } from "@heddle/tools/files";
+import { git, tryGit } from "./repository-git.ts";
+
+export interface CommitsToJudge {
+  /** A repository of Heddle's own. */
+  readonly folder: string;
+  readonly tip: string;
+  /** Commits of the owner's: what is in one of them is fine as it is there. */
+  readonly owners: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+interface Change {
+  readonly path: string;
+  /** As git writes it; 000000: gone. */
+  readonly mode: string;
+  readonly object: string;
+}
+
+const LINK = "120000";
+const SUBMODULE = "160000";
+/** Each is a question to git; more are not brought back. */
+const MAX_ASKED = 200;
+const SHOWN = 10;
+
+/** Why they cannot come back, or undefined. */
+export async function protectedInCommits(commits: CommitsToJudge): Promise<string | undefined> {
+  const found = new Set<string>();
+  let asked = 0;
+  for (const change of await changesIn(commits)) {
+    if (!isForbidden(change) && change.mode !== LINK) continue;
+    asked += 1;
+    if (asked > MAX_ASKED) return `more than ${MAX_ASKED} protected paths and links are changed; ${ADVICE}`;
+    if (await isOwners(change, commits)) continue;
+    if (isForbidden(change) || (await leadsOut(change, commits))) found.add(change.path);
+  }
+  if (found.size === 0) return undefined;
+  const shown = [...found].slice(0, SHOWN).map((path) => JSON.stringify(path));
+  const more = found.size > SHOWN ? ` and ${found.size - SHOWN} more` : "";
+  return `protected paths are changed in what comes back: ${shown.join(", ")}${more}; ${ADVICE}`;
+}
+
+const ADVICE =
+  "programs outside Heddle act on them, so nothing was delivered. Take them out of every commit, or let a person make that change in the repository";
+
+/** Against every parent, so that nothing hides in a merge. */
+async function changesIn({ folder, tip, owners, signal }: CommitsToJudge): Promise<Change[]> {
+  const format = [
+    "--format=",
+    "--raw",
+    "-z",
+    "-m",
+    "--root",
+    "--no-abbrev",
+    "--no-renames",
+    "--ignore-submodules=none",
+  ];
+  const words = (await git(folder, ["log", ...format, tip, "--not", ...owners, "--"], { signal })).split("\0");
+  const changes = new Map<string, Change>();
+  for (let index = 0; index < words.length; index += 1) {
+    const [, mode, , object] = words[index]?.split(" ") ?? [];
+    if (words[index]?.startsWith(":") !== true || mode === undefined || object === undefined) continue;
+    index += 1;
+    const path = words[index] ?? "";
+    changes.set(`${mode} ${object} ${path}`, { path, mode, object });
+  }
+  return [...changes.values()];
+}
+
+/** A backslash is a separator elsewhere. */
+function isForbidden({ path, mode }: Change): boolean {
+  const parts = path.split(/[/\\]/);
+  if (mode === SUBMODULE || protectedPart(parts) !== undefined) return true;
+  return parts.some((part) => part === "" || part === "." || part === "..");
+}
+
+async function isOwners({ path, mode, object }: Change, { folder, owners, signal }: CommitsToJudge): Promise<boolean> {
+  for (const commit of new Set(owners)) {
+    const end = await tryGit(folder, ["--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--", path], {
+      signal,
+    });
+    const [itsMode, , itsObject] = (end.stdout.split("\t", 1)[0] ?? "").split(" ");
+    if (end.exitCode !== 0) continue;
+    if (end.stdout === "" ? mode === "000000" : itsMode === mode && itsObject === object) return true;
+  }
+  return false;
+}
+
+/** Out of the tree or into git's own folder: whoever writes there later writes elsewhere. */
+async function leadsOut({ path, object }: Change, { folder, signal }: CommitsToJudge): Promise<boolean> {
+  const target = await git(folder, ["cat-file", "blob", object], { signal });
+  if (target.startsWith("/")) return true;
+  const parts = posix.join(posix.dirname(path), target).split(/[/\\]/);
+  return parts[0] === ".." || parts.some((part) => plainName(part) === ".git");
+}
