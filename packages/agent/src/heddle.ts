@@ -49,6 +49,8 @@ export interface HeddleOptions {
   readonly mcpServers?: readonly McpServerConfig[];
   /** Titles of chats, beside their turns; absent: none. `model`: what makes them, the thread's own when absent. */
   readonly background?: { readonly model?: string | undefined } | undefined;
+  /** How often protected paths are looked after while commands go on after their turn; absent: every two seconds. */
+  readonly sweepEveryMs?: number | undefined;
   /** How long a client may take to carry out a tool of its own; absent: five minutes. */
   readonly clientToolMs?: number | undefined;
   /** Begun by the door while the rest was loaded; used by the first turn it fits. It stays the door's. */

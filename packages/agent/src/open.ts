@@ -10,6 +10,7 @@ import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from ".
 import { answer } from "./approvals.ts";
 import { createParkedTurns, type ParkedTurns, type PlaceToEnter } from "./carry-on.ts";
 import type { Background } from "./background.ts";
+import { createAfterTurns, recordViolations, type AfterTurns, type ViolationRecorder } from "./after-turns.ts";
 import { awaitTerminal } from "./await-terminal.ts";
 import { besideTurns, type Beside } from "./beside.ts";
 import { createThread, type ThreadBeginning } from "./create-thread.ts";
@@ -101,6 +102,7 @@ class Engine implements Heddle {
   readonly #live = createLive();
   readonly #places: Places;
   readonly #idle: IdlePlaces;
+  readonly #afterTurns: AfterTurns;
   readonly #runner: Runner;
   readonly #beside: Beside;
   readonly #running = new Map<string, RunningTurn>();
@@ -124,6 +126,7 @@ class Engine implements Heddle {
     this.#options = options;
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
+    const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
     this.#places = createPlaces({
       home: options.home,
       env: options.env,
@@ -134,8 +137,10 @@ class Engine implements Heddle {
       mayWait: !options.isUnattended,
       prepared: options.prepared,
       limits: options.sandboxLimits,
+      onViolations: record,
     });
     this.#idle = createIdlePlaces(options.idleSandboxes ?? {}, (threadId) => this.#rest(threadId));
+    this.#afterTurns = createAfterTurns({ places: this.#places, record, everyMs: options.sweepEveryMs });
     this.#beside = besideTurns(createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) }));
     this.#runner = this.#beside.runner;
     this.#parked = createParkedTurns({
@@ -167,7 +172,7 @@ class Engine implements Heddle {
       const current = await workspaceOf(this.journal, thread);
       const { workspace = current } = start;
       // What a place is made from may be the same in both folders; its walls are not.
-      if (workspace !== current) await this.#places.leave(thread);
+      if (workspace !== current) await recordViolations(this.journal, thread, await this.#places.leave(thread));
       return this.#start(thread, workspace, { ...start, isMoved: workspace !== current });
     });
   }
@@ -277,7 +282,8 @@ class Engine implements Heddle {
     const { threadId, isArchived } = thread;
     return this.#starts.run(threadId, async () => {
       await archiveThread(this.journal, thread);
-      if (isArchived && !this.#isWorkedIn(threadId)) await this.#places.leave(threadId);
+      if (isArchived && !this.#isWorkedIn(threadId))
+        await recordViolations(this.journal, threadId, await this.#places.leave(threadId));
     });
   }
 
@@ -345,6 +351,7 @@ class Engine implements Heddle {
     await this.#background?.[Symbol.asyncDispose]();
     await this.#mcpLogins[Symbol.asyncDispose]();
     this.#idle[Symbol.dispose]();
+    await this.#afterTurns[Symbol.asyncDispose]();
     await this.#places[Symbol.asyncDispose]();
     await this.journal[Symbol.asyncDispose]();
   }
@@ -372,13 +379,10 @@ class Engine implements Heddle {
   async #leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void> {
     const lostWall = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
     const endsPlace = this.#options.isUnattended || outcome.kind === "interrupted" || lostWall;
-    const violations = endsPlace ? await this.#places.leave(turn.threadId) : await turn.place.sandbox.sweep();
-    if (violations.length === 0) return;
-    await this.journal.append({
-      stream: turn.threadId,
-      author: "system",
-      events: violations.map((violation) => ({ type: "path.violated", v: 1, turnId: turn.turnId, ...violation })),
-    });
+    const { threadId, turnId } = turn;
+    const look = endsPlace ? this.#places.leave(threadId) : this.#places.sweep(threadId);
+    await recordViolations(this.journal, threadId, await look, turnId);
+    if (!endsPlace) this.#afterTurns.follow(threadId);
   }
 
   #isWorkedIn(threadId: string): boolean {
@@ -389,7 +393,10 @@ class Engine implements Heddle {
   #rest(threadId: string): Promise<"closed" | "busy"> {
     return this.#starts.run(threadId, async () => {
       if (this.#isWorkedIn(threadId)) return "closed";
-      return (await this.#places.rest(threadId)) === undefined ? "busy" : "closed";
+      const violations = await this.#places.rest(threadId);
+      if (violations === undefined) return "busy";
+      await recordViolations(this.journal, threadId, violations);
+      return "closed";
     });
   }
 

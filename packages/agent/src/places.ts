@@ -17,6 +17,7 @@ import {
   type ThreadState,
   type Walls,
 } from "@heddle/tools";
+import type { ViolationRecorder } from "./after-turns.ts";
 import { programFolders } from "./program-folders.ts";
 import type { TurnPlace } from "./runner.ts";
 
@@ -34,6 +35,8 @@ export interface PlacesOptions {
   /** For the first thread that is entered. */
   readonly prepared?: PreparedSandbox | undefined;
   readonly limits?: SandboxLimits | undefined;
+  /** Hears what was found in a place that was left because another one was needed, or at the end. */
+  readonly onViolations: ViolationRecorder;
 }
 
 export interface EnterOptions {
@@ -49,6 +52,10 @@ export interface Places extends AsyncDisposable {
   enter(options: EnterOptions): Promise<TurnPlace>;
   /** What lives in the thread's place; undefined when it is not entered. */
   state(threadId: string): ThreadState | undefined;
+  /** Whatever runs there now; undefined when it is not entered. */
+  living(threadId: string): { readonly ends: readonly Promise<unknown>[]; readonly hasServers: boolean } | undefined;
+  /** Looks for protected paths that were touched, in every sandbox of the place. */
+  sweep(threadId: string): Promise<readonly ProtectedPathViolation[]>;
   /** Ends everything inside, then looks once more for protected paths that were touched. */
   leave(threadId: string): Promise<readonly ProtectedPathViolation[]>;
   /** As `leave`, unless something still runs there (undefined); what its commands have said is kept for who asks. */
@@ -73,7 +80,7 @@ export function createPlaces(options: PlacesOptions): Places {
     untold.delete(threadId);
     const byServers = (await place?.mcp?.close()) ?? [];
     await state?.[Symbol.asyncDispose]();
-    return place === undefined ? [] : [...byServers, ...(await closeSandboxes(place))];
+    return place === undefined ? [] : [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
   }
 
   async function rest(threadId: string): Promise<readonly ProtectedPathViolation[] | undefined> {
@@ -84,22 +91,14 @@ export function createPlaces(options: PlacesOptions): Places {
     open.delete(threadId);
     untold.set(threadId, place.state);
     const byServers = (await place.mcp?.close()) ?? [];
-    return [...byServers, ...(await closeSandboxes(place))];
-  }
-
-  async function closeSandboxes(place: OpenPlace): Promise<readonly ProtectedPathViolation[]> {
-    const beside = await Promise.allSettled(place.wider.values());
-    const opened = beside.flatMap((end) => (end.status === "fulfilled" ? [end.value.sandbox] : []));
-    const violations: ProtectedPathViolation[] = [];
-    for (const sandbox of [...opened, place.sandbox]) violations.push(...(await sandbox.close()));
-    return violations;
+    return [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
   }
 
   return {
     async enter({ threadId, workspace, envelope, allowTools }) {
       const known = open.get(threadId);
       if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
-      if (known !== undefined) await leave(threadId);
+      if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
       const sandbox = await openFor(envelope, workspace, { ...options, threadId });
       const state =
         untold.get(threadId) ??
@@ -126,12 +125,37 @@ export function createPlaces(options: PlacesOptions): Places {
       return place;
     },
     state: (threadId) => open.get(threadId)?.state,
+    living(threadId) {
+      const place = open.get(threadId);
+      if (place === undefined) return undefined;
+      const ends = place.state.processes.running.map(({ ended }) => ended);
+      return { ends, hasServers: place.mcp?.hasProcesses === true };
+    },
+    async sweep(threadId) {
+      const place = open.get(threadId);
+      if (place === undefined) return [];
+      const isLast = place.state.processes.running.length === 0 && place.mcp?.hasProcesses !== true;
+      const byServers = (await place.mcp?.sweep()) ?? [];
+      return [...byServers, ...(await inEach(place, (sandbox) => sandbox.sweep({ isLast })))];
+    },
     leave,
     rest,
     async [Symbol.asyncDispose]() {
-      for (const threadId of [...open.keys(), ...untold.keys()]) await leave(threadId);
+      for (const threadId of [...open.keys(), ...untold.keys()])
+        await options.onViolations(threadId, await leave(threadId));
     },
   };
+}
+
+async function inEach(
+  place: OpenPlace,
+  look: (sandbox: Sandbox) => Promise<readonly ProtectedPathViolation[]>,
+): Promise<readonly ProtectedPathViolation[]> {
+  const beside = await Promise.allSettled(place.wider.values());
+  const opened = beside.flatMap((end) => (end.status === "fulfilled" ? [end.value.sandbox] : []));
+  const violations: ProtectedPathViolation[] = [];
+  for (const sandbox of [...opened, place.sandbox]) violations.push(...(await look(sandbox)));
+  return violations;
 }
 
 type Wider = Pick<OpenPlace, "widen" | "narrow" | "wider">;

@@ -22,6 +22,7 @@ export interface TestHeddleOptions {
   readonly providers?: readonly ProviderConfig[];
   readonly hooks?: HeddleOptions["hooks"];
   readonly slowStartMs?: number;
+  readonly sweepEveryMs?: number;
   readonly mcpServers?: readonly McpServerInput[];
   readonly idleSandboxes?: HeddleOptions["idleSandboxes"];
   /** Besides PATH. */
@@ -60,6 +61,7 @@ export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<T
     idleSandboxes: options.idleSandboxes,
     slowStartMs: options.slowStartMs,
     ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
+    sweepEveryMs: options.sweepEveryMs,
   };
   const heddle = await openHeddle(heddleOptions);
   const settings: TurnSettings = {

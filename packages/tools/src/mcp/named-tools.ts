@@ -20,6 +20,10 @@ export type McpReport =
 
 export interface McpServers {
   settle(signal: AbortSignal, options: { readonly isNewTurn: boolean }): Promise<readonly McpReport[]>;
+  /** Some of them are processes of this host, which go on between turns. */
+  readonly hasProcesses: boolean;
+  /** What was touched since the last look, as their own sandboxes see it. */
+  sweep(): Promise<readonly ProtectedPathViolation[]>;
   /** Ends every server; what their own sandboxes found touched. */
   close(): Promise<readonly ProtectedPathViolation[]>;
 }

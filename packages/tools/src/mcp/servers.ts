@@ -40,6 +40,7 @@ export interface McpServersOptions {
 
 interface OwnedServers {
   readonly servers: readonly McpServer[];
+  readonly sweep: () => Promise<readonly ProtectedPathViolation[]>;
   readonly close: () => Promise<readonly ProtectedPathViolation[]>;
 }
 
@@ -55,15 +56,22 @@ export function ownedServers(options: Omit<McpServersOptions, "allowTools">): Ow
         mayElicit: options.mayElicit === true,
       }),
   );
+  const inEach = async (
+    look: (sandbox: Sandbox) => Promise<readonly ProtectedPathViolation[]>,
+  ): Promise<readonly ProtectedPathViolation[]> => {
+    const violations: ProtectedPathViolation[] = [];
+    for (const opening of own.values()) {
+      const sandbox = await opening.catch(() => undefined);
+      if (sandbox !== undefined) violations.push(...(await look(sandbox)));
+    }
+    return violations;
+  };
   return {
     servers,
+    sweep: () => inEach((sandbox) => sandbox.sweep()),
     close: async () => {
       await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
-      const violations: ProtectedPathViolation[] = [];
-      for (const opening of own.values()) {
-        const sandbox = await opening.catch(() => undefined);
-        violations.push(...((await sandbox?.close()) ?? []));
-      }
+      const violations = await inEach((sandbox) => sandbox.close());
       own.clear();
       return violations;
     },
@@ -71,7 +79,7 @@ export function ownedServers(options: Omit<McpServersOptions, "allowTools">): Ow
 }
 
 export function openMcpServers(options: McpServersOptions): McpServers {
-  const { servers, close } = ownedServers(options);
+  const { servers, sweep, close } = ownedServers(options);
   let offer: Offer = { tools: [], leftOut: "" };
 
   const opened: McpServers = {
@@ -89,6 +97,8 @@ export function openMcpServers(options: McpServersOptions): McpServers {
         ? reports
         : [...reports, { kind: "leftOut", message: offer.leftOut }];
     },
+    hasProcesses: options.servers.some((config) => !("url" in config)),
+    sweep,
     close,
   };
   offerTools(opened, () => offer.tools);

@@ -1,0 +1,91 @@
+/**
+ * Looks after protected paths while commands and servers of a thread go on after its turn: again and again, and once more
+ * when the last of them has ended. What it finds is told like what a turn finds. Looking costs a twentieth of the time of one
+ * core at most, over all threads.
+ */
+import { setTimeout } from "node:timers/promises";
+import type { Journal } from "@heddle/journal";
+import { clockMs } from "@heddle/protocol";
+import type { ProtectedPathViolation } from "@heddle/tools";
+import type { Places } from "./places.ts";
+
+export interface AfterTurnsOptions {
+  readonly places: Pick<Places, "living" | "sweep">;
+  readonly record: ViolationRecorder;
+  readonly everyMs: number | undefined;
+}
+
+export type ViolationRecorder = (threadId: string, violations: readonly ProtectedPathViolation[]) => Promise<void>;
+
+export interface AfterTurns extends AsyncDisposable {
+  /** A turn has ended and its place stays. */
+  follow(threadId: string): void;
+}
+
+const EVERY_MS = 2000;
+/** Of the time that a look takes, this many times passes until the next one. */
+const REST = 20;
+
+export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTurnsOptions): AfterTurns {
+  const followed = new Map<string, Promise<void>>();
+  const closing = new AbortController();
+
+  async function look(threadId: string): Promise<number> {
+    const startedAt = clockMs();
+    // A look or a record that fails is tried again with the next one; the place looks once more when it is left.
+    const violations = await places.sweep(threadId).catch(() => []);
+    if (violations.length > 0) await record(threadId, violations).catch(() => undefined);
+    return clockMs() - startedAt;
+  }
+
+  async function watch(threadId: string): Promise<void> {
+    let costMs = 0;
+    for (;;) {
+      const living = places.living(threadId);
+      if (living === undefined || closing.signal.aborted) return;
+      const isAlone = living.ends.length === 0 && !living.hasServers;
+      if (!isAlone) await pause(living.ends, Math.max(everyMs, REST * costMs * followed.size));
+      costMs = await look(threadId);
+      if (isAlone) return;
+    }
+  }
+
+  async function pause(ends: readonly Promise<unknown>[], ms: number): Promise<void> {
+    const woken = new AbortController();
+    const signal = AbortSignal.any([closing.signal, woken.signal]);
+    const rested = setTimeout(ms, undefined, { signal, ref: false }).catch(() => undefined);
+    await Promise.race([rested, ...ends.map((end) => end.catch(() => undefined))]);
+    woken.abort();
+  }
+
+  return {
+    follow(threadId) {
+      const living = places.living(threadId);
+      if (followed.has(threadId) || closing.signal.aborted || living === undefined) return;
+      if (living.ends.length === 0 && !living.hasServers) return;
+      const watching = watch(threadId).finally(() => followed.delete(threadId));
+      followed.set(threadId, watching);
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await Promise.all(followed.values());
+    },
+  };
+}
+
+/** Found outside a turn they belong to the last one: its commands went on. */
+export async function recordViolations(
+  journal: Journal,
+  threadId: string,
+  violations: readonly ProtectedPathViolation[],
+  during?: string,
+): Promise<void> {
+  if (violations.length === 0) return;
+  const turnId = during ?? (await journal.threads.turns(threadId)).at(-1)?.id;
+  if (turnId === undefined) return;
+  await journal.append({
+    stream: threadId,
+    author: "system",
+    events: violations.map((violation) => ({ type: "path.violated", v: 1, turnId, ...violation })),
+  });
+}
