@@ -111,6 +111,8 @@ async function openWorld(): Promise<World> {
     [Symbol.asyncDispose]: async () => {
       closeSync(pipe);
       for (const server of servers) await new Promise<void>((resolve) => server.close(() => resolve()));
+      // Some attacks leave folders that their owner may not write.
+      execFileSync("chmod", ["-R", "u+rwx", base]);
       await rm(base, { recursive: true, force: true });
     },
   };
@@ -162,19 +164,24 @@ async function attack(sandbox: Sandbox, world: World, command: string): Promise<
   return { exitCode, output: output.snapshot().text.slice(0, 2000) };
 }
 
-/** Path, mode and content of every file: what must be the same before and after. */
-async function manifest(folder: string): Promise<Map<string, string>> {
+/** Path, mode and content of every file: what must be the same before and after. Names are bytes, one character each. */
+async function manifest(top: string): Promise<Map<string, string>> {
   const entries = new Map<string, string>();
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name);
-    const { mode } = await lstat(path);
-    const content = entry.isFile() ? await digest(path) : entry.isSymbolicLink() ? await readlink(path) : "";
-    entries.set(path, `${mode.toString(8)} ${content}`);
+  const stack = [Buffer.from(top).toString("latin1")];
+  for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
+    for (const entry of await readdir(Buffer.from(folder, "latin1"), { withFileTypes: true, encoding: "latin1" })) {
+      const path = `${folder}/${entry.name}`;
+      const raw = Buffer.from(path, "latin1");
+      const { mode } = await lstat(raw);
+      const content = entry.isFile() ? await digest(raw) : entry.isSymbolicLink() ? await readlink(raw) : "";
+      entries.set(path, `${mode.toString(8)} ${content}`);
+      if (entry.isDirectory()) stack.push(path);
+    }
   }
   return entries;
 }
 
-async function digest(path: string): Promise<string> {
+async function digest(path: Buffer): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   return hash.digest("hex");
@@ -228,7 +235,9 @@ async function run(way: AttackWay): Promise<AttackReport> {
     changedByReadOnly,
     changedOutside: [
       ...differences(outsideBefore, await manifest(world.outside)).filter((path) => !isOwn(path)),
-      ...[...(await manifest(world.base)).keys()].filter((path) => path.endsWith("/escaped")),
+      ...[...(await manifest(world.base)).keys()].filter(
+        (path) => path.endsWith("/escaped") && !path.startsWith(join(world.base, "quarantine")),
+      ),
     ],
   };
 }

@@ -146,6 +146,47 @@ const ESCAPES: readonly Omit<Attack, "mode">[] = [
   { name: "changes its environment's home", command: "touch ~/escaped" },
 ];
 
+const REPOSITORY = (path: string): string =>
+  `mkdir -p ${path}/objects ${path}/refs ${path}/hooks; echo 'ref: refs/heads/main' > ${path}/HEAD`;
+
+/** Can be done, and must be undone when the sandbox is closed: nothing called "escaped" may be left. */
+const PLANTS: readonly (readonly [name: string, command: string])[] = [
+  [
+    "a folder below what git takes for a repository",
+    `${REPOSITORY("lib")}; mkdir lib/.vscode; touch lib/.vscode/escaped`,
+  ],
+  [
+    "hooks below what git takes for a repository",
+    `${REPOSITORY("lib")}; mkdir -p lib/a/.git/hooks; touch lib/a/.git/hooks/escaped`,
+  ],
+  [
+    "hooks of a repository among the objects of another",
+    `${REPOSITORY(".git/objects/.git/modules/e")}; touch .git/objects/.git/modules/e/hooks/escaped`,
+  ],
+  [
+    "hooks of a repository among the worktrees of another",
+    `${REPOSITORY(".git/worktrees/x/deep")}; touch .git/worktrees/x/deep/hooks/escaped`,
+  ],
+  [
+    "hooks of a repository made of HEAD and commondir",
+    "mkdir -p c/hooks; echo 'ref: refs/heads/main' > c/HEAD; echo ../.git > c/commondir; touch c/hooks/escaped",
+  ],
+  ["a folder among the branches", "mkdir -p .git/refs/x/.envrc; touch .git/refs/x/.envrc/escaped"],
+  ["a folder below attributes", "mkdir -p .gitattributes/.vscode; touch .gitattributes/.vscode/escaped"],
+  [
+    "a folder among samples of hooks",
+    "git init -q new; mkdir new/.git/hooks/x.sample; touch new/.git/hooks/x.sample/escaped",
+  ],
+  ["a link where git writes its log", 'mkdir -p .git/logs; ln -s "$OUTSIDE"/file .git/logs/escaped'],
+  ["a pipe where git looks for branches", "mkfifo .git/refs/heads/escaped"],
+  ["a folder in one whose name is not text", "mkdir -p $'bad\\xff/.vscode'; touch $'bad\\xff/.vscode/escaped'"],
+  ["a folder in one that is closed", "mkdir -p shut/in/.vscode; touch shut/in/.vscode/escaped; chmod 000 shut/in shut"],
+  [
+    "a folder in one that cannot be written",
+    "mkdir -p full/in/.vscode; touch full/in/.vscode/escaped; chmod 555 full/in/.vscode full/in full",
+  ],
+];
+
 export const ATTACKS: readonly Attack[] = [
   ...WRITING.map((command): Attack => ({
     name: command,
@@ -159,4 +200,7 @@ export const ATTACKS: readonly Attack[] = [
   LATE("read-only"),
   LATE("workspace-write"),
   ...KERNEL_ATTACKS,
+  ...PLANTS.map(([what, command]): Attack => {
+    return { name: `plants ${what}`, mode: "workspace-write", command: `${command}; echo planted`, held: /planted/ };
+  }),
 ];
