@@ -8,9 +8,8 @@ import { HeddleError, newThreadId, type InputPart, type TurnSettings } from "@he
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
 import { answer } from "./approvals.ts";
-import { createParkedTurns, type ParkedTurns, type PlaceToEnter } from "./carry-on.ts";
+import { createParkedTurns, type ParkedTurns } from "./carry-on.ts";
 import type { Background } from "./background.ts";
-import { createAfterTurns, recordViolations, type AfterTurns, type ViolationRecorder } from "./after-turns.ts";
 import { awaitTerminal } from "./await-terminal.ts";
 import { besideTurns, type Beside } from "./beside.ts";
 import { createThread, type ThreadBeginning } from "./create-thread.ts";
@@ -29,15 +28,13 @@ import type {
 import { goalEnder } from "./goal.ts";
 import { grantedPlace } from "./hop.ts";
 import { lastSettings, readPast } from "./history.ts";
-import { createIdlePlaces, type IdlePlaces } from "./idle-places.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./live.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp-logins.ts";
-import { createPlaces, type Places } from "./places.ts";
 import { parking } from "./parked.ts";
 import { createPendingEnds, type PendingEnds } from "./pending-ends.ts";
 import { forgetEphemeral, recover, type Recovered } from "./recover.ts";
-import type { Runner, TurnOutcome, TurnRequest } from "./runner.ts";
+import type { Runner, TurnRequest } from "./runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import type { Sample, SampleQuestion } from "./sample.ts";
 import { createSerial } from "./serial.ts";
@@ -60,7 +57,7 @@ import {
 import { workspaceOf } from "./workspace.ts";
 import { StartWatch } from "./start-watch.ts";
 import { interruptTurn, steerTurn } from "./turn-acts.ts";
-import { turnEnvelope } from "./turn-envelope.ts";
+import { createTurnPlaces, type TurnPlaces } from "./turn-places.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
 
 /** What a command of the user may take at most. */
@@ -100,9 +97,7 @@ class Engine implements Heddle {
   readonly recoveredTurns: number;
   readonly #options: HeddleOptions;
   readonly #live = createLive();
-  readonly #places: Places;
-  readonly #idle: IdlePlaces;
-  readonly #afterTurns: AfterTurns;
+  readonly #places: TurnPlaces;
   readonly #runner: Runner;
   readonly #beside: Beside;
   readonly #running = new Map<string, RunningTurn>();
@@ -126,21 +121,13 @@ class Engine implements Heddle {
     this.#options = options;
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
-    const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
-    this.#places = createPlaces({
-      home: options.home,
-      env: options.env,
-      backend: options.sandboxBackend ?? "auto",
-      redactor: journal.redactor,
-      mcpServers: options.mcpServers ?? [],
+    this.#places = createTurnPlaces({
+      options,
+      journal,
       mcpLogins: this.#mcpLogins,
-      mayWait: !options.isUnattended,
-      prepared: options.prepared,
-      limits: options.sandboxLimits,
-      onViolations: record,
+      starts: this.#starts,
+      isWorkedIn: (threadId) => this.#isWorkedIn(threadId),
     });
-    this.#idle = createIdlePlaces(options.idleSandboxes ?? {}, (threadId) => this.#rest(threadId));
-    this.#afterTurns = createAfterTurns({ places: this.#places, record, everyMs: options.sweepEveryMs });
     this.#beside = besideTurns(createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) }));
     this.#runner = this.#beside.runner;
     this.#parked = createParkedTurns({
@@ -148,7 +135,7 @@ class Engine implements Heddle {
       isUnattended: options.isUnattended,
       starts: this.#starts,
       check: (settings) => this.#runner.check(settings),
-      enter: (place) => this.#enter(place),
+      enter: (place) => this.#places.enter(place),
       run: (turn) => void this.#run(turn).catch(() => undefined),
     });
     this.#parked.resume(begun.parked);
@@ -172,7 +159,7 @@ class Engine implements Heddle {
       const current = await workspaceOf(this.journal, thread);
       const { workspace = current } = start;
       // What a place is made from may be the same in both folders; its walls are not.
-      if (workspace !== current) await recordViolations(this.journal, thread, await this.#places.leave(thread));
+      if (workspace !== current) await this.#places.leave(thread);
       return this.#start(thread, workspace, { ...start, isMoved: workspace !== current });
     });
   }
@@ -210,14 +197,14 @@ class Engine implements Heddle {
     watch.step("check the settings");
     if (asksModel) await this.#runner.check(settings);
     watch.step("open the sandbox");
-    const entering = this.#enter({ threadId, workspace, settings });
+    const entering = this.#places.enter({ threadId, workspace, settings });
     const [place] = await Promise.all([entering, asksModel ? this.#runner.warm?.(settings) : undefined]);
     watch.step("admit the turn");
     let admitted: Admitted;
     try {
       admitted = await admit(this.journal, request);
     } catch (error) {
-      if (newThread !== undefined) await this.#places.leave(threadId);
+      if (newThread !== undefined) await this.#places.drop(threadId);
       throw error;
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
@@ -282,8 +269,7 @@ class Engine implements Heddle {
     const { threadId, isArchived } = thread;
     return this.#starts.run(threadId, async () => {
       await archiveThread(this.journal, thread);
-      if (isArchived && !this.#isWorkedIn(threadId))
-        await recordViolations(this.journal, threadId, await this.#places.leave(threadId));
+      if (isArchived && !this.#isWorkedIn(threadId)) await this.#places.leave(threadId);
     });
   }
 
@@ -291,7 +277,7 @@ class Engine implements Heddle {
     const { threadId } = thread;
     return this.#starts.run(threadId, async () => {
       await purgeThread(this.journal, thread);
-      await this.#places.leave(threadId);
+      await this.#places.drop(threadId);
       await removeFiles(this.#options.home, threadId);
     });
   }
@@ -350,8 +336,6 @@ class Engine implements Heddle {
     await Promise.allSettled(ends);
     await this.#background?.[Symbol.asyncDispose]();
     await this.#mcpLogins[Symbol.asyncDispose]();
-    this.#idle[Symbol.dispose]();
-    await this.#afterTurns[Symbol.asyncDispose]();
     await this.#places[Symbol.asyncDispose]();
     await this.journal[Symbol.asyncDispose]();
   }
@@ -365,46 +349,18 @@ class Engine implements Heddle {
       isUnattended: this.#options.isUnattended,
       approvalTimeoutMs: this.#options.approvalTimeoutMs,
       ends: this.#ends,
-      leave: (left, outcome) => this.#leave(left, outcome),
+      leave: (left, outcome) => this.#places.end(left, outcome),
     };
     const done = runTurn(deps, turn, control).finally(() => {
       this.#running.delete(turn.turnId);
-      if (!this.#options.isUnattended) this.#idle.wait(turn.threadId);
+      this.#places.wait(turn.threadId);
     });
     this.#running.set(turn.turnId, { threadId: turn.threadId, control, done });
     return done;
   }
 
-  /** Stop means stop, and an unattended run leaves nothing behind; otherwise open processes wait for the next turn. */
-  async #leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void> {
-    const lostWall = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
-    const endsPlace = this.#options.isUnattended || outcome.kind === "interrupted" || lostWall;
-    const { threadId, turnId } = turn;
-    const look = endsPlace ? this.#places.leave(threadId) : this.#places.sweep(threadId);
-    await recordViolations(this.journal, threadId, await look, turnId);
-    if (!endsPlace) this.#afterTurns.follow(threadId);
-  }
-
   #isWorkedIn(threadId: string): boolean {
     return [...this.#running.values()].some((turn) => turn.threadId === threadId);
-  }
-
-  /** In line with the starts of turns: none begins in a place that is being closed. */
-  #rest(threadId: string): Promise<"closed" | "busy"> {
-    return this.#starts.run(threadId, async () => {
-      if (this.#isWorkedIn(threadId)) return "closed";
-      const violations = await this.#places.rest(threadId);
-      if (violations === undefined) return "busy";
-      await recordViolations(this.journal, threadId, violations);
-      return "closed";
-    });
-  }
-
-  #enter({ threadId, workspace, settings }: PlaceToEnter): Promise<TurnRequest["place"]> {
-    this.#idle.forget(threadId);
-    const envelope = turnEnvelope(this.#options, { settings, workspace });
-    const { allowedTools: allowTools = [] } = settings;
-    return this.#places.enter({ threadId, workspace, envelope, allowTools });
   }
 
   /** A handle on a turn that was admitted before, by this process or another. */

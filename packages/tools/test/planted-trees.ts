@@ -219,12 +219,16 @@ function* walk(top: string): Generator<Found> {
 /** Every protected path and everything below it, with its content; hooks and configurations of the owner's repositories too. */
 function protectedIn(workspace: string): Map<string, string> {
   const found = new Map<string, string>();
+  // Without a HEAD it is nobody's repository.
+  const ofGit = existsSync(join(workspace, "bare/HEAD"))
+    ? /^(?:\.git|sub\/\.git|bare)\/(?:config|hooks(?:\/.*)?|info(?:\/.*)?)$/
+    : /^(?:\.git|sub\/\.git)\/(?:config|hooks(?:\/.*)?|info(?:\/.*)?)$/;
   for (const { path, name, parent } of walk(workspace)) {
     const parts = path.slice(workspace.length + 1).split("/");
     const isNamed = parts.some((part) => PROTECTED.test(part)) || /(?:^|\/)\.github\/workflows(?:\/|$)/i.test(path);
     // A branch may have any name.
     const isBranch = /\.git\/(?:logs\/)?refs\//.test(path) && !name.startsWith(".");
-    const isOfGit = /^(?:\.git|sub\/\.git|bare)\/(?:config|hooks(?:\/.*)?|info(?:\/.*)?)$/.test(parts.join("/"));
+    const isOfGit = ofGit.test(parts.join("/"));
     if (
       (isNamed && !isBranch) ||
       isOfGit ||

@@ -99,6 +99,14 @@ test("12.2: a folder of the owner's does not become a repository, and loses noth
   expect(await look()).toEqual([]);
 });
 
+test("12.2: a repository of the owner's that is made none is told: its hooks are not git's any more", async () => {
+  git(root, "init", "-q", "--bare", "bare");
+  const { look } = await world.start();
+  await rm(join(root, "bare/HEAD"));
+  expect(await look()).toEqual(["bare"]);
+  expect(await look()).toEqual([]);
+});
+
 describe("12.2: a pointer leads nowhere but to what is under guard", () => {
   test("by itself, through a link, and with white space that git does not ignore", async () => {
     const { look } = await world.start();

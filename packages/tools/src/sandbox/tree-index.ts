@@ -27,7 +27,7 @@ export type Matter =
   | "odd"
   /** Of a rebase that waits to be continued: git runs what it says. */
   | "todo"
-  /** Looked at, never refused. */
+  /** Looked at, never refused: attributes, and a git folder that is none any more. */
   | "reported"
   /** Makes a git folder of one that was there before and was none. */
   | "turned"
@@ -62,7 +62,7 @@ const MAX_PATH_BYTES = 3000;
 export class TreeIndex {
   readonly #roots: readonly RawPath[];
   #folders = new Map<RawPath, Folder>();
-  /** Of folders with something in them that were no git folders at the first walk: the marks of one that they had. */
+  /** Of folders that had something in them at the first walk: which marks of a git folder. */
   #origins: Map<string, number> | undefined;
 
   constructor(roots: readonly RawPath[]) {
@@ -108,11 +108,18 @@ export class TreeIndex {
     const isFresh = Number(stat.ctimeMs) > Date.now() - CLOCK_STEP_MS;
     const marks = marksOf(entries);
     let actual = role;
-    if (role !== "git" && role !== "hooks" && isGitFolder(marks)) {
+    if (role !== "git" && role !== "hooks") {
       const before = this.#origins?.get(birthOf(stat));
-      if (before === undefined) actual = "git";
-      else found.push(turnedBy(path, entries, before));
-    } else if (role === "plain" && entries.length > 0) origins?.set(birthOf(stat), marks);
+      const wasGit = before !== undefined && isGitFolder(before);
+      if (isGitFolder(marks)) {
+        if (before === undefined || wasGit) actual = "git";
+        else found.push(turnedBy(path, entries, before));
+      } else if (wasGit) {
+        // Hooks and configuration are as good as any other file there from now on, until somebody mends it.
+        found.push({ path, name: lastPart(path), kind: "directory", matter: "reported" });
+      }
+      if (entries.length > 0 && (role === "plain" || isGitFolder(marks))) origins?.set(birthOf(stat), marks);
+    }
     return { role, stamp, children: sortEntries(path, actual, { entries, found }), isFresh };
   }
 }
