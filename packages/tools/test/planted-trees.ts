@@ -272,15 +272,18 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
   const backend = wanted === "bwrap" || wanted === "none" ? wanted : "namespaces";
   const print = (line: string): boolean => process.stdout.write(`${line}\n`);
   const template = makeTemplate();
-  let [bad, violations, repositories] = [0, 0, 0];
-  for (let seed = first; seed < first + count; seed += 1) {
-    const report = await runTree(seed, { backend, template });
-    violations += report.violations;
-    repositories += report.repositories;
-    if (report.escapes.length > 0) bad += 1;
-    for (const escape of report.escapes) print(`seed ${seed}: ${escape}`);
-    if ((seed - first + 1) % 50 === 0) print(`${seed - first + 1} trees, ${bad} with escapes`);
-  }
+  let [next, bad, violations, repositories] = [first, 0, 0, 0];
+  const work = async (): Promise<void> => {
+    while (next < first + count) {
+      next += 1;
+      const report = await runTree(next - 1, { backend, template });
+      violations += report.violations;
+      repositories += report.repositories;
+      if (report.escapes.length > 0) bad += 1;
+      for (const escape of report.escapes) print(`seed ${report.seed}: ${escape}`);
+    }
+  };
+  await Promise.all([work(), work(), work(), work()]);
   print(
     `${count} trees from seed ${first}: ${bad} with escapes, ${violations} violations told, ${repositories} repositories asked`,
   );

@@ -200,10 +200,12 @@ export function lastPart(path: RawPath): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** Its owner, who is also the command's, may let nobody in, and everybody later; others could not get in either. */
+/**
+ * Its owner, who is also the command's, may let nobody in, and everybody later; others could not get in either. Root is
+ * as good as any other here: inside it has none of its powers, and nothing below could be mounted.
+ */
 function isClosed(stat: BigIntStats): boolean {
-  const uid = process.getuid?.() ?? 0;
-  return uid !== 0 && Number(stat.uid) === uid && (Number(stat.mode) & 0o500) !== 0o500;
+  return Number(stat.uid) === process.getuid?.() && (Number(stat.mode) & 0o500) !== 0o500;
 }
 
 /** undefined when it cannot be read. One that vanished while it was looked at is empty. */
