@@ -227,7 +227,7 @@ function protectedIn(workspace: string): Map<string, string> {
     const parts = path.slice(workspace.length + 1).split("/");
     const isNamed = parts.some((part) => PROTECTED.test(part)) || /(?:^|\/)\.github\/workflows(?:\/|$)/i.test(path);
     // A branch may have any name.
-    const isBranch = /\.git\/(?:logs\/)?refs\//.test(path) && !name.startsWith(".");
+    const isBranch = /\/refs\//.test(path) && !name.startsWith(".") && /^[0-9a-f]{40}/.test(beginningOf(path));
     const isOfGit = ofGit.test(parts.join("/"));
     if (
       (isNamed && !isBranch) ||
@@ -237,6 +237,11 @@ function protectedIn(workspace: string): Map<string, string> {
       found.set(path, stateOf(path));
   }
   return found;
+}
+
+function beginningOf(path: string): string {
+  const raw = Buffer.from(path, "latin1");
+  return lstatSync(raw).isFile() ? readFileSync(raw, "latin1") : "";
 }
 
 function stateOf(path: string): string {

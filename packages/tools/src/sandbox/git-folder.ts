@@ -18,6 +18,7 @@ export type GitVerdict = "accept" | "depends" | "remove";
 export async function judgeGit({ path, name, kind, matter }: Special, roots: readonly RawPath[]): Promise<GitVerdict> {
   const lower = name.toLowerCase();
   if (matter === "odd") return (await isLinkToBranch(path, lower)) ? "accept" : "remove";
+  if (matter === "branch") return kind === "file" && (await isBranch(path)) ? "accept" : "remove";
   if (matter === "todo") return (await runsNothing(path)) ? "accept" : "remove";
   if (kind === "directory") return lower === ".git" || lower === "hooks" || lower === "info" ? "accept" : "remove";
   // By another name it could be written when this one is under a mount.
@@ -76,6 +77,11 @@ async function isLinkToBranch(path: RawPath, name: string): Promise<boolean> {
   if (name !== "head") return false;
   const target = await readlink(toSystem(path), "latin1").catch(() => "");
   return /^refs\/heads\/[^]+$/.test(target) && !`/${target}/`.includes("/../");
+}
+
+/** A branch or its log begins with the name of a commit, which nobody else can read as anything. */
+async function isBranch(path: RawPath): Promise<boolean> {
+  return /^(?:ref: |[0-9a-f]{40})/.test((await readSmall(path)) ?? "");
 }
 
 async function runsNothing(path: RawPath): Promise<boolean> {

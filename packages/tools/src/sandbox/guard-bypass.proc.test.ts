@@ -83,7 +83,11 @@ describe("12.2: no folder hides what is below it", () => {
     git(root, "commit", "-qm", "x");
     const { look } = await world.start();
     git(root, "checkout", "-q", "-b", "opencode.json");
+    git(root, "commit", "-q", "--allow-empty", "-m", "y");
     expect(await look()).toEqual([]);
+    await put(".git/refs/heads/x/opencode.json", "{}");
+    await put(".git/refs/heads/y/opencode.json/tasks.json");
+    expect(await look()).toEqual([".git/refs/heads/x/opencode.json", ".git/refs/heads/y/opencode.json"]);
   });
 });
 

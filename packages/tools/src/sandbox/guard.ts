@@ -256,6 +256,7 @@ export class Guard {
       case "turned":
       case "closed":
         return "remove";
+      case "branch":
       case "repository":
       case "git":
       case "odd":
@@ -297,7 +298,8 @@ export class Guard {
 
 /** Attributes are only looked at, a worktree that is removed takes its own pointer with it, and git changes the others. */
 function isOnlyWatched({ name, matter }: Special): boolean {
-  if (matter === "reported" || matter === "odd" || matter === "todo" || matter === "turned") return true;
+  if (matter === "branch" || matter === "reported" || matter === "odd" || matter === "todo" || matter === "turned")
+    return true;
   return matter === "git" && name.toLowerCase() === "commondir";
 }
 

@@ -17,6 +17,8 @@ type Role = "plain" | "git" | "hooks" | "refs" | "inside";
 export type Matter =
   /** Protected by its name. */
   | "name"
+  /** The same among branches, which may have any name that does not begin with a dot. */
+  | "branch"
   /** Called `.git`. */
   | "repository"
   /** Makes the git folder it is in run or read something else. */
@@ -144,8 +146,7 @@ function matterOf(folder: RawPath, role: Role, entry: Entry): Matter | undefined
   const { name } = entry;
   const lower = name.toLowerCase();
   if (lower === ".git") return "repository";
-  // A branch may have any name that does not begin with a dot.
-  if ((role !== "refs" || name.startsWith(".")) && isProtectedName(name)) return "name";
+  if (isProtectedName(name)) return role === "refs" && !name.startsWith(".") ? "branch" : "name";
   if (isProtectedChild(lastPart(folder), name)) return "name";
   if (role === "plain") return name === REPORTED_NAME && !entry.isDirectory() ? "reported" : undefined;
   if (role === "git" && GIT_PROTECTED.has(lower)) return "git";
