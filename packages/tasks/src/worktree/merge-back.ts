@@ -6,7 +6,7 @@
  *   commit what is there ─▶ result (itself, or joined with what the repository has now)
  *     ─▶ no protected path in any of its commits ─▶ fresh tree ─▶ checks ─▶ deliver
  */
-import { realpath, rename, rm, writeFile } from "node:fs/promises";
+import { realpath, rename, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { type CheckResult, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
 import type { CheckPlace } from "../checks/check.ts";
@@ -43,12 +43,13 @@ export async function mergeBack(options: MergeOptions): Promise<BroughtBack> {
   const result = join(worktree.tree, "..", "result");
   try {
     await rm(result, { recursive: true, force: true });
-    const problem = await makeResult({ how, worktree, work, result }, options);
-    if (problem !== undefined) return refused(problem);
+    const made = await makeResult({ how, worktree, work, result }, options);
+    if ("problem" in made) return refused(made.problem);
     const failing = await judgeResult(worktree, result, options);
-    return failing.length > 0 ? { failing } : await deliver({ how, worktree, work, result }, options);
+    return failing.length > 0 ? { failing } : await deliver({ ...made, how, worktree, result }, options);
   } finally {
     await rm(result, { recursive: true, force: true });
+    await rm(patchFile(result), { force: true });
   }
 }
 
@@ -62,7 +63,7 @@ async function commitAll({ tree, taskId }: Worktree, { place, task }: MergeOptio
   return (await ask(open.commands, ["rev-parse", "HEAD"])).trim();
 }
 
-interface Delivery {
+interface Wanted {
   readonly how: "branch" | "patch" | "commit";
   readonly worktree: Worktree;
   /** The commit of the work itself. */
@@ -71,14 +72,19 @@ interface Delivery {
   readonly result: string;
 }
 
+/** Named before the checks run: they are the agent's programs too, and leave branches and objects there as they like. */
+interface Delivery extends Omit<Wanted, "work"> {
+  /** What comes back, and nothing else. */
+  readonly commit: string;
+}
+
+type Made = Pick<Delivery, "commit"> | { readonly problem: string };
+
 /**
  * The work itself; where it is to be committed on top of a repository that has moved on, joined with that. Looked at in a
  * repository of Heddle's own: in the agent's a commit can be made to look like another one (`git replace`).
  */
-async function makeResult(
-  { how, worktree, work, result }: Delivery,
-  { place: { signal } }: MergeOptions,
-): Promise<string | undefined> {
+async function makeResult({ how, worktree, work, result }: Wanted, { place: { signal } }: MergeOptions): Promise<Made> {
   const { repository, base, tree } = worktree;
   const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], { signal }) : base;
   if (head === base) await cloneOnly({ repository: tree, tree: result, signal });
@@ -86,14 +92,33 @@ async function makeResult(
     await cloneOnly({ repository, tree: result, signal });
     await git(result, ["fetch", "--quiet", "--no-tags", tree, "HEAD"], { signal });
   }
-  const planted = await protectedInCommits({ folder: result, tip: work, owners: [base, head], signal });
-  if (planted !== undefined) return planted;
+  const judge = (tip: string): Promise<string | undefined> =>
+    protectedInCommits({ folder: result, tip, owners: [base, head], signal });
+  const planted = await judge(work);
+  if (planted !== undefined) return { problem: planted };
   await git(result, ["checkout", "--quiet", "-B", RESULT, head === base ? work : head], { signal });
-  if (head === base) return undefined;
+  if (how === "patch") await writePatch(result, { base, work, signal });
+  if (head === base) return { commit: work };
   const end = await tryGit(result, [...IDENTITY, "merge", "--quiet", "--no-edit", "--no-verify", work], { signal });
-  if (end.exitCode === 0) return protectedInCommits({ folder: result, tip: "HEAD", owners: [base, head], signal });
+  if (end.exitCode === 0) {
+    const problem = await judge("HEAD");
+    return problem === undefined ? { commit: await git(result, ["rev-parse", "HEAD"], { signal }) } : { problem };
+  }
   const words = `${end.stdout}\n${end.stderr}`.trim();
-  return `the repository has moved on since, and the work does not join with it:\n${words}`;
+  return { problem: `the repository has moved on since, and the work does not join with it:\n${words}` };
+}
+
+/** By git itself, beside the result, where no agent writes: what it changes may be no text, and may be large. */
+async function writePatch(
+  result: string,
+  { base, work, signal }: { readonly base: string; readonly work: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const output = `--output=${patchFile(result)}`;
+  await git(result, ["diff", "--binary", "--no-ext-diff", "--no-textconv", output, base, work], { signal });
+}
+
+function patchFile(result: string): string {
+  return `${result}.patch`;
 }
 
 const RESULT = "result";
@@ -114,37 +139,29 @@ function onResult(result: CheckResult): CheckResult {
 }
 
 async function deliver(delivery: Delivery, options: MergeOptions): Promise<BroughtBack> {
-  const { how } = delivery;
-  switch (how) {
-    case "branch":
-      return { merged: { how, ref: await asBranch(delivery, options) }, failing: [] };
-    case "patch":
-      return { merged: { how, ref: await asPatch(delivery, options) }, failing: [] };
-    case "commit":
-      return asCommit(delivery, options);
-  }
+  const { how, commit, worktree, result } = delivery;
+  if (how === "patch") return { merged: { how, ref: await asPatch(delivery, options) }, failing: [] };
+  const { repository } = worktree;
+  await tryGit(repository, ["fetch", "--quiet", "--no-tags", result, RESULT], options.place);
+  const has = await tryGit(repository, ["cat-file", "-e", `${commit}^{commit}`], options.place);
+  if (has.exitCode !== 0) return refused(`what was judged is not there any more: the checks changed ${commit}`);
+  return how === "commit" ? asCommit(delivery, options) : asBranch(delivery, options);
 }
 
-async function asBranch({ worktree, result }: Delivery, { place, task }: MergeOptions): Promise<string> {
+async function asBranch({ worktree, commit }: Delivery, { place, task }: MergeOptions): Promise<BroughtBack> {
   const branch = branchOf(task);
-  await git(worktree.repository, ["fetch", "--quiet", "--no-tags", result, `+${RESULT}:refs/heads/${branch}`], place);
-  return branch;
+  await git(worktree.repository, ["branch", "--quiet", "--force", "--no-track", branch, commit], place);
+  return { merged: { how: "branch", ref: branch }, failing: [] };
 }
 
-async function asPatch({ worktree, work, result }: Delivery, { place, task }: MergeOptions): Promise<string> {
-  const { tree, base } = worktree;
+async function asPatch({ worktree: { tree }, result }: Delivery, { task }: MergeOptions): Promise<string> {
   const file = join(tree, "..", `${branchOf(task).replace("heddle/", "")}.patch`);
-  await writeFile(`${file}.new`, "", { mode: 0o600 });
-  await git(result, ["diff", "--binary", "--no-ext-diff", "--no-textconv", `--output=${file}.new`, base, work], place);
-  await rename(`${file}.new`, file);
+  await rename(patchFile(result), file);
   return file;
 }
 
 /** Git itself refuses to walk over what is not committed there, and to go anywhere but forward. */
-async function asCommit({ worktree, result }: Delivery, { place }: MergeOptions): Promise<BroughtBack> {
-  const { repository } = worktree;
-  await git(repository, ["fetch", "--quiet", "--no-tags", result, RESULT], place);
-  const commit = await git(result, ["rev-parse", "HEAD"], place);
+async function asCommit({ worktree: { repository }, commit }: Delivery, { place }: MergeOptions): Promise<BroughtBack> {
   const end = await tryGit(repository, ["merge", "--quiet", "--ff-only", commit], place);
   if (end.exitCode === 0) return { merged: { how: "commit", ref: commit }, failing: [] };
   return refused(`it could not be committed to ${repository}: ${end.stderr.trim()}`);

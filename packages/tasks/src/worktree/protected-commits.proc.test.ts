@@ -94,6 +94,19 @@ test("12.4: a patch says what was judged, not what the agent's repository makes 
   expect(existsSync(join(t.workspace, ".envrc"))).toBe(false);
 });
 
+test("12.4: checks, which are the agent's programs too, cannot put another commit in the place of the judged one", async () => {
+  const swap = `#!/bin/sh\n[ -e ../result ] || exit 0\n${BLOB}\ngit update-index --add --cacheinfo 100644,$b,.envrc\n${GIT} commit -qm evil\n`;
+  await using t = await openRepository(
+    `touch done.txt; printf '${swap.replaceAll("\n", "\\n")}' > check.sh; chmod +x check.sh`,
+  );
+  const checks = [{ kind: "command" as const, run: "./check.sh" }];
+  const { id } = await t.add({ checks, maxNudges: 0, worktree: { merge: "commit" } });
+  await t.work();
+  await t.settled(id);
+  expect(git(t.workspace, "log", "--format=%s", "--all", "--", ".envrc")).toBe("");
+  expect(existsSync(join(t.workspace, ".envrc"))).toBe(false);
+});
+
 test("12.4: what the owner has is fine as it is, also in a history that begins anew", async () => {
   const anew = `touch done.txt; git add done.txt; t=$(git write-tree); git update-ref HEAD $(${GIT} commit-tree -m x $t); ln -s readme.txt here`;
   await using t = await openRepository(anew);

@@ -114,12 +114,13 @@ test("what is not committed in the workspace is never walked over", async () => 
   expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("being edited\n");
 });
 
-test("as a patch it lies beside the worktree and applies to the workspace", async () => {
-  await using t = await openRepository(works("echo x > done.txt"));
+test("as a patch it lies beside the worktree and applies to the workspace, byte for byte", async () => {
+  // Not UTF-8, and blanks at its end.
+  await using t = await openRepository(works("printf 'caf\\351\\n  \\n \\n' > done.txt"));
   const task = await run(t, { worktree: { merge: "patch" } });
   expect(task).toMatchObject({ state: "verified", merged: { how: "patch" } });
   git(t.workspace, "apply", task.merged?.ref ?? "");
-  expect(readFileSync(join(t.workspace, "done.txt"), "utf8")).toBe("x\n");
+  expect(readFileSync(join(t.workspace, "done.txt"), "latin1")).toBe("caf\u00E9\n  \n \n");
 });
 
 test("a file that git leaves out does not count: the checks are run again on what comes back", async () => {
