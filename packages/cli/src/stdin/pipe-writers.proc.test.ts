@@ -16,6 +16,11 @@ const CASES: readonly (readonly [string, string, string])[] = [
   ],
   ["a process substitution", `mkfifo over; exec 4<> over; probe < <(read x <&4; echo X); echo >&4`, "others"],
   ["a pipe that its shell holds", `mkfifo held; exec 3<> held; probe < held`, "ancestors"],
+  [
+    "a process substitution of the shell that became this program",
+    `mkfifo over; exec 4<> over; (sleep 1; echo >&4) & exec_probe < <(read x <&4; echo X)`,
+    "others",
+  ],
   ["a pipe held by nobody else", `mkfifo own; exec 3<> own; exec_probe <&3`, "nobody"],
 ];
 

@@ -18,21 +18,39 @@ export type PipeWriters =
 /** Between two looks at the event loop; a host may have thousands of processes. */
 const BATCH = 50;
 
-export async function pipeWriters(fd: number, self: number = process.pid): Promise<PipeWriters> {
+export async function pipeWriters(fd: number): Promise<PipeWriters> {
   const name = readlink(`/proc/self/fd/${fd}`);
-  if (name === undefined) return { kind: "unknown" };
+  // As /proc numbers it: in a container that shows the host's, the own number means somebody else.
+  const self = Number(readlink("/proc/self"));
+  if (name === undefined || !Number.isInteger(self)) return { kind: "unknown" };
   const ancestors = new Set(ancestorsOf(self));
   let isOwn = false;
   let ancestor: number | undefined;
   for (const [index, pid] of processes().entries()) {
     if (index % BATCH === BATCH - 1) await nextTurn();
     if (!writes(pid, name)) continue;
-    if (pid === self || ancestorsOf(pid).includes(self)) isOwn = true;
+    if (pid === self || isStartedHere(pid, self)) isOwn = true;
     else if (ancestors.has(pid)) ancestor = pid;
     else return { kind: "others" };
   }
   if (ancestor !== undefined) return { kind: "ancestors", pid: ancestor, name: nameOf(ancestor) };
   return { kind: isOwn ? "nobody" : "unknown" };
+}
+
+/**
+ * What a shell started before it became this program (`exec heddle < <(producer)`) is a child of this process too, and older
+ * than the program.
+ */
+function isStartedHere(pid: number, self: number): boolean {
+  if (!ancestorsOf(pid).includes(self)) return false;
+  const [sinceBoot] = read("/proc/uptime").split(" ");
+  return startedAt(pid) > Number(sinceBoot) - process.uptime();
+}
+
+/** In seconds since the boot; the kernel counts hundredths. */
+function startedAt(pid: number): number {
+  const [, ticks] = /^.*\) (?:\S+ ){19}(\d+) /s.exec(read(`/proc/${pid}/stat`)) ?? [];
+  return Number(ticks ?? 0) / 100;
 }
 
 /** Newest first: what was started beside this process is found soon. */
