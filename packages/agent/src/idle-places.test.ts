@@ -46,6 +46,17 @@ test("12.10: each is closed when it has waited for long enough", async () => {
   expect(await asked.promise).toBe("a");
 });
 
+test("12.10: more of them than may wait, all at work, are not asked without end", async () => {
+  let asked = 0;
+  using idle = createIdlePlaces({ count: 1 }, async () => {
+    asked += 1;
+    return "busy";
+  });
+  for (const threadId of ["a", "b", "c", "d"]) idle.wait(threadId);
+  await new Promise((resolve) => void setImmediate(resolve));
+  expect(asked).toBe(3);
+});
+
 test("12.10: one in which something runs stays, and is asked about again", async () => {
   const answers: ("busy" | "closed")[] = ["busy", "busy", "closed"];
   const over = Promise.withResolvers<void>();

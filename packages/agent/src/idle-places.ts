@@ -39,7 +39,10 @@ export function createIdlePlaces(
   function rest(threadId: string): void {
     waiting.delete(threadId);
     closing = closing.then(async () => {
-      if ((await close(threadId)) === "busy" && !waiting.has(threadId)) wait(threadId);
+      if ((await close(threadId)) === "closed" || waiting.has(threadId)) return;
+      // Not for its number, which would ask again at once: when it has waited once more, or another one comes.
+      waiting.set(threadId, clockMs());
+      schedule();
     });
     // What could not be closed is closed with the engine.
     closing = closing.catch(() => undefined);

@@ -51,6 +51,10 @@ exec 3<"$scratch/standbys" || die "cannot open the folder for standbys"
 read -r plan max_pid || exit 0
 # Whoever runs in here is ended before Heddle is when memory runs out.
 echo 500 2>/dev/null >/proc/self/oom_score_adj
+# Instances are counted for the whole user; one thread must not take those of everybody.
+if read -r most 2>/dev/null </proc/sys/fs/inotify/max_user_instances; then
+  echo $((most / 2)) 2>/dev/null >/proc/sys/user/max_inotify_instances
+fi
 pids=free
 if [ "$max_pid" != - ] && echo "$max_pid" 2>/dev/null >/proc/sys/kernel/pid_max; then pids=held; fi
 if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot keep the new root apart"; fi
@@ -113,8 +117,17 @@ exec 9>&2 2>/dev/null
 exit "$?"
 `;
 
+/** In the command's own pid namespace, so that one that starts processes without end leaves some to the others. */
+const SET_MAX_PID = `
+if [ "$1" != - ]; then echo "$1" 2>/dev/null >/proc/sys/kernel/pid_max; fi
+shift
+`;
+
+/** Arguments: the largest pid, what follows. */
+export const MAX_PID_SCRIPT = `${SET_MAX_PID}exec "$@"`;
+
 /** For root only: uid 0 of the host may write /proc/sys by its owner bits alone, so its /proc is read-only. */
-export const READ_ONLY_PROC_SCRIPT = `
+export const READ_ONLY_PROC_SCRIPT = `${SET_MAX_PID}
 mount=$1
 shift
 echo 500 2>/dev/null >/proc/self/oom_score_adj

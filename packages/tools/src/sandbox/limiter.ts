@@ -10,12 +10,19 @@ import type { SandboxHolds } from "@heddle/protocol";
 import { openCgroup, type Cgroup } from "./cgroup.ts";
 import { limitsFor, readHeadroom, type LimitsInForce, type SandboxLimits } from "./limits.ts";
 
-/** Once a namespace has given all pids out, the kernel gives the first 300 to nobody; so many more are the least that works. */
-const LEAST_MAX_PID = 364;
+/**
+ * What one command leaves to the others of its sandbox, and to whoever lets the next one in. Once a namespace has given all
+ * pids out, the kernel gives the first 300 to nobody any more; so that is what is left, and 64.
+ */
+const LEFT_TO_OTHERS = 364;
+/** A command gets as much itself. */
+const LEAST_MAX_PID = 2 * LEFT_TO_OTHERS;
 
 export interface Limiter extends Disposable {
   /** The largest pid a namespace may give out; undefined where the number would be the host's own. */
   readonly maxPid: number | undefined;
+  /** The same for the namespace of a single command, which lies inside the other. */
+  readonly maxPidOfCommand: number | undefined;
   /** For a shell inside, right before the command; `holdsPids`: its pid namespace limits the processes. */
   shellLines(holdsPids: boolean): string;
   /** The same for the shell of a holder, which knows whether it does by its variable `pids`, and reads them from a file. */
@@ -42,15 +49,18 @@ export function openLimiter(wanted: SandboxLimits): Limiter {
     if (dataBytes !== undefined) lines.push(`ulimit -d ${Math.ceil(dataBytes / 1024)} || ${otherwise}\n`);
     return lines.join("");
   };
+  const maxPid = Math.max(limits.processes, LEAST_MAX_PID);
+  const hasMaxPid = isPidMaxOfNamespace(release());
   return {
-    maxPid: isPidMaxOfNamespace(release()) ? Math.max(limits.processes, LEAST_MAX_PID) : undefined,
+    maxPid: hasMaxPid ? maxPid : undefined,
+    maxPidOfCommand: hasMaxPid ? maxPid - LEFT_TO_OTHERS : undefined,
     shellLines: (holdsPids) => shellLines(holdsPids, "exit 126"),
     holderLines: () =>
       `if [ "$pids" = held ]; then :\n${shellLines(true, "return 1")}else :\n${shellLines(false, "return 1")}fi\n`,
     prefix: (sh) => (group === undefined ? [] : [sh, "-c", 'echo 0 >"$0" && exec "$@"', group.procs]),
     add: (pids) => group?.add(pids),
     holds: (holdsPids) => ({
-      processes: processesHeld(limits, { group, holdsPids, hasRlimit }),
+      processes: processesHeld(limits, { group, holdsPids, hasRlimit, maxPid }),
       memory:
         group !== undefined
           ? { by: "cgroup", maxBytes: limits.memoryBytes }
@@ -66,11 +76,12 @@ interface Means {
   readonly group: Cgroup | undefined;
   readonly holdsPids: boolean;
   readonly hasRlimit: boolean;
+  readonly maxPid: number;
 }
 
 function processesHeld({ processes: max }: LimitsInForce, means: Means): SandboxHolds["processes"] {
   if (means.group !== undefined) return { by: "cgroup", max };
-  if (means.holdsPids) return { by: "pid-namespace", max: Math.max(max, LEAST_MAX_PID) };
+  if (means.holdsPids) return { by: "pid-namespace", max: means.maxPid };
   return means.hasRlimit ? { by: "rlimit", max } : { by: "nothing" };
 }
 

@@ -76,19 +76,35 @@ for (const { backend, isThere } of backends) {
 
     test.runIf(isHeld)("a command that starts processes without end is stopped at the limit", async () => {
       const workspace = tempFolder();
-      const policy = { workspace, writeRoots: [], masked: [], network: "none", limits: { processes: 420 } } as const;
+      const policy = { workspace, writeRoots: [], masked: [], network: "none", limits: { processes: 800 } } as const;
       await using sandbox = await openSandbox(policy, { backend });
-      expect((await sandbox.ready).processes).toMatchObject({ max: 420 });
+      expect((await sandbox.ready).processes).toMatchObject({ max: 800 });
       for (const isPlain of [true, false]) {
         sandbox.standBy();
         const count = Number(
           /started (\d+)/.exec(await run(sandbox, [process.execPath, "-e", SWARM], { isPlain }))?.[1],
         );
         expect(count).toBeGreaterThan(20);
-        expect(count).toBeLessThan(420);
+        expect(count).toBeLessThan(800 - 364);
       }
-      // What is over leaves room for the next.
+      // What is over leaves room for the next, and so does what goes on.
       expect(await run(sandbox, ["sh", "-c", "echo still here"])).toBe("still here\n");
+      const output = new CappedOutput();
+      await using hog = await startCommand({
+        sandbox,
+        argv: [process.execPath, "-e", SWARM.replace("process.exit(0)", "setTimeout(() => 0, 60000)")],
+        cwd: workspace,
+        env: { PATH: process.env["PATH"] ?? "" },
+        stdin: "ignore",
+        output,
+        signal: AbortSignal.timeout(30_000),
+      });
+      await expect.poll(() => output.snapshot().text, { timeout: 10_000 }).toContain("started");
+      for (const isPlain of [true, false, true]) {
+        sandbox.standBy();
+        expect(await run(sandbox, ["sh", "-c", "echo beside it"], { isPlain })).toBe("beside it\n");
+      }
+      expect(hog.isRunning).toBe(true);
     });
 
     test("a process that takes more memory than allowed gets no more", async () => {

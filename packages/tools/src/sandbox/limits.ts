@@ -20,7 +20,7 @@ export interface LimitsInForce {
 }
 
 /** Test runners and compilers start some ten threads a core; a browser has two hundred. */
-const DEFAULT_PROCESSES = 1024;
+const DEFAULT_PROCESSES = 2048;
 const DEFAULT_PROCESSES_PER_CORE = 64;
 /** Fewer than this cannot run a shell with a test runner in it. */
 const MIN_PROCESSES = 32;

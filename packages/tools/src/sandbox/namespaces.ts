@@ -18,7 +18,7 @@ import { HeddleError, type SandboxHolds } from "@heddle/protocol";
 import { adoptPipes } from "../pipes.ts";
 import { confine, FILTER_NAME, systemCallFilter } from "./confine.ts";
 import { namespacesUnavailable, type HolderProcess, type NamespaceTools } from "./holder-process.ts";
-import { INIT_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
+import { INIT_SCRIPT, MAX_PID_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import { newInReach, type HostSockets } from "./host-sockets.ts";
 import { runHostTool } from "./host-tools.ts";
 import type { Layout } from "./layout.ts";
@@ -70,7 +70,11 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       const { tools, scratch, confiner, network } = holder;
       if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter());
       const confined = confine(confiner, tools.setpriv, { writable: layout.writable, network });
-      const inside = (mapsUser: boolean): readonly string[] => [...ownPidNamespace(tools, mapsUser), ...confined];
+      const maxPidOfCommand = String(limiter.maxPidOfCommand ?? "-");
+      const inside = (mapsUser: boolean): readonly string[] => [
+        ...ownPidNamespace(tools, { mapsUser, maxPid: maxPidOfCommand }),
+        ...confined,
+      ];
       // Told before the holder has said that it is alive: it reads its plan when it is.
       const enter = enterScript(inside);
       limiter.add(holder.pids());
@@ -229,13 +233,17 @@ function realOr(path: string): string {
   }
 }
 
-function ownPidNamespace(tools: NamespaceTools, mapsUser: boolean): string[] {
+function ownPidNamespace(
+  tools: NamespaceTools,
+  { mapsUser, maxPid }: { readonly mapsUser: boolean; readonly maxPid: string },
+): string[] {
   const common = [tools.unshare, "--mount", "--pid", "--fork", "--kill-child"];
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;
-  if (uid === 0) return [...common, "--", tools.sh, "-c", READ_ONLY_PROC_SCRIPT, "heddle-proc", tools.mount];
+  if (uid === 0) return [...common, "--", tools.sh, "-c", READ_ONLY_PROC_SCRIPT, "heddle-proc", maxPid, tools.mount];
   const map = mapsUser ? [`--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps"] : ["--map-root-user"];
-  return [...common, "--mount-proc", "--user", ...map, "--"];
+  const limit = maxPid === "-" ? [] : [tools.sh, "-c", MAX_PID_SCRIPT, "heddle-pids", maxPid];
+  return [...common, "--mount-proc", "--user", ...map, "--", ...limit];
 }
 
 /**

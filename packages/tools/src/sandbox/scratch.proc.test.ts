@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { openScratch } from "./scratch.ts";
 
 const SCRATCH = new URL("scratch.ts", import.meta.url).href;
 const PROCESSES = 6;
@@ -150,4 +151,19 @@ test("12.8: what is made is open to its user alone", async () => {
   } finally {
     await rm(shared, { recursive: true, force: true });
   }
+});
+
+test("12.8: what commands leave behind is removed, be it closed to its owner or too deep to name", async () => {
+  const parent = await mkdtemp(join(tmpdir(), "heddle-scratch-left-"));
+  const scratch = openScratch(parent);
+  const dig =
+    "for (let i = 0; i < 400; i += 1) { fs.mkdirSync('deep-deep-deep'); process.chdir('deep-deep-deep'); } " +
+    "fs.writeFileSync('x', '')";
+  execFileSync(process.execPath, ["-e", dig], { cwd: scratch.tmp });
+  await mkdir(join(scratch.varTmp, "cache"));
+  await writeFile(join(scratch.varTmp, "cache", "module"), "");
+  await chmod(join(scratch.varTmp, "cache"), 0o555);
+  await scratch[Symbol.asyncDispose]();
+  expect(await readdir(parent)).toEqual([]);
+  await rm(parent, { recursive: true });
 });

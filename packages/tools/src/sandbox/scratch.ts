@@ -30,6 +30,8 @@ const OWNER_FILE = "owner";
 const MAX_OWNER_BYTES = 256;
 /** Making one takes milliseconds. */
 const HALF_MADE_MS = 60_000;
+/** Gigabytes of small files take a while. */
+const REMOVE_MS = 60_000;
 /** What others left behind is nobody's hurry; a shorter run looks for it when it ends. */
 const CLEAN_AFTER_MS = 2000;
 
@@ -181,8 +183,18 @@ function isEmpty(folder: string): boolean {
   return (attempt(() => readdirSync(folder)) ?? []).length === 0;
 }
 
+/**
+ * Commands leave folders that may not be written, as package caches do, and names too long to be spelled out: the programs of
+ * the host remove both, walking by descriptors. What is left even then is no reason for a turn to fail: the next Heddle tries.
+ */
 async function removeTree(path: string): Promise<void> {
-  await rm(path, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+  try {
+    await rm(path, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
+  } catch {
+    const { runHostTool } = await import("./host-tools.ts");
+    await runHostTool("chmod", ["-R", "u+rwx", path], REMOVE_MS).catch(() => undefined);
+    await runHostTool("rm", ["-rf", path], REMOVE_MS).catch(() => undefined);
+  }
 }
 
 /** Never fails: what cannot be looked at or removed is left to the next one. */
@@ -194,7 +206,7 @@ async function removeAbandoned(own: readonly Folder[]): Promise<void> {
       if (!name.startsWith(PREFIX) || path === ownPath) continue;
       const owner = readSmallFile(join(path, OWNER_FILE), MAX_OWNER_BYTES);
       const isOver = owner === undefined ? await isHalfMade(path) : isAbandoned(owner);
-      if (isOver) await removeTree(path).catch(() => undefined);
+      if (isOver) await removeTree(path);
     }
   }
 }
