@@ -66,7 +66,7 @@ describe("a token in the output of a command", () => {
   test("is in no file either when Heddle is killed while the command runs", async () => {
     await using world = await openWorld();
     await using server = await serverRunning([`${halves(TOKEN)}; sleep 1.2; echo more; sleep 600`]);
-    const ran = await exec(world, server, "do it", { HEDDLE_FAILPOINT: "journal.append.after-commit@7=kill" });
+    const ran = await exec(world, server, "do it", { HEDDLE_FAILPOINT: "journal.append.after-commit@8=kill" });
     expect(ran.signal).toBe("SIGKILL");
     // What had been printed was kept by a checkpoint, so there was something to give away.
     expect(await everythingIn(world)).toMatch(/item\.checkpointed.*\[redacted:github-token\]/);

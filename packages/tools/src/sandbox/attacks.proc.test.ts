@@ -24,8 +24,11 @@ const perl = findHostTool("perl");
 /** Version 2 or later; without perl nobody can ask. */
 const hasLandlock =
   perl !== undefined && spawnSync(perl, ["-e", "exit(syscall(444, 0, 0, 1) >= 2 ? 0 : 1)"]).status === 0;
+/** All below the private /tmp may be written as far as Landlock goes, what is shown there of the host's included. */
+const isBelowTmp = /^\/(?:var\/)?tmp\//.test(import.meta.dirname);
 const canBeHeld = (attack: Attack, isRootInBwrap: boolean): boolean =>
-  (attack.needs !== "landlock" || hasLandlock) && !(isRootInBwrap && attack.isOpenToRootInBwrap === true);
+  (attack.needs !== "landlock" || (hasLandlock && !isBelowTmp)) &&
+  !(isRootInBwrap && attack.isOpenToRootInBwrap === true);
 
 let folder: string;
 
