@@ -1,31 +1,17 @@
 /**
  * One file that the user named for Heddle to write, decided before any agent runs. Usually it is replaced in its held
  * folder. What the user's own path leads to otherwise (a device, a pipe, a file in a folder that takes no new names) is
- * held open itself and written into. A link where agents may write is replaced like a file: it is nobody's word.
+ * held open itself and written into. A link where agents may write is replaced like a file: it is nobody's word; what
+ * would be written into is refused there. How it is written: `written-into.ts`.
  */
-import {
-  accessSync,
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  statfsSync,
-  type Stats,
-} from "node:fs";
-import { open } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { accessSync, constants, lstatSync, readlinkSync, realpathSync, statfsSync, type Stats } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { holdFolder, type HeldFolder } from "./held-folder.ts";
-import { O_PATH, withCode } from "./path-walk.ts";
+import { withCode } from "./path-walk.ts";
+import { intoDescriptor, intoEntry, type HeldFile } from "./written-into.ts";
 
-export interface HeldFile extends Disposable {
-  /** As it was named. */
-  readonly path: string;
-  /** In pieces when it is more than memory should hold. */
-  write(content: string | AsyncIterable<string>): Promise<void>;
-}
+export type { HeldFile };
 
 export interface HoldFileOptions {
   /** Where agents may write. */
@@ -47,17 +33,57 @@ export function holdFile(file: string, options: HoldFileOptions, links = 0): Hel
   try {
     folder.refuseLinksOf(options.roots);
     const name = basename(file);
+    if (isProc(folder.at("."))) return withLinks(inProc(file, folder, name), folder.links);
     const found = lstatSync(folder.at(name), { throwIfNoEntry: false });
-    if (found?.isSymbolicLink() === true && !folder.isIn(options.roots))
-      return followed(file, folder, { ...options, links });
-    if (found !== undefined && !isReplaceable(file, found, folder))
-      return intoEntry(file, folder.at(name), constants.O_NOFOLLOW);
+    const isOfAgents = folder.isIn(options.roots);
+    if (found?.isSymbolicLink() === true) {
+      if (!isOfAgents) return followed(file, folder, { ...options, links });
+      refuseOpenThing(file, folder);
+    }
+    if (found !== undefined && !isReplaceable(file, found, folder)) {
+      if (isOfAgents && !found.isFile()) throw isStream(file);
+      return withLinks(intoEntry(file, folder.at(name), constants.O_NOFOLLOW), folder.links);
+    }
     if (!takesNames(folder)) throw withCode("EACCES", `no right to write ${folder.path}`);
     isKept = true;
     return replaced(file, folder, { name, mode: options.mode ?? ORDINARY_MODE });
   } finally {
     if (!isKept) folder[Symbol.dispose]();
   }
+}
+
+function isProc(folder: string): boolean {
+  return process.platform === "linux" && statfsSync(folder).type === PROC_SUPER_MAGIC;
+}
+
+/** Nothing can be made or replaced in procfs, by nobody; what is open in this process is written to as it is. */
+function inProc(file: string, folder: HeldFolder, name: string): HeldFile {
+  if (folder.path === realpathSync("/proc/self/fd")) return intoDescriptor(file, name);
+  const isLink = lstatSync(folder.at(name)).isSymbolicLink();
+  return intoEntry(file, folder.at(name), isLink ? 0 : constants.O_NOFOLLOW);
+}
+
+/** A workspace can be as large as `/`: a link of the system, such as /dev/stdout, is not replaced by a file. */
+function refuseOpenThing(file: string, folder: HeldFolder): void {
+  const target = resolve(folder.path, readlinkSync(folder.at(basename(file))));
+  try {
+    if (!isProc(dirname(target))) return;
+  } catch {
+    return;
+  }
+  throw new HeddleError(
+    "path.outside",
+    `${file} is a link in a folder that agents may write, and it leads to ${target}; if that is meant, name ${target} instead`,
+    { details: { path: file } },
+  );
+}
+
+function isStream(file: string): HeddleError {
+  return new HeddleError(
+    "path.outside",
+    `${file} is a pipe or a device in a folder that agents may write; remove it, or name one outside of that folder`,
+    { details: { path: file } },
+  );
 }
 
 /** A hard link is replaced too: the other name may be a file that is none of this run's business. */
@@ -79,10 +105,13 @@ function takesNames(folder: HeldFolder): boolean {
 
 /** The user's own link, or one of the system such as /dev/stdout. */
 function followed(file: string, folder: HeldFolder, options: HoldFileOptions & { readonly links: number }): HeldFile {
-  const entry = folder.at(basename(file));
-  if (statfsSync(folder.at(".")).type === PROC_SUPER_MAGIC) return intoEntry(file, entry, 0);
-  const held = holdFile(resolve(folder.path, readlinkSync(entry)), options, options.links + 1);
-  return { path: file, write: (content) => held.write(content), [Symbol.dispose]: () => held[Symbol.dispose]() };
+  const target = readlinkSync(folder.at(basename(file)));
+  const held = holdFile(resolve(folder.path, target), options, options.links + 1);
+  return withLinks({ ...held, path: file }, [...folder.links, join(folder.path, basename(file))]);
+}
+
+function withLinks(held: HeldFile, links: readonly string[]): HeldFile {
+  return { ...held, links: [...links, ...held.links] };
 }
 
 function replaced(
@@ -90,30 +119,18 @@ function replaced(
   folder: HeldFolder,
   { name, mode }: { readonly name: string; readonly mode: number },
 ): HeldFile {
+  const options = { mode, keepsMode: true };
   return {
     path: file,
+    isStream: false,
+    links: folder.links,
     async write(content) {
-      using draft = folder.draft(name, { mode, keepsMode: true });
+      using draft = folder.draft(name, options);
       if (typeof content === "string") draft.append(content);
       else for await (const piece of content) draft.append(piece);
       draft.commit();
     },
+    writeNow: (content) => folder.write(name, content, options),
     [Symbol.dispose]: () => folder[Symbol.dispose](),
-  };
-}
-
-/** Opened for writing only when there is something to write: a pipe may get its reader meanwhile. */
-function intoEntry(file: string, entry: string, flags: number): HeldFile {
-  const fd = openSync(entry, O_PATH | flags);
-  const stat = fstatSync(fd);
-  // A file that standard output was sent to keeps what is in it.
-  const how = stat.isFile() && flags === constants.O_NOFOLLOW ? constants.O_TRUNC : constants.O_APPEND;
-  return {
-    path: file,
-    async write(content) {
-      await using handle = await open(`/proc/self/fd/${fd}`, constants.O_WRONLY | how);
-      await handle.writeFile(content);
-    },
-    [Symbol.dispose]: () => closeSync(fd),
   };
 }

@@ -50,20 +50,59 @@ test.runIf(process.platform === "linux")(
   },
 );
 
+const PROGRAM = `
+  const { holdFile } = await import(${JSON.stringify(join(import.meta.dirname, "held-file.ts"))});
+  const [file, root, how] = process.argv.slice(1);
+  try {
+    using held = holdFile(file, { roots: [root] });
+    if (how === "now") held.writeNow("answer");
+    else await held.write("answer");
+  } catch (error) {
+    console.log(error.message);
+  }
+`;
+const NODE = `"${process.execPath}" --conditions=heddle-source --input-type=module -e "$PROGRAM"`;
+
+/** In a new folder of its own, which has the folder `ws` for agents. */
+function said(script: string): string {
+  const whole = `set -e; here="$(mktemp -d)"; trap 'rm -r "$here"' EXIT; cd "$here"; mkdir ws; ${script}`;
+  return spawnSync("bash", ["-c", whole], { env: { ...process.env, PROGRAM }, encoding: "utf8", timeout: 60_000 })
+    .stdout;
+}
+
+// A link of its own leads to standard output: as root, a defect would replace the one of the machine.
+const OUT = "ln -s /proc/self/fd/1 out";
+
 test.runIf(process.platform === "linux")(
   "12.1: pipes and standard output of the user are written into (needs /proc)",
   () => {
-    const program = `
-    const { holdFile } = await import(${JSON.stringify(join(import.meta.dirname, "held-file.ts"))});
-    using held = holdFile(process.argv[1], { roots: [process.cwd()] });
-    await held.write("answer");
-  `;
-    const node = `"${process.execPath}" --conditions=heddle-source --input-type=module -e "$PROGRAM"`;
-    const said = (script: string): string =>
-      spawnSync("bash", ["-c", script], { env: { ...process.env, PROGRAM: program }, encoding: "utf8" }).stdout;
-    expect(said(`${node} /dev/stdout | cat`)).toBe("answer");
-    expect(said(`${node} >(tr a-z A-Z) | cat`)).toBe("ANSWER");
-    expect(said(`cd "$(mktemp -d)"; mkfifo pipe; cat pipe & ${node} "$PWD/pipe"; wait`)).toBe("answer");
-    expect(said(`cd "$(mktemp -d)"; { echo first; ${node} /dev/stdout; } > file; cat file`)).toBe("first\nanswer");
+    expect(said(`${OUT}; ${NODE} "$PWD/out" ws | cat; test -L out && echo kept`)).toBe("answerkept\n");
+    expect(said(`${OUT}; ${NODE} "$PWD/out" ws now | cat; test -L out && echo kept`)).toBe("answerkept\n");
+    expect(said(`${NODE} >(tr a-z A-Z) ws now | cat`)).toBe("ANSWER");
+    for (const how of ["later", "now"])
+      expect(said(`mkfifo p; cat p & ${NODE} "$PWD/p" ws ${how}; wait; test -p p && echo kept`)).toBe("answerkept\n");
+  },
+);
+
+test.runIf(process.platform === "linux")(
+  "12.1: a descriptor is written to as it is, so that what comes before and after stays (needs /proc)",
+  () => {
+    expect(said(`${OUT}; { echo first; ${NODE} "$PWD/out" ws; echo; echo last; } > f; cat f`)).toBe(
+      "first\nanswer\nlast\n",
+    );
+    expect(said(`{ ${NODE} /dev/fd/7 ws; echo last >&7; } 7> f; cat f`)).toBe("answerlast\n");
+    expect(said(`${NODE} /dev/fd/0 ws < /dev/null`)).toContain("not open for writing");
+    expect(said(`${NODE} /dev/fd/777 ws`)).toContain("is not open in this process");
+  },
+);
+
+test.runIf(process.platform === "linux")(
+  "12.1: a pipe or a device where agents may write is refused, and one without a reader is not waited for (needs /proc)",
+  () => {
+    expect(said(`mkfifo ws/pipe; ${NODE} "$PWD/ws/pipe" ws`)).toContain("ws/pipe is a pipe or a device in a folder");
+    expect(said(`mkfifo pipe; ${NODE} "$PWD/pipe" ws now; test -p pipe`)).toContain("nobody has read from it for 2 s");
+    expect(said(`${OUT}; mv out ws; ${NODE} "$PWD/ws/out" ws; test -L ws/out && echo kept`)).toMatch(
+      /ws\/out is a link .* name \/proc\/self\/fd\/1 instead\nkept/,
+    );
   },
 );

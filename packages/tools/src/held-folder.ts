@@ -33,6 +33,8 @@ export interface HeldFolder extends Disposable {
   readonly path: string;
   /** It was missing and has been made. */
   readonly isNew: boolean;
+  /** Real paths of the links that led to it. */
+  readonly links: readonly string[];
   /** Where to reach a file of this very folder, whatever its path leads to now. */
   at(name: string): string;
   /** The old content or the new one, at any moment; refuses when the folder is no longer at its path. */
@@ -104,6 +106,7 @@ function at(fd: number, name: string): string {
 class Held implements HeldFolder {
   readonly path: string;
   readonly isNew: boolean;
+  readonly links: readonly string[];
   readonly #walked: WalkedFolder;
   readonly #synced: number | undefined;
   #isOpen = true;
@@ -111,6 +114,7 @@ class Held implements HeldFolder {
   constructor(walked: WalkedFolder, synced: number | undefined) {
     this.path = walked.realPath;
     this.isNew = walked.isNew;
+    this.links = walked.links.map((link) => link.path);
     this.#walked = walked;
     this.#synced = synced;
   }

@@ -4,7 +4,6 @@
  *
  *   pending ─▶ running ─▶ completed | failed | cancelled
  */
-import path from "node:path";
 import type { Heddle, StartTurn } from "@heddle/agent";
 import { modelInfo, resolveProvider, type ProviderConfig } from "@heddle/models";
 import {
@@ -13,11 +12,11 @@ import {
   HeddleError,
   toHeddleError,
   visibleText,
+  type RunResult,
   type RunRetried,
   type TurnSettings,
 } from "@heddle/protocol";
 import { endProcess } from "../end-process.ts";
-import { holdFolder } from "@heddle/tools/held-folder";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -31,10 +30,11 @@ import { runAttempts, type LastAttempt, type Retry } from "./attempts.ts";
 import { capabilities, type CapabilityFacts } from "./capabilities.ts";
 import { parseBatchFlags, type BatchFlags } from "./flags.ts";
 import { watchIdle } from "./idle.ts";
-import { checkResultFile, readManifest } from "./inputs.ts";
+import { readManifest } from "./inputs.ts";
 import { keepRecord, lookAtGit } from "./keep.ts";
 import { manifestOf } from "./manifest.ts";
 import { runFinished, runResult } from "./result.ts";
+import { holdResultFile, rootsOf } from "./result-file.ts";
 import { RunNotes } from "./run-notes.ts";
 
 export interface BatchStart {
@@ -89,7 +89,8 @@ export class Batch {
     process.on("exit", this.#onExit);
     for (const name of SIGNALS) process.on(name, this.#onLateSignal);
     try {
-      this.#openResult();
+      // Before anything else: every later refusal is in it. What the configuration adds to the roots is known later.
+      await this.#holdResult(rootsOf(this.#args, this.#context.cwd));
       return await this.#finish(await exec());
     } catch (error) {
       const failure = toHeddleError(error);
@@ -105,16 +106,12 @@ export class Batch {
     }
   }
 
-  /** Before anything else: every later refusal is in it. */
-  #openResult(): void {
-    const file = this.#args.value("result-json");
-    if (file === undefined) return;
-    const full = checkResultFile(file, this.#context.cwd);
-    this.#notes.resultFile = { folder: holdFolder(path.dirname(full)), name: path.basename(full), path: full };
-    // What the configuration adds to them is known later.
-    const { cwd } = this.#context;
-    const folders = [this.#args.value("cd") ?? ".", ...this.#args.values("add-dir")];
-    this.#notes.refuseLinksOf(folders.map((folder) => path.resolve(cwd, folder)));
+  async #holdResult(roots: readonly string[]): Promise<void> {
+    const notes = this.#notes;
+    notes.resultFile?.[Symbol.dispose]();
+    // That there was no run is not written where it is refused.
+    notes.resultFile = undefined;
+    notes.resultFile = await holdResultFile(this.#args, this.#context, roots);
   }
 
   async open(stop: Stop): Promise<void> {
@@ -154,7 +151,8 @@ export class Batch {
     const flags = this.#opened;
     const { stop } = flags;
     const notes = this.#notes;
-    notes.refuseLinksOf(request.agentRoots);
+    await this.#holdResult(request.agentRoots);
+    notes.artifacts?.refuseLinksOf(request.agentRoots);
     const start = { ...request.start, settings: this.#settings(request) };
     notes.outputSchema = start.settings.outputSchema;
     await this.#lookBefore(request);
@@ -282,10 +280,11 @@ export class Batch {
   #write(code: number, cause?: HeddleError): number {
     const notes = this.#notes;
     const exitCode = this.#exitCode(code);
-    notes.writeEnd(() => runResult({ ...notes.facts(cause), exitCode }));
-    const after = this.#exitCode(code);
-    if (after !== exitCode) notes.writeEnd(() => runResult({ ...notes.facts(cause), exitCode: after }));
-    return after;
+    // What went wrong with the artifacts is in the result file, which comes after them.
+    const result = (): RunResult => runResult({ ...notes.facts(cause), exitCode: this.#exitCode(code) });
+    notes.writeEnd(result);
+    if (this.#exitCode(code) !== exitCode) notes.writeEnd(result);
+    return this.#exitCode(code);
   }
 
   #exitCode(code: number): number {

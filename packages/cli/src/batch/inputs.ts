@@ -1,5 +1,4 @@
 /** Files a batch run is given: its prompt, and whatever its caller wants to find again beside the result. */
-import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -25,25 +24,6 @@ export async function promptFromFile(
   } catch (error) {
     throw new HeddleError("prompt.binary", `--prompt-file ${file} is not UTF-8 text`, { cause: error });
   }
-}
-
-/** Where the result will be written; it can be, as far as one can know beforehand. Nothing is made yet. */
-export function checkResultFile(file: string, cwd: string): string {
-  const full = path.resolve(cwd, file);
-  const folder = path.dirname(full);
-  if (statSync(full, { throwIfNoEntry: false })?.isDirectory() === true) {
-    throw usage(`--result-json ${full} is a folder; name a file`);
-  }
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw usage(`--result-json ${full} cannot be written: ${folder} is no folder`);
-  }
-  try {
-    // It is replaced, never written into, so the folder is what has to allow it.
-    accessSync(folder, constants.W_OK);
-  } catch {
-    throw usage(`--result-json ${full} cannot be written: no right to write ${folder}`);
-  }
-  return full;
 }
 
 export async function readManifest(file: string): Promise<unknown> {

@@ -29,7 +29,8 @@ import { allowedTools } from "./allowed-tools.ts";
 import { checkArtifactRoot } from "./artifacts.ts";
 import { parseBatchFlags } from "./flags.ts";
 import { gitState } from "./git-state.ts";
-import { checkResultFile, readManifest } from "./inputs.ts";
+import { readManifest } from "./inputs.ts";
+import { holdResultFile, rootsOf } from "./result-file.ts";
 
 interface Check {
   readonly name: string;
@@ -42,7 +43,7 @@ const GIT_MS = 10_000;
 
 export async function preflight(args: ParsedArgs, context: CommandContext): Promise<number> {
   using stop = watchForStop(timeLimitMs(args));
-  const options = await checked("options", () => checkOptions(args, context.cwd));
+  const options = await checked("options", () => checkOptions(args, context));
   const checks: Check[] = [options];
   const planned = await planChecks(args, context, stop);
   checks.push(...planned.checks);
@@ -71,9 +72,9 @@ async function checked(name: string, check: () => Promise<string> | string): Pro
   }
 }
 
-async function checkOptions(args: ParsedArgs, cwd: string): Promise<string> {
-  const resultFile = args.value("result-json");
-  if (resultFile !== undefined) checkResultFile(resultFile, cwd);
+async function checkOptions(args: ParsedArgs, context: CommandContext): Promise<string> {
+  const { cwd } = context;
+  (await holdResultFile(args, context, rootsOf(args, cwd)))?.[Symbol.dispose]();
   const { artifactRoot, runId, manifestFile } = parseBatchFlags(args, cwd);
   if (manifestFile !== undefined) await readManifest(manifestFile);
   if (artifactRoot !== undefined) checkArtifactRoot(artifactRoot, runId);

@@ -1,24 +1,18 @@
 /** What a batch run has gathered so far, and the writing of its end from it, at any moment and more than once. */
 import type { TurnHandle } from "@heddle/agent";
 import { uuidv7, type EventOf, type HeddleError, type RunResult, type StoredEvent, type Usage } from "@heddle/protocol";
-import type { HeldFolder } from "@heddle/tools/held-folder";
+import type { HeldFile } from "@heddle/tools/held-file";
 import { asFailure, type Artifacts } from "./artifacts.ts";
 import { asJson } from "./as-json.ts";
 import type { Attempt } from "./attempts.ts";
 import type { RunFacts } from "./result.ts";
 import { sumUp } from "./run-summary.ts";
 
-export interface ResultFile {
-  readonly folder: HeldFolder;
-  readonly name: string;
-  readonly path: string;
-}
-
 export class RunNotes implements Disposable {
   runId = `run_${uuidv7()}`;
   manifest: unknown;
   outputSchema: unknown;
-  resultFile: ResultFile | undefined;
+  resultFile: HeldFile | undefined;
   resultFailure: HeddleError | undefined;
   artifacts: Artifacts | undefined;
   failure: HeddleError | undefined;
@@ -34,6 +28,7 @@ export class RunNotes implements Disposable {
   readonly #startedAt = Date.now();
   readonly #startedTick = performance.now();
   readonly #summing = sumUp();
+  #isResultWritten = false;
   /** stderr from before there was a place for it. */
   #waiting = "";
 
@@ -79,19 +74,6 @@ export class RunNotes implements Disposable {
     this.#waiting = "";
   }
 
-  /** What lies in a folder of agents must not lead out of it; the turn has not begun. */
-  refuseLinksOf(roots: readonly string[]): void {
-    try {
-      this.resultFile?.folder.refuseLinksOf(roots);
-    } catch (error) {
-      // That there was no run is not written there either.
-      this.resultFile?.folder[Symbol.dispose]();
-      this.resultFile = undefined;
-      throw error;
-    }
-    this.artifacts?.refuseLinksOf(roots);
-  }
-
   throwIfFull(): void {
     if (this.artifacts?.failure !== undefined) throw this.artifacts.failure;
   }
@@ -126,9 +108,11 @@ export class RunNotes implements Disposable {
       artifacts.write("result", asJson(end));
       artifacts.state(status, { thread_id, turn_id, exit_code, ...(reason === undefined ? {} : { reason }) });
     }
-    if (resultFile === undefined) return;
+    // A pipe has taken the first result, and another one would be no JSON any more.
+    if (resultFile === undefined || (resultFile.isStream && this.#isResultWritten)) return;
+    this.#isResultWritten = true;
     try {
-      resultFile.folder.write(resultFile.name, asJson(result()));
+      resultFile.writeNow(asJson(result()));
     } catch (error) {
       this.resultFailure ??= asFailure(error, resultFile.path);
     }
@@ -146,6 +130,6 @@ export class RunNotes implements Disposable {
 
   [Symbol.dispose](): void {
     this.artifacts?.[Symbol.dispose]();
-    this.resultFile?.folder[Symbol.dispose]();
+    this.resultFile?.[Symbol.dispose]();
   }
 }

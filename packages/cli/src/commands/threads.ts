@@ -1,5 +1,4 @@
 /** `heddle threads`: what is in the record, for people and, with --json, as it is stored; and what its owner may do with it. */
-import path from "node:path";
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
 import type { Journal, ThreadRow } from "@heddle/journal";
 import { didYouMean, EXIT, HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
@@ -154,15 +153,14 @@ async function exportOne(id: string, args: ParsedArgs, context: CommandContext, 
     for await (const line of lines) await out.write(line.endsWith("\n") ? line : `${line}\n`);
     return EXIT.ok;
   }
-  const full = path.resolve(context.cwd, file);
+  const { holdOutputFile } = await import("../output-file.ts");
+  using held = await holdOutputFile(["-o", file], context, { roots: [thread.workspace], mode: 0o600 });
   try {
-    const { holdFile } = await import("@heddle/tools/held-file");
-    using held = holdFile(full, { roots: [thread.workspace, context.cwd], mode: 0o600 });
     await held.write(withLineEnds(lines));
   } catch (error) {
     if (isHeddleError(error)) throw error;
     const why = error instanceof Error ? error.message : String(error);
-    throw new HeddleError("usage.invalid", `-o ${full} could not be written: ${why}`, { cause: error });
+    throw new HeddleError("usage.invalid", `-o ${held.path} could not be written: ${why}`, { cause: error });
   }
   return EXIT.ok;
 }

@@ -107,7 +107,7 @@ export async function makePlan(
   for (const note of resolved?.notes ?? []) await err.write(`heddle: ${note}\n`);
   const lastMessage = args.value("output-last-message");
   const agentRoots = [workspace, ...choices.addedRoots, ...(config.sandbox_workspace_write?.writable_roots ?? [])];
-  const lastMessageFile = await holdLast(lastMessage, cwd, agentRoots);
+  const lastMessageFile = await holdLast(lastMessage, { env, cwd }, agentRoots);
   const images = await readImages(args.values("image"), cwd);
 
   watch?.pause();
@@ -139,10 +139,11 @@ export async function makePlan(
 /** Most runs have none, and what holds it need not be loaded then. */
 async function holdLast(
   file: string | undefined,
-  cwd: string,
+  context: Pick<CommandContext, "cwd" | "env">,
   roots: readonly string[],
 ): Promise<HeldFile | undefined> {
-  return file === undefined ? undefined : (await import("./last-message.ts")).holdLastMessage(file, cwd, roots);
+  if (file === undefined) return undefined;
+  return await (await import("../output-file.ts")).holdOutputFile(["-o", file], context, { roots });
 }
 
 /** Most runs have none, and what reads them need not be loaded then. */
