@@ -100,7 +100,9 @@ test.runIf(process.platform === "linux")(
   "12.1: a pipe or a device where agents may write is refused, and one without a reader is not waited for (needs /proc)",
   () => {
     expect(said(`mkfifo ws/pipe; ${NODE} "$PWD/ws/pipe" ws`)).toContain("ws/pipe is a pipe or a device in a folder");
-    expect(said(`mkfifo pipe; ${NODE} "$PWD/pipe" ws now; test -p pipe`)).toContain("nobody has read from it for 2 s");
+    expect(said(`mkfifo pipe; ${NODE} "$PWD/pipe" ws now; test -p pipe`)).toMatch(
+      /nobody has read from .*pipe for 2 s/,
+    );
     expect(said(`${OUT}; mv out ws; ${NODE} "$PWD/ws/out" ws; test -L ws/out && echo kept`)).toMatch(
       /ws\/out is a link .* name \/proc\/self\/fd\/1 instead\nkept/,
     );

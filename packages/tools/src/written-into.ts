@@ -145,5 +145,5 @@ function soonNow<T>(attempt: () => T | undefined, file: string): T {
 }
 
 function nobodyReads(file: string, ms: number): HeddleError {
-  return new HeddleError("store.failed", `${file} could not be written: nobody has read from it for ${ms / 1000} s`);
+  return new HeddleError("store.failed", `nobody has read from ${file} for ${ms / 1000} s, so it was not written`);
 }
