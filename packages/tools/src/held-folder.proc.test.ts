@@ -80,7 +80,9 @@ test.runIf(process.platform === "linux")(
     expect(said(`${OUT}; ${NODE} "$PWD/out" ws now | cat; test -L out && echo kept`)).toBe("answerkept\n");
     expect(said(`${NODE} >(tr a-z A-Z) ws now | cat`)).toBe("ANSWER");
     for (const how of ["later", "now"])
-      expect(said(`mkfifo p; cat p & ${NODE} "$PWD/p" ws ${how}; wait; test -p p && echo kept`)).toBe("answerkept\n");
+      expect(said(`mkfifo p; timeout 20 cat p & ${NODE} "$PWD/p" ws ${how}; wait; test -p p && echo kept`)).toBe(
+        "answerkept\n",
+      );
   },
 );
 

@@ -25,7 +25,7 @@ test.runIf(isLinux)(
     await symlink("data/result.json", path.join(root, "mine.json"));
     const script = `
     exec < /dev/null
-    mkfifo ../pipe; cat ../pipe > ../from-pipe & "$@" --result-json ${root}/pipe go > /dev/null; wait
+    mkfifo ../pipe; timeout 20 cat ../pipe > ../from-pipe & "$@" --result-json ${root}/pipe go > /dev/null; wait
     "$@" --result-json >(cat > ../from-substitution) go > /dev/null
     { echo first; "$@" -o ../last --result-json ${root}/out go | tail -n +2; echo last; } > ../from-stdout
     "$@" --result-json ${root}/mine.json go > /dev/null`;
