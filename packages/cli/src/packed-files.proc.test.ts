@@ -13,7 +13,7 @@ test("12.15: the package that users install carries its licence, and nothing but
   });
   const [packed] = JSON.parse(stdout) as [{ files: { path: string }[] }];
   const paths = packed.files.map(({ path }) => path).filter((path) => !path.startsWith("dist/"));
-  expect(paths.toSorted()).toEqual(["LICENSE", "README.md", "bin/heddle.cjs", "package.json"]);
+  expect(paths.toSorted()).toEqual(["LICENSE", "NOTICE", "README.md", "bin/heddle.cjs", "package.json"]);
   const [own, root] = await Promise.all(
     [folder, join(folder, "..", "..")].map((place) => readFile(join(place, "LICENSE"), "utf8")),
   );
