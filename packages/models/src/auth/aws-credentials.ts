@@ -65,19 +65,30 @@ function checked(entry: ReadonlyMap<string, string>, source: string): FoundAwsCr
   return { accessKeyId, secretAccessKey, source, ...(sessionToken === "" ? {} : { sessionToken }) };
 }
 
-/** One section of a file as AWS's programs write them; undefined when it is not there. */
+/** Longer than any name, key or token; a longer line is none of them. */
+const MAX_LINE = 16 * 1024;
+
+/** One section of a file as AWS's programs write them; undefined when it is not there. Each line is looked at once. */
 function sectionOf(text: string | undefined, wanted: string): ReadonlyMap<string, string> | undefined {
   let entries: Map<string, string> | undefined;
   let isWanted = false;
-  for (const line of (text ?? "").split(/\r?\n/)) {
-    const name = /^\s*\[\s*([^\]]*?)\s*\]/.exec(line)?.[1];
+  for (const line of (text ?? "").split("\n")) {
+    if (line.length > MAX_LINE) continue;
+    const name = sectionName(line.trim());
     if (name !== undefined) {
       isWanted = name === wanted;
       if (isWanted) entries ??= new Map();
       continue;
     }
-    const [, key, value] = /^([\w-]+)\s*=\s*(.*)$/.exec(line) ?? [];
-    if (isWanted && key !== undefined && value !== undefined) entries?.set(key.toLowerCase(), value.trim());
+    const equals = line.indexOf("=");
+    // An indented line belongs to the value above it.
+    const key = line.slice(0, Math.max(0, equals)).trimEnd();
+    if (isWanted && /^[\w-]+$/.test(key)) entries?.set(key.toLowerCase(), line.slice(equals + 1).trim());
   }
   return entries;
+}
+
+function sectionName(line: string): string | undefined {
+  const end = line.startsWith("[") ? line.indexOf("]") : -1;
+  return end < 0 ? undefined : line.slice(1, end).trim();
 }
