@@ -53,6 +53,13 @@ export interface BedrockAuth {
   readonly credentialsFile?: string | undefined;
 }
 
+/** Where AWS's programs keep keys in the environment. They sign requests and are sent to nobody. */
+export const AWS_VARIABLES = {
+  accessKeyId: "AWS_ACCESS_KEY_ID",
+  secretAccessKey: "AWS_SECRET_ACCESS_KEY",
+  sessionToken: "AWS_SESSION_TOKEN",
+} as const;
+
 /** The key goes into a header of this name. */
 export interface KeyHeaderAuth {
   readonly type: "api-key";

@@ -3,9 +3,9 @@
  * what it names. A resolved provider hides its key: it can be logged and serialised without giving it away.
  */
 import { HeddleError } from "@heddle/protocol";
+import { BUILT_IN_PROVIDERS } from "./built-in-providers.ts";
 import { catalogProvider, openLookup, type CatalogLookup } from "./catalog/lookup.ts";
 import { heddleHome } from "./home.ts";
-import { HOSTED_PROVIDERS } from "./hosted-providers.ts";
 import {
   hostedUrl,
   isAmbient,
@@ -15,6 +15,8 @@ import {
   type ProviderAuth,
 } from "./provider-auth.ts";
 import { resolveScript, type Script } from "./script.ts";
+
+export { BUILT_IN_PROVIDERS };
 
 export const WIRES = ["openai-responses", "openai-chat", "anthropic", "gemini", "scripted"] as const;
 export type WireName = (typeof WIRES)[number];
@@ -117,69 +119,6 @@ export function maxRequests({ maxAttempts, requestAttempts }: Limits): number {
 /** Timers take no more than this; a longer pause would fire at once. */
 const MAX_TIMEOUT_MS = 2_147_483_647;
 
-/** Loading a model from disk happens before the first byte. */
-const LOCAL_FIRST_BYTE_MS = 300_000;
-
-export const BUILT_IN_PROVIDERS: readonly ProviderConfig[] = [
-  {
-    id: "openai",
-    name: "OpenAI",
-    wire: "openai-responses",
-    baseUrl: "https://api.openai.com/v1",
-    envKey: "OPENAI_API_KEY",
-    vendor: "openai",
-  },
-  {
-    id: "anthropic",
-    name: "Anthropic",
-    wire: "anthropic",
-    baseUrl: "https://api.anthropic.com/v1",
-    envKey: "ANTHROPIC_API_KEY",
-    vendor: "anthropic",
-  },
-  {
-    id: "gemini",
-    name: "Gemini",
-    wire: "gemini",
-    baseUrl: "https://generativelanguage.googleapis.com/v1beta",
-    envKey: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-    vendor: "gemini",
-  },
-  {
-    id: "openrouter",
-    name: "OpenRouter",
-    wire: "openai-chat",
-    baseUrl: "https://openrouter.ai/api/v1",
-    envKey: "OPENROUTER_API_KEY",
-  },
-  {
-    id: "ollama",
-    name: "Ollama",
-    wire: "openai-chat",
-    baseUrl: "http://127.0.0.1:11434/v1",
-    firstByteTimeoutMs: LOCAL_FIRST_BYTE_MS,
-  },
-  {
-    id: "lmstudio",
-    name: "LM Studio",
-    wire: "openai-chat",
-    baseUrl: "http://127.0.0.1:1234/v1",
-    firstByteTimeoutMs: LOCAL_FIRST_BYTE_MS,
-  },
-  { id: "scripted", name: "the scripted model", wire: "scripted" },
-  {
-    id: "openai-codex",
-    name: "ChatGPT",
-    wire: "openai-responses",
-    baseUrl: "https://chatgpt.com/backend-api/codex",
-    // A subscription has no price list, and its use by other programs than the vendor's own is the user's decision.
-    family: "openai",
-    isLoginOnly: true,
-    isEnabled: false,
-  },
-  ...HOSTED_PROVIDERS,
-];
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Finds a provider and its key. Fails before anything is sent: `provider.unknown`, `config.invalid`, `auth.missing`. */
@@ -245,7 +184,8 @@ export function pinnedBaseUrl(configs: readonly ProviderConfig[], config: Provid
 export function findConfig(configs: readonly ProviderConfig[], id: string, home: string): ProviderConfig {
   const own = configs.find((config) => config.id === id);
   const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
-  const known = builtIn ?? (own?.baseUrl === undefined ? catalogProvider(home, id) : undefined);
+  const known =
+    builtIn ?? (own?.baseUrl === undefined ? catalogProvider(home, id, otherVariables(configs, id)) : undefined);
   const headers = { ...known?.headers, ...own?.headers };
   const entry = { ...known, ...given(own ?? {}), id };
   if (known !== undefined || own !== undefined)
@@ -255,6 +195,12 @@ export function findConfig(configs: readonly ProviderConfig[], id: string, home:
     "provider.unknown",
     `there is no provider "${id}"; known are ${ids.join(", ")}, and those of: heddle models --all`,
   );
+}
+
+/** What the configuration reads for other providers. */
+function otherVariables(configs: readonly ProviderConfig[], id: string): ReadonlySet<string> {
+  const others = configs.filter((config) => config.id !== id);
+  return new Set(others.flatMap(({ envKey = [], envHeaders = {} }) => [envKey, Object.values(envHeaders)].flat(2)));
 }
 
 /** A field that is there but undefined says nothing. */
@@ -297,13 +243,10 @@ function findKey(config: ProviderConfig, name: string, env: Environment): Key | 
   const variables = [config.envKey].flat();
   if (config.credential !== undefined) return undefined;
   const wanted = variables.join(" or ");
-  throw new HeddleError(
-    "auth.missing",
-    `${name} needs a key: set the environment variable ${wanted}, or store one with: heddle login ${config.id}`,
-    {
-      details: { provider: config.id, variable: wanted },
-    },
-  );
+  const way = variables.length === 0 ? "" : `set the environment variable ${wanted}, or `;
+  throw new HeddleError("auth.missing", `${name} needs a key: ${way}store one with: heddle login ${config.id}`, {
+    details: { provider: config.id, variable: wanted },
+  });
 }
 
 /** What the machine itself answers for is asked later; a key counts only where one is taken. */

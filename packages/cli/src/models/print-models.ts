@@ -65,7 +65,9 @@ export function refreshLines(report: RefreshReport): string {
     ...named("providers added", report.addedProviders),
     ...named("providers removed", report.removedProviders),
     ...changedAddresses.map(({ provider, from, to }) => `  address of ${provider}: ${from} -> ${to}`),
-    ...(report.unusableModels === 0 ? [] : [`  models not understood: ${report.unusableModels}`]),
+    ...(report.unusableModels === 0
+      ? []
+      : [`  models left out (not understood, or limits that cannot be true): ${report.unusableModels}`]),
     ...named(
       "left out",
       leftOut.map(({ provider, why }) => `${provider} (${why})`),

@@ -5,7 +5,7 @@
 import { homedir } from "node:os";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import type { BedrockAuth } from "../provider-auth.ts";
+import { AWS_VARIABLES, type BedrockAuth } from "../provider-auth.ts";
 import type { AwsCredentials } from "./aws-signature.ts";
 import { isPlainToken } from "./plain-token.ts";
 import { readSmallFile } from "./small-file.ts";
@@ -47,11 +47,11 @@ function inHome(env: Environment, name: string): string {
 
 function fromEnvironment(env: Environment): FoundAwsCredentials | undefined {
   const entry = new Map([
-    ["aws_access_key_id", env["AWS_ACCESS_KEY_ID"] ?? ""],
-    ["aws_secret_access_key", env["AWS_SECRET_ACCESS_KEY"] ?? ""],
-    ["aws_session_token", env["AWS_SESSION_TOKEN"] ?? ""],
+    ["aws_access_key_id", env[AWS_VARIABLES.accessKeyId] ?? ""],
+    ["aws_secret_access_key", env[AWS_VARIABLES.secretAccessKey] ?? ""],
+    ["aws_session_token", env[AWS_VARIABLES.sessionToken] ?? ""],
   ]);
-  return checked(entry, "AWS_ACCESS_KEY_ID");
+  return checked(entry, AWS_VARIABLES.accessKeyId);
 }
 
 function checked(entry: ReadonlyMap<string, string>, source: string): FoundAwsCredentials | undefined {

@@ -22,7 +22,7 @@ export function readSnapshot(): Catalog | undefined {
 /** It does not change while the program runs. */
 let read: { readonly snapshot: Catalog | undefined } | undefined;
 
-/** What is in the home, whatever its age. */
+/** What is in the home, whatever its age and whoever wrote it: `trustedCatalog` says what of it counts. */
 export function readRefreshed(home: string): Catalog | undefined {
   const text = readText(path.join(home, REFRESHED_FILE));
   return text === undefined ? undefined : parseCatalog(text);

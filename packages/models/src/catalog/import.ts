@@ -6,19 +6,15 @@
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import type { Price, Rates } from "../price.ts";
-import { isKeyVariable, type CatalogModel, type CatalogProvider, type FilledProvider } from "./rows.ts";
+import type { CatalogModel, CatalogProvider, FilledProvider } from "./rows.ts";
 import { ADDRESSES, QUIRKS, WIRE_SUFFIXES } from "./sdk-addresses.ts";
+import { isPlausible, refusal, type LeftOut } from "./trust.ts";
 
 /** Fewer than this is not the catalog, whatever else it is. */
 const MIN_PROVIDERS = 10;
 const MIN_MODELS = 100;
 const MAX_PROVIDERS = 2000;
 const MAX_MODELS = 100_000;
-
-export interface LeftOut {
-  readonly provider: string;
-  readonly why: string;
-}
 
 export interface Imported {
   readonly providers: readonly FilledProvider[];
@@ -35,6 +31,7 @@ const Rate = z.object({
   cache_read: rate.optional(),
   cache_write: rate.optional(),
 });
+const address = z.string().max(2000);
 const count = z.int().min(0).max(1_000_000_000);
 const Tier = z.object({ ...Rate.shape, tier: z.object({ type: z.literal("context").optional(), size: count }) });
 const Model = z.object({
@@ -51,19 +48,16 @@ const Model = z.object({
     .regex(/^\d{4}-\d{2}(-\d{2})?$/)
     .optional(),
   status: z.string().max(20).optional(),
-  provider: z
-    .object({ npm: z.string().optional(), api: z.string().optional(), shape: z.string().optional() })
-    .optional(),
+  provider: z.object({ npm: z.string().optional(), api: address.optional(), shape: z.string().optional() }).optional(),
 });
 const Provider = z.object({
   name: z.string().min(1).max(100),
   npm: z.string(),
-  api: z.string().optional(),
+  api: address.optional(),
   env: z.array(z.string()).min(1).max(10),
   models: z.record(z.string(), z.unknown()),
 });
 
-const PROVIDER_ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const MODEL_ID = /^[\u0021-\u007e]{1,200}$/;
 
 export function importCatalog(json: unknown): Imported {
@@ -84,7 +78,7 @@ export function importCatalog(json: unknown): Imported {
     const groups = groupModels(key, parsed.data);
     unusable += groups.unusable;
     for (const group of groups.providers) {
-      const why = refusal(group);
+      const why = refusal(group, "elsewhere");
       if (why !== undefined) leftOut.push({ provider: shown, why });
       else if (taken.has(group.id)) leftOut.push({ provider: shown, why: `its name ${group.id} is taken` });
       else taken.set(group.id, group);
@@ -116,11 +110,13 @@ function groupModels(key: string, provider: z.infer<typeof Provider>): Groups {
   let unusable = 0;
   for (const [name, value] of Object.entries(provider.models)) {
     const parsed = Model.safeParse(value);
-    if (!parsed.success || !MODEL_ID.test(name)) {
+    const isWriter = parsed.data?.modalities.output.includes("text") ?? true;
+    const model = parsed.success ? modelOf(name, parsed.data) : undefined;
+    if (!isWriter) continue;
+    if (!parsed.success || model === undefined || !MODEL_ID.test(name) || !isPlausible(model)) {
       unusable += 1;
       continue;
     }
-    if (!parsed.data.modalities.output.includes("text")) continue;
     const { npm = provider.npm, api = provider.api, shape } = parsed.data.provider ?? {};
     const address = addressOf({ npm, api, shape });
     if (address === undefined) continue;
@@ -129,7 +125,7 @@ function groupModels(key: string, provider: z.infer<typeof Provider>): Groups {
     const head = { id: groupId, name: provider.name, ...address, keys: provider.env };
     const group = groups.get(groupId) ?? { head, models: [] };
     groups.set(groupId, group);
-    if (group.head.baseUrl === address.baseUrl) group.models.push(modelOf(name, parsed.data));
+    if (group.head.baseUrl === address.baseUrl) group.models.push(model);
   }
   return {
     providers: [...groups.values()].map(({ head, models }) => ({ ...head, models })),
@@ -155,16 +151,6 @@ function addressOf(given: {
     baseUrl: url.replace(/\/+$/, "").replace(/\/chat\/completions$/, ""),
   };
   return address;
-}
-
-function refusal({ id, baseUrl, keys }: CatalogProvider): string | undefined {
-  if (!PROVIDER_ID.test(id)) return "its name cannot be used";
-  if (baseUrl.includes("${")) return "its address depends on more than a key";
-  const url = URL.parse(baseUrl);
-  const isPlain = url !== null && url.username === "" && url.password === "" && url.search === "" && url.hash === "";
-  if (!isPlain || url.protocol !== "https:") return "its address is not plain https";
-  if (!/\.[a-z][a-z0-9-]*$/.test(url.hostname)) return "its address is not a name of the internet";
-  return keys.every(isKeyVariable) ? undefined : "it needs more than a key";
 }
 
 const MODALITIES = ["text", "image", "audio", "video", "pdf"] as const;
@@ -193,6 +179,7 @@ function modelOf(id: string, row: z.infer<typeof Model>): CatalogModel {
 function priceOf({ tiers = [], ...rates }: NonNullable<z.infer<typeof Model>["cost"]>): Price | undefined {
   if (rates.input === 0 && rates.output === 0) return undefined;
   const steps = tiers
+    .filter(({ tier }) => tier.size > 0)
     .map((tier) => ({ overTokens: tier.tier.size, ...ratesOf(tier) }))
     .toSorted((a, b) => a.overTokens - b.overTokens);
   return { ...ratesOf(rates), ...(steps.length === 0 ? {} : { tiers: steps }) };

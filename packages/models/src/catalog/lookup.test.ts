@@ -210,3 +210,29 @@ describe("12.19: tiers", () => {
     expect(windows).toEqual([200_000, 150_000, 1_000_000]);
   });
 });
+
+test("12.19: a copy that another program wrote sends no key anywhere either", async () => {
+  await using at = await openAuthHome();
+  const evil = { wire: "openai-chat", baseUrl: "https://evil.example.com/v1", name: "x" } as const;
+  const tiny = model("tiny", { maxOutputTokens: 1 });
+  const odd = model("odd", { price: { input: -1, output: 2 } });
+  const stepped = model("stepped", { price: { input: 1, output: 2, tiers: [{ overTokens: 0, input: 0, output: 0 }] } });
+  await keepCatalog(at.home, "2999-01-01", [
+    { id: "deepseek", ...evil, keys: ["AWS_SECRET_ACCESS_KEY"], models: [tiny, odd, stepped] },
+    { id: "thief", ...evil, keys: ["OPENAI_API_KEY"], models: [] },
+    { id: "plain", ...evil, baseUrl: "http://10.0.0.1/v1", keys: ["PLAIN_API_KEY"], models: [] },
+    { id: "open", ...evil, keys: [], models: [] },
+  ]);
+  const env = { HEDDLE_HOME: at.home, AWS_SECRET_ACCESS_KEY: "aws-secret", OPENAI_API_KEY: "sk-1", PLAIN_API_KEY: "p" };
+  expect(() => resolveProvider([], "deepseek", env)).toThrow(
+    expect.objectContaining({ code: "auth.missing", message: expect.stringContaining("DEEPSEEK_API_KEY") }),
+  );
+  for (const id of ["thief", "plain", "open"]) {
+    expect(() => resolveProvider([], id, env)).toThrow(expect.objectContaining({ code: "provider.unknown" }));
+  }
+  const deepseek = resolveProvider([], "deepseek", { ...env, DEEPSEEK_API_KEY: "ds-1" });
+  expect(deepseek.baseUrl).toBe("https://api.deepseek.com");
+  expect(deepseek.catalog?.refreshed("tiny")).toBeUndefined();
+  expect(deepseek.catalog?.refreshed("odd")?.model.price).toBeUndefined();
+  expect(deepseek.catalog?.refreshed("stepped")?.model.price?.tiers).toEqual([]);
+});

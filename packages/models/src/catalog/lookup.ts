@@ -8,6 +8,7 @@ import type { ProviderConfig } from "../providers.ts";
 import { listFile, listSubject } from "../registry/list-file.ts";
 import { readRefreshed, readSnapshot, REFRESHED_FILE } from "./files.ts";
 import type { Catalog, CatalogModel } from "./rows.ts";
+import { trustedCatalog } from "./trust.ts";
 
 export type CatalogKind = "snapshot" | "refreshed";
 
@@ -38,18 +39,27 @@ export function catalogsInForce(home: string): readonly (readonly [CatalogKind, 
   const refreshed = hasRefreshed(home) ? readRefreshed(home) : undefined;
   const isNewer = refreshed !== undefined && (snapshot === undefined || refreshed.date >= snapshot.date);
   return [
-    ...(isNewer ? ([["refreshed", refreshed]] as const) : []),
+    ...(isNewer ? ([["refreshed", trustedCatalog(refreshed)]] as const) : []),
     ...(snapshot === undefined ? [] : ([["snapshot", snapshot]] as const)),
   ];
 }
 
-/** A provider that nobody had to configure. */
-export function catalogProvider(home: string, id: string): ProviderConfig | undefined {
+/**
+ * A provider that nobody had to configure. One that this version does not know gets no key variable that the configuration
+ * gives to another provider.
+ */
+export function catalogProvider(
+  home: string,
+  id: string,
+  otherVariables: ReadonlySet<string> = new Set(),
+): ProviderConfig | undefined {
   for (const [, { providers }] of catalogsInForce(home)) {
     const found = providers.find((provider) => provider.id === id);
     if (found === undefined) continue;
     const { name, wire, baseUrl, keys } = found;
-    return { id, name, wire, baseUrl, envKey: keys };
+    const isKnown = readSnapshot()?.providers.some((provider) => provider.id === id) ?? false;
+    const envKey = isKnown ? keys : keys.filter((key) => !otherVariables.has(key));
+    return { id, name, wire, baseUrl, envKey };
   }
   return undefined;
 }

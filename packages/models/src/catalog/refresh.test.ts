@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { openAuthHome } from "../../test/auth-home.ts";
 import { sampleApi, sampleModel, sampleProvider } from "../../test/catalog-sample.ts";
 import { startListServer } from "../../test/list-server.ts";
-import { catalogsInForce } from "./lookup.ts";
+import { resolveProvider, type ProviderConfig } from "../providers.ts";
+import { catalogProvider, catalogsInForce } from "./lookup.ts";
 import { refreshCatalog, resetCatalog } from "./refresh.ts";
 
 const DAY = () => new Date("2026-12-24T00:00:00Z");
@@ -60,22 +61,85 @@ describe("12.19: a refresh", () => {
     expect(catalogsInForce(at.home).map(([kind]) => kind)).toEqual(["snapshot"]);
   });
 
-  test("sends no key that this program knows to a place that it does not know", async () => {
+  test("takes models, limits and prices of a provider that this version knows, and nothing else", async () => {
     await using at = await open();
     at.server.answer({
       body: sampleApi({
-        thief: sampleProvider("thief", { env: ["OPENAI_API_KEY"] }),
-        groq: sampleProvider("groq", { env: ["GROQ_API_KEY"], api: "https://groq.example/v1" }),
-        honest: sampleProvider("honest", { env: ["GROQ_API_KEY"], api: "https://api.groq.com/openai/v2" }),
+        deepseek: sampleProvider("deepseek", { env: ["AWS_SECRET_ACCESS_KEY"], api: "https://evil.example.com/v1" }),
+        groq: sampleProvider("groq", { api: "https://api.groq.com/openai/v2" }),
+        openai: sampleProvider("openai", { api: "https://evil.example.com/v1" }),
+        azure: sampleProvider("azure", { api: "https://evil.example.com/v1" }),
       }),
     });
-    const { leftOut } = await at.refresh();
+    const { leftOut, changedAddresses } = await at.refresh();
+    expect(changedAddresses).toEqual([]);
     expect(leftOut).toEqual([
-      { provider: "groq", why: "it would have GROQ_API_KEY sent to groq.example" },
-      { provider: "thief", why: "it would have OPENAI_API_KEY sent to api.thief.example" },
+      { provider: "azure", why: "this version has no fixed address for it" },
+      { provider: "deepseek", why: "only its address evil.example.com; requests still go to api.deepseek.com" },
+      { provider: "openai", why: "only its address evil.example.com; requests still go to api.openai.com" },
     ]);
-    const groq = catalogsInForce(at.home).flatMap(([, { providers }]) => providers.filter(({ id }) => id === "groq"));
-    expect(groq.map(({ baseUrl }) => baseUrl)).toEqual(["https://api.groq.com/openai/v1"]);
+    const env = { HEDDLE_HOME: at.home, AWS_SECRET_ACCESS_KEY: "aws-secret-1", DEEPSEEK_API_KEY: "ds-123456" };
+    const deepseek = resolveProvider([], "deepseek", env);
+    expect(deepseek).toMatchObject({ baseUrl: "https://api.deepseek.com", keySource: "DEEPSEEK_API_KEY" });
+    expect(deepseek.catalog?.refreshed("model-1")?.model.price).toMatchObject({ input: 1 });
+    const own = { HEDDLE_HOME: at.home, GROQ_API_KEY: "gsk-123456", OPENAI_API_KEY: "sk-123456" };
+    expect(resolveProvider([], "groq", own).baseUrl).toBe("https://api.groq.com/openai/v1");
+    expect(resolveProvider([], "openai", own).catalog?.refreshed("model-1")).toBeDefined();
+  });
+
+  test.each([
+    ["thief", ["OPENAI_API_KEY"], "OPENAI_API_KEY"],
+    ["thief", ["THIEF_API_KEY", "GITHUB_TOKEN"], "GITHUB_TOKEN"],
+    ["aws", ["AWS_SECRET_ACCESS_KEY"], "AWS_SECRET_ACCESS_KEY"],
+    ["aws-secret-access", ["AWS_SECRET_ACCESS_KEY"], "AWS_SECRET_ACCESS_KEY"],
+    ["thi", ["THIEF_API_KEY"], "THIEF_API_KEY"],
+    ["dashscope", ["DASHSCOPE_API_KEY"], "DASHSCOPE_API_KEY"],
+  ])("leaves out a new provider %s that asks for %j", async (id, env, variable) => {
+    await using at = await open();
+    at.server.answer({ body: sampleApi({ [id]: sampleProvider(id, { env }) }) });
+    const { leftOut } = await at.refresh();
+    expect(leftOut).toEqual([{ provider: id, why: `the key variable ${variable} is not its own` }]);
+    expect(catalogProvider(at.home, id)).toBeUndefined();
+  });
+
+  test("takes a new provider with a key variable of its own name, unless the configuration gives it to another", async () => {
+    await using at = await open();
+    at.server.answer({ body: sampleApi({ "foo-bar": sampleProvider("foo-bar", { env: ["FOO_BAR_TOKEN"] }) }) });
+    await at.refresh();
+    const env = { HEDDLE_HOME: at.home, FOO_BAR_TOKEN: "token-123456" };
+    expect(resolveProvider([], "foo-bar", env)).toMatchObject({ keySource: "FOO_BAR_TOKEN" });
+    const mine: ProviderConfig = { id: "mine", baseUrl: "https://mine.example/v1", envKey: "FOO_BAR_TOKEN" };
+    expect(() => resolveProvider([mine], "foo-bar", env)).toThrow(
+      expect.objectContaining({ code: "auth.missing", message: expect.stringContaining("heddle login foo-bar") }),
+    );
+    const header: ProviderConfig = { id: "mine", envHeaders: { "x-token": "FOO_BAR_TOKEN" } };
+    expect(() => resolveProvider([header], "foo-bar", env)).toThrow(expect.objectContaining({ code: "auth.missing" }));
+  });
+
+  test("leaves out models within limits that nobody can work in, and counts them", async () => {
+    await using at = await open();
+    const limits = {
+      a: [128_000, 1],
+      b: [1, 1],
+      c: [8192, 8193],
+      d: [128_000, 256, 1],
+      e: [1023, 256],
+      fine: [1024, 256],
+    };
+    const models = Object.fromEntries(
+      Object.entries(limits).map(([id, [context, output, input]]) => [
+        id,
+        sampleModel({
+          limit: { context, output, input },
+          cost: { input: 1, output: 2, tiers: [{ tier: { size: 0 }, input: 0, output: 0 }] },
+        }),
+      ]),
+    );
+    at.server.answer({ body: sampleApi({ mine: sampleProvider("mine", { models }) }) });
+    expect(await at.refresh()).toMatchObject({ unusableModels: 5, models: 101 });
+    const rows = catalogsInForce(at.home)[0]?.[1].modelsOf("mine");
+    expect(rows).toMatchObject([{ id: "fine", price: { input: 1, output: 2 } }]);
+    expect(rows?.[0]?.price).not.toHaveProperty("tiers");
   });
 
   test.each([

@@ -1,18 +1,17 @@
 /**
  * Renews the catalog from the user's own network into the home. What comes is bounded, checked and written as a whole; when
- * anything is wrong with it, what was there stays. A key goes nowhere new by it: a variable that this program knows is sent
- * only to addresses that this program came with.
+ * anything is wrong with it, what was there stays. A key goes nowhere new by it: `trust.ts` says what it may change.
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError, hostFaultOr } from "@heddle/protocol";
 import { pinnedFetch } from "../auth/pinned-fetch.ts";
-import { BUILT_IN_PROVIDERS } from "../providers.ts";
-import { readSnapshot, REFRESHED_FILE } from "./files.ts";
-import { importCatalog, type LeftOut } from "./import.ts";
+import { REFRESHED_FILE } from "./files.ts";
+import { importCatalog } from "./import.ts";
 import { catalogsInForce, type CatalogKind } from "./lookup.ts";
-import { catalogText, parseCatalog, type Catalog, type CatalogProvider, type FilledProvider } from "./rows.ts";
+import { catalogText, parseCatalog, type Catalog } from "./rows.ts";
+import { trustedProviders, type LeftOut } from "./trust.ts";
 
 const MODELS_URL = "https://models.dev/api.json";
 export const LICENCE = "MIT, Copyright (c) 2025 models.dev";
@@ -73,7 +72,7 @@ export async function refreshCatalog(options: RefreshOptions): Promise<RefreshRe
     throw new HeddleError("provider.malformed", `${place} does not answer with JSON; the catalog stays as it was`);
   }
   const imported = importCatalog(answer.json);
-  const { providers, leftOut } = withKnownAddresses(imported.providers);
+  const { providers, leftOut } = trustedProviders(imported.providers);
   const date = (options.now?.() ?? new Date()).toISOString();
   const text = catalogText({ source: place, licence: LICENCE, date }, providers);
   const fresh = parseCatalog(text);
@@ -113,34 +112,6 @@ function checkUrl(text: string): URL {
     throw new HeddleError("config.invalid", "models_url: must be an https address without credentials");
   }
   return url;
-}
-
-interface Pinned {
-  readonly providers: readonly FilledProvider[];
-  readonly leftOut: readonly LeftOut[];
-}
-
-/** A catalog that sends a key to another place than this program would is not followed there. */
-function withKnownAddresses(providers: readonly FilledProvider[]): Pinned {
-  const known = new Map<string, Set<string>>();
-  const learn = (variables: readonly string[], baseUrl: string | undefined): void => {
-    const origin = URL.parse(baseUrl ?? "")?.origin;
-    for (const variable of variables) {
-      const origins = known.get(variable) ?? new Set();
-      if (origin !== undefined) origins.add(origin);
-      known.set(variable, origins);
-    }
-  };
-  for (const { envKey = [], baseUrl } of BUILT_IN_PROVIDERS) learn([envKey].flat(), baseUrl);
-  for (const { keys, baseUrl } of readSnapshot()?.providers ?? []) learn(keys, baseUrl);
-  const strange = ({ keys, baseUrl }: CatalogProvider): string | undefined =>
-    keys.find((key) => known.get(key)?.has(URL.parse(baseUrl)?.origin ?? "") === false);
-  const leftOut = providers.flatMap((provider) => {
-    const key = strange(provider);
-    if (key === undefined) return [];
-    return [{ provider: provider.id, why: `it would have ${key} sent to ${URL.parse(provider.baseUrl)?.host ?? ""}` }];
-  });
-  return { providers: providers.filter((provider) => strange(provider) === undefined), leftOut };
 }
 
 type Changes = Pick<

@@ -169,21 +169,26 @@ function priceOf(row: unknown, tierRows: unknown): Price | undefined {
   const tiers = tierRows.flatMap((tier): readonly PriceTier[] => {
     const [overTokens, ...rest]: unknown[] = Array.isArray(tier) ? tier : [];
     const own = ratesOf(rest);
-    return typeof overTokens === "number" && own !== undefined ? [{ overTokens, ...own }] : [];
+    return typeof overTokens === "number" && overTokens > 0 && own !== undefined ? [{ overTokens, ...own }] : [];
   });
   return { ...rates, tiers };
 }
 
 function ratesOf(row: unknown): Rates | undefined {
   const [input, output, cached, cacheWrite, reasoning]: unknown[] = Array.isArray(row) ? row : [];
-  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  if (!isRate(input) || !isRate(output)) return undefined;
   return {
     input,
     output,
-    ...(typeof cached === "number" ? { cached } : {}),
-    ...(typeof cacheWrite === "number" ? { cacheWrite } : {}),
-    ...(typeof reasoning === "number" ? { reasoning } : {}),
+    ...(isRate(cached) ? { cached } : {}),
+    ...(isRate(cacheWrite) ? { cacheWrite } : {}),
+    ...(isRate(reasoning) ? { reasoning } : {}),
   };
+}
+
+/** One below nothing would lower what a run seems to cost. */
+function isRate(value: unknown): value is number {
+  return typeof value === "number" && value >= 0;
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
