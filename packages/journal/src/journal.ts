@@ -104,6 +104,12 @@ export interface VerifyWatch {
   readonly walkers?: number;
 }
 
+export interface MissingEvidence {
+  readonly kind: "witness" | "checkpoint" | "key";
+  readonly message: string;
+  readonly stream?: string;
+}
+
 export interface VerifyReport {
   readonly events: number;
   readonly streams: number;
@@ -111,6 +117,8 @@ export interface VerifyReport {
   /** Empty: everything is as it was written. */
   readonly damage: readonly Damage[];
   readonly notices: readonly Notice[];
+  /** Evidence outside the database that must have been there. Without it, what is there may be all new. */
+  readonly missing: readonly MissingEvidence[];
   /** Protected paths that were written, as the record tells; at most a thousand. */
   readonly violations: readonly string[];
 }

@@ -29,6 +29,7 @@ describe("a store of schema 1", () => {
       checkpoints: 5,
       damage: [],
       notices: [],
+      missing: [],
       violations: [],
     });
     expect(await journal.threads.list({ limit: 10 })).toMatchObject([

@@ -65,7 +65,8 @@ test.each([
   expect(whole.damage.length).toBeGreaterThanOrEqual(atLeast);
   for (const size of [1, 2, 3, 4, 5, 7, 11, 15, 29]) {
     const { damage, ...counts } = walkIn(connection, size);
-    expect(counts).toEqual({ events: whole.events, streams: whole.streams, purged: whole.purged, violations: [] });
+    const { damage: _damage, ...expected } = whole;
+    expect(counts).toEqual(expected);
     expect(damage.length > 0).toBe(whole.damage.length > 0);
     if (atLeast < 2) expect(damage).toEqual(whole.damage);
   }

@@ -32,6 +32,14 @@ export interface WalkedRange {
   readonly purged: readonly PurgedBodies[];
   /** Protected paths that were written, as the record tells. */
   readonly violations: readonly string[];
+  readonly turnEnds: readonly TurnEnds[];
+}
+
+/** Where the newest two finished turns of a stream end; 0: there is none. */
+export interface TurnEnds {
+  readonly stream: string;
+  readonly newest: number;
+  readonly before: number;
 }
 
 interface Missing {
@@ -58,6 +66,7 @@ export function* walkRange(connection: Connection, range: Range): Generator<numb
   const purged = new Map<string, PurgedBodies>();
   const damage: Damage[] = [];
   const violations: string[] = [];
+  const turnEnds = new Map<string, TurnEnds>();
   const where = `position > ? AND position <= ?${stream === undefined ? "" : " AND stream = ?"}`;
   const order = stream === undefined ? "position" : "version";
   const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where} ORDER BY ${order} LIMIT ${CHUNK}`;
@@ -74,12 +83,15 @@ export function* walkRange(connection: Connection, range: Range): Generator<numb
       const found = checkLink(row, head);
       if (found !== undefined && damage.length < MAX_REPORTED) damage.push(found);
       notePurged(purged, row);
+      if (text(row, "type") === "turn.completed") noteEnds(turnEnds, name, [integer(row, "version")]);
       if (found === undefined && violations.length < MAX_VIOLATIONS) violations.push(...violationIn(row));
       heads.set(name, { version: integer(row, "version"), hash: text(row, "hash") });
       after = integer(row, "position");
     }
     events += rows.length;
-    if (rows.length < CHUNK) return { events, streams, damage, purged: [...purged.values()], violations };
+    if (rows.length < CHUNK) {
+      return { events, streams, damage, purged: [...purged.values()], violations, turnEnds: [...turnEnds.values()] };
+    }
     yield rows.length;
   }
 }
@@ -91,7 +103,14 @@ export function checkStructure(connection: Connection): WalkedRange {
   return { ...NOTHING_WALKED, damage: said === "ok" ? [] : [{ kind: "file-corrupt", message }] };
 }
 
-export const NOTHING_WALKED: WalkedRange = { events: 0, streams: 0, damage: [], purged: [], violations: [] };
+export const NOTHING_WALKED: WalkedRange = {
+  events: 0,
+  streams: 0,
+  damage: [],
+  purged: [],
+  violations: [],
+  turnEnds: [],
+};
 
 /** What stands before an event of a stream that begins before the range; undefined: the stream begins with this event. */
 function headBefore(connection: Connection, row: Row, first: number): Head | undefined {
@@ -115,6 +134,12 @@ function headBefore(connection: Connection, row: Row, first: number): Head | und
           first,
         );
   return found === undefined ? undefined : { version: integer(found, "version"), hash: text(found, "hash") };
+}
+
+function noteEnds(all: Map<string, TurnEnds>, stream: string, versions: readonly number[]): void {
+  const known = all.get(stream);
+  const [newest = 0, before = 0] = [...versions, known?.newest ?? 0, known?.before ?? 0].toSorted((a, b) => b - a);
+  all.set(stream, { stream, newest, before });
 }
 
 function notePurged(purged: Map<string, PurgedBodies>, row: Row): void {
@@ -141,7 +166,7 @@ function violationIn(row: Row): string[] {
   return body.type === "path.violated" ? [body.path] : [];
 }
 
-export interface Walk extends Pick<WalkedRange, "events" | "streams" | "damage" | "violations"> {
+export interface Walk extends Pick<WalkedRange, "events" | "streams" | "damage" | "violations" | "turnEnds"> {
   /** Bodies of deleted threads. */
   readonly purged: number;
 }
@@ -168,7 +193,12 @@ export function joinRanges(connection: Connection, ranges: readonly WalkedRange[
   }
   const sum = (of: "events" | "streams"): number => ranges.reduce((total, range) => total + range[of], 0);
   const violations = ranges.flatMap((range) => range.violations).slice(0, MAX_VIOLATIONS);
-  return { events: sum("events"), streams: sum("streams"), damage, violations, purged };
+  const ends = new Map<string, TurnEnds>();
+  for (const { stream, newest, before } of ranges.flatMap((range) => range.turnEnds)) {
+    noteEnds(ends, stream, [newest, before]);
+  }
+  const turnEnds = [...ends.values()];
+  return { events: sum("events"), streams: sum("streams"), damage, violations, purged, turnEnds };
 }
 
 /** A body may be missing only in a thread whose last event says that it was deleted: by now, because one is while others are walked. */

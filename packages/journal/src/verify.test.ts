@@ -51,6 +51,7 @@ describe("verify", () => {
       checkpoints: 4,
       damage: [],
       notices: [],
+      missing: [],
       violations: [],
     });
     expect(await verify(home.path, "b")).toMatchObject({ events: 5, streams: 1, checkpoints: 1, damage: [] });
@@ -142,6 +143,48 @@ describe("verify", () => {
     }
     const kinds = (await verify(home.path)).damage.map((damage) => damage.kind);
     expect(kinds).toEqual(Array.from({ length: 4 }, () => "checkpoint-forged"));
+  });
+
+  test("12.14: says which evidence is gone where there must have been some", async () => {
+    await using home = await testHome();
+    await fill(home.path);
+    const witness = join(home.path, "witness.log");
+    const checkpoints = join(home.path, "checkpoints");
+    const kept = readFileSync(witness);
+    rmSync(witness);
+    const gone = (report: VerifyReport) => report.missing.map(({ kind, stream }) => [kind, stream]);
+    expect(gone(await verify(home.path))).toEqual([["witness", undefined]]);
+    expect(gone(await verify(home.path, "b"))).toEqual([["witness", undefined]]);
+    writeFileSync(witness, "garbage\n1 1 %zz 1 " + "0".repeat(64) + "\n");
+    const torn = await verify(home.path);
+    expect(gone(torn)).toEqual([["witness", undefined]]);
+    expect(torn.notices).toMatchObject([{ kind: "witness-torn" }]);
+    writeFileSync(witness, kept);
+    const lines = readFileSync(join(checkpoints, "a.jsonl"), "utf8").split("\n");
+    writeFileSync(join(checkpoints, "a.jsonl"), `${lines[0]}\n`);
+    expect(gone(await verify(home.path))).toEqual([["checkpoint", "a"]]);
+    expect(gone(await verify(home.path, "b"))).toEqual([]);
+    // A crash may have taken the newest.
+    writeFileSync(join(checkpoints, "a.jsonl"), `${lines[0]}\n${lines[1]}\n`);
+    expect(await verify(home.path)).toMatchObject({ damage: [], missing: [] });
+    rmSync(checkpoints, { recursive: true });
+    expect(gone(await verify(home.path))).toEqual([
+      ["checkpoint", "a"],
+      ["checkpoint", "b"],
+    ]);
+    expect(gone(await verify(home.path, "b"))).toEqual([["checkpoint", "b"]]);
+  });
+
+  test("12.14: misses nothing in a new store, nor where a crash came before the first line", async () => {
+    await using home = await testHome();
+    {
+      await using journal = await openJournal({ home: home.path });
+      expect(await journal.verify()).toMatchObject({ events: 0, missing: [] });
+      await journal.append({ stream: "a", author, events: [created] });
+    }
+    rmSync(join(home.path, "witness.log"));
+    rmSync(join(home.path, "checkpoints"), { recursive: true });
+    expect(await verify(home.path)).toMatchObject({ events: 1, damage: [], missing: [] });
   });
 
   test("opening finds damage in the newest events at once, and refuses to add to it", async () => {

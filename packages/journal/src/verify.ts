@@ -8,10 +8,11 @@ import { availableParallelism } from "node:os";
 import { checkCheckpoint, readCheckpoints } from "./checkpoints.ts";
 import type { Connection } from "./driver.ts";
 import type { HomePaths } from "./home.ts";
-import type { Damage, Notice, VerifyReport, VerifyWatch } from "./journal.ts";
+import type { Damage, MissingEvidence, Notice, VerifyReport, VerifyWatch } from "./journal.ts";
 import { loadVerifier, type Verifier } from "./keys.ts";
 import { lastPosition } from "./read.ts";
 import { faultOf } from "./store-errors.ts";
+import { missingCheckpoints, missingWitness } from "./verify-evidence.ts";
 import { checkStructure, CHUNK, joinRanges, MAX_REPORTED, walkRange, type Walk } from "./verify-walk.ts";
 import { firstLoss, readClaims } from "./witness.ts";
 
@@ -39,8 +40,10 @@ export async function verifyStore(
   const { claims, tornLines } = readClaims(paths.witness);
   if (tornLines > 0) notices.push({ kind: "witness-torn", message: tornMessage(paths.witness, tornLines) });
 
-  let walked: Walk = { events: 0, streams: 0, damage: [], purged: 0, violations: [] };
+  let walked: Walk = { events: 0, streams: 0, damage: [], purged: 0, violations: [], turnEnds: [] };
   let checkpoints = 0;
+  const signed = new Map<string, number>();
+  const missing: MissingEvidence[] = [];
   try {
     walked = await walk(connection, paths.database, options);
     for (const found of walked.damage) report(found);
@@ -53,10 +56,14 @@ export async function verifyStore(
       if (key.kind === "unusable") continue;
       for (const checkpoint of file.checkpoints) {
         report(checkCheckpoint(connection, checkpoint, key.verifier));
+        signed.set(checkpoint.stream, Math.max(signed.get(checkpoint.stream) ?? 0, checkpoint.version));
         checkpoints += 1;
         if (checkpoints % CHUNK === 0) await breathe();
       }
     }
+    missing.push(...missingWitness(connection, paths, walked.turnEnds));
+    if (key.kind === "unusable") missing.push({ kind: "key", message: key.message });
+    else missing.push(...missingCheckpoints(paths.checkpoints, walked.turnEnds, signed));
   } catch (error) {
     report(asDamage(error));
   }
@@ -64,22 +71,25 @@ export async function verifyStore(
   if (purged > 0) {
     notices.push({ kind: "bodies-purged", message: `the content of ${purged} event(s) of deleted threads was purged` });
   }
-  return { events, streams, checkpoints, damage, notices, violations };
+  return { events, streams, checkpoints, damage, notices, missing, violations };
 }
 
 export function tornMessage(path: string, lines: number): string {
   return `${path} has ${lines} unfinished line(s) from a crash; the others stand`;
 }
 
-type Key = { readonly kind: "usable"; readonly verifier: Verifier | undefined } | { readonly kind: "unusable" };
+type Key =
+  | { readonly kind: "usable"; readonly verifier: Verifier | undefined }
+  | { readonly kind: "unusable"; readonly message: string };
 
 function loadKey(folder: string, notices: Notice[]): Key {
   try {
     return { kind: "usable", verifier: loadVerifier(folder) };
   } catch (error) {
     if (!isHeddleError(error)) throw error;
-    notices.push({ kind: "key-unusable", message: `checkpoints cannot be verified: ${error.message}` });
-    return { kind: "unusable" };
+    const message = `checkpoints cannot be verified: ${error.message}`;
+    notices.push({ kind: "key-unusable", message });
+    return { kind: "unusable", message };
   }
 }
 

@@ -72,7 +72,7 @@ export function openWitness(path: string): Witness {
 
 export interface Claims {
   readonly claims: readonly Claim[];
-  /** Lines that a crash or a full disk cut; the others stand. */
+  /** Lines that are none: cut by a crash or a full disk, or not written by Heddle; the others stand. */
   readonly tornLines: number;
 }
 
@@ -95,14 +95,18 @@ const LINE = /^(\d+) (\d+) (\S+) (\d+) ([0-9a-f]{64})$/;
 
 function parse(line: string): Claim | undefined {
   const [, position, count, stream, version, hash] = LINE.exec(line) ?? [];
-  if (stream === undefined || hash === undefined) return undefined;
-  return {
-    position: Number(position),
-    count: Number(count),
-    stream: decodeURIComponent(stream),
-    version: Number(version),
-    hash,
-  };
+  const numbers = [position, count, version].map(Number);
+  const name = decoded(stream);
+  if (name === undefined || hash === undefined || !numbers.every(Number.isSafeInteger)) return undefined;
+  return { position: Number(position), count: Number(count), stream: name, version: Number(version), hash };
+}
+
+function decoded(stream: string | undefined): string | undefined {
+  try {
+    return stream === undefined ? undefined : decodeURIComponent(stream);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The first event that was acknowledged and is not in the store. Claims are read before the store is looked at. */

@@ -1,4 +1,4 @@
-import { access } from "node:fs/promises";
+import { access, rm } from "node:fs/promises";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
@@ -76,6 +76,25 @@ test("a changed event is found and named, exit code 2", async () => {
   const verdict: { report?: { damage: { stream?: string }[] } } = JSON.parse(ran.stdout);
   expect(verdict).toMatchObject({ result: "tampered" });
   expect(verdict.report?.damage[0]?.stream).toBe(id);
+});
+
+test("12.14: a record whose witness or checkpoints are gone cannot be verified, exit code 3", async () => {
+  await using world = await openWorld();
+  const id = await runOnce(world);
+  await rm(path.join(world.home, "checkpoints"), { recursive: true });
+  expect(await run(["verify", id], { world })).toMatchObject({
+    code: 3,
+    stdout: expect.stringMatching(/^cannot verify: evidence outside the database is missing\n  missing checkpoint: /),
+  });
+  await rm(path.join(world.home, "witness.log"));
+  const both = await run(["verify", "--json"], { world });
+  expect(both.code).toBe(3);
+  expect(JSON.parse(both.stdout)).toMatchObject({
+    result: "cannotVerify",
+    report: { damage: [], missing: [{ kind: "witness" }, { kind: "checkpoint", stream: id }] },
+  });
+  alterOneBody(path.join(world.home, "heddle.db"));
+  expect(await run(["verify"], { world })).toMatchObject({ code: 2 });
 });
 
 /** As somebody with the file and a tool for it would. */

@@ -19,7 +19,9 @@ export const verifyCommand: Command = {
   usage: "verify [THREAD]",
   about:
     "Walks hash chains, signed checkpoints and the witness of the whole record, or of one thread.\n" +
-    "Exit code: 0 clean, 1 a bound was violated, 2 the record was changed, 3 it cannot be verified.",
+    "Exit code: 0 clean, 1 a bound was violated, 2 the record was changed, 3 it cannot be verified:\n" +
+    "there is none, or its witness or checkpoints are missing. Events are evidence; lists of threads,\n" +
+    "turns and usage are made from them and are not examined.",
   options: [{ name: "json", help: "One JSON object instead of text" }],
   examples: ["heddle verify", "heddle verify 01a1ddef-663f-7992-951d-be2be3662c1a --json"],
   run,
@@ -52,7 +54,9 @@ async function judge(env: NodeJS.ProcessEnv, thread: string | undefined, progres
     const { violations, ...report } = await journal.verify(thread, { onProgress: progress.tell });
     if (report.damage.length > 0) return { result: "tampered", report, violations: [] };
     if (report.events === 0) return { ...cannot("the record is empty; nothing was examined"), report };
-    return { result: violations.length > 0 ? "violation" : "clean", report, violations };
+    if (violations.length > 0) return { result: "violation", report, violations };
+    if (report.missing.length > 0) return { ...cannot("evidence outside the database is missing"), report };
+    return { result: "clean", report, violations };
   } catch (error) {
     const { code, message } = toHeddleError(error);
     return isHeddleError(error) && code === "store.damaged"
@@ -100,6 +104,8 @@ function text({ result, reason, report, violations }: Verdict): string {
   const lines = [
     `${title}: ${reason ?? counts}`,
     ...(report?.damage ?? []).map((damage) => `  ${place(damage)}${damage.kind}: ${damage.message}`),
+    ...(report?.missing ?? []).map(({ kind, message }) => `  missing ${kind}: ${message}`),
+    ...(report?.notices ?? []).map(({ kind, message }) => `  notice ${kind}: ${message}`),
     ...violations.map((path) => `  protected path written: ${path}`),
   ];
   return `${visibleText(lines.join("\n"))}\n`;
