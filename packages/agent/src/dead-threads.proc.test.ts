@@ -66,6 +66,26 @@ test("12.16: text of nothing but white space, and arguments that are no JSON, do
   }
 });
 
+test.each(WIRES)("12.16: halves of characters and names that %s refuses do not kill a thread", async (wire) => {
+  const tool = wire === "openai-responses" ? "exec_command" : "bash";
+  const half = '"echo \\ud83d"';
+  const bad = ["multi_tool_use.parallel", `functions.${tool}`, "", "\u5de5\u5177", "x".repeat(300)];
+  await using server = await startModelServer({
+    script: [
+      { calls: [{ tool, args: `{"command":${half},"cmd":${half}}`, id: `${"x".repeat(63)}\u{1f600}` }] },
+      ...bad.map((name) => ({ calls: [{ tool: name, args: {} }] })),
+      { text: "sorry" },
+      { text: "fine" },
+    ],
+  });
+  await using t = await open(server, wire);
+  const first = await say(t, "run it");
+  expect(first.end).toMatchObject({ status: "completed" });
+  expect((await say(t, "again", first.threadId)).end).toMatchObject({ status: "completed" });
+  expect(server.requests).toHaveLength(bad.length + 3);
+  expect((await bodies(t, first.threadId)).filter(({ type }) => type === "context.left-out")).toEqual([]);
+});
+
 test("12.16: thinking that is bound to other tools, or to what a compaction took away, is dropped and not refused", async () => {
   await using server = await startModelServer({
     respond: (request) =>

@@ -19,7 +19,7 @@ import { readRetryAfter } from "./retry.ts";
 import { EventReader, type EventSource } from "./sse.ts";
 import type { ModelInput, ModelRequest } from "./stream.ts";
 import { repairHistory } from "./wire/history.ts";
-import { parseJson } from "./wire/untrusted.ts";
+import { parseJson, writeJson } from "./wire/untrusted.ts";
 import type { Decoder, ServerEvent, Wire, WireCall, WireContext } from "./wire/wire.ts";
 
 /** More than any model writes; a server that never stops must not fill the memory. */
@@ -75,7 +75,7 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   });
   const hosting = await loadHosting(provider);
   const call = hosting === undefined ? encoded : hosting.place(encoded, request.model);
-  const body = JSON.stringify(call.body);
+  const body = writeJson(call.body);
   const requestBytes = Buffer.byteLength(body);
   const common = {
     accept: "text/event-stream",

@@ -64,3 +64,13 @@ test("12.16: a service with ids of nine characters gets such ids, each its own, 
     result("aB3xY9zQ1"),
   ]);
 });
+
+test("12.16: an id is never cut inside a character, nor its twin, nor one that came in halves", () => {
+  const long = `${"x".repeat(63)}\u{1f600}y`;
+  const sent = ids(withFittingCallIds([call(long), call(`${long}z`), call(`${"x".repeat(61)}\u{1f600}`)], "any"));
+  const halves = ids(withFittingCallIds([call("a\ud83d", "a\ud83e"), result("a\ud83d"), result("a\ud83e")], "any"));
+  for (const id of [...sent, ...halves]) expect([id, id.isWellFormed(), id.length <= 65]).toEqual([id, true, true]);
+  expect(new Set(sent).size).toBe(3);
+  expect([halves[2], halves[3]]).toEqual([`=${halves[0]}`, `=${halves[1]}`]);
+  expect(halves[0]).not.toBe(halves[1]);
+});

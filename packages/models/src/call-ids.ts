@@ -43,14 +43,20 @@ export function withFittingCallIds(input: readonly ModelInput[], rule: CallIdRul
 }
 
 function fitting(callId: string, { foreign, filler, minChars, maxChars }: IdForm): string {
-  return callId.replace(foreign, filler).slice(0, maxChars).padEnd(minChars, filler);
+  return cutTo(callId.toWellFormed().replace(foreign, filler), maxChars).padEnd(minChars, filler);
+}
+
+/** Never inside a surrogate pair. */
+function cutTo(id: string, maxChars: number): string {
+  const head = id.slice(0, maxChars);
+  return head.isWellFormed() ? head : head.slice(0, -1);
 }
 
 function freshId(id: string, used: ReadonlySet<string>, { filler, maxChars }: IdForm): string {
   if (!used.has(id)) return id;
   for (let number = 2; ; number += 1) {
     const suffix = `${filler}${number}`;
-    const other = `${id.slice(0, maxChars - suffix.length)}${suffix}`;
+    const other = `${cutTo(id, maxChars - suffix.length)}${suffix}`;
     if (!used.has(other)) return other;
   }
 }

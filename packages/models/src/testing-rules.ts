@@ -24,6 +24,7 @@ export interface Refusal {
 /** undefined: the request is answered. */
 export function refusalOf({ wire, headers, body }: Asked): Refusal | undefined {
   const fields = record(body) ?? {};
+  if (!isWellFormed(body)) return UNREADABLE[wire];
   switch (wire) {
     case "anthropic":
       return anthropicRefusal(fields, String(headers["anthropic-beta"] ?? ""));
@@ -36,17 +37,37 @@ export function refusalOf({ wire, headers, body }: Asked): Refusal | undefined {
   }
 }
 
+/** Half a surrogate pair, in a string or a key: parsers that are stricter than this one refuse the whole body. */
+function isWellFormed(value: Json): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([name, entry]) => name.isWellFormed() && isWellFormed(entry));
+}
+
+const NO_JSON = "We could not parse the JSON body of your request.";
+
+const UNREADABLE: Readonly<Record<HttpWire, Refusal>> = {
+  anthropic: anthropicError("The request body is not valid JSON: no low surrogate in string"),
+  "openai-responses": openaiRefusal(NO_JSON, ""),
+  "openai-chat": openaiRefusal(NO_JSON, ""),
+  gemini: geminiError("Invalid JSON payload received. Unexpected end of string."),
+};
+
+/** What a call that stands in the conversation may be named. */
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
 function openaiRefusal(message: string, param: string, status = 400): Refusal {
   const type = status === 400 ? "invalid_request_error" : "server_error";
   return { kind: "status", status, body: { error: { message, type, param, code: null } } };
 }
 
+function anthropicError(message: string): Refusal {
+  const body = { type: "error", error: { type: "invalid_request_error", message } };
+  return { kind: "status", status: 400, body };
+}
+
 function anthropicRefusal(body: Fields, betas: string): Refusal | undefined {
-  const refuse = (message: string): Refusal => ({
-    kind: "status",
-    status: 400,
-    body: { type: "error", error: { type: "invalid_request_error", message } },
-  });
+  const refuse = anthropicError;
   for (const [index, tool] of list(body["tools"]).entries()) {
     const schema = record(record(tool)?.["input_schema"]) ?? {};
     if (["oneOf", "anyOf", "allOf"].some((name) => schema[name] !== undefined)) {
@@ -77,6 +98,8 @@ function anthropicRefusal(body: Fields, betas: string): Refusal | undefined {
 }
 
 function blockRefusal(block: Fields, before: Fields, betas: string): string | undefined {
+  if (block["type"] === "tool_use" && !TOOL_NAME.test(text(block["name"]) ?? ""))
+    return "tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'";
   const content = block["type"] === "tool_result" ? list(block["content"]) : [block];
   if (content.some((part) => record(part)?.["type"] === "text" && text(record(part)?.["text"])?.trim() === ""))
     return "text content blocks must contain non-whitespace text";
@@ -110,6 +133,11 @@ function responsesRefusal(body: Fields): Refusal | undefined {
     const message = `Item '${text(item["id"]) ?? ""}' of type 'reasoning' was provided without its required following item.`;
     return openaiRefusal(message, "input");
   }
+  for (const [index, item] of items.entries()) {
+    const isCall = item["type"] === "function_call" || item["type"] === "custom_tool_call";
+    const why = isCall ? nameRefusal(item["name"], `input[${index}].name`) : undefined;
+    if (why !== undefined) return why;
+  }
   if (
     text(body["model"])?.startsWith("gpt-4") === true &&
     list(body["include"]).includes("reasoning.encrypted_content")
@@ -117,6 +145,11 @@ function responsesRefusal(body: Fields): Refusal | undefined {
     return openaiRefusal("Encrypted content is not supported with this model.", "include");
   const format = record(record(body["text"])?.["format"]);
   return toolRefusal(list(body["tools"])) ?? strictRefusal(format, "text.format.schema");
+}
+
+function nameRefusal(name: Json, param: string): Refusal | undefined {
+  if (TOOL_NAME.test(text(name) ?? "")) return undefined;
+  return openaiRefusal(`Invalid '${param}': string does not match pattern '^[a-zA-Z0-9_-]+$'.`, param);
 }
 
 function chatRefusal(body: Fields): Refusal | undefined {
@@ -127,9 +160,13 @@ function chatRefusal(body: Fields): Refusal | undefined {
     const calls = list(message["tool_calls"]);
     if ((text(message["content"]) ?? "") === "" && calls.length === 0)
       return openaiRefusal(`messages[${index}]: assistant message must have either content or tool_calls`, "messages");
-    for (const call of calls) {
-      const source = text(record(record(call)?.["function"])?.["arguments"]) ?? "";
-      if (record(parseJson(source)) === undefined)
+    for (const [place, call] of calls.entries()) {
+      const { name, arguments: written } = record(record(call)?.["function"]) ?? {};
+      const why = nameRefusal(name, `messages[${index}].tool_calls[${place}].function.name`);
+      if (why !== undefined) return why;
+      const source = text(written) ?? "";
+      const parsed = record(parseJson(source));
+      if (parsed === undefined || !isWellFormed(parsed))
         return openaiRefusal(`Failed to parse tool call arguments as JSON: ${source}`, "messages", 500);
     }
   }
@@ -181,12 +218,19 @@ function isClosed(schema: Json): boolean {
   return everyNode(schema).every((node) => node["type"] !== "object" || node["additionalProperties"] === false);
 }
 
+function geminiError(message: string): Refusal {
+  return { kind: "status", status: 400, body: { error: { code: 400, message, status: "INVALID_ARGUMENT" } } };
+}
+
 function geminiRefusal(body: Fields): Refusal | undefined {
-  const refuse = (message: string): Refusal => ({
-    kind: "status",
-    status: 400,
-    body: { error: { code: 400, message, status: "INVALID_ARGUMENT" } },
-  });
+  const refuse = geminiError;
+  const pieces = list(body["contents"]).flatMap((content) => list(record(content)?.["parts"]));
+  for (const piece of pieces) {
+    const { functionCall, functionResponse } = record(piece) ?? {};
+    const said = record(functionCall) ?? record(functionResponse);
+    if (said !== undefined && !(TOOL_NAME.test(text(said["name"]) ?? "") && /^[a-z_]/i.test(text(said["name"]) ?? "")))
+      return refuse("Invalid function name. Must start with a letter or an underscore.");
+  }
   const declared = list(body["tools"]).flatMap((tool) => list(record(tool)?.["functionDeclarations"]));
   for (const [index, declaration] of declared.entries()) {
     const at = `GenerateContentRequest.tools[0].function_declarations[${index}].parameters`;

@@ -1,7 +1,7 @@
 /** Tool calls on wires that know only JSON arguments: freeform input travels as `{ "input": "…" }` both ways. */
 import type { ModelToolCall } from "@heddle/protocol";
 import type { ModelRequest } from "../stream.ts";
-import { parseJson, record, text, type Json } from "./untrusted.ts";
+import { parseJson, record, text, writeJson, type Json } from "./untrusted.ts";
 
 export type ShapeOf = (tool: string) => "json" | "freeform";
 
@@ -31,9 +31,13 @@ export function argumentsPiece(value: Json): string {
 
 /** The arguments as JSON text of an object: servers that parse what they are sent refuse anything else. */
 export function argumentsText(call: ModelToolCall): string {
-  const isAsWritten = call.shape === "json" && record(parseJson(call.input)) !== undefined;
-  return isAsWritten ? call.input : JSON.stringify(argumentsObject(call));
+  const isAsWritten =
+    call.shape === "json" && record(parseJson(call.input)) !== undefined && !SURROGATE_ESCAPE.test(call.input);
+  return isAsWritten ? call.input : writeJson(argumentsObject(call));
 }
+
+/** It may be half a pair; written anew, whole pairs stay and halves do not. */
+const SURROGATE_ESCAPE = /\\ud[89a-f]/i;
 
 /** The arguments as an object, for wires that want one; broken JSON goes back under a name that says so. */
 export function argumentsObject(call: ModelToolCall): Readonly<Record<string, unknown>> {

@@ -72,3 +72,56 @@ test.each(HTTP_WIRES)("12.16: the worst that a thread can hold is taken by %s", 
   const provider = testProvider(server, wire, wire === "anthropic" ? { vendor: "anthropic" } : {});
   expect(completedOf(await collect(provider, sampleRequest({ input }))).stopReason).toBe("end");
 });
+
+const HALF = "\ud83d";
+
+test.each(HTTP_WIRES)("12.16: no request to %s holds half a surrogate pair, wherever it came from", async (wire) => {
+  await using server = await startModelServer({ respond: () => ({ text: "hi" }) });
+  const parameters = {
+    type: "object",
+    properties: { [`a${HALF}`]: { type: "string", enum: [`b${HALF}`, "\u{1f600}"] } },
+  };
+  const tools = [{ name: "odd", description: `odd ${HALF}`, shape: "json", parameters } as const];
+  const input = [
+    user(say(`go ${HALF}`)),
+    answer(
+      { ...CALL, callId: `${"x".repeat(63)}\u{1f600}`, input: '{"cmd":"echo \\ud83d \\ud83d\\ude00"}' },
+      { ...CALL, callId: "c1", input: `${HALF} is no JSON` },
+      { ...CALL, callId: "c2", name: "apply_patch", shape: "freeform", input: `+${HALF}` },
+    ),
+    result(false, say(HALF)),
+  ];
+  const request = sampleRequest({ input, tools, instructions: `Be brief. ${HALF}` });
+  const outcome = await collect(testProvider(server, wire, { maxAttempts: 1 }), request);
+  expect(completedOf(outcome).stopReason).toBe("end");
+  expect(server.requests[0]?.source).toContain("echo \ufffd \u{1f600}");
+});
+
+test("12.16: a stored call of a name that no service takes is sent under one that fits, its result too", () => {
+  const names = [
+    "multi_tool_use.parallel",
+    "",
+    "\u5de5\u5177",
+    "x".repeat(300),
+    "9-lives",
+    "exec.command",
+    "exec_command",
+  ];
+  const sent = repaired(
+    names.flatMap((name) => [answer({ ...CALL, name }), { ...result(false, say("a")), name }] as ModelInput[]),
+  );
+  const told = sent.flatMap((entry) => {
+    if (entry.kind === "toolResult") return [entry.name];
+    return entry.parts.flatMap((part) => ("kind" in part && part.kind === "toolCall" ? [part.name] : []));
+  });
+  const fitting = ["multi_tool_use_parallel", "unknown_tool", "__", "x".repeat(64), "_9-lives", "unknown_tool"];
+  expect(told).toEqual([...fitting, "exec_command"].flatMap((name) => [name, name]));
+});
+
+test("12.16: a tool that is offered keeps its name, whatever it is", () => {
+  const provider = resolveProvider([{ id: "openai", key: "k" }], "openai", {});
+  const tools = [{ name: "odd.tool", description: "", shape: "json" } as const];
+  const input = [user(say("go")), answer({ ...CALL, name: "odd.tool" })];
+  const context = { provider, request: sampleRequest({ input, tools }), info: modelInfo(provider, "some-model") };
+  expect(repairHistory(context)).toEqual(input);
+});

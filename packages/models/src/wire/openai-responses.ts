@@ -103,9 +103,9 @@ function encodeOutput(part: ModelOutputPart, item: Readonly<Record<string, unkno
   }
 }
 
-/** The call id of an item may have been changed to tell twins apart. */
+/** The call id of an item may have been changed to tell twins apart, and its name to one that is taken back. */
 function encodeCall(call: ModelToolCall, item: Readonly<Record<string, unknown>> | undefined): unknown {
   const { callId: call_id, name, input } = call;
-  if (call.shape === "freeform") return { type: "custom_tool_call", name, input, ...item, call_id };
-  return { type: "function_call", name, ...item, call_id, arguments: argumentsText(call) };
+  if (call.shape === "freeform") return { type: "custom_tool_call", input, ...item, name, call_id };
+  return { type: "function_call", ...item, name, call_id, arguments: argumentsText(call) };
 }

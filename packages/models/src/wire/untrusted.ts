@@ -1,4 +1,4 @@
-/** Readers for JSON that a peer sent: a wrong shape is `undefined`, never an exception. */
+/** JSON that a peer sent, where a wrong shape is `undefined`, never an exception; and JSON for peers that are strict. */
 export type Json = unknown;
 
 export function record(value: Json): Readonly<Record<string, Json>> | undefined {
@@ -28,4 +28,23 @@ export function parseJson(source: string): Json {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * JSON that every parser takes. Half a surrogate pair, which models and tools write, goes out as an escape that strict
+ * parsers refuse, and with it the whole request: it becomes U+FFFD, in keys too.
+ */
+export function writeJson(value: unknown): string {
+  const json = JSON.stringify(value);
+  return json.includes(LONE_SURROGATE) ? JSON.stringify(value, wellFormed) : json;
+}
+
+/** How `JSON.stringify` writes one; pairs it leaves as they are. */
+const LONE_SURROGATE = "\\ud";
+
+function wellFormed(_name: string, value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  const fields = record(value);
+  if (fields === undefined || Object.keys(fields).every((name) => name.isWellFormed())) return value;
+  return Object.fromEntries(Object.entries(fields).map(([name, entry]) => [name.toWellFormed(), entry]));
 }
