@@ -52,6 +52,75 @@ describe("12.17: an answer that the server broke off", () => {
   });
 });
 
+const said = (stop_reason: unknown): readonly unknown[] => [
+  { type: "message_start", message: {} },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "half an ans" } },
+  { type: "content_block_stop", index: 0 },
+  ...(stop_reason === undefined ? [] : [{ type: "message_delta", delta: { stop_reason } }]),
+  { type: "message_stop" },
+];
+
+describe("12.17: an answer of Anthropic Messages is whole only with a word that means an end", () => {
+  test.each(["pause_turn", "error", "something new", "constructor", "", null, undefined])("not %s", async (reason) => {
+    const { error } = await decode("anthropic", ...said(reason));
+    expect(error).toMatchObject({ code: "provider.cut" });
+  });
+
+  test.each([
+    ["end_turn", "end"],
+    ["stop_sequence", "end"],
+    ["max_tokens", "length"],
+    ["model_context_window_exceeded", "length"],
+    ["refusal", "refusal"],
+  ])("%s", async (reason, stopReason) => {
+    expect(completedOf(await decode("anthropic", ...said(reason))).stopReason).toBe(stopReason);
+  });
+
+  test("what was broken off is asked for again", async () => {
+    const body = said("pause_turn")
+      .map((event) => `data: ${JSON.stringify(event)}\n\n`)
+      .join("");
+    await using server = await startModelServer({ script: [{ text: "whole" }], faults: [{ kind: "body", body }] });
+    expect(textOf(completedOf(await collect(testProvider(server, "anthropic"))).output)).toBe("whole");
+  });
+});
+
+describe("12.17: an answer of OpenAI Responses is whole only with a status that says so", () => {
+  const output = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "half an ans" }] }];
+  const ended = (fields: object, type = "response.completed"): Promise<Outcome> =>
+    decode("openai-responses", { type, response: { output, ...fields } });
+
+  test.each(["cancelled", "in_progress", "queued", "something new", ""])("not %s", async (status) => {
+    for (const type of ["response.completed", "response.incomplete"])
+      expect((await ended({ status }, type)).error).toMatchObject({ code: "provider.cut" });
+  });
+
+  test("failed is the failure that it names", async () => {
+    const error = { code: "rate_limit_exceeded", message: "Slow down." };
+    expect((await ended({ status: "failed", error })).error).toMatchObject({ code: "provider.rate-limited" });
+    expect((await ended({ status: "failed", error: null })).error).toMatchObject({ code: "provider.overloaded" });
+  });
+
+  test("incomplete means what its own event means", async () => {
+    const cutBy = (reason: string): object => ({ status: "incomplete", incomplete_details: { reason } });
+    expect(completedOf(await ended(cutBy("max_output_tokens"))).stopReason).toBe("length");
+    expect(completedOf(await ended(cutBy("content_filter"))).stopReason).toBe("refusal");
+  });
+
+  test.each([{ status: "completed" }, { status: null }, {}])("%j", async (fields) => {
+    expect(completedOf(await ended(fields)).stopReason).toBe("end");
+  });
+});
+
+test("12.17: an answer of Gemini that says no more than that its end is unspecified is cut", async () => {
+  const half = (finishReason: string): unknown => ({
+    candidates: [{ content: { parts: [{ text: "half" }] }, finishReason }],
+  });
+  expect((await decode("gemini", half("FINISH_REASON_UNSPECIFIED"))).error).toMatchObject({ code: "provider.cut" });
+  const whole = await decode("gemini", half("FINISH_REASON_UNSPECIFIED"), half("STOP"));
+  expect(completedOf(whole).stopReason).toBe("end");
+});
+
 describe("12.17: a refusal is told with its reason", () => {
   test("Chat Completions: the words of a refusal are kept, beside empty content too", async () => {
     const outcome = await decode(

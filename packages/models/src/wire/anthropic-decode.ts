@@ -1,8 +1,9 @@
 /** Decodes the event stream of Anthropic Messages. The index of a content block is the index of its part. */
 import type { ModelOutputPart, Usage } from "@heddle/protocol";
-import type { Answer, Ending } from "../answer.ts";
+import type { Answer } from "../answer.ts";
 import { failureIn, failureOfReport, malformed } from "../failure.ts";
 import { readCall, shapesOf } from "./calls.ts";
+import { endingIn } from "./endings.ts";
 import { count, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
 
@@ -60,9 +61,9 @@ export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
   }
 
   function finish(): void {
+    const ending = endingIn(provider, "stop_reason", stopReason);
     for (const index of blocks.keys()) stopBlock(index);
-    const spent = hasUsage ? readUsage(usage) : undefined;
-    answer.finish({ stopReason: stopReasonOf(stopReason), explanation, usage: spent });
+    answer.finish({ stopReason: ending, explanation, usage: hasUsage ? readUsage(usage) : undefined });
   }
 
   return {
@@ -84,7 +85,7 @@ export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
           stopBlock(index);
           return true;
         case "message_delta":
-          stopReason = text(record(event["delta"])?.["stop_reason"]) ?? stopReason;
+          stopReason = text(record(event["delta"])?.["stop_reason"]) || stopReason;
           explanation = explanationIn(record(record(event["delta"])?.["stop_details"])) ?? explanation;
           takeUsage(event["usage"]);
           answer.isSettled = stopReason !== undefined;
@@ -123,11 +124,6 @@ function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutp
     default:
       return undefined;
   }
-}
-
-function stopReasonOf(reason: string | undefined): Ending["stopReason"] {
-  if (reason === "max_tokens" || reason === "model_context_window_exceeded") return "length";
-  return reason === "refusal" ? "refusal" : "end";
 }
 
 function explanationIn(details: Fields | undefined): string | undefined {

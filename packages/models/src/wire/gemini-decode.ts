@@ -85,9 +85,10 @@ export function decodeGemini({ provider, request }: WireContext, answer: Answer)
       }
       const candidate = record(list(chunk["candidates"])[0]);
       for (const piece of list(record(candidate?.["content"])?.["parts"])) takePiece(record(piece) ?? {});
-      finishReason = text(candidate?.["finishReason"]) ?? finishReason;
-      if (candidate?.["finishReason"] !== undefined) {
-        reasons = wordsIn(candidate["finishReason"], candidate["finishMessage"]);
+      const reason = text(candidate?.["finishReason"]);
+      if (reason !== undefined && reason !== UNSPECIFIED) {
+        finishReason = reason;
+        reasons = wordsIn(reason, candidate?.["finishMessage"]);
       }
       if (BROKEN_CALLS.has(finishReason ?? "")) throw brokenCall(provider, text(candidate?.["finishMessage"]) ?? "");
       answer.isSettled = finishReason !== undefined;
@@ -114,9 +115,12 @@ function brokenCall(provider: Provider, why: string): ProviderError {
   return new ProviderError("provider.malformed", message, { isRetryable: true });
 }
 
+/** No reason, spelt out. */
+const UNSPECIFIED = "FINISH_REASON_UNSPECIFIED";
+
 function stopReasonOf(reason: string): Ending["stopReason"] {
   if (reason === "MAX_TOKENS") return "length";
-  return reason === "STOP" || reason === "FINISH_REASON_UNSPECIFIED" ? "end" : "refusal";
+  return reason === "STOP" ? "end" : "refusal";
 }
 
 /** Thoughts are counted apart from the answer here; the output is both. */

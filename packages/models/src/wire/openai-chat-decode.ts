@@ -4,10 +4,11 @@
  */
 import type { Usage } from "@heddle/protocol";
 import type { Answer, Ending } from "../answer.ts";
-import { failureIn, malformed, ProviderError, quote } from "../failure.ts";
+import { failureIn, malformed } from "../failure.ts";
 import type { Provider } from "../providers.ts";
 import { argumentsPiece, readCall, shapesOf } from "./calls.ts";
 import { createReasoning, wordsIn } from "./chat-reasoning.ts";
+import { endingIn } from "./endings.ts";
 import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
 
@@ -107,45 +108,11 @@ export function decodeChat({ provider, request }: WireContext, answer: Answer): 
 
 type Fields = Readonly<Record<string, Json>>;
 
-/** How the servers of this wire say that an answer is whole; any other word is a failure, never a success. */
-const ENDINGS: Readonly<Record<string, Ending["stopReason"]>> = {
-  stop: "end",
-  tool_calls: "end",
-  function_call: "end",
-  tool_use: "end",
-  end_turn: "end",
-  stop_sequence: "end",
-  eos: "end",
-  eos_token: "end",
-  normal: "end",
-  complete: "end",
-  completed: "end",
-  length: "length",
-  max_tokens: "length",
-  model_length: "length",
-  model_context_window_exceeded: "length",
-  content_filter: "refusal",
-  refusal: "refusal",
-  safety: "refusal",
-  sensitive: "refusal",
-};
-
 function endingOf(provider: Provider, finishReason: string | undefined, refusal: string): Omit<Ending, "usage"> {
-  // Some add the particulars after a colon; a server without a word ends with its end mark.
-  const word = /^[a-z_]*/.exec(finishReason?.toLowerCase() ?? "stop")?.[0] ?? "";
-  const stopReason = Object.hasOwn(ENDINGS, word) ? ENDINGS[word] : undefined;
   if (refusal.trim() !== "") return { stopReason: "refusal", explanation: refusal };
-  if (stopReason === undefined) throw brokenOff(provider, finishReason ?? "");
+  // A server without a word ends with its end mark.
+  const stopReason = finishReason === undefined ? "end" : endingIn(provider, "finish_reason", finishReason);
   return { stopReason, explanation: stopReason === "refusal" ? finishReason : undefined };
-}
-
-/** DeepSeek and OpenRouter end an answer that they cannot finish with such a word; the half of it is no answer. */
-function brokenOff(provider: Provider, finishReason: string): ProviderError {
-  const word = quote(provider, finishReason);
-  return new ProviderError("provider.cut", `${provider.name} broke its answer off: finish_reason ${word}`, {
-    isRetryable: true,
-    details: { finishReason: word },
-  });
 }
 
 function readUsage(value: Json): Usage | undefined {

@@ -7,6 +7,7 @@ import type { Answer } from "../answer.ts";
 import { failureIn, failureOfReport } from "../failure.ts";
 import type { Provider } from "../providers.ts";
 import { argumentsPiece, givenArguments } from "./calls.ts";
+import { brokenOff } from "./endings.ts";
 import { watchGaps } from "./gaps.ts";
 import { count, list, parseJson, record, text, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
@@ -16,8 +17,9 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
   let refusal: string | undefined;
   const gaps = watchGaps(provider, answer);
 
-  function finish(event: Fields, isIncomplete: boolean): void {
+  function finish(event: Fields, ending: "completed" | "incomplete"): void {
     const response = record(event["response"]) ?? {};
+    const isIncomplete = isCutShort(provider, response, ending);
     // Servers that send no item events still put the items here.
     const output = list(response["output"]);
     for (const [index, item] of output.entries()) takeItem(index, item);
@@ -87,12 +89,11 @@ export function decodeResponses({ provider }: WireContext, answer: Answer): Deco
           return true;
         case "response.completed":
         case "response.incomplete":
-          finish(event, type === "response.incomplete");
+          finish(event, type === "response.completed" ? "completed" : "incomplete");
           return true;
         case "response.failed":
-          throw reported(provider, record(event["response"]) ?? {});
         case "error":
-          throw reported(provider, event);
+          throw reported(provider, record(event["response"]) ?? event);
         default:
           return MOVES.has(type);
       }
@@ -119,6 +120,14 @@ const MOVES = new Set([
   "response.custom_tool_call_input.delta",
   "response.reasoning_summary_part.added",
 ]);
+
+/** The event says that the answer is over, the status how; many servers leave the status out. */
+function isCutShort(provider: Provider, response: Fields, ending: "completed" | "incomplete"): boolean {
+  const status = text(response["status"]) ?? ending;
+  if (status === "failed") throw reported(provider, response);
+  if (status !== "completed" && status !== "incomplete") throw brokenOff(provider, "status", status);
+  return status === "incomplete" || ending === "incomplete";
+}
 
 function reported(provider: Provider, holder: Fields): Error {
   const unexplained = { kind: "server_error", message: "the response failed without a reason" };
