@@ -93,3 +93,42 @@ test("12.12: a program that waits for an answer is shown what it asks, without a
   );
   expect(JSON.stringify(told)).toContain("Continue?[y/n]");
 });
+
+test("12.12: a secret that a running command has written half of when somebody looks is in no file, record or request", async () => {
+  const halves = (secret: string, cut: number): string =>
+    `printf '%s' '${secret.slice(0, cut)}'; read x; printf '%s\\n' '${secret.slice(cut)}'; `;
+  const look = { tool: "write_stdin", args: { session_id: 1000, chars: "\n", yield_time_ms: 500 } };
+  const cmd = `${halves(KEY, 7)}${halves(TOKEN, 1)}seq 1 20000`;
+  await using server = await startModelServer({
+    script: [
+      { calls: [{ tool: "exec_command", args: { cmd, tty: true, yield_time_ms: 500 } }] },
+      { calls: [look] },
+      { calls: [{ ...look, args: { ...look.args, yield_time_ms: 20_000 } }] },
+      { text: "done" },
+    ],
+  });
+  await using t = await openTestHeddle({
+    providers: [server.provider("openai-responses", { id: "scripted", key: KEY })],
+  });
+  const live: string[] = [];
+  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  using _listener = t.heddle.onDelta(threadId, ({ delta }) => void live.push(delta));
+  await (
+    await t.start("go", { thread: threadId })
+  ).done;
+  const items = bodies(await t.events(threadId)).flatMap((body) =>
+    body.type === "item.completed" && body.item.type === "commandExecution" ? [body.item] : [],
+  );
+  const files = items.flatMap(({ outputFile }) => outputFile ?? []);
+  expect(files).not.toHaveLength(0);
+  const said = [
+    ...(await Promise.all(files.map((file) => readFile(file, "utf8")))),
+    ...items.map(({ output }) => output),
+  ];
+  expect(said[0]).toMatch(/^\[redacted:known-secret\]\n\[redacted:github-token\]\n1\n/);
+  for (const text of [...said, live.join(""), JSON.stringify(server.requests.at(-1)?.body)]) {
+    const printed = text.replaceAll(/printf[^;]*;/g, "");
+    expect(printed).toContain("[redacted:known-secret]");
+    for (const part of [KEY.slice(7), KEY.slice(0, 7), TOKEN.slice(1, 21)]) expect(printed).not.toContain(part);
+  }
+});

@@ -13,6 +13,7 @@ const MAX_NEEDLE_CHARS = 8192;
 /** So much of an encoded form is taken for it, at whatever place in it. */
 const MIN_PART_CHARS = 16;
 const SEED_CHARS = MIN_KNOWN_CHARS;
+const MIN_ENCODED_CHARS = 4;
 
 interface Needle {
   readonly text: string;
@@ -41,6 +42,8 @@ export interface Search {
 export interface KnownSecrets {
   learn(values: readonly string[]): void;
   search(text: string, isWhole: boolean): Search;
+  /** So many characters at the end could be the beginning of one, too few of it for `search` to see. */
+  cutLength(text: string): number;
   /** So many characters at the end of unfinished text are held back whatever they are. */
   readonly heldChars: number;
 }
@@ -61,6 +64,12 @@ export function createKnownSecrets(): KnownSecrets {
       values = [...new Set([...values, ...fresh])].slice(-MAX_KNOWN);
       table = seedTable(values.flatMap(needlesOf));
       heldChars = values.some((value) => /\s/.test(value)) ? SEED_CHARS - 1 : 0;
+    },
+    cutLength(text) {
+      for (let chars = Math.min(SEED_CHARS - 1, text.length); chars > 0; chars -= 1) {
+        if (table?.beginnings.has(text.slice(-chars)) === true) return chars;
+      }
+      return 0;
     },
     search: (text, isWhole) => (table === undefined ? { found: [], open: text.length } : search(text, table, isWhole)),
   };
@@ -151,6 +160,8 @@ interface SeedTable {
   readonly seeds: ReadonlyMap<string, readonly Seed[]>;
   /** By two neighbouring characters: so far to the right of them is the next place where a seed could end. */
   readonly shifts: Uint8Array;
+  /** What is shorter than a seed and begins one. */
+  readonly beginnings: ReadonlySet<string>;
 }
 
 const PAIRS = 1 << 14;
@@ -160,9 +171,14 @@ function seedTable(needles: readonly Needle[]): SeedTable {
   const seeds = new Map<string, Seed[]>();
   const shifts = new Uint8Array(PAIRS).fill(SEED_CHARS - 1);
   const known = new Set<string>();
+  const beginnings = new Set<string>();
   for (const one of needles) {
     if (known.has(one.text)) continue;
     known.add(one.text);
+    // Fewer characters of an encoded form say next to nothing of the value, and stand in every other word.
+    for (let chars = one.mayBePart ? MIN_ENCODED_CHARS : 1; chars < SEED_CHARS; chars += 1) {
+      beginnings.add(one.text.slice(0, chars));
+    }
     const last = one.mayBePart ? one.text.length - SEED_CHARS : 0;
     for (let offset = 0; offset <= last; offset += MIN_PART_CHARS / 2) {
       const seed = one.text.slice(offset, offset + SEED_CHARS);
@@ -175,7 +191,7 @@ function seedTable(needles: readonly Needle[]): SeedTable {
       }
     }
   }
-  return { seeds, shifts };
+  return { seeds, shifts, beginnings };
 }
 
 /** The first place from `at` on where a seed stands, or -1. */

@@ -94,7 +94,8 @@ export function findMarks(
 }
 
 const NOTHING: Search = { found: [], open: Number.POSITIVE_INFINITY };
-const knownMark = (range: Found): Mark => ({ kind: "known-secret", ...range });
+export const KNOWN_SECRET = "known-secret";
+const knownMark = (range: Found): Mark => ({ kind: KNOWN_SECRET, ...range });
 
 /** With the first character of a mark in place of what will be one, so that formats see what they will see when it is. */
 function blanked(text: string, found: readonly Found[]): string {
@@ -117,7 +118,7 @@ function joined(found: readonly Mark[]): readonly Mark[] {
     const last = marks.at(-1);
     if (last === undefined || next.from >= last.to) marks.push(next);
     else {
-      const kind = next.kind === "known-secret" ? next.kind : last.kind;
+      const kind = next.kind === KNOWN_SECRET ? next.kind : last.kind;
       const { to, tail } = next.to >= last.to && (last.tail === undefined || next.to > last.to) ? next : last;
       marks[marks.length - 1] = { kind, from: last.from, to, ...(tail === undefined ? {} : { tail }) };
     }

@@ -28,9 +28,33 @@ export interface Unfinished {
   readonly followsGap: (index: number) => boolean;
 }
 
+/** Beginnings that are part of the secret. */
+const TOKEN = /sk-|gh[pousr]_|github_pat_|A[KS]IA|AIza|xox[a-z]-|whsec_|eyJ/;
+/** What stands before one and says nothing of it. */
+const LEAD = /-----BEGIN |:\/\/|[Bb][Ee][Aa][Rr][Ee][Rr]|[Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]/;
 /** Every secret of a known format begins with one of these. Also a cheap answer for text that holds none. */
-const BEGINNING =
-  /sk-|gh[pousr]_|github_pat_|A[KS]IA|AIza|xox[a-z]-|whsec_|eyJ|-----BEGIN |:\/\/|[Bb][Ee][Aa][Rr][Ee][Rr]|[Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]/g;
+const BEGINNING = new RegExp(`${TOKEN.source}|${LEAD.source}`, "g");
+
+/** `abc` as `a(?:b(?:c)?)?$`: a token of which only the first characters have come. */
+const CUT_TOKEN = new RegExp(
+  `(?:${TOKEN.source
+    .split("|")
+    .map((token) =>
+      (token.match(/\[[^\]]+\]|./g) ?? []).reduceRight((rest, atom) => `${atom}${rest && `(?:${rest})?`}`, ""),
+    )
+    .join("|")})$`,
+  "y",
+);
+const MAX_TOKEN_CHARS = "github_pat_".length;
+
+/** So many characters at the end could be the beginning of a token. */
+export function cutBeginning(text: string, followsGap: Unfinished["followsGap"]): number {
+  for (let at = Math.max(0, text.length - MAX_TOKEN_CHARS); at < text.length; at += 1) {
+    CUT_TOKEN.lastIndex = at;
+    if (CUT_TOKEN.test(text) && startsWord({ text, followsGap }, at)) return text.length - at;
+  }
+  return 0;
+}
 
 export function hasBeginning(text: string): boolean {
   BEGINNING.lastIndex = 0;
@@ -337,7 +361,7 @@ export function keyEnd(
  * Not in the middle of a longer word: base64 and hashes contain every short beginning sooner or later. An escape is no
  * word: `\n`, `\u001b`, `=3D`, and what is left of a control sequence whose first character is written out.
  */
-function startsWord({ text, followsGap }: Scan, at: number): boolean {
+function startsWord({ text, followsGap }: Pick<Scan, "text" | "followsGap">, at: number): boolean {
   if (at === 0 || !is(text, at - 1, IN.alphanumeric) || followsGap(at)) return true;
   // ESC and one letter.
   if (at > 1 && followsGap(at - 1)) return true;

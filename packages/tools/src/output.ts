@@ -2,7 +2,8 @@
  * What a command wrote, in bounded memory: the first and the last bytes are kept, what lies between is counted, and the
  * whole goes to a spill file up to a quota that ends in an explicit mark. Text is cut between characters, never inside.
  * `push` returns a promise when the file is behind: whoever reads the pipe stops until it settles. What is kept, stored,
- * shown live and taken is one text: all of it has gone through the filter first.
+ * shown live and taken has gone through the filter first. What is kept and stored goes through one that is never asked
+ * for what it holds back, so that it does not depend on who looked, and when.
  */
 import { SpillFile } from "./spill-file.ts";
 import { HeadTail } from "./head-tail.ts";
@@ -19,6 +20,8 @@ export interface OutputFilter {
   push(text: string): string;
   /** What is held back only because a word may go on. */
   flush(): string;
+  /** Another one that goes on from here. */
+  fork(): OutputFilter;
   end(): string;
 }
 
@@ -49,7 +52,8 @@ export class CappedOutput {
   readonly #spill: SpillFile | undefined;
   readonly #live: LiveText | undefined;
   readonly #filter: OutputFilter | undefined;
-  #flushing: void | Promise<void> = undefined;
+  /** For what is kept and stored, from the first time that something was taken early. */
+  #keptFilter: OutputFilter | undefined;
   #isClosed = false;
 
   constructor(options: CappedOutputOptions = {}) {
@@ -69,17 +73,27 @@ export class CappedOutput {
   /** Chunks that arrive after `close` are dropped: the result has been given by then. */
   push(chunk: Buffer): void | Promise<void> {
     if (this.#isClosed || chunk.length === 0) return;
-    if (this.#filter === undefined) return this.#keep(chunk);
+    if (this.#filter === undefined) {
+      this.#tell(chunk);
+      return this.#keep(chunk);
+    }
     // One character for each byte, so that what is not text comes out as it went in.
-    return this.#keep(Buffer.from(this.#filter.push(chunk.toString("latin1")), "latin1"));
+    const text = chunk.toString("latin1");
+    const told = Buffer.from(this.#filter.push(text), "latin1");
+    this.#tell(told);
+    return this.#keep(this.#keptFilter === undefined ? told : Buffer.from(this.#keptFilter.push(text), "latin1"));
+  }
+
+  #tell(chunk: Buffer): void {
+    if (chunk.length === 0) return;
+    this.#live?.push(chunk);
+    this.#sinceTake.push(chunk);
   }
 
   #keep(chunk: Buffer): void | Promise<void> {
     if (chunk.length === 0) return;
-    this.#live?.push(chunk);
     const before = this.#spill === undefined || this.#spill.isStarted ? undefined : this.#whole.bytesIfWhole();
     this.#whole.push(chunk);
-    this.#sinceTake.push(chunk);
     if (this.#spill === undefined || this.#whole.truncatedBytes === 0) return;
     if (before !== undefined && before.length > 0) {
       // The file starts with what memory held until now, so that it has the whole.
@@ -90,8 +104,10 @@ export class CappedOutput {
 
   snapshot(): OutputSnapshot {
     const { text, truncatedBytes } = this.#whole.read();
+    // Of a command that runs on, with the prompt that it may be waiting at.
+    const last = this.#isClosed ? "" : ((this.#keptFilter ?? this.#filter)?.fork().flush() ?? "");
     return {
-      text,
+      text: last === "" ? text : text + Buffer.from(last, "latin1").toString("utf8"),
       totalBytes: this.#whole.totalBytes,
       truncatedBytes,
       ...(this.#spill?.isStarted === true && { spillFile: this.#spill.path }),
@@ -103,7 +119,10 @@ export class CappedOutput {
   take(): { text: string; truncatedBytes: number } {
     // A prompt without a line end is shown to whoever looks.
     if (!this.#isClosed && this.#filter !== undefined) {
-      this.#flushing = this.#keep(Buffer.from(this.#filter.flush(), "latin1"));
+      const before = this.#keptFilter ?? this.#filter.fork();
+      const early = this.#filter.flush();
+      if (early !== "") this.#keptFilter = before;
+      this.#tell(Buffer.from(early, "latin1"));
     }
     const { text, truncatedBytes, rest } = this.#sinceTake.takeText(this.#isClosed);
     this.#sinceTake = this.#newWindow();
@@ -115,8 +134,11 @@ export class CappedOutput {
   async close(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true;
-      await this.#flushing;
-      if (this.#filter !== undefined) await this.#keep(Buffer.from(this.#filter.end(), "latin1"));
+      if (this.#filter !== undefined) {
+        const rest = Buffer.from(this.#filter.end(), "latin1");
+        this.#tell(rest);
+        await this.#keep(this.#keptFilter === undefined ? rest : Buffer.from(this.#keptFilter.end(), "latin1"));
+      }
       this.#live?.end();
     }
     await this.#spill?.close();

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { createRedactor } from "./redact.ts";
+import { createStreamRedactor } from "./redact-stream.ts";
+
+const run = (length: number): string => "Q7x".repeat(Math.ceil(length / 3)).slice(0, length);
+const LONG_KEY = "Zq-known/value+0123456789";
+test.each([
+  { name: "a registered value", secret: LONG_KEY, first: 1 },
+  { name: "a token", secret: `ghp_${run(36)}`, first: 1 },
+  { name: "a key", secret: `sk-proj-${run(40)}`, first: 1 },
+  { name: "a coloured token", secret: `\u001B[31mghp_${run(36)}\u001B[0m`, first: 1 },
+  // Three characters of that are two of the value, and stand in ordinary words.
+  { name: "a registered value in base64", secret: Buffer.from(LONG_KEY).toString("base64"), first: 4 },
+  { name: "a registered value, percent-encoded", secret: encodeURIComponent(LONG_KEY), first: 1 },
+])("12.12: $name is not let out to whoever looks while it is coming", ({ secret, first }) => {
+  const redactor = createRedactor([LONG_KEY]);
+  for (const before of ["", "key=", `${"word ".repeat(80)}x=`]) {
+    const whole = redactor.text(`${before}${secret}\nend`);
+    for (let cut = first; cut < secret.length; cut += 1) {
+      const stream = createStreamRedactor(redactor);
+      let out = stream.push(before + secret.slice(0, cut));
+      const fork = stream.fork();
+      const kept = out + fork.push(`${secret.slice(cut)}\nend`) + fork.end();
+      expect(kept).toBe(whole);
+      out += stream.flush();
+      out += stream.push(secret.slice(cut, cut + 2)) + stream.flush();
+      out += stream.push(`${secret.slice(cut + 2)}\n`) + stream.flush() + stream.push("end") + stream.end();
+      expect(out, `cut at ${cut}`).toBe(whole);
+    }
+  }
+});
+
+test("12.12: where the beginning was let out before it was a secret, the rest goes", () => {
+  const redactor = createRedactor();
+  const stream = createStreamRedactor(redactor);
+  expect(stream.push("it is later-") + stream.flush()).toBe("it is later-");
+  redactor.learn(["later-value-0123456789"]);
+  expect(stream.push("value-0123456789 end\n") + stream.end()).toBe("[redacted:known-secret] end\n");
+});
+
+test("12.12: a prompt without a line end is shown to whoever looks", () => {
+  const stream = createStreamRedactor(createRedactor(["known-value-0123456789"]));
+  for (const prompt of ["Continue?[y/n]", "Password:", "1024", ">>> "]) {
+    expect(stream.push(prompt) + stream.flush()).toBe(prompt);
+    stream.push("\n");
+  }
+});
