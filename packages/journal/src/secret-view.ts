@@ -12,64 +12,88 @@ export interface SecretView {
   endOf(index: number): number;
 }
 
-/**
- * A control sequence (ESC, bracket, parameters), another short escape, or one encoded character,
- * `%253D` too. The pieces of each alternative have no character in common, and each begins with one that occurs nowhere
- * else in it: every character is looked at a bounded number of times.
- */
-const ENCODED =
-  // eslint-disable-next-line no-control-regex
-  /\u001B\[[0-?]{0,64}[ -/]{0,8}[@-~]|\u001B(?:[ -/]{1,8}[0-~])?|%(?:25){0,8}([0-9A-Fa-f]{2})/g;
-
 /** The beginning of one, at the end of what has come. */
 // eslint-disable-next-line no-control-regex
 const CUT_OFF = /(?:\u001B(?:\[[0-?]{0,64})?[ -/]{0,8}|%(?:25){0,8}[0-9A-Fa-f]?)$/;
 const MAX_ENCODED_CHARS = 80;
 
+/** One pass over the text, into arrays of its size: what is in it changes nothing about the time. */
 export function secretView(raw: string): SecretView {
-  const pieces: string[] = [];
-  const starts: number[] = [];
-  let from = 0;
+  const first = raw.search(HIDING);
+  if (first < 0) return { text: raw, startOf: (index) => index, endOf: (index) => index + 1 };
+  const codes = new Uint16Array(raw.length - first);
+  /** By the character of the view behind `first`: where it stood. */
+  const starts = new Uint32Array(raw.length - first);
   let size = 0;
-  const keep = (text: string, start: number, width: number): void => {
-    pieces.push(text);
-    starts.push(size, start, width);
-    size += text.length;
+  for (let at = first; at < raw.length;) {
+    const code = raw.charCodeAt(at);
+    const width = code === ESC ? escapeWidth(raw, at) : code === PERCENT ? encodedWidth(raw, at) : 0;
+    if (code !== ESC) {
+      codes[size] = width === 0 ? code : decoded(raw, at + width);
+      starts[size] = at;
+      size += 1;
+    }
+    at += width === 0 ? 1 : width;
+  }
+  const startOf = (index: number): number => (index < first ? index : (starts[index - first] ?? raw.length));
+  return {
+    text: raw.slice(0, first) + textOf(codes.subarray(0, size)),
+    startOf,
+    endOf(index) {
+      const start = startOf(index);
+      return start + (raw.charCodeAt(start) === PERCENT ? encodedWidth(raw, start) || 1 : 1);
+    },
   };
-  for (const found of raw.matchAll(ENCODED)) {
-    const decoded = found[1] === undefined ? "" : String.fromCharCode(Number.parseInt(found[1], 16));
-    // Half of a character beyond ASCII stays as it is written.
-    if (decoded > "\u007F") continue;
-    if (found.index > from) keep(raw.slice(from, found.index), from, 1);
-    from = found.index + found[0].length;
-    if (decoded !== "") keep(decoded, found.index, found[0].length);
-  }
-  if (pieces.length === 0 && from === 0) {
-    return { text: raw, startOf: (index) => index, endOf: (index) => index + 1 };
-  }
-  if (from < raw.length) keep(raw.slice(from), from, 1);
-  return { text: pieces.join(""), ...origins(starts) };
+}
+
+// eslint-disable-next-line no-control-regex
+const HIDING = /\u001B|%[0-9A-Fa-f]{2}/;
+const ESC = 0x1b;
+const PERCENT = 0x25;
+
+function textOf(codes: Uint16Array): string {
+  return Buffer.from(codes.buffer, codes.byteOffset, codes.byteLength).toString("utf16le");
+}
+
+/** Of a control sequence (ESC, bracket, parameters), of another short escape, or of ESC alone. */
+function escapeWidth(raw: string, at: number): number {
+  const isSequence = raw[at + 1] === "[";
+  const parameters = isSequence ? spanEnd(raw, at + 2, { low: 0x30, high: 0x3f, most: 64 }) : at + 1;
+  const end = spanEnd(raw, parameters, { low: 0x20, high: 0x2f, most: 8 });
+  const last = raw.charCodeAt(end);
+  const hasEnd = isSequence ? last >= 0x40 && last <= 0x7e : end > at + 1 && last >= 0x30 && last <= 0x7e;
+  return hasEnd ? end + 1 - at : 1;
+}
+
+function spanEnd(raw: string, from: number, set: { low: number; high: number; most: number }): number {
+  let at = from;
+  while (at - from < set.most && raw.charCodeAt(at) >= set.low && raw.charCodeAt(at) <= set.high) at += 1;
+  return at;
+}
+
+/** Of one encoded character of ASCII, `%253D` too; 0 where there is none. Half of another stays as it is written. */
+function encodedWidth(raw: string, at: number): number {
+  let end = at + 1;
+  while (end < at + 1 + 2 * MAX_ENCODINGS && raw[end] === "2" && raw[end + 1] === "5") end += 2;
+  if (digit(raw, end) >= 0 && digit(raw, end + 1) >= 0) return digit(raw, end) < 8 ? end + 2 - at : 0;
+  return end > at + 1 ? end - at : 0;
+}
+const MAX_ENCODINGS = 8;
+
+/** What the two digits before `end` say. */
+function decoded(raw: string, end: number): number {
+  return digit(raw, end - 2) * 16 + digit(raw, end - 1);
+}
+
+/** -1: no hexadecimal digit. */
+function digit(raw: string, at: number): number {
+  const code = raw.charCodeAt(at);
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = (code | 0x20) - 0x61;
+  return letter >= 0 && letter < 6 ? letter + 10 : -1;
 }
 
 /** How much of the end could be the beginning of a control sequence or an encoded character. */
 export function cutOffLength(raw: string): number {
   return CUT_OFF.exec(raw.slice(-MAX_ENCODED_CHARS))?.[0].length ?? 0;
-}
-
-/** `runs`: for each piece its place in the view, its place before, and how many characters there made one. */
-function origins(runs: readonly number[]): Pick<SecretView, "startOf" | "endOf"> {
-  const pieceOf = (index: number): number => {
-    let [low, high] = [0, runs.length / 3 - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((runs[middle * 3] ?? 0) <= index) low = middle;
-      else high = middle - 1;
-    }
-    return low * 3;
-  };
-  const startOf = (index: number): number => {
-    const piece = pieceOf(index);
-    return (runs[piece + 1] ?? 0) + index - (runs[piece] ?? 0);
-  };
-  return { startOf, endOf: (index) => startOf(index) + (runs[pieceOf(index) + 2] ?? 1) };
 }
