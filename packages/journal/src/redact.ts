@@ -51,8 +51,9 @@ function mayHold(text: string): boolean {
 const HIDING = /\u001B|\\u001b|%[0-9A-Fa-f]{2}/;
 
 function replaced(text: string, known: KnownSecrets, hasFormats: boolean): string {
-  if (!mayHold(text) && known.search(text, true).found.length === 0) return text;
-  const { marks } = findMarks(text, known, { isWhole: true, hasFormats });
+  const plain = known.search(text, true);
+  if (plain.found.length === 0 && !mayHold(text)) return text;
+  const { marks } = findMarks(text, known, { isWhole: true, hasFormats, plain });
   return withMarks(text, marks, text.length);
 }
 
@@ -73,10 +74,9 @@ export interface Marks {
 export function findMarks(
   raw: string,
   known: KnownSecrets,
-  options: { readonly isWhole: boolean; readonly hasFormats: boolean },
+  options: { readonly isWhole: boolean; readonly hasFormats: boolean; readonly plain?: Search },
 ): Marks {
-  const { isWhole, hasFormats } = options;
-  const plain = known.search(raw, isWhole);
+  const { isWhole, hasFormats, plain = known.search(raw, isWhole) } = options;
   const view = secretView(blanked(raw, plain.found));
   // Where nothing hides anything both are the same.
   const hidden = view.text.length === raw.length ? NOTHING : known.search(view.text, isWhole);
