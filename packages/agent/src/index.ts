@@ -1,4 +1,5 @@
 export { openHeddle } from "./open.ts";
+export { keysInUse } from "./keys-in-use.ts";
 export type {
   Heddle,
   HeddleOptions,

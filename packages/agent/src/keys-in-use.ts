@@ -1,15 +1,35 @@
-/** What this process knows from the start and must never store: keys of providers, tokens and headers of MCP servers. */
-import { BUILT_IN_PROVIDERS, isKeyVariable } from "@heddle/models";
+/**
+ * What this process knows from the start and must never store: keys of providers, stored logins, tokens and headers of
+ * providers and MCP servers. Every door that opens the record to write asks here.
+ */
+import { BUILT_IN_PROVIDERS, isKeyVariable, storedSecrets, type ProviderConfig } from "@heddle/models";
 import type { McpServerConfig } from "@heddle/protocol";
 import type { HeddleOptions } from "./heddle.ts";
 
 /** Provider keys are secrets whatever they look like; the journal removes these exact values. */
-export function keysInUse({ providers, env, mcpServers = [] }: HeddleOptions): string[] {
+export function keysInUse(options: Pick<HeddleOptions, "home" | "providers" | "env" | "mcpServers">): string[] {
+  const { home, providers, env, mcpServers = [] } = options;
   const keys = [...BUILT_IN_PROVIDERS, ...providers].flatMap(({ key, envKey }) => [
     key ?? "",
     ...[envKey ?? []].flat().map((name) => env[name] ?? ""),
   ]);
-  return [...keys, ...namedKeys(env), ...mcpSecrets(mcpServers, env)].filter((key) => key !== "");
+  const sent = providers.flatMap((provider) => sentSecrets(provider, env));
+  const stored = storedSecrets(home);
+  return [...keys, ...sent, ...stored, ...namedKeys(env), ...mcpSecrets(mcpServers, env)].filter((key) => key !== "");
+}
+
+/**
+ * What goes out with every request. A value that comes from the environment is there because it is nobody's business; of
+ * one in the configuration, a long word without spaces could be a key, whatever its header is called.
+ */
+function sentSecrets({ headers = {}, envHeaders = {}, query = {} }: ProviderConfig, env: NodeJS.ProcessEnv): string[] {
+  const hidden = Object.values(envHeaders).flatMap((name) => [env[name] ?? "", ...longWords(env[name] ?? "")]);
+  return [...hidden, ...[...Object.values(headers), ...Object.values(query)].flatMap(longWords)];
+}
+
+/** "Bearer abc": the value alone must not be found either. */
+function longWords(value: string): string[] {
+  return value.split(/\s+/).filter((word) => word.length >= MIN_KEY_CHARS);
 }
 
 /** Shorter values would blot out ordinary words. */

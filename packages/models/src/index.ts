@@ -1,6 +1,7 @@
 export { warmProvider } from "./attempt.ts";
 export { knownModels, modelInfo, type ModelFamily, type ModelInfo } from "./catalog.ts";
 export { catalogProvider } from "./catalog/lookup.ts";
+export { storedSecrets } from "./auth/stored-secrets.ts";
 export { isKeyVariable } from "./catalog/rows.ts";
 export { fitEffort } from "./efforts.ts";
 export { heddleHome } from "./home.ts";

@@ -1,9 +1,10 @@
 /** `heddle threads`: what is in the record, for people and, with --json, as it is stored; and what its owner may do with it. */
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
-import type { Journal, ThreadRow } from "@heddle/journal";
+import { createRedactor, type Journal, type ThreadRow } from "@heddle/journal";
 import { didYouMean, EXIT, HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { knownSecrets } from "../config/known-secrets.ts";
 import { heddleHome } from "../config/read-config.ts";
 import { eventLines } from "../print/events.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -182,7 +183,8 @@ async function change(
 ): Promise<number> {
   // Only to see that there is something to change; nothing is made where nothing is.
   await (await requireRecord(env, id))[Symbol.asyncDispose]();
-  await using heddle = await openHeddle({ home: heddleHome(env), providers: [], env, isUnattended: true });
+  const redactor = createRedactor(await knownSecrets(env));
+  await using heddle = await openHeddle({ home: heddleHome(env), providers: [], env, redactor, isUnattended: true });
   await act(heddle, await heddle.findThread(id));
   return EXIT.ok;
 }

@@ -3,6 +3,7 @@ import { openJournal, type Journal } from "@heddle/journal";
 import { HeddleError, visibleLine } from "@heddle/protocol";
 import { openTasks, type Tasks } from "@heddle/tasks";
 import { makeHome } from "../app-server/engine.ts";
+import { knownSecrets } from "../config/known-secrets.ts";
 import { heddleHome } from "../config/read-config.ts";
 import { openRecord } from "../record.ts";
 
@@ -14,7 +15,7 @@ export interface TaskStore extends AsyncDisposable {
 /** Makes the home where there is none. */
 export async function openTaskStore(env: NodeJS.ProcessEnv): Promise<TaskStore> {
   const home = await makeHome(env);
-  return storeOf(await openJournal({ home, secrets: [] }), home);
+  return storeOf(await openJournal({ home, secrets: await knownSecrets(env) }), home);
 }
 
 /** undefined: this home has no record yet. */
@@ -26,7 +27,11 @@ export async function lookAtTasks(env: NodeJS.ProcessEnv): Promise<TaskStore | u
 /** For one task that must be there. */
 export async function requireTasks(env: NodeJS.ProcessEnv, selector: string): Promise<TaskStore> {
   const store = await lookAtTasks(env);
-  if (store !== undefined) return store;
+  if (store !== undefined) {
+    // Whoever names one may change it.
+    store.journal.redactor.learn(await knownSecrets(env));
+    return store;
+  }
   throw new HeddleError(
     "task.not-found",
     `there is no task ${visibleLine(selector)}: ${heddleHome(env)} has no record`,

@@ -22,9 +22,9 @@ import {
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import { MAX_CREDENTIALS_BYTES } from "./credentials-file.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
-const MAX_BYTES = 4 * 1024 * 1024;
 
 export interface PrivateFolder extends Disposable {
   readonly path: string;
@@ -124,7 +124,7 @@ function readPrivate(file: string, shown: string): string | undefined {
   try {
     const stats = fstatSync(fd);
     requireOwn(stats, shown);
-    if (stats.size > MAX_BYTES)
+    if (stats.size > MAX_CREDENTIALS_BYTES)
       throw new HeddleError("store.damaged", `${shown} is larger than any list of credentials`);
     const bytes = Buffer.alloc(stats.size);
     let filled = 0;

@@ -15,10 +15,10 @@ import {
   type Credential,
   type CredentialKey,
 } from "./credential.ts";
+import { CREDENTIALS_FILE } from "./credentials-file.ts";
 import { acquireLock } from "./lock.ts";
 import { openPrivateFolder, type PrivateFolder } from "./private-folder.ts";
 
-const FILE = "credentials.json";
 const LOCK = "credentials.lock";
 /** A holder may be refreshing a token: three tries with their pauses. */
 const LOCK_WAIT_MS = 60_000;
@@ -97,21 +97,21 @@ export function openCredentialStore(options: StoreOptions): CredentialStore {
 
 function fileVault(home: string): Vault {
   return {
-    place: path.join(home, FILE),
+    place: path.join(home, CREDENTIALS_FILE),
     async read() {
       using folder = existingFolder(home);
-      return folder?.read(FILE);
+      return folder?.read(CREDENTIALS_FILE);
     },
     async write(text) {
       using folder = openPrivateFolder(home);
-      folder.write(FILE, text);
+      folder.write(CREDENTIALS_FILE, text);
     },
   };
 }
 
 /** Where no credentials are, nothing is wrong with the place; a home of other files may be as open as it likes. */
 function existingFolder(home: string): PrivateFolder | undefined {
-  return hasEntry(path.join(home, FILE)) ? openPrivateFolder(home) : undefined;
+  return hasEntry(path.join(home, CREDENTIALS_FILE)) ? openPrivateFolder(home) : undefined;
 }
 
 function hasEntry(file: string): boolean {
