@@ -92,6 +92,32 @@ test("everything about a run lies in its folder, which the agent can neither see
   expect(await readFile(path.join(folder, "stderr.log"), "utf8")).toContain("record: heddle threads show");
 });
 
+test("12.12: the patch, the names of files in it, the manifest and the branch of a run hold no secret", async () => {
+  await using world = await openWorld();
+  await repository(world);
+  const [key, token] = ["corp-key-4f1b9c7e2a6d8053", `ghp_${"Q7x".repeat(12)}`];
+  git(world, "checkout", "-q", "-b", `fix/${token}`);
+  const command = `printf 'a=%s%s\\n' corp-key- 4f1b9c7e2a6d8053 > .env; printf 'é %s%s\\n' ghp_ ${token.slice(4)} > name-$(printf '%s%s' corp-key- 4f1b9c7e2a6d8053).txt; echo kept >> kept.txt`;
+  const script = await scripted(world, [{ calls: [{ tool: "bash", args: { command } }] }, { text: "done" }]);
+  const manifest = await world.file("own.json", JSON.stringify({ note: `uses ${key} and ${token}` }));
+  const kept = ["--artifact-root", path.join(world.root, "out"), "--run-id", "job", "--manifest", manifest];
+  const ran = await run(["exec", "-s", "workspace-write", "--script", script, ...kept, "go"], {
+    world,
+    env: { CORP_API_KEY: key },
+  });
+  expect(ran).toMatchObject({ code: 0 });
+  const folder = path.join(world.root, "out", "job");
+  const patch = await readFile(path.join(folder, "diff.patch"), "utf8");
+  expect(patch).toContain("+a=[redacted:known-secret]\n");
+  expect(patch).toContain("+++ b/name-[redacted:known-secret].txt");
+  expect(patch).toContain("+é [redacted:github-token]\n");
+  expect(patch).toContain("+kept\n");
+  for (const name of await readdir(folder, { recursive: true })) {
+    const text = await readFile(path.join(folder, name), "utf8").catch(() => "");
+    expect(text.includes(key) || text.includes(token), name).toBe(false);
+  }
+});
+
 test("a run id that was used is refused, and its folder stays as it is", async () => {
   await using world = await openWorld();
   const script = await scripted(world, [{ text: "done" }]);

@@ -155,8 +155,8 @@ export class Batch {
     notes.artifacts?.refuseLinksOf(request.agentRoots);
     const start = { ...request.start, settings: this.#settings(request) };
     notes.outputSchema = start.settings.outputSchema;
-    await this.#lookBefore(request);
-    this.#writeBeginning({ ...request, start });
+    await this.#lookBefore(heddle, request);
+    this.#writeBeginning(heddle, { ...request, start });
     using idle = watchIdle(flags.idleTimeoutMs, () => {
       const seconds = (flags.idleTimeoutMs ?? 0) / 1000;
       stop.end(EXIT.timeout, new HeddleError("turn.timeout", `nothing has happened for ${seconds} s`));
@@ -203,28 +203,24 @@ export class Batch {
     return { ...settings, ...(limits === undefined ? {} : { limits }), allowedTools: tools };
   }
 
-  async #lookBefore({ workspace, home }: BatchStart): Promise<void> {
+  async #lookBefore({ journal }: Heddle, { workspace, home }: BatchStart): Promise<void> {
     if (!this.#notes.wantsGit) return;
-    this.#notes.git = await lookAtGit({
-      workspace,
-      masked: [home, ...this.masked],
-      env: this.#context.env,
-      signal: this.#opened.stop.signal,
-      timeoutMs: GIT_MS,
-    });
+    const { env } = this.#context;
+    const look = { workspace, masked: [home, ...this.masked], env, timeoutMs: GIT_MS };
+    this.#notes.git = await lookAtGit({ ...look, signal: this.#opened.stop.signal }, journal.redactor);
   }
 
-  #writeBeginning({ start, workspace, home, providers }: BatchStart): void {
-    const { artifacts } = this.#notes;
+  #writeBeginning({ journal }: Heddle, { start, workspace, home, providers }: BatchStart): void {
+    const { artifacts, manifest: given } = this.#notes;
+    // The result repeats it too.
+    this.#notes.manifest = given === undefined ? given : journal.redactor.body(given, JSON.stringify(given));
     if (artifacts === undefined) return;
     const { retries, idleTimeoutMs, runId } = this.#opened;
     const known = { heddleVersion: this.#context.version, runId, env: this.#context.env, retries, idleTimeoutMs };
     const { input, settings } = start;
     const { manifest } = this.#notes;
-    artifacts.write(
-      "manifest",
-      asJson(manifestOf({ ...known, workspace, home, providers, input, settings, manifest })),
-    );
+    const facts = manifestOf({ ...known, workspace, home, providers, input, settings, manifest });
+    artifacts.write("manifest", asJson(journal.redactor.body(facts, JSON.stringify(facts))));
     artifacts.write("capabilities", asJson(capabilities(this.#describe)));
     this.#notes.throwIfFull();
   }

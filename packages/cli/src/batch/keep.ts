@@ -1,20 +1,22 @@
 /** What is kept of a run beside its result, read back from the record once its turns are over. */
+import { setImmediate as nextTick } from "node:timers/promises";
 import type { Heddle } from "@heddle/agent";
+import { createStreamRedactor, type Redactor } from "@heddle/journal";
 import { addUsage, NO_USAGE, toHeddleError, type RunResult, type StoredEvent, type Usage } from "@heddle/protocol";
 import { allEvents } from "../record.ts";
 import { standingOf } from "../workspace.ts";
 import { asJson } from "./as-json.ts";
-import { gitChange, gitState, type GitLook } from "./git-state.ts";
+import { gitChange, gitState, type GitLook, type GitState } from "./git-state.ts";
 import { outputFilesOf, reportOf, transcriptOf } from "./report.ts";
 import type { RunNotes } from "./run-notes.ts";
 
 /** The workspace before the run; null when it is no repository. */
-export async function lookAtGit(look: GitLook): Promise<RunResult["git"]> {
+export async function lookAtGit(look: GitLook, redactor: Redactor): Promise<RunResult["git"]> {
   // Without one above it there is nothing to open a sandbox for.
   if ((await standingOf(look.workspace, undefined)).repository === undefined) return null;
   try {
     const before = await gitState(look);
-    return before === undefined ? null : { before, after: null, diffstat: null };
+    return before === undefined ? null : { before: told(before, redactor), after: null, diffstat: null };
   } catch (error) {
     return { before: null, after: null, diffstat: null, error: toHeddleError(error).message };
   }
@@ -23,7 +25,7 @@ export async function lookAtGit(look: GitLook): Promise<RunResult["git"]> {
 /** A failure here never hides how the turn ended: what could be kept is kept, what could not is said. */
 export async function keepRecord(heddle: Heddle, notes: RunNotes, look: GitLook): Promise<void> {
   await keepEvents(heddle, notes);
-  await keepGit(notes, look);
+  await keepGit(heddle.journal.redactor, notes, look);
 }
 
 async function keepEvents(heddle: Heddle, notes: RunNotes): Promise<void> {
@@ -60,14 +62,32 @@ async function eventsOf(heddle: Heddle, { handles }: RunNotes): Promise<readonly
   return events;
 }
 
-async function keepGit(notes: RunNotes, look: GitLook): Promise<void> {
+async function keepGit(redactor: Redactor, notes: RunNotes, look: GitLook): Promise<void> {
   const { git, artifacts } = notes;
   if (git === null || git.before === null) return;
   try {
     const { state, diffstat, patch } = await gitChange(look, git.before, artifacts !== undefined);
-    notes.git = { ...git, after: state ?? null, diffstat: diffstat ?? null };
-    if (patch !== undefined) artifacts?.write("diff", patch);
+    notes.git = { ...git, after: state === undefined ? null : told(state, redactor), diffstat: diffstat ?? null };
+    if (patch !== undefined) artifacts?.write("diff", await redactedBytes(patch, redactor));
   } catch (error) {
     notes.git = { ...git, error: toHeddleError(error).message };
   }
+}
+
+/** A branch may be called anything. */
+function told(state: GitState, redactor: Redactor): GitState {
+  return redactor.body(state, JSON.stringify(state));
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** One character for each byte: where no secret is, every byte stays. A piece at a time, because a patch may be long. */
+async function redactedBytes(bytes: Buffer, redactor: Redactor): Promise<Buffer> {
+  const stream = createStreamRedactor(redactor);
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    pieces.push(Buffer.from(stream.push(bytes.toString("latin1", at, at + PIECE_BYTES)), "latin1"));
+    await nextTick();
+  }
+  return Buffer.concat([...pieces, Buffer.from(stream.end(), "latin1")]);
 }
