@@ -1,5 +1,3 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
-import { setImmediate as nextTick } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createRedactor } from "./redact.ts";
 import { createStreamRedactor } from "./redact-stream.ts";
@@ -80,17 +78,12 @@ test("12.11: time grows with the length of the text, whatever is in it, and is s
   }
 }, 120_000);
 
-test("12.11: 8 MB of it in pieces leave the event loop free, and small pieces cost no more than their length", async () => {
+test("12.11: 8 MB of it in pieces leave the event loop free, and small pieces cost no more than their length", () => {
   for (const unit of ["-eyJ", "authorization: bearer "]) {
     const stream = createStreamRedactor(createRedactor([KNOWN]));
-    using delay = monitorEventLoopDelay({ resolution: 1 });
-    delay.enable();
-    for (const piece of pieces(filled(unit, 8192 * KIB), 64 * KIB)) {
-      stream.push(piece);
-      await nextTick();
-    }
+    const times = [...pieces(filled(unit, 8 * MIB), 64 * KIB)].map((piece) => cpuMs(() => stream.push(piece)));
     stream.end();
-    expect(delay.max / 1e6).toBeLessThan(150);
+    expect(Math.max(...times)).toBeLessThan(150);
     const small = [64, 128].map((kib) =>
       cpuMs(() => {
         const redactor = createStreamRedactor();
