@@ -12,6 +12,8 @@ import { LiveText } from "./live-text.ts";
 /** Together with the mark between them at most 32 kB: one loud command must not push the task out of the context. */
 const DEFAULT_HEAD_BYTES = 12 * 1024;
 const DEFAULT_TAIL_BYTES = 19 * 1024;
+/** Small enough to be collected young. */
+const FILTERED_BYTES = 4 * 1024;
 /** A whole build log fits; a runaway loop does not fill the disk. */
 const DEFAULT_SPILL_QUOTA_BYTES = 64 * 1024 * 1024;
 
@@ -55,6 +57,7 @@ export class CappedOutput {
   /** For what is kept and stored, from the first time that something was taken early. */
   #keptFilter: OutputFilter | undefined;
   #isClosed = false;
+  #bytes = Buffer.alloc(0);
 
   constructor(options: CappedOutputOptions = {}) {
     const headBytes = options.headBytes ?? DEFAULT_HEAD_BYTES;
@@ -77,11 +80,21 @@ export class CappedOutput {
       this.#tell(chunk);
       return this.#keep(chunk);
     }
-    // One character for each byte, so that what is not text comes out as it went in.
-    const text = chunk.toString("latin1");
-    const told = Buffer.from(this.#filter.push(text), "latin1");
-    this.#tell(told);
-    return this.#keep(this.#keptFilter === undefined ? told : Buffer.from(this.#keptFilter.push(text), "latin1"));
+    let behind: void | Promise<void> = undefined;
+    for (let from = 0; from < chunk.length; from += FILTERED_BYTES) {
+      // One character for each byte, so that what is not text comes out as it went in.
+      const text = chunk.toString("latin1", from, from + FILTERED_BYTES);
+      const told = this.#bytesOf(this.#filter.push(text));
+      this.#tell(told);
+      behind = this.#keep(this.#keptFilter === undefined ? told : this.#bytesOf(this.#keptFilter.push(text)));
+    }
+    return behind;
+  }
+
+  /** Always the same memory, valid until the next call: a flood must not turn into garbage faster than it is collected. */
+  #bytesOf(text: string): Buffer {
+    if (this.#bytes.length < text.length) this.#bytes = Buffer.allocUnsafeSlow(2 * text.length);
+    return this.#bytes.subarray(0, this.#bytes.write(text, "latin1"));
   }
 
   #tell(chunk: Buffer): void {

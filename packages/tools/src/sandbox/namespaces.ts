@@ -70,11 +70,7 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       const { tools, scratch, confiner, network } = holder;
       if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter());
       const confined = confine(confiner, tools.setpriv, { writable: layout.writable, network });
-      const maxPidOfCommand = String(limiter.maxPidOfCommand ?? "-");
-      const inside = (mapsUser: boolean): readonly string[] => [
-        ...ownPidNamespace(tools, { mapsUser, maxPid: maxPidOfCommand }),
-        ...confined,
-      ];
+      const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser, limiter), ...confined];
       // Told before the holder has said that it is alive: it reads its plan when it is.
       const enter = enterScript(inside);
       limiter.add(holder.pids());
@@ -233,10 +229,9 @@ function realOr(path: string): string {
   }
 }
 
-function ownPidNamespace(
-  tools: NamespaceTools,
-  { mapsUser, maxPid }: { readonly mapsUser: boolean; readonly maxPid: string },
-): string[] {
+/** A pid namespace of the command's own, and how many processes it may have there. */
+function ownPids(tools: NamespaceTools, mapsUser: boolean, limiter: Limiter): string[] {
+  const maxPid = String(limiter.maxPidOfCommand ?? "-");
   const common = [tools.unshare, "--mount", "--pid", "--fork", "--kill-child"];
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;
