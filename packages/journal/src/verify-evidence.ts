@@ -31,16 +31,20 @@ function hasSeveralAppends(connection: Connection): boolean {
   return first !== undefined && last !== undefined && integer(first, "at") < integer(last, "at");
 }
 
-/** `signed`: the newest checkpoint of each stream. */
+/**
+ * `signed`: the newest checkpoint of each stream. A crash may have come before the first one of a stream, but not before the
+ * first one of several.
+ */
 export function missingCheckpoints(
   folder: string,
   turnEnds: readonly TurnEnds[],
   signed: ReadonlyMap<string, number>,
 ): readonly MissingEvidence[] {
+  const hasNone = signed.size === 0 && turnEnds.length > 1;
   return turnEnds
     .flatMap(({ stream, newest, before }): MissingEvidence[] => {
       const head = signed.get(stream);
-      if (head !== undefined && head >= before) return [];
+      if (!hasNone && (head ?? 0) >= before) return [];
       const what = head === undefined ? "no checkpoint" : `no checkpoint after event ${head}`;
       const message = `${folder} has ${what} of ${stream}, whose turns end at event ${newest}; that they were not written anew cannot be shown`;
       return [{ kind: "checkpoint", message, stream }];
