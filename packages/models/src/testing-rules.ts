@@ -184,7 +184,8 @@ function toolRefusal(tools: readonly Json[]): Refusal | undefined {
     const outer = record(value) ?? {};
     const tool = record(outer["function"]) ?? outer;
     const schema = record(tool["parameters"]) ?? {};
-    const why = /custom/.test(text(outer["type"]) ?? "") ? undefined : schemaRefusal(schema);
+    // Tools of other kinds, such as searches of the service's own, have no schema to refuse.
+    const why = text(outer["type"]) === "function" ? schemaRefusal(schema) : undefined;
     if (why === undefined) continue;
     return openaiRefusal(`Invalid schema for function '${text(tool["name"]) ?? ""}': ${why}`, "tools[0].parameters");
   }

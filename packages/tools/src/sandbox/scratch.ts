@@ -22,6 +22,7 @@ import { lstat, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readProcStat } from "../proc-stat.ts";
+import { runHostTool } from "./host-tools.ts";
 import { privateFolder, readSmallFile } from "./private-folder.ts";
 
 const PREFIX = "heddle-sandbox-";
@@ -191,7 +192,6 @@ async function removeTree(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
   } catch {
-    const { runHostTool } = await import("./host-tools.ts");
     await runHostTool("chmod", ["-R", "u+rwx", path], REMOVE_MS).catch(() => undefined);
     await runHostTool("rm", ["-rf", path], REMOVE_MS).catch(() => undefined);
   }
