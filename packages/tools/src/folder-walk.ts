@@ -17,7 +17,8 @@ import {
 import { dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { components } from "./path-rules.ts";
-import { codeOf, O_PATH, withCode } from "./path-walk.ts";
+import { O_PATH } from "./own-folder.ts";
+import { codeOf, withCode } from "./path-walk.ts";
 
 /** As many as the kernel follows. */
 const MAX_LINKS = 40;

@@ -15,8 +15,8 @@ import {
 } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
 
-/** Missing from Node's constants; the same on every processor Node runs Linux on. */
-const O_PATH = 0x20_00_00;
+/** Names a place and opens nothing. Missing from Node's constants; the same on every processor Node runs Linux on. */
+export const O_PATH = 0x20_00_00;
 
 /** `leadsTo`: where the name leads, when a link is on the way. undefined: there is no such folder. */
 type Found = { readonly stat: BigIntStats } | { readonly leadsTo: string } | undefined;

@@ -7,7 +7,8 @@ import { closeSync, constants, fstatSync, openSync, statSync, type BigIntStats }
 import { copyFile, mkdir, opendir, readlink, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
 import { checkPath, invalid, outside, type PathRules } from "./path-rules.ts";
-import { failure, O_PATH, walk } from "./path-walk.ts";
+import { O_PATH } from "./own-folder.ts";
+import { failure, walk } from "./path-walk.ts";
 
 /** More than a large checkout with its dependencies has; a loop of mounts has no end. */
 const MAX_ENTRIES = 200_000;

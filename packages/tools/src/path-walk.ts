@@ -15,7 +15,7 @@ import {
   type BigIntStats,
 } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
-import { ownFolderStat } from "./own-folder.ts";
+import { O_PATH, ownFolderStat } from "./own-folder.ts";
 import {
   checkForm,
   checkProtected,
@@ -27,8 +27,6 @@ import {
   type PathRules,
 } from "./path-rules.ts";
 
-/** Missing from Node's constants; the same on every processor Node runs Linux on. */
-export const O_PATH = 0x20_00_00;
 const ENTRY = O_PATH | constants.O_NOFOLLOW;
 /** As many as the kernel follows. */
 const MAX_LINKS = 40;

@@ -6,7 +6,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HeddleError } from "@heddle/protocol";
-import { codeOf, O_PATH, withCode } from "./path-walk.ts";
+import { O_PATH } from "./own-folder.ts";
+import { codeOf, withCode } from "./path-walk.ts";
 
 export interface HeldFile extends Disposable {
   /** As it was named. */

@@ -4,10 +4,9 @@
  */
 import { constants } from "node:fs";
 import { chmod, open, stat, type FileHandle } from "node:fs/promises";
+import { O_PATH } from "../own-folder.ts";
 import { toSystem, type RawPath } from "./raw-path.ts";
 
-/** Names a place and opens nothing: a folder that nobody may read can be held by it. Linux; Node has no name for it. */
-const O_PATH = 0o10000000;
 const FOLDER = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 export interface PlaceBelow {
