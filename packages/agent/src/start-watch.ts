@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import type { NoticeText } from "@heddle/protocol";
+import { clockMs, type NoticeText } from "@heddle/protocol";
 
 /** Everything that must be done before a request takes a small part of it. */
 const SLOW_START_MS = 5_000;
@@ -32,23 +32,23 @@ export class StartWatch implements Disposable {
   constructor(first: string, { slowMs = SLOW_START_MS, log }: StartWatchOptions = {}) {
     this.#slowMs = slowMs;
     this.#log = log;
-    this.#startedAt = performance.now();
+    this.#startedAt = clockMs();
     this.step(first);
     this.#arm();
   }
 
   step(name: string): void {
-    this.#steps.push({ name, at: performance.now() });
+    this.#steps.push({ name, at: clockMs() });
   }
 
   /** What follows may take as long as it wants: other people's input, a place in a queue. */
   pause(): void {
-    this.#pausedAt ??= performance.now();
+    this.#pausedAt ??= clockMs();
     clearTimeout(this.#timer);
   }
 
   goOn(name: string): void {
-    if (this.#pausedAt !== undefined) this.#startedAt += performance.now() - this.#pausedAt;
+    if (this.#pausedAt !== undefined) this.#startedAt += clockMs() - this.#pausedAt;
     this.#pausedAt = undefined;
     this.step(name);
     this.#arm();
@@ -64,14 +64,14 @@ export class StartWatch implements Disposable {
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
     // A thread that stood still could not look at the clock.
-    if (this.#pausedAt === undefined && performance.now() - this.#startedAt >= this.#slowMs) this.#reportOnce();
-    this.#pausedAt ??= performance.now();
+    if (this.#pausedAt === undefined && clockMs() - this.#startedAt >= this.#slowMs) this.#reportOnce();
+    this.#pausedAt ??= clockMs();
   }
 
   #arm(): void {
     if (this.#report !== undefined) return;
-    const leftMs = Math.max(0, this.#slowMs - (performance.now() - this.#startedAt));
-    this.#due = performance.now() + leftMs;
+    const leftMs = Math.max(0, this.#slowMs - (clockMs() - this.#startedAt));
+    this.#due = clockMs() + leftMs;
     this.#timer = setTimeout(() => this.#reportOnce(), leftMs).unref();
   }
 
@@ -83,7 +83,7 @@ export class StartWatch implements Disposable {
   }
 
   #message(): string {
-    const now = performance.now();
+    const now = clockMs();
     const lateMs = now - this.#due;
     const steps = this.#steps.map(
       ({ name, at }, index) => `${name} ${seconds((this.#steps[index + 1]?.at ?? now) - at)}`,

@@ -1,6 +1,6 @@
 /** Everything that comes on standard input, up to its end or a size that no model reads. */
 import type { Readable } from "node:stream";
-import { HeddleError, toHeddleError } from "@heddle/protocol";
+import { clockMs, HeddleError, toHeddleError } from "@heddle/protocol";
 
 /** Far more than any model reads; a stream without end must not fill the memory. */
 const MAX_INPUT_BYTES = 8 * 1024 * 1024;
@@ -13,7 +13,7 @@ export interface Gathering {
   readonly whole: Promise<Buffer>;
   readonly isOver: boolean;
   readonly sizeBytes: number;
-  /** When the last byte came, by the clock of `performance`; before any, when the reading began. */
+  /** When the last byte came, by `clockMs`; before any, when the reading began. */
   readonly lastByteAt: number;
   /** Reads no further and holds up nobody. What came stays gathered. */
   leave(): void;
@@ -23,7 +23,7 @@ export function gather(stdin: InputStream, signal: AbortSignal, onFirstByte?: ()
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
-  let lastByteAt = performance.now();
+  let lastByteAt = clockMs();
   let isOver = false;
 
   const stop = (): void => {
@@ -41,7 +41,7 @@ export function gather(stdin: InputStream, signal: AbortSignal, onFirstByte?: ()
     const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk);
     if (sizeBytes === 0 && bytes.length > 0) onFirstByte?.();
     sizeBytes += bytes.length;
-    lastByteAt = performance.now();
+    lastByteAt = clockMs();
     if (sizeBytes > MAX_INPUT_BYTES) fail(tooLong());
     else chunks.push(bytes);
   };

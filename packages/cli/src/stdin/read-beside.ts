@@ -5,7 +5,7 @@
  * without limit. No time decides alone, and before anything is given up the pipe is looked at once more.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { HeddleError, visibleText } from "@heddle/protocol";
+import { clockMs, HeddleError, visibleText } from "@heddle/protocol";
 import { gather, type Gathering, type InputStream } from "./gather.ts";
 import type { PipeWriters } from "./pipe-writers.ts";
 
@@ -48,13 +48,13 @@ export async function readBeside(options: BesideOptions): Promise<InputBeside> {
   };
   const gathering = gather(stdin, signal, tell);
   await Promise.race([options.isAsked, over(gathering)]);
-  const askedAt = performance.now();
+  const askedAt = clockMs();
   while (!gathering.isOver) {
     const writers = await options.writers();
     // After the look-up: whoever wrote and ended before it has left its bytes in the pipe.
     await lookAtPipe();
     if (gathering.isOver) break;
-    const silentMs = performance.now() - Math.max(askedAt, gathering.lastByteAt);
+    const silentMs = clockMs() - Math.max(askedAt, gathering.lastByteAt);
     const leftMs = patienceFor(writers, gathering.sizeBytes, patience) - silentMs;
     if (leftMs <= 0) return giveUp(gathering, writers, silentMs);
     await waitForMore(gathering, Math.min(leftMs, patience.lookEveryMs));

@@ -2,9 +2,9 @@
  * Where the catalog is: the snapshot that comes with the program, and the copy that `heddle models --refresh` keeps in the
  * home. Each is read only when somebody asks for it. A copy that is damaged, or older than the snapshot, counts as none.
  */
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import path from "node:path";
-import { parseCatalog, type Catalog } from "./rows.ts";
+import { openCatalog, parseCatalog, type Catalog } from "./rows.ts";
 
 export const REFRESHED_FILE = "models.jsonl";
 /** Beside this module in a checkout, beside the bundle in the package. */
@@ -12,11 +12,21 @@ const SNAPSHOT = new URL("models-snapshot.jsonl", import.meta.url);
 
 /** undefined where the file of the program is gone: prices and limits are unknown then, and that is said where it matters. */
 export function readSnapshot(): Catalog | undefined {
-  if (read === undefined) {
-    const text = readText(SNAPSHOT);
-    read = { snapshot: text === undefined ? undefined : parseCatalog(text) };
-  }
+  read ??= { snapshot: openSnapshot() };
   return read.snapshot;
+}
+
+/** Half a megabyte, of which most runs need the first line: whether their provider is in it. */
+function openSnapshot(): Catalog | undefined {
+  const { first, length } = readFirstLine(SNAPSHOT) ?? {};
+  if (first === undefined || length === undefined) return undefined;
+  let text: string | undefined;
+  // One that is another by now, because Heddle was updated meanwhile, has its lines elsewhere.
+  const whole = (): string | undefined => (text ??= readText(SNAPSHOT));
+  return openCatalog(first, {
+    length,
+    read: () => (whole()?.startsWith(`${first}\n`) === true ? whole() : undefined),
+  });
 }
 
 /** It does not change while the program runs. */
@@ -26,6 +36,23 @@ let read: { readonly snapshot: Catalog | undefined } | undefined;
 export function readRefreshed(home: string): Catalog | undefined {
   const text = readText(path.join(home, REFRESHED_FILE));
   return text === undefined ? undefined : parseCatalog(text);
+}
+
+/** Three times as long as that of the snapshot is. */
+const MAX_FIRST_LINE_BYTES = 64 * 1024;
+
+function readFirstLine(file: string | URL): { readonly first: string; readonly length: number } | undefined {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(file, "r");
+    const bytes = Buffer.allocUnsafe(MAX_FIRST_LINE_BYTES);
+    const end = bytes.subarray(0, readSync(descriptor, bytes)).indexOf("\n");
+    return end === -1 ? undefined : { first: bytes.toString("utf8", 0, end), length: fstatSync(descriptor).size };
+  } catch {
+    return undefined;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
 }
 
 /** More than a refresh keeps; a larger file is not one of Heddle's. */

@@ -79,8 +79,13 @@ export function catalogText(head: CatalogHead, providers: readonly FilledProvide
 
 /** undefined for a text that is not of this kind: damaged, cut, or of another version. */
 export function parseCatalog(text: string): Catalog | undefined {
-  const end = text.indexOf("\n");
-  const head = parsed(text.slice(0, Math.max(0, end)));
+  const [first = ""] = text.split("\n", 1);
+  return openCatalog(first, { length: text.length, read: () => text });
+}
+
+/** By its first line; the rest is read when somebody asks for models. `length` is that of the whole, or more. */
+export function openCatalog(first: string, whole: { length: number; read(): string | undefined }): Catalog | undefined {
+  const head = parsed(first);
   if (!isRecord(head) || head["v"] !== VERSION || !Array.isArray(head["providers"])) return undefined;
   const { source, licence, date, commit } = head;
   if (typeof source !== "string" || typeof licence !== "string" || typeof date !== "string") return undefined;
@@ -90,8 +95,9 @@ export function parseCatalog(text: string): Catalog | undefined {
     const provider = providerOf(row);
     if (provider === undefined || !isRecord(row)) return undefined;
     const [at, length] = [row["at"], row["length"]];
-    if (typeof at !== "number" || typeof length !== "number" || end + 1 + at + length > text.length) return undefined;
-    places.set(provider.id, [end + 1 + at, length]);
+    if (typeof at !== "number" || typeof length !== "number" || first.length + 1 + at + length > whole.length)
+      return undefined;
+    places.set(provider.id, [first.length + 1 + at, length]);
     providers.push(provider);
   }
   return {
@@ -102,7 +108,7 @@ export function parseCatalog(text: string): Catalog | undefined {
     providers,
     modelsOf(provider) {
       const [at, length] = places.get(provider) ?? [0, 0];
-      const rows = length === 0 ? [] : parsed(text.slice(at, at + length));
+      const rows = length === 0 ? [] : parsed(whole.read()?.slice(at, at + length) ?? "");
       return Array.isArray(rows) ? rows.flatMap((row) => modelOf(row) ?? []) : [];
     },
   };

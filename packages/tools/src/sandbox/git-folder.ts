@@ -2,8 +2,7 @@
  * Judges what appeared in or as a git folder: it may not run anything, and it may lead nowhere but to folders that are under
  * guard themselves. A pointer is judged by where the kernel goes with it now, so a verdict on one holds only for the moment.
  */
-import { constants } from "node:fs";
-import { open, readlink, realpath } from "node:fs/promises";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { posix } from "node:path";
 import { judgeConfig, namedByConfig } from "./git-config.ts";
 import { isBelow, isWithin } from "./mountinfo.ts";
@@ -15,27 +14,27 @@ const MAX_JUDGED_BYTES = 64 * 1024;
 /** `depends`: harmless as things are, which others can change; it is judged again. */
 export type GitVerdict = "accept" | "depends" | "remove";
 
-export async function judgeGit({ path, name, kind, matter }: Special, roots: readonly RawPath[]): Promise<GitVerdict> {
+export function judgeGit({ path, name, kind, matter }: Special, roots: readonly RawPath[]): GitVerdict {
   const lower = name.toLowerCase();
-  if (matter === "odd") return (await isLinkToBranch(path, lower)) ? "accept" : "remove";
-  if (matter === "branch") return kind === "file" && (await isBranch(path)) ? "accept" : "remove";
-  if (matter === "todo") return (await runsNothing(path)) ? "accept" : "remove";
+  if (matter === "odd") return isLinkToBranch(path, lower) ? "accept" : "remove";
+  if (matter === "branch") return kind === "file" && isBranch(path) ? "accept" : "remove";
+  if (matter === "todo") return runsNothing(path) ? "accept" : "remove";
   if (kind === "directory") return lower === ".git" || lower === "hooks" || lower === "info" ? "accept" : "remove";
   // By another name it could be written when this one is under a mount.
   if (kind !== "file" || statRaw(path)?.nlink !== 1n) return "remove";
   if (lower === ".git" || lower === "commondir") {
-    const target = await targetOf(path);
+    const target = targetOf(path);
     if (target === undefined || !isUnderGuard(target, roots)) return "remove";
     // Git asks for a HEAD where `.git` leads, but not where commondir does; without one nobody judges what is there.
     return lower === ".git" || statRaw(`${target.real}/HEAD`)?.isFile() === true ? "depends" : "remove";
   }
   if (lower === "hooks" || lower === "info") return "remove";
-  const text = await readSmall(path);
+  const text = readSmall(path);
   if (text === undefined) return "remove";
   const { harmful, worktree } = judgeConfig(text);
   if (harmful !== undefined) return "remove";
   if (worktree === undefined) return "accept";
-  return (await leadsBack(folderOf(path), worktree, roots)) ? "depends" : "remove";
+  return leadsBack(folderOf(path), worktree, roots) ? "depends" : "remove";
 }
 
 export interface Target {
@@ -46,16 +45,16 @@ export interface Target {
 }
 
 /** Where a `.git` file or a `commondir` leads; undefined when it leads nowhere. Read exactly as git reads it. */
-export async function targetOf(path: RawPath): Promise<Target | undefined> {
-  const text = (await readSmall(path))?.replace(/[\r\n]+$/, "");
+export function targetOf(path: RawPath): Target | undefined {
+  const text = readSmall(path)?.replace(/[\r\n]+$/, "");
   const place = path.toLowerCase().endsWith("/.git") ? /^gitdir: ([^]+)$/.exec(text ?? "")?.[1] : text;
   return place === undefined || place === "" ? undefined : resolve(folderOf(path), place);
 }
 
-async function resolve(base: RawPath, place: RawPath): Promise<Target | undefined> {
+function resolve(base: RawPath, place: RawPath): Target | undefined {
   const written = place.startsWith("/") ? place : `${base}/${place}`;
   if (written.includes("\0")) return undefined;
-  const real = await realpath(toSystem(written), "latin1").catch(() => undefined);
+  const real = attempt(() => realpathSync.native(toSystem(written), "latin1"));
   return real === undefined ? undefined : { written, real };
 }
 
@@ -65,35 +64,35 @@ function isUnderGuard({ written, real }: Target, roots: readonly RawPath[]): boo
 }
 
 /** As the git folder of a submodule does: its work tree has a `.git` file that names it. */
-async function leadsBack(gitFolder: RawPath, worktree: RawPath, roots: readonly RawPath[]): Promise<boolean> {
-  const tree = await resolve(gitFolder, worktree);
+function leadsBack(gitFolder: RawPath, worktree: RawPath, roots: readonly RawPath[]): boolean {
+  const tree = resolve(gitFolder, worktree);
   if (tree === undefined || !isUnderGuard(tree, roots)) return false;
   const pointer = `${tree.real}/.git`;
-  return statRaw(pointer)?.isFile() === true && (await targetOf(pointer))?.real === gitFolder;
+  return statRaw(pointer)?.isFile() === true && targetOf(pointer)?.real === gitFolder;
 }
 
 /** The old form of HEAD. Git writes links itself only there. */
-async function isLinkToBranch(path: RawPath, name: string): Promise<boolean> {
+function isLinkToBranch(path: RawPath, name: string): boolean {
   if (name !== "head") return false;
-  const target = await readlink(toSystem(path), "latin1").catch(() => "");
+  const target = attempt(() => readlinkSync(toSystem(path), "latin1")) ?? "";
   return /^refs\/heads\/[^]+$/.test(target) && !`/${target}/`.includes("/../");
 }
 
 /** A branch or its log begins with the name of a commit, which nobody else can read as anything. */
-async function isBranch(path: RawPath): Promise<boolean> {
-  return /^(?:ref: |[0-9a-f]{40})/.test((await readSmall(path)) ?? "");
+function isBranch(path: RawPath): boolean {
+  return /^(?:ref: |[0-9a-f]{40})/.test(readSmall(path) ?? "");
 }
 
-async function runsNothing(path: RawPath): Promise<boolean> {
-  const text = await readSmall(path);
+function runsNothing(path: RawPath): boolean {
+  const text = readSmall(path);
   return text !== undefined && !/(?:^|\n)[ \t\r]*(?:exec|x)(?:[ \t\r\n]|$)/.test(text);
 }
 
 /** What the owner's configuration makes git read or run, as far as it lies below a root, existing or not. */
-export async function namedByOwner(config: RawPath, roots: readonly RawPath[]): Promise<RawPath[]> {
+export function namedByOwner(config: RawPath, roots: readonly RawPath[]): RawPath[] {
   const named: RawPath[] = [];
   const gitFolder = folderOf(config);
-  for (const { key, path } of namedByConfig((await readSmall(config)) ?? "")) {
+  for (const { key, path } of namedByConfig(readSmall(config) ?? "")) {
     // Hooks and programs are looked for from the top of the work tree, further configurations from this one.
     const base = key.startsWith("include") ? gitFolder : folderOf(gitFolder);
     const place = posix.normalize(path.startsWith("/") ? path : `${base}/${path}`).replace(/\/$/, "");
@@ -104,17 +103,25 @@ export async function namedByOwner(config: RawPath, roots: readonly RawPath[]): 
   return named;
 }
 
-/** As bytes, so that a path in it stays what it is. */
-async function readSmall(path: RawPath): Promise<string | undefined> {
+/** As bytes, so that a path in it stays what it is. At once: on the way to every first request, and a few kilobytes. */
+function readSmall(path: RawPath): string | undefined {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await open(toSystem(path), flags).catch(() => undefined);
-  if (handle === undefined) return undefined;
+  const descriptor = attempt(() => openSync(toSystem(path), flags));
+  if (descriptor === undefined) return undefined;
   try {
-    const stat = await handle.stat();
+    const stat = fstatSync(descriptor);
     if (!stat.isFile() || stat.size > MAX_JUDGED_BYTES) return undefined;
-    return await handle.readFile("latin1");
+    return readFileSync(descriptor, "latin1");
   } finally {
-    await handle.close();
+    closeSync(descriptor);
+  }
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
   }
 }
 

@@ -12,7 +12,7 @@ import { filesWithMoreNames, isSameState, OwnedFiles, rootOf, stampOf, type Owne
 import { quarantine } from "./quarantine.ts";
 import { isText, toRaw, toSystem, toText, type RawPath } from "./raw-path.ts";
 import type { ProtectedPathViolation } from "./sandbox.ts";
-import { identityOf, lastPart, statRaw, TreeIndex, type Special } from "./tree-index.ts";
+import { identityOf, lastPart, Slice, statRaw, TreeIndex, type Special } from "./tree-index.ts";
 
 /**
  * A mount costs a quarter of a millisecond when the sandbox opens, and a folder around it cannot be removed from inside:
@@ -65,10 +65,10 @@ export class Guard {
     const mounts: RawPath[] = [];
     const gitFolders: RawPath[] = [];
     const found = await this.#index.walk();
-    for (const special of [...nearestFirst(found, this.#roots), ...(await this.#namedByOwner(found))]) {
+    for (const special of [...nearestFirst(found, this.#roots), ...this.#namedByOwner(found)]) {
       const { path, kind, matter } = special;
       if (matter === "repository" && kind === "directory") gitFolders.push(path);
-      else if (isOnlyWatched(special)) await this.#watchOwners(special);
+      else if (isOnlyWatched(special)) this.#watchOwners(special);
       else if (matter === "closed") this.#mountClosed(special, mounts);
       else if (matter !== "hook") await this.#protect(special, mounts);
     }
@@ -85,7 +85,7 @@ export class Guard {
 
   async #protect(special: Special, mounts: RawPath[]): Promise<void> {
     const { path, kind } = special;
-    if (special.matter === "repository") await this.#rememberTarget(special);
+    if (special.matter === "repository") this.#rememberTarget(special);
     if (statRaw(path) === undefined) return;
     const isMountable = (kind === "file" || kind === "directory") && isText(path);
     if (!isMountable || mounts.length >= this.#maxMounts) {
@@ -127,11 +127,11 @@ export class Guard {
   }
 
   /** A hook or a program of the workspace that the owner's git is told to run is as good as one in the git folder. */
-  async #namedByOwner(found: readonly Special[]): Promise<Special[]> {
+  #namedByOwner(found: readonly Special[]): Special[] {
     const named = new Map<RawPath, Special>();
     for (const { path, name, kind, matter } of found) {
       if (matter !== "git" || kind !== "file" || !name.toLowerCase().startsWith("config")) continue;
-      for (const place of await namedByOwner(path, this.#roots)) {
+      for (const place of namedByOwner(path, this.#roots)) {
         const stat = statRaw(place);
         if (stat === undefined) this.#absent.add(place);
         else {
@@ -144,14 +144,14 @@ export class Guard {
     return [...named.values()];
   }
 
-  async #watchOwners(special: Special): Promise<void> {
-    await this.#rememberTarget(special);
+  #watchOwners(special: Special): void {
+    this.#rememberTarget(special);
     this.#watch(special, stampOf(special.path));
   }
 
-  async #rememberTarget({ path, kind, matter }: Special): Promise<void> {
+  #rememberTarget({ path, kind, matter }: Special): void {
     if (kind !== "file" || (matter !== "repository" && lastPart(path).toLowerCase() !== "commondir")) return;
-    const target = await targetOf(path);
+    const target = targetOf(path);
     if (target !== undefined) this.#ownersTargets.set(path, target.real);
     this.#watched.set(path, { special: { path, kind, matter, name: lastPart(path) }, stamp: undefined });
   }
@@ -162,9 +162,9 @@ export class Guard {
     for (const special of [...(await this.#index.walk()), ...this.#changedWatches({ byContent: false })]) {
       if (this.#isMounted(special) || this.#owned.covers(special.path)) continue;
       const isFolderOfGit = special.kind === "directory" && special.matter !== "name" && special.matter !== "hook";
-      if (isOnlyWatched(special) || isFolderOfGit) await this.#watchOwners(special);
+      if (isOnlyWatched(special) || isFolderOfGit) this.#watchOwners(special);
       else {
-        await this.#rememberTarget(special);
+        this.#rememberTarget(special);
         this.#owned.keep(special.path);
       }
     }
@@ -189,14 +189,16 @@ export class Guard {
     const violations: ProtectedPathViolation[] = [];
     for (const path of this.#owned.changed({ byContent: isLast })) violations.push(await this.#putBack(path));
     const found = await this.#walkAll();
+    const slice = new Slice();
     for (const special of [...found, ...this.#changedWatches({ byContent: isLast })]) {
       const { path } = special;
+      if (slice.isOver) await slice.next();
       // Before it is judged: what is changed meanwhile shows at the next look.
       const stamp = stampOf(path);
       if (stamp === undefined || this.#owned.covers(path)) continue;
       const watched = this.#watched.get(path);
       if (!isLast && watched?.stamp === stamp) continue;
-      const verdict = this.#isMounted(special) ? await this.#judgeOwners(special) : await this.#judge(special);
+      const verdict = this.#isMounted(special) ? this.#judgeOwners(special) : this.#judge(special);
       if (verdict === "remove" && !this.#owned.follow(path)) violations.push(await this.#remove(path));
       if (verdict === "report" && !isSameState(watched?.stamp, stamp)) violations.push({ path: toText(path) });
       if (verdict !== "remove") this.#watch(special, verdict === "depends" ? undefined : stamp);
@@ -247,7 +249,7 @@ export class Guard {
     return changed;
   }
 
-  async #judge(special: Special): Promise<Verdict> {
+  #judge(special: Special): Verdict {
     switch (special.matter) {
       case "reported":
         return "report";
@@ -261,21 +263,21 @@ export class Guard {
       case "git":
       case "odd":
       case "todo": {
-        const verdict = await judgeGit(special, this.#roots);
-        return verdict === "remove" && (await this.#leadsWhereItLed(special)) ? "depends" : verdict;
+        const verdict = judgeGit(special, this.#roots);
+        return verdict === "remove" && this.#leadsWhereItLed(special) ? "depends" : verdict;
       }
     }
   }
 
   /** It cannot be changed; where it leads can, by what is there. One that leads nowhere does no harm. */
-  async #judgeOwners(special: Special): Promise<Verdict> {
+  #judgeOwners(special: Special): Verdict {
     if (special.matter !== "repository" || special.kind !== "file") return "accept";
-    return (await targetOf(special.path)) === undefined ? "depends" : this.#judge(special);
+    return targetOf(special.path) === undefined ? "depends" : this.#judge(special);
   }
 
-  async #leadsWhereItLed({ path, kind }: Special): Promise<boolean> {
+  #leadsWhereItLed({ path, kind }: Special): boolean {
     const before = kind === "file" ? this.#ownersTargets.get(path) : undefined;
-    return before !== undefined && (await targetOf(path))?.real === before;
+    return before !== undefined && targetOf(path)?.real === before;
   }
 
   async #putBack(path: RawPath): Promise<ProtectedPathViolation> {

@@ -3,7 +3,7 @@
  * that a command that takes everything it can get leaves Heddle enough to end the turn, and so that one sandbox after the
  * other halves the rest instead of using it up. The kernel holds the result; how, is told by `SandboxHolds`.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 
@@ -116,9 +116,10 @@ function readNumber(file: string): number | undefined {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
+/** Most of the names that are tried are not there, and an error that is thrown costs more than the question. */
 function readText(file: string): string | undefined {
   try {
-    return readFileSync(file, "utf8");
+    return existsSync(file) ? readFileSync(file, "utf8") : undefined;
   } catch {
     return undefined;
   }

@@ -58,6 +58,21 @@ interface Folder {
 export const CLOCK_STEP_MS = 20;
 /** Other work gets its turn at least this often. */
 const SLICE_MS = 8;
+
+/** Of long work that never waits. */
+export class Slice {
+  #end = clockMs() + SLICE_MS;
+
+  get isOver(): boolean {
+    return clockMs() >= this.#end;
+  }
+
+  async next(): Promise<void> {
+    await setImmediate();
+    this.#end = clockMs() + SLICE_MS;
+  }
+}
+
 /** Far above what people use and below what the system takes; what lies deeper cannot be named any more. */
 const MAX_PATH_BYTES = 3000;
 
@@ -77,15 +92,13 @@ export class TreeIndex {
     const next = new Map<RawPath, Folder>();
     const origins = this.#origins === undefined ? new Map<string, number>() : undefined;
     const stack = this.#roots.map((path): { path: RawPath; role: Role } => ({ path, role: "plain" }));
-    let sliceEnd = clockMs() + SLICE_MS;
+    const slice = new Slice();
     for (let item = stack.pop(); item !== undefined; item = stack.pop()) {
       const folder = this.#visit(item.path, item.role, { found, origins });
       if (folder === undefined) continue;
       next.set(item.path, folder);
       for (const child of folder.children) stack.push({ path: `${item.path}/${child.name}`, role: child.role });
-      if (clockMs() < sliceEnd) continue;
-      await setImmediate();
-      sliceEnd = clockMs() + SLICE_MS;
+      if (slice.isOver) await slice.next();
     }
     this.#folders = next;
     this.#origins ??= origins;
