@@ -20,24 +20,25 @@ type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, oper
 
 /** Bytes as they are handed to the kernel. A call in any other convention than the machine's own ends its process. */
 export function assembleFilter(machine: Machine): Buffer {
-  const program: readonly Instruction[] = [
+  const program: Instruction[] = [
     load(ARCH),
     [BPF.IF_EQUAL, 1, 0, AUDIT_ARCH[machine]],
     giveBack(RETURN.KILL_PROCESS),
     load(NUMBER),
     [BPF.IF_GREATER, 0, 1, LAST_KNOWN],
     refuse(ERRNO.ENOSYS),
-    ...RULES.flatMap((rule) => ruleBlock(rule, machine)),
-    giveBack(RETURN.ALLOW),
   ];
-  const bytes = Buffer.alloc(program.length * 8);
-  for (const [index, [code, ifTrue, ifFalse, operand]] of program.entries()) {
-    bytes.writeUInt16LE(code, index * 8);
-    bytes.writeUInt8(ifTrue, index * 8 + 2);
-    bytes.writeUInt8(ifFalse, index * 8 + 3);
-    bytes.writeUInt32LE(operand >>> 0, index * 8 + 4);
+  for (const rule of RULES) program.push(...ruleBlock(rule, machine));
+  program.push(giveBack(RETURN.ALLOW));
+  // Both machines write the lowest byte first, as this array does on them.
+  const words = new Uint32Array(program.length * 2);
+  let at = 0;
+  for (const [code, ifTrue, ifFalse, operand] of program) {
+    words[at] = code | (ifTrue << 16) | (ifFalse << 24);
+    words[at + 1] = operand;
+    at += 2;
   }
-  return bytes;
+  return Buffer.from(words.buffer);
 }
 
 function ruleBlock({ call, cases }: Rule, machine: Machine): readonly Instruction[] {
