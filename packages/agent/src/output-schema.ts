@@ -4,13 +4,14 @@
  */
 import { HeddleError, type ModelOutputPart } from "@heddle/protocol";
 import { boundedMatcher } from "./bounded-match.ts";
-import { parseJsonSchema, type JsonSchema } from "./json-schema.ts";
+import type { JsonSchema } from "./json-schema.ts";
 
 const MAX_SHOWN_CHARS = 2000;
 
 /** undefined when no schema is set. Throws `usage.invalid` for one that cannot be kept. */
-export function outputSchemaOf(settings: { readonly outputSchema?: unknown }): JsonSchema | undefined {
-  return settings.outputSchema === undefined ? undefined : parseJsonSchema(settings.outputSchema);
+export async function outputSchemaOf(settings: { readonly outputSchema?: unknown }): Promise<JsonSchema | undefined> {
+  if (settings.outputSchema === undefined) return undefined;
+  return (await import("./json-schema.ts")).parseJsonSchema(settings.outputSchema);
 }
 
 export function outputViolations(schema: JsonSchema, output: readonly ModelOutputPart[]): readonly string[] {

@@ -10,10 +10,9 @@ import { sizeOf, type HomePaths } from "./home.ts";
 import type { Damage, Notice } from "./journal.ts";
 import { genesisOf } from "./chain.ts";
 import { integer, text } from "./rows.ts";
-import { faultOf } from "./store-errors.ts";
+import { asDamage, faultOf } from "./store-errors.ts";
 import { checkLink } from "./check-link.ts";
-import { asDamage, tornMessage } from "./verify.ts";
-import { firstLoss, readClaims, type Claim } from "./witness.ts";
+import { firstLoss, readClaims, tornMessage, type Claim } from "./witness.ts";
 
 const WITNESS_BYTES = 8 * 1024;
 const NEWEST_EVENTS = 16;

@@ -9,8 +9,7 @@ import { makePrivateFile, makePrivateFolder, sizeOf, type HomePaths } from "./ho
 import type { Damage, Notice } from "./journal.ts";
 import { createSchema, isCurrent, isForeign, migrate, schemaVersion } from "./migrate.ts";
 import { checkOnOpen, isEmpty, proofOfLoss } from "./open-check.ts";
-import { faultOf, readOnlyError, toStoreError } from "./store-errors.ts";
-import { asDamage } from "./verify.ts";
+import { asDamage, faultOf, readOnlyError, toStoreError } from "./store-errors.ts";
 
 export interface OpenStore {
   readonly connection: Connection;

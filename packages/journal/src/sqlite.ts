@@ -45,7 +45,6 @@ import { withShapes } from "./rows.ts";
 import { toStoreError } from "./store-errors.ts";
 import { notificationQueries, taskQueries } from "./task-queries.ts";
 import { usageQueries } from "./usage-queries.ts";
-import { verifyStore } from "./verify.ts";
 import { createWake, type Wake } from "./wake.ts";
 import { openWitness, type Witness } from "./witness.ts";
 import { StoreWriter } from "./writer.ts";
@@ -207,6 +206,7 @@ class SqliteJournal implements Journal {
   async verify(stream?: string, watch: VerifyWatch = {}): Promise<VerifyReport> {
     this.#checkpoints.flush();
     const options = { ...watch, stream };
+    const { verifyStore } = await import("./verify.ts");
     const report = await untilFree(() => verifyStore(this.#connection, this.#paths, options)).catch(
       (error: unknown) => {
         throw toStoreError(error, this.#paths.database);

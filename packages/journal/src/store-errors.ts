@@ -5,6 +5,7 @@
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
+import type { Damage } from "./journal.ts";
 
 /** Less than this and a failed write is a full disk, whatever name SQLite gives it. */
 export const FULL_BELOW_BYTES = 64 * 1024;
@@ -97,4 +98,11 @@ export function freeBytes(file: string): number {
 /** For a lock that SQLite reports as a result and not as an error. */
 export function busyError(): Error {
   return Object.assign(new Error("database is locked"), { errcode: 5 });
+}
+
+/** A page that SQLite cannot follow ends the walk; that is damage to report, not a failure to verify. */
+export function asDamage(error: unknown): Damage {
+  const isDamage = faultOf(error) === "damaged" || (isHeddleError(error) && error.code === "store.damaged");
+  if (!isDamage || !(error instanceof Error)) throw error;
+  return { kind: "file-corrupt", message: `the database file is damaged: ${error.message}` };
 }

@@ -5,8 +5,7 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { HeddleError, type ErrorCode } from "@heddle/protocol";
 import { connect, untilFree } from "./driver.ts";
-import { toStoreError } from "./store-errors.ts";
-import { asDamage } from "./verify.ts";
+import { asDamage, toStoreError } from "./store-errors.ts";
 import { checkStructure, NOTHING_WALKED, walkRange, type Range, type WalkedRange } from "./verify-walk.ts";
 
 /** Positions at a time: a tenth of a second or two. */

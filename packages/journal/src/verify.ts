@@ -11,10 +11,10 @@ import type { HomePaths } from "./home.ts";
 import type { Damage, MissingEvidence, Notice, VerifyReport, VerifyWatch } from "./journal.ts";
 import { loadVerifier, type Verifier } from "./keys.ts";
 import { lastPosition } from "./read.ts";
-import { faultOf } from "./store-errors.ts";
+import { asDamage } from "./store-errors.ts";
 import { missingCheckpoints, missingWitness } from "./verify-evidence.ts";
 import { checkStructure, CHUNK, joinRanges, MAX_REPORTED, walkRange, type Walk } from "./verify-walk.ts";
-import { firstLoss, readClaims } from "./witness.ts";
+import { firstLoss, readClaims, tornMessage } from "./witness.ts";
 
 /** For less, starting threads takes longer than walking. */
 const MANY_EVENTS = 50_000;
@@ -74,10 +74,6 @@ export async function verifyStore(
   return { events, streams, checkpoints, damage, notices, missing, violations };
 }
 
-export function tornMessage(path: string, lines: number): string {
-  return `${path} has ${lines} unfinished line(s) from a crash; the others stand`;
-}
-
 type Key =
   | { readonly kind: "usable"; readonly verifier: Verifier | undefined }
   | { readonly kind: "unusable"; readonly message: string };
@@ -91,13 +87,6 @@ function loadKey(folder: string, notices: Notice[]): Key {
     notices.push({ kind: "key-unusable", message });
     return { kind: "unusable", message };
   }
-}
-
-/** A page that SQLite cannot follow ends the walk; that is damage to report, not a failure to verify. */
-export function asDamage(error: unknown): Damage {
-  const isDamage = faultOf(error) === "damaged" || (isHeddleError(error) && error.code === "store.damaged");
-  if (!isDamage || !(error instanceof Error)) throw error;
-  return { kind: "file-corrupt", message: `the database file is damaged: ${error.message}` };
 }
 
 /** In several threads where there is much to walk; otherwise here, with pauses in which others run. */

@@ -152,3 +152,7 @@ function lossOf(connection: Connection, claim: Claim): Damage {
     position,
   };
 }
+
+export function tornMessage(path: string, lines: number): string {
+  return `${path} has ${lines} unfinished line(s) from a crash; the others stand`;
+}

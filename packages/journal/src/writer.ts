@@ -13,8 +13,15 @@ import type { Damage } from "./journal.ts";
 import { schemaVersion } from "./migrate.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { openReserve } from "./reserve.ts";
-import { freeBytes, FULL_BELOW_BYTES, fullError, readOnlyError, toStoreError, writeFaultOf } from "./store-errors.ts";
-import { asDamage } from "./verify.ts";
+import {
+  asDamage,
+  freeBytes,
+  FULL_BELOW_BYTES,
+  fullError,
+  readOnlyError,
+  toStoreError,
+  writeFaultOf,
+} from "./store-errors.ts";
 
 /** What stands in the way is not asked for more often than this. */
 const LOOK_AGAIN_MS = 250;

@@ -15,7 +15,7 @@ import { hasParts } from "../left-out-context.ts";
 import type { TurnTools } from "../mcp.ts";
 import type { RunnerEvent, Spent, TurnRequest } from "../runner.ts";
 import { addSpent, NOTHING_SPENT } from "../spent.ts";
-import { runCompaction, type CompactionOutcome, type Trigger } from "./compaction.ts";
+import type { CompactionOutcome, Trigger } from "./compaction.ts";
 import type { Greeter } from "./greeting.ts";
 import { askModel } from "./response.ts";
 import { warning } from "./told.ts";
@@ -59,6 +59,7 @@ export function createAsker(
 
   async function compact(trigger: Trigger): Promise<CompactionOutcome> {
     const given = { provider, turn, io, hooks, context, windowTokens: window.tokens, overheadTokens: overheadTokens() };
+    const { runCompaction } = await import("./compaction.ts");
     const outcome = await runCompaction(trigger, given);
     spent = addSpent(spent, outcome.spent);
     return outcome;

@@ -20,6 +20,7 @@ import { createContext, toolCalls, type Context } from "../context.ts";
 import { toFailure } from "../failure.ts";
 import { checkHooks, turnHooks, type TurnHooks } from "../hooks.ts";
 import { createHops } from "../hop.ts";
+import type { JsonSchema } from "../json-schema.ts";
 import { checkLimits } from "../limits.ts";
 import { createTurnTools } from "../mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../output-schema.ts";
@@ -63,7 +64,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
     name: "embedded",
     async check(settings) {
       checkLimits(provider(settings), settings);
-      outputSchemaOf(settings);
+      await outputSchemaOf(settings);
     },
     warm: (settings) => warmProvider(provider(settings)),
     async run(turn, turnIo) {
@@ -85,7 +86,8 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
       };
       sessions.add(turn.threadId);
       try {
-        return await createLoop(provider(turn.settings), greeter, context).run();
+        const schema = await outputSchemaOf(turn.settings);
+        return await createLoop(provider(turn.settings), greeter, { context, schema }).run();
       } finally {
         if (options.isUnattended) {
           sessions.delete(turn.threadId);
@@ -132,13 +134,17 @@ interface Loop {
   run(): Promise<TurnOutcome>;
 }
 
-function createLoop(provider: Provider, greeter: Greeter, context: Context): Loop {
+interface LoopParts {
+  readonly context: Context;
+  readonly schema: JsonSchema | undefined;
+}
+
+function createLoop(provider: Provider, greeter: Greeter, { context, schema }: LoopParts): Loop {
   const { turn, io, hooks } = greeter;
   const { turnId, settings } = turn;
   const tools = createTurnTools(modelInfo(provider, settings.model), greeter);
   const remembered = rememberedApprovals(turn.history, turn.carried);
   const hops = createHops(turn, io);
-  const schema = outputSchemaOf(settings);
   const asker = createAsker(provider, greeter, { context, tools });
   const mustGoOn = createStopQuestion(greeter);
   let skills: readonly Skill[] = [];

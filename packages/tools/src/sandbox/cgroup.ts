@@ -21,10 +21,7 @@ export interface Cgroup extends Disposable {
 let made = 0;
 
 /** undefined where the host gives none. `roots`: where the hierarchy may be mounted. */
-export function openCgroup(
-  { processes, memoryBytes }: LimitsInForce,
-  roots: readonly string[] = ROOTS,
-): Cgroup | undefined {
+export function openCgroup(limits: LimitsInForce, roots: readonly string[] = ROOTS): Cgroup | undefined {
   const parent = delegatedParent(roots);
   if (parent === undefined) return undefined;
   removeAbandoned(parent);
@@ -32,8 +29,8 @@ export function openCgroup(
   const folder = join(parent, `${PREFIX}${ownerName(process.pid)}-${made}`);
   try {
     mkdirSync(folder);
-    writeFileSync(join(folder, "pids.max"), String(processes));
-    writeFileSync(join(folder, "memory.max"), String(memoryBytes));
+    writeFileSync(join(folder, "pids.max"), String(limits.processes));
+    writeFileSync(join(folder, "memory.max"), String(limits.memoryBytes));
   } catch {
     attempt(() => rmdirSync(folder));
     return undefined;

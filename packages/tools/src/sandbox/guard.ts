@@ -9,7 +9,6 @@ import { openUp } from "./descriptor-walk.ts";
 import { judgeGit, namedByOwner, targetOf } from "./git-folder.ts";
 import { isBelow } from "./mountinfo.ts";
 import { filesWithMoreNames, isSameState, OwnedFiles, rootOf, stampOf, type OwnedBounds } from "./owned-files.ts";
-import { quarantine } from "./quarantine.ts";
 import { isText, toRaw, toSystem, toText, type RawPath } from "./raw-path.ts";
 import type { ProtectedPathViolation } from "./sandbox.ts";
 import { identityOf, lastPart, Slice, statRaw, TreeIndex, type Special } from "./tree-index.ts";
@@ -291,6 +290,7 @@ export class Guard {
   async #remove(path: RawPath): Promise<ProtectedPathViolation> {
     const root = rootOf(path, this.#roots);
     if (root === undefined) return { path: toText(path) };
+    const { quarantine } = await import("./quarantine.ts");
     const quarantineDir = await this.#options.quarantineDir();
     // Not moved means it is reported all the same: somebody has to look.
     const quarantinedTo = await quarantine({ root, path, quarantineDir }).catch(() => undefined);

@@ -36,9 +36,12 @@ export function limitsFor(wanted: SandboxLimits, headroom: Headroom): LimitsInFo
   const processes =
     wanted.processes ?? Math.max(DEFAULT_PROCESSES, DEFAULT_PROCESSES_PER_CORE * availableParallelism());
   const memoryBytes = wanted.memoryBytes ?? Number.MAX_SAFE_INTEGER;
+  let inForce: number | undefined;
   return {
     processes: Math.max(MIN_PROCESSES, Math.min(processes, half(headroom.processes))),
-    memoryBytes: Math.max(MIN_MEMORY_BYTES, Math.min(memoryBytes, half(headroom.memoryBytes))),
+    get memoryBytes() {
+      return (inForce ??= Math.max(MIN_MEMORY_BYTES, Math.min(memoryBytes, half(headroom.memoryBytes))));
+    },
   };
 }
 
@@ -46,15 +49,17 @@ function half(left: number | undefined): number {
   return left === undefined ? Number.MAX_SAFE_INTEGER : Math.floor(left / 2);
 }
 
-/** A few small files of the kernel. */
+/** A few small files of the kernel; those about memory only where somebody can hold it to a limit. */
 export function readHeadroom(): Headroom {
   const groups = ownGroups();
-  const counted = [cgroupRoom(groups.pids, "pids.max", "pids.current"), rlimitRoom()];
-  const memory = [
-    cgroupRoom(groups.memory, "memory.max", "memory.current"),
-    cgroupRoom(groups.memory, "memory.limit_in_bytes", "memory.usage_in_bytes"),
-  ];
-  return { processes: least(counted), memoryBytes: least(memory.concat(totalmem())) ?? totalmem() };
+  return {
+    processes: least([cgroupRoom(groups.pids, "pids.max", "pids.current"), rlimitRoom()]),
+    get memoryBytes() {
+      const version2 = cgroupRoom(groups.memory, "memory.max", "memory.current");
+      const version1 = cgroupRoom(groups.memory, "memory.limit_in_bytes", "memory.usage_in_bytes");
+      return least([version2, version1, totalmem()]) ?? totalmem();
+    },
+  };
 }
 
 function least(rooms: readonly (number | undefined)[]): number | undefined {

@@ -7,7 +7,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HeddleError, isHeddleError, type SandboxHolds } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { openBwrap } from "./bwrap.ts";
 import { Guard } from "./guard.ts";
 import { checkedRoots, readHostFacts } from "./host-facts.ts";
 import { HostSockets } from "./host-sockets.ts";
@@ -134,7 +133,7 @@ interface BackendOptions {
 }
 
 async function openBackend(level: Backend, { prepared, isExpected, ...options }: BackendOptions): Promise<Holder> {
-  if (level === "bwrap") return await openBwrap(options);
+  if (level === "bwrap") return await (await import("./bwrap.ts")).openBwrap(options);
   const { network, scratch, ...rest } = options;
   return await openHolder({ ...rest, process: prepared ?? startHolder(network, scratch), isExpected });
 }
