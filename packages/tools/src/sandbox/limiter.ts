@@ -29,8 +29,8 @@ export interface Limiter extends Disposable {
   holderLines(): string;
   /** What a command is started with, outside. */
   prefix(sh: string): readonly string[];
-  /** Brings processes in that run already. */
-  add(pids: readonly number[]): void;
+  /** Brings processes in that run already; not asked for where there is nowhere to bring them. */
+  add(pids: () => readonly number[]): void;
   holds(holdsPids: boolean): SandboxHolds;
 }
 
@@ -58,7 +58,7 @@ export function openLimiter(wanted: SandboxLimits): Limiter {
     holderLines: () =>
       `if [ "$pids" = held ]; then :\n${shellLines(true, "return 1")}else :\n${shellLines(false, "return 1")}fi\n`,
     prefix: (sh) => (group === undefined ? [] : [sh, "-c", 'echo 0 >"$0" && exec "$@"', group.procs]),
-    add: (pids) => group?.add(pids),
+    add: (pids) => group?.add(pids()),
     holds: (holdsPids) => ({
       processes: processesHeld(limits, { group, holdsPids, hasRlimit, maxPid }),
       memory:

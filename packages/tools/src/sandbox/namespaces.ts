@@ -73,7 +73,7 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser, limiter), ...confined];
       // Told before the holder has said that it is alive: it reads its plan when it is.
       const enter = enterScript(inside);
-      limiter.add(holder.pids());
+      limiter.add(() => holder.pids());
       const { maxPid } = limiter;
       const readying = holder.finish({ ...plan, enter: limiter.holderLines() + enter, maxPid });
       standbys.open();
