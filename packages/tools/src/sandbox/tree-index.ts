@@ -8,7 +8,7 @@ import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
 import { GIT_PROTECTED, isProtectedChild, isProtectedName, REPORTED_NAME } from "../protected.ts";
-import { toRaw, toSystem, type RawPath } from "./raw-path.ts";
+import { isAscii, toRaw, toSystem, type RawPath } from "./raw-path.ts";
 
 /** What a folder is, which decides what in it matters. `refs` holds names that people give to branches. */
 type Role = "plain" | "git" | "hooks" | "refs" | "inside";
@@ -226,7 +226,7 @@ function isClosed(stat: BigIntStats): boolean {
 function entriesOf(path: RawPath): Entry[] | undefined {
   try {
     const entries = readdirSync(toSystem(path), { withFileTypes: true, encoding: "utf8" });
-    if (entries.every(({ name }) => !/[^\0-\x7f]/.test(name))) return entries;
+    if (entries.every(({ name }) => isAscii(name))) return entries;
     return readdirSync(toSystem(path), { withFileTypes: true, encoding: "buffer" }).map(rawEntry);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
