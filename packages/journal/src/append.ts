@@ -1,9 +1,11 @@
 /**
  * Writing. An append is prepared outside the lock (redacted, put in canonical form, hashed), then stored with its
- * projections in one short transaction. Only the places in chain and journal are decided inside it.
+ * projections in one short transaction. Only the places in chain and journal are decided inside it. A long one is prepared
+ * in turns with everything else, see `preparing.ts`.
  */
 import { canonical, HeddleError, newEventId, upcast, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import { LONG_CHARS, measured } from "./breathe.ts";
 import { genesisOf, hashOf, sha256 } from "./chain.ts";
 import type { Connection, Row } from "./driver.ts";
 import type { Append, Appended } from "./journal.ts";
@@ -11,6 +13,7 @@ import { project } from "./projections/projections.ts";
 import { readVersions } from "./read.ts";
 import type { Redactor } from "./redact.ts";
 import { integer, text } from "./rows.ts";
+import { atOnce, type Steps } from "./steps.ts";
 
 export interface PreparedAppend {
   readonly append: Append;
@@ -25,18 +28,31 @@ interface PreparedBody {
 }
 
 export function prepare(append: Append, redactor: Redactor): PreparedAppend {
-  const bodies = append.events.map((event) => prepareBody(event, redactor));
+  return atOnce(prepareInSteps(append, redactor));
+}
+
+export function* prepareInSteps(append: Append, redactor: Redactor): Steps<PreparedAppend> {
+  const bodies: PreparedBody[] = [];
+  for (const event of append.events) {
+    bodies.push(yield* prepareBody(event, redactor));
+    yield;
+  }
   const { stream, author } = append;
   const contentHash = sha256(canonical({ stream, author, bodies: bodies.map((body) => body.hash) }));
   return { append, bodies, contentHash };
 }
 
-function prepareBody(event: EventBody, redactor: Redactor): PreparedBody {
+function* prepareBody(event: EventBody, redactor: Redactor): Steps<PreparedBody> {
   const given = canonical(event);
-  const redacted = redactor.body(event, given);
+  yield;
+  const redacted = yield* redactor.bodyInSteps(event, given);
+  yield;
   const stored = redacted === event ? given : canonical(redacted);
+  yield;
+  const hash = sha256(stored);
+  yield;
   // Read back from the text, so that whoever appends sees what every later reader sees, to the order of its keys.
-  return { body: upcast(JSON.parse(stored)), stored, hash: sha256(stored) };
+  return { body: measured(upcast(JSON.parse(stored)), stored.length), stored, hash };
 }
 
 /** Inside the write transaction. */
@@ -177,6 +193,10 @@ export function durabilityOf({ append }: PreparedAppend): "full" | "relaxed" {
 
 export function charsOf({ bodies }: PreparedAppend): number {
   return bodies.reduce((sum, { stored }) => sum + stored.length, 0);
+}
+
+export function isLongAppend(prepared: PreparedAppend): boolean {
+  return charsOf(prepared) > LONG_CHARS;
 }
 
 export function endsTurn(prepared: PreparedAppend): boolean {

@@ -21,6 +21,7 @@ export type { NotificationQueries, NotificationRow, TaskPageWish, TaskQueries } 
 export { USAGE_KEYS, type UsageKey, type UsageRow, type UsageWish } from "./usage-queries.ts";
 export { verifyExport, type ExportReport } from "./verify-export.ts";
 export type { OpenJournalOptions } from "./open-options.ts";
+export { breathe, LONG_CHARS } from "./breathe.ts";
 export { openJournal } from "./sqlite.ts";
 export { createRedactor, redactText, type Redactor } from "./redact.ts";
 export { createStreamRedactor, type StreamRedactor } from "./redact-stream.ts";

@@ -4,6 +4,8 @@
  * All are looked for at once, a few characters at a time, so that many of them cost hardly more than one.
  */
 
+import { atOnce, STEP_CHARS, type Steps } from "./steps.ts";
+
 /** A value shorter than this would be found in ordinary words. */
 const MIN_KNOWN_CHARS = 8;
 /** Logins are renewed for as long as a server runs; nobody repeats a token that ended so many renewals ago. */
@@ -42,6 +44,7 @@ export interface Search {
 export interface KnownSecrets {
   learn(values: readonly string[]): void;
   search(text: string, isWhole: boolean): Search;
+  searchInSteps(text: string, isWhole: boolean): Steps<Search>;
   /** So many characters at the end could be the beginning of one, too few of it for `search` to see. */
   cutLength(text: string): number;
   /** So many characters at the end of unfinished text are held back whatever they are. */
@@ -52,6 +55,10 @@ export function createKnownSecrets(): KnownSecrets {
   let values: readonly string[] = [];
   let table: SeedTable | undefined;
   let heldChars = 0;
+  function* searchInSteps(text: string, isWhole: boolean): Steps<Search> {
+    return table === undefined ? { found: [], open: text.length } : yield* search(text, table, isWhole);
+  }
+
   return {
     get heldChars() {
       return heldChars;
@@ -71,29 +78,49 @@ export function createKnownSecrets(): KnownSecrets {
       }
       return 0;
     },
-    search: (text, isWhole) => (table === undefined ? { found: [], open: text.length } : search(text, table, isWhole)),
+    searchInSteps,
+    search: (text, isWhole) => atOnce(searchInSteps(text, isWhole)),
   };
 }
 
-function search(text: string, table: SeedTable, isWhole: boolean): Search {
-  const found: Found[] = [];
-  let open = text.length;
-  let end = 0;
-  for (let at = 0; (at = nextSeed(text, at, table)) >= 0;) {
+function* search(text: string, table: SeedTable, isWhole: boolean): Steps<Search> {
+  const state: SearchState = { found: [], open: text.length, end: 0 };
+  for (let at = 0; at < text.length; yield) at = searchSome(text, table, { state, isWhole, at });
+  return state;
+}
+
+interface SearchState {
+  readonly found: Found[];
+  open: number;
+  /** Of the last that was found. */
+  end: number;
+}
+
+/** One step from `at` on; answers where the next one begins. */
+function searchSome(
+  text: string,
+  table: SeedTable,
+  { state, isWhole, at: from }: { readonly state: SearchState; readonly isWhole: boolean; readonly at: number },
+): number {
+  const stop = from + STEP_CHARS;
+  for (let at = from; at < stop;) {
+    at = nextSeed(text, at, table, stop);
+    if (at < 0) return stop;
     let next = at + 1;
     for (const { needle, offset } of table.seeds.get(text.slice(at, at + SEED_CHARS)) ?? []) {
       const match = matchAt(text, at, needle, offset);
       if (match === undefined) continue;
-      if (match.to === text.length && match.isCut && !isWhole) open = Math.min(open, match.from);
-      else if (match.isFound && match.to > end) {
-        found.push(match);
+      if (match.to === text.length && match.isCut && !isWhole) state.open = Math.min(state.open, match.from);
+      else if (match.isFound && match.to > state.end) {
+        state.found.push(match);
         next = Math.max(next, match.to - SEED_CHARS + 1);
-        end = Math.max(end, match.to);
+        state.end = Math.max(state.end, match.to);
       }
     }
     at = next;
+    if (at >= stop) return at;
   }
-  return { found, open };
+  return stop;
 }
 
 interface Match extends Found {
@@ -194,10 +221,11 @@ function seedTable(needles: readonly Needle[]): SeedTable {
   return { seeds, shifts, beginnings };
 }
 
-/** The first place from `at` on where a seed stands, or -1. */
-function nextSeed(text: string, at: number, { seeds, shifts }: SeedTable): number {
+/** The first place from `at` on and before `stop` where a seed stands, or -1. */
+function nextSeed(text: string, at: number, { seeds, shifts }: SeedTable, stop: number): number {
   let end = at + SEED_CHARS - 1;
-  while (end < text.length) {
+  const last = Math.min(text.length, stop + SEED_CHARS - 1);
+  while (end < last) {
     const shift = shifts[pairOf(text.charCodeAt(end - 1), text.charCodeAt(end))] ?? 0;
     if (shift > 0) end += shift;
     else {

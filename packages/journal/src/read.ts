@@ -10,39 +10,25 @@ const OF_JOURNAL = `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND b
 /** SQLite's word for no limit. */
 const NO_LIMIT = -1;
 
-export function readAfter(connection: Connection, options: ReadOptions): StoredEvent[] {
-  const { stream, after, limit = NO_LIMIT } = options;
-  if (stream === undefined) return connection.all(OF_JOURNAL, after, limit).map(toEvent);
-  return readSized(connection, { stream, after, limit }).events;
-}
-
-/** With the size of what they say, as it is stored. */
-export function readSized(
-  connection: Connection,
-  { stream, after, limit = NO_LIMIT }: ReadOptions & { readonly stream: string },
-): { readonly events: StoredEvent[]; readonly chars: number } {
-  const rows = connection.all(OF_STREAM, stream, after, limit);
-  const chars = rows.reduce((sum, row) => sum + (optionalText(row, "body")?.length ?? 0), 0);
-  return { events: rows.map(toEvent), chars };
-}
-
 export const BATCH_EVENTS = 256;
 /** One event may be as large as an image; a batch of them must not be. */
 const BATCH_CHARS = 1024 * 1024;
 
 export interface Batch {
   readonly events: readonly StoredEvent[];
+  /** Of what they say, as it is stored. */
+  readonly chars: number;
   /** More may follow: it was ended for its size. */
   readonly isCut: boolean;
 }
 
 /** As many events as are wise to hold at once; at least one when there is one. */
-export function readBatch(connection: Connection, options: Omit<ReadOptions, "limit">): Batch {
-  const { stream, after } = options;
+export function readBatch(connection: Connection, { stream, after, limit = Infinity }: ReadOptions): Batch {
+  const most = Number.isFinite(limit) ? limit : NO_LIMIT;
   const rows =
     stream === undefined
-      ? connection.iterate(OF_JOURNAL, after, BATCH_EVENTS)
-      : connection.iterate(OF_STREAM, stream, after, BATCH_EVENTS);
+      ? connection.iterate(OF_JOURNAL, after, most)
+      : connection.iterate(OF_STREAM, stream, after, most);
   const events: StoredEvent[] = [];
   let chars = 0;
   for (const row of rows) {
@@ -50,7 +36,7 @@ export function readBatch(connection: Connection, options: Omit<ReadOptions, "li
     chars += optionalText(row, "body")?.length ?? 0;
     if (chars >= BATCH_CHARS) break;
   }
-  return { events, isCut: chars >= BATCH_CHARS || events.length === BATCH_EVENTS };
+  return { events, chars, isCut: chars >= BATCH_CHARS || events.length >= limit };
 }
 
 /** Rows as they are stored, as many as are wise to hold at once. */
@@ -74,7 +60,7 @@ export function readVersions(
   stream: string,
   range: { readonly first: number; readonly last: number },
 ): StoredEvent[] {
-  return readAfter(connection, { stream, after: range.first - 1, limit: range.last - range.first + 1 });
+  return connection.all(OF_STREAM, stream, range.first - 1, range.last - range.first + 1).map(toEvent);
 }
 
 export function lastVersion(connection: Connection, stream: string): number {

@@ -36,9 +36,16 @@ export class RecentEvents {
   #chars = 0;
   #seen: number | undefined;
 
+  #epoch = 0;
+
   /** `changeCount`: a number that differs after each commit of another connection. */
   constructor(changeCount: () => number) {
     this.#changeCount = changeCount;
+  }
+
+  /** Another number when something was forgotten: what was read before may no longer be there. */
+  get epoch(): number {
+    return this.#epoch;
   }
 
   /** As `known`, after looking whether another connection has committed. */
@@ -90,6 +97,7 @@ export class RecentEvents {
   }
 
   clear(): void {
+    this.#epoch += 1;
     this.#seen = undefined;
     this.#streams.clear();
     this.#newest = [];
@@ -99,6 +107,7 @@ export class RecentEvents {
 
   /** It was purged. */
   forget(stream: string): void {
+    this.#epoch += 1;
     this.#drop(stream);
     this.#newest = [];
     this.#proven.delete(stream);

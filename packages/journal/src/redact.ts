@@ -8,12 +8,15 @@
  */
 import { createKnownSecrets, type Found, type KnownSecrets, type Search } from "./known-secrets.ts";
 import { findSecrets, hasBeginning, type Tail } from "./secret-formats.ts";
-import { secretView } from "./secret-view.ts";
+import { viewInSteps } from "./secret-view.ts";
+import { atOnce, type Steps } from "./steps.ts";
 
 export interface Redactor {
   text(text: string): string;
   /** A copy without secrets, or the value itself when there is none. `json` is its JSON text, looked at first. */
   body<T>(value: T, json: string): T;
+  /** The same for what may be long. */
+  bodyInSteps<T>(value: T, json: string): Steps<T>;
   /** From now on these exact values are secrets too: a key that was just stored, a token that was just renewed. */
   readonly learn: (values: readonly string[]) => void;
   readonly known: KnownSecrets;
@@ -28,18 +31,23 @@ export function createRedactor(exactValues: readonly string[] = []): Redactor {
   const known = createKnownSecrets();
   known.learn(exactValues);
 
-  const withoutExact = (text: string): string => replaced(text, known, false);
-  const withoutAny = (text: string): string => replaced(text, known, true);
+  const withoutExact = (text: string): Steps<string> => replaced(text, known, false);
+  const withoutAny = (text: string): Steps<string> => replaced(text, known, true);
+
+  function* bodyInSteps<T>(value: T, json: string): Steps<T> {
+    const isSuspect = mayHold(json);
+    yield;
+    if (!isSuspect && (yield* known.searchInSteps(json, true)).found.length === 0) return value;
+    // Same shape in, same shape out: only the characters inside strings change.
+    return (yield* mapStrings(value, { open: withoutAny, sealed: withoutExact })) as T;
+  }
 
   return {
     known,
     learn: (values) => known.learn(values),
-    text: withoutAny,
-    body(value, json) {
-      if (!mayHold(json) && known.search(json, true).found.length === 0) return value;
-      // Same shape in, same shape out: only the characters inside strings change.
-      return mapStrings(value, { open: withoutAny, sealed: withoutExact }) as typeof value;
-    },
+    text: (text) => atOnce(withoutAny(text)),
+    body: (value, json) => atOnce(bodyInSteps(value, json)),
+    bodyInSteps,
   };
 }
 
@@ -50,10 +58,12 @@ function mayHold(text: string): boolean {
 // eslint-disable-next-line no-control-regex
 const HIDING = /\u001B|\\u001b|%[0-9A-Fa-f]{2}/;
 
-function replaced(text: string, known: KnownSecrets, hasFormats: boolean): string {
-  const plain = known.search(text, true);
+function* replaced(text: string, known: KnownSecrets, hasFormats: boolean): Steps<string> {
+  const plain = yield* known.searchInSteps(text, true);
   if (plain.found.length === 0 && !mayHold(text)) return text;
-  const { marks } = findMarks(text, known, { isWhole: true, hasFormats, plain });
+  yield;
+  const { marks } = yield* marksInSteps(text, known, { isWhole: true, hasFormats, plain });
+  yield;
   return withMarks(text, marks, text.length);
 }
 
@@ -71,21 +81,29 @@ export interface Marks {
   readonly open: number;
 }
 
-export function findMarks(
-  raw: string,
-  known: KnownSecrets,
-  options: { readonly isWhole: boolean; readonly hasFormats: boolean; readonly plain?: Search },
-): Marks {
-  const { isWhole, hasFormats, plain = known.search(raw, isWhole) } = options;
-  const view = secretView(blanked(raw, plain.found));
+interface MarkOptions {
+  readonly isWhole: boolean;
+  readonly hasFormats: boolean;
+  readonly plain?: Search;
+}
+
+export function findMarks(raw: string, known: KnownSecrets, options: MarkOptions): Marks {
+  return atOnce(marksInSteps(raw, known, options));
+}
+
+function* marksInSteps(raw: string, known: KnownSecrets, options: MarkOptions): Steps<Marks> {
+  const { isWhole, hasFormats, plain = yield* known.searchInSteps(raw, isWhole) } = options;
+  const view = yield* viewInSteps(blanked(raw, plain.found));
+  yield;
   // Where nothing hides anything both are the same.
-  const hidden = view.text.length === raw.length ? NOTHING : known.search(view.text, isWhole);
+  const hidden = view.text.length === raw.length ? NOTHING : yield* known.searchInSteps(view.text, isWhole);
   const followsGap = (index: number): boolean => view.startOf(index) !== view.endOf(index - 1);
   const formats = hasFormats
-    ? findSecrets(blanked(view.text, hidden.found), { isWhole, followsGap })
+    ? yield* findSecrets(blanked(view.text, hidden.found), { isWhole, followsGap })
     : { secrets: [], open: view.text.length };
   const inView = [...hidden.found.map(knownMark), ...formats.secrets];
   const rawMarks = inView.map((mark) => ({ ...mark, from: view.startOf(mark.from), to: view.endOf(mark.to - 1) }));
+  yield;
   const open = Math.min(hidden.open, formats.open);
   return {
     marks: joined([...plain.found.map(knownMark), ...rawMarks]),
@@ -140,8 +158,8 @@ export function withMarks(text: string, marks: readonly Mark[], end: number): st
 }
 
 interface Rewrites {
-  readonly open: (text: string) => string;
-  readonly sealed: (text: string) => string;
+  readonly open: (text: string) => Steps<string>;
+  readonly sealed: (text: string) => Steps<string>;
 }
 
 /**
@@ -153,15 +171,19 @@ type Place = "plain" | "arguments" | "repeated" | "sealed";
 /** Under these names providers keep what a model said or called. */
 const REPEATED: ReadonlySet<string> = new Set(["text", "input", "args", "refusal"]);
 
-function mapStrings(value: unknown, rewrites: Rewrites, place: Place = "plain"): unknown {
+function* mapStrings(value: unknown, rewrites: Rewrites, place: Place = "plain"): Steps<unknown> {
   const rewrite = place === "plain" || place === "arguments" ? rewrites.open : rewrites.sealed;
-  if (typeof value === "string") return rewrite(value);
-  if (Array.isArray(value)) return value.map((entry) => mapStrings(entry, rewrites, place));
+  if (typeof value === "string") return yield* rewrite(value);
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).map(([key, entry]): [string, unknown] => [
-    rewrite(key),
-    mapStrings(entry, rewrites, placeOf(value, key, place)),
-  ]);
+  if (Array.isArray(value)) {
+    const mapped: unknown[] = [];
+    for (const entry of value) mapped.push(yield* mapStrings(entry, rewrites, place));
+    return mapped;
+  }
+  const entries: [string, unknown][] = [];
+  for (const [key, entry] of Object.entries(value)) {
+    entries.push([yield* rewrite(key), yield* mapStrings(entry, rewrites, placeOf(value, key, place))]);
+  }
   return Object.fromEntries(entries);
 }
 

@@ -1,6 +1,7 @@
 /** Rows as they come from the database, checked on the way in. A row of the wrong kind is damage, not a crash. */
 import { HeddleError, upcast, type Author, type EventBody, type StoredEvent } from "@heddle/protocol";
 import type { Row } from "./driver.ts";
+import { measured } from "./breathe.ts";
 import { sha256, type Link } from "./chain.ts";
 
 export const EVENT_COLUMNS =
@@ -57,9 +58,9 @@ function parse(body: string, hash: unknown, where: { readonly stream: string; re
     const message = `the content of event ${where.version} of ${where.stream} is damaged`;
     throw new HeddleError("store.damaged", message, { cause, details: where });
   }
-  if (sha256(body) === hash) return upcast(parsed);
+  if (sha256(body) === hash) return measured(upcast(parsed), body.length);
   if (checkEvent === undefined) throw new UncheckedShape();
-  return checkEvent(parsed);
+  return measured(checkEvent(parsed), body.length);
 }
 
 /** Loaded with the first body that is not what was written: healthy stores never need it. */

@@ -4,6 +4,8 @@
  * gone over more than a fixed number of times, whatever the text: time grows with its length alone.
  */
 
+import { STEP_CHARS, type Steps } from "./steps.ts";
+
 export interface Secret {
   readonly kind: string;
   readonly from: number;
@@ -61,18 +63,36 @@ export function hasBeginning(text: string): boolean {
   return BEGINNING.test(text);
 }
 
-export function findSecrets(text: string, unfinished: Unfinished): FormatSearch {
-  const secrets: Secret[] = [];
+export function* findSecrets(text: string, unfinished: Unfinished): Steps<FormatSearch> {
   const scan: Scan = { text, ...unfinished, runs: new Map() };
-  let open = text.length;
-  BEGINNING.lastIndex = 0;
-  for (let found = BEGINNING.exec(text); found !== null; found = BEGINNING.exec(text)) {
+  const search: Searching = { secrets: [], open: text.length, at: 0 };
+  for (; search.at < text.length; yield) findSome(scan, search);
+  return search;
+}
+
+interface Searching {
+  readonly secrets: Secret[];
+  open: number;
+  at: number;
+}
+
+function findSome(scan: Scan, search: Searching): void {
+  const { text } = scan;
+  const stop = search.at + STEP_CHARS;
+  let { at } = search;
+  while (at < stop) {
+    BEGINNING.lastIndex = at;
+    const found = BEGINNING.exec(text);
+    if (found === null) {
+      at = text.length;
+      break;
+    }
     const outcome = formatOf(found[0])(scan, found.index, found.index + found[0].length);
-    if (outcome === "open") open = Math.min(open, found.index);
-    else if (outcome !== undefined) secrets.push(outcome);
-    BEGINNING.lastIndex = outcome === undefined || outcome === "open" ? found.index + 1 : outcome.to;
+    if (outcome === "open") search.open = Math.min(search.open, found.index);
+    else if (outcome !== undefined) search.secrets.push(outcome);
+    at = outcome === undefined || outcome === "open" ? found.index + 1 : outcome.to;
   }
-  return { secrets, open };
+  search.at = at;
 }
 
 interface Scan extends Unfinished {

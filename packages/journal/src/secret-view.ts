@@ -4,6 +4,8 @@
  * what is found is taken out of the text as it was.
  */
 
+import { atOnce, STEP_CHARS, type Steps } from "./steps.ts";
+
 export interface SecretView {
   readonly text: string;
   /** Where the character begins in the text as it was. */
@@ -18,23 +20,17 @@ const CUT_OFF = /(?:\u001B(?:\[[0-?]{0,64})?[ -/]{0,8}|%(?:25){0,8}[0-9A-Fa-f]?)
 const MAX_ENCODED_CHARS = 80;
 
 /** One pass over the text, into arrays of its size: what is in it changes nothing about the time. */
-export function secretView(raw: string): SecretView {
+export function* viewInSteps(raw: string): Steps<SecretView> {
   const first = raw.search(HIDING);
   if (first < 0) return { text: raw, startOf: (index) => index, endOf: (index) => index + 1 };
-  const codes = new Uint16Array(raw.length - first);
-  /** By the character of the view behind `first`: where it stood. */
-  const starts = new Uint32Array(raw.length - first);
-  let size = 0;
-  for (let at = first; at < raw.length;) {
-    const code = raw.charCodeAt(at);
-    const width = code === ESC ? escapeWidth(raw, at) : code === PERCENT ? encodedWidth(raw, at) : 0;
-    if (code !== ESC) {
-      codes[size] = width === 0 ? code : decoded(raw, at + width);
-      starts[size] = at;
-      size += 1;
-    }
-    at += width === 0 ? 1 : width;
-  }
+  const seen: Seen = {
+    codes: new Uint16Array(raw.length - first),
+    starts: new Uint32Array(raw.length - first),
+    size: 0,
+    at: first,
+  };
+  for (; seen.at < raw.length; yield) seeSome(raw, seen);
+  const { codes, starts, size } = seen;
   const startOf = (index: number): number => (index < first ? index : (starts[index - first] ?? raw.length));
   return {
     text: raw.slice(0, first) + textOf(codes.subarray(0, size)),
@@ -44,6 +40,36 @@ export function secretView(raw: string): SecretView {
       return start + (raw.charCodeAt(start) === PERCENT ? encodedWidth(raw, start) || 1 : 1);
     },
   };
+}
+
+export function secretView(raw: string): SecretView {
+  return atOnce(viewInSteps(raw));
+}
+
+interface Seen {
+  readonly codes: Uint16Array;
+  /** By the character of the view behind the first that hides something: where it stood. */
+  readonly starts: Uint32Array;
+  size: number;
+  at: number;
+}
+
+function seeSome(raw: string, seen: Seen): void {
+  const { codes, starts } = seen;
+  const stop = Math.min(raw.length, seen.at + STEP_CHARS);
+  let { size, at } = seen;
+  while (at < stop) {
+    const code = raw.charCodeAt(at);
+    const width = code === ESC ? escapeWidth(raw, at) : code === PERCENT ? encodedWidth(raw, at) : 0;
+    if (code !== ESC) {
+      codes[size] = width === 0 ? code : decoded(raw, at + width);
+      starts[size] = at;
+      size += 1;
+    }
+    at += width === 0 ? 1 : width;
+  }
+  seen.size = size;
+  seen.at = at;
 }
 
 // eslint-disable-next-line no-control-regex

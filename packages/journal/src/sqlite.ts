@@ -6,13 +6,14 @@ import {
   charsOf,
   durabilityOf,
   endsTurn,
+  isLongAppend,
   MAKES_ROOM,
   PLAIN,
-  prepare,
   store,
   type PreparedAppend,
   type WriteKind,
 } from "./append.ts";
+import { breathe, isLong, LongPlaces } from "./breathe.ts";
 import { createCheckpointWriter, type CheckpointWriter } from "./checkpoint-writer.ts";
 import { checkpointDue } from "./checkpoints.ts";
 import { changeCount, connect, foldWal, untilFree, type Connection } from "./driver.ts";
@@ -34,11 +35,12 @@ import type {
 import type { OpenJournalOptions } from "./open-options.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { rebuildAll, threadQueries } from "./projections/projections.ts";
+import { createPreparing, type Preparing } from "./preparing.ts";
 import { notePurge } from "./purge-notes.ts";
 import { purge, rewrite, type Purging } from "./purge.ts";
 import { createPurger, type Purger } from "./purger.ts";
-import { lastPosition, lastVersion, readAfter } from "./read.ts";
-import { nextBatch, readStream } from "./read-recent.ts";
+import { lastPosition, lastVersion } from "./read.ts";
+import { nextBatch, readPage } from "./read-recent.ts";
 import { RecentEvents } from "./recent-events.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { withShapes } from "./rows.ts";
@@ -64,9 +66,11 @@ class SqliteJournal implements Journal {
   readonly #now: () => number;
   readonly #wake: Wake;
   readonly #recent: RecentEvents;
+  readonly #long = new LongPlaces();
   readonly #witness: Witness;
   readonly #checkpoints: CheckpointWriter;
   readonly #group: AppendGroup;
+  readonly #preparing: Preparing;
   readonly #writer: StoreWriter;
   readonly #purger: Purger;
   readonly #notices = new Map<string, Notice>();
@@ -108,6 +112,7 @@ class SqliteJournal implements Journal {
     this.#group = createAppendGroup((members) => {
       this.#queue = this.#queue.then(() => this.#appendAll(members));
     });
+    this.#preparing = createPreparing(this.redactor, (prepared) => this.#group.add(prepared));
   }
 
   get damage(): Damage | undefined {
@@ -128,9 +133,8 @@ class SqliteJournal implements Journal {
 
   async append(append: Append): Promise<Appended> {
     if (append.events.length === 0) return { events: [], isRepeat: false };
-    const prepared = prepare(append, this.redactor);
     try {
-      return await this.#group.add(prepared);
+      return await this.#preparing.append(append);
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
     }
@@ -142,6 +146,8 @@ class SqliteJournal implements Journal {
 
   async purge(wish: Purge): Promise<StoredEvent> {
     try {
+      const before = this.#preparing.added(wish.stream);
+      if (before !== undefined) await before;
       const deleted = await this.#inTurn(() => this.#endThread({ ...wish, redactor: this.redactor, now: this.#now() }));
       await this.finishPurges();
       return deleted;
@@ -169,10 +175,8 @@ class SqliteJournal implements Journal {
     });
   }
 
-  read({ stream, after, limit }: ReadOptions): Promise<readonly StoredEvent[]> {
-    if (stream === undefined)
-      return this.#read((connection) => readAfter(connection, { after, ...(limit === undefined ? {} : { limit }) }));
-    return this.#read((connection) => readStream(connection, this.#recent, { stream, after, limit }));
+  read(options: ReadOptions): Promise<readonly StoredEvent[]> {
+    return readPage(options, { reading: (work) => this.#read(work), recent: this.#recent, long: this.#long });
   }
 
   position(): Promise<number> {
@@ -191,10 +195,14 @@ class SqliteJournal implements Journal {
     using follower = this.#wake.follow(stream);
     while (!signal.aborted && !this.#isClosed) {
       follower.mark();
+      if (this.#long.isAhead({ stream, after })) await breathe();
       const { events, isCut } = await this.#read((connection) =>
         nextBatch(connection, this.#recent, { stream, after }),
       );
+      this.#long.met(events);
       for (const event of events) {
+        // Many may follow, and each does something with it.
+        if (isLong(event.body)) await breathe();
         if (signal.aborted) return;
         after = stream === undefined ? event.position : event.version;
         yield event;
@@ -241,6 +249,7 @@ class SqliteJournal implements Journal {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#purger.close();
+    await this.#preparing.added();
     this.#group.flush();
     await this.#queue;
     if (this.#isClosed) return;
@@ -273,6 +282,7 @@ class SqliteJournal implements Journal {
 
   /** Never rejects: every member is told how its own append went. */
   async #appendAll(members: readonly Member[]): Promise<void> {
+    if (members.some(({ prepared }) => isLongAppend(prepared))) await breathe();
     const outcomes = members.length > 1 ? await this.#storeTogether(members) : undefined;
     for (const [index, { prepared, resolve, reject }] of members.entries()) {
       try {
@@ -328,6 +338,7 @@ class SqliteJournal implements Journal {
   #committed(appended: Appended, prepared: PreparedAppend): void {
     if (appended.isRepeat) return;
     this.#recent.added(appended.events, charsOf(prepared));
+    this.#long.met(appended.events);
     this.#wake.now(prepared.append.stream);
     failpoint("journal.append.after-commit");
     this.#testify(appended.events, durabilityOf(prepared));

@@ -1,5 +1,6 @@
 /** The body of a request: JSON and nothing else, of a size and depth that can be dealt with. */
 import type { IncomingMessage } from "node:http";
+import { breathe, LONG_CHARS } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { isTooDeep, MAX_DEPTH } from "../depth.ts";
 
@@ -41,15 +42,22 @@ function tooLarge(): HeddleError {
   });
 }
 
-export function parseBody(bytes: Buffer): unknown {
+/** What is long is gone over in turns with what else the server does. */
+export async function parseBody(bytes: Buffer): Promise<unknown> {
+  const pause = async (): Promise<void> => (bytes.length > LONG_CHARS ? breathe() : undefined);
+  await pause();
   const text = bytes.toString("utf8");
   if (text.trim() === "") return {};
+  await pause();
   if (isTooDeep(text)) {
     throw new HeddleError("usage.invalid", `the body is nested deeper than ${MAX_DEPTH} levels`);
   }
+  await pause();
   try {
     return JSON.parse(text);
   } catch {
     throw new HeddleError("usage.invalid", "the body is not JSON");
+  } finally {
+    await pause();
   }
 }

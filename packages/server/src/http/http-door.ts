@@ -184,7 +184,7 @@ export class HttpDoor implements AsyncDisposable {
     const { headers } = request;
     const lastEventId = [headers["last-event-id"]].flat()[0];
     // What is signed is read by whoever knows whether its signature is good.
-    const body = takesBody && route.scope !== "signed" ? parseBody(bytes) : undefined;
+    const body = takesBody && route.scope !== "signed" ? await parseBody(bytes) : undefined;
     const raw = { params, query: queryOf(url), body };
     const call = { context: this.#context, principal, headers, bytes, response, lastEventId };
     const answer = await route.run(raw, call);
