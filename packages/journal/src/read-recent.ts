@@ -13,10 +13,7 @@ interface From {
 }
 
 /** A page of a stream or of the whole journal. What is too long to be read in one go is read in turns with everything else. */
-export async function readPage(
-  options: ReadOptions,
-  { reading, recent, long }: From,
-): Promise<readonly StoredEvent[]> {
+export async function readPage(options: ReadOptions, { reading, recent, long }: From): Promise<readonly StoredEvent[]> {
   const { stream, after, limit } = options;
   if (long.isAhead(options)) await breathe();
   const cursor = stream === undefined ? undefined : { stream, after, limit };
