@@ -1,17 +1,24 @@
-/** How deep a text in JSON is nested, told without reading it. */
+/** How deep a text in JSON is nested and how many values it holds, told without reading it. */
 
 /** Deeper than any input of Heddle; what walks it later walks by calling itself. */
 export const MAX_DEPTH = 64;
+/** More than any input of Heddle. Reading takes longer for each value than for each byte: 8 MB of them are most of a second. */
+export const MAX_VALUES = 100_000;
 
-export function isTooDeep(text: string): boolean {
-  // Each level takes a bracket at either end.
-  return text.length > 2 * MAX_DEPTH && depthOf(text) > MAX_DEPTH;
+/** What is too much about it, in words that follow its name; undefined: nothing. Of text that is no JSON it says nothing. */
+export function excessOf(text: string): string | undefined {
+  // Each level takes a bracket at either end, and each value a character at least.
+  if (text.length <= 2 * MAX_DEPTH) return undefined;
+  const { depth, values } = shapeOf(text);
+  if (depth > MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels`;
+  return values > MAX_VALUES ? `holds more than ${MAX_VALUES} values` : undefined;
 }
 
-/** Brackets outside of strings; of text that is not JSON the answer does not matter. */
-function depthOf(text: string): number {
+/** Brackets and commas outside of strings. */
+function shapeOf(text: string): { readonly depth: number; readonly values: number } {
   let depth = 0;
   let deepest = 0;
+  let values = 1;
   let isInString = false;
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
@@ -19,8 +26,11 @@ function depthOf(text: string): number {
       if (char === 0x5c) at += 1;
       else if (char === 0x22) isInString = false;
     } else if (char === 0x22) isInString = true;
-    else if (char === 0x7b || char === 0x5b) deepest = Math.max(deepest, (depth += 1));
-    else if (char === 0x7d || char === 0x5d) depth -= 1;
+    else if (char === 0x2c) values += 1;
+    else if (char === 0x7b || char === 0x5b) {
+      values += 1;
+      deepest = Math.max(deepest, (depth += 1));
+    } else if (char === 0x7d || char === 0x5d) depth -= 1;
   }
-  return deepest;
+  return { depth: deepest, values };
 }

@@ -8,7 +8,7 @@
  */
 import { rpcCodeOf, toHeddleError, visibleLine } from "@heddle/protocol";
 import type { Channel } from "./channel.ts";
-import { isTooDeep, MAX_DEPTH } from "./depth.ts";
+import { excessOf } from "./depth.ts";
 import { Outbox, type OutboxLimits } from "./outbox.ts";
 
 export type RequestId = string | number;
@@ -124,7 +124,8 @@ export class Peer {
   #receive(text: string): void {
     const message = parse(text);
     if (message === undefined) return this.#passOver(text);
-    if (isTooDeep(text)) return this.#tooDeep(message);
+    const excess = excessOf(text);
+    if (excess !== undefined) return this.#tooMuch(message, excess);
     if (message.kind === "notification") return this.#handlers.notification(message.method, message.params);
     if (message.kind === "response") return this.#settle(message.id, message.answer);
     if (this.#inFlight >= MAX_IN_FLIGHT) {
@@ -154,8 +155,8 @@ export class Peer {
     this.#handlers.log(`a line that is no message was passed over: ${visibleLine(text.slice(0, 200))}${more}`);
   }
 
-  #tooDeep(message: Incoming): void {
-    const why = `Invalid request: the message is nested deeper than ${MAX_DEPTH} levels`;
+  #tooMuch(message: Incoming, excess: string): void {
+    const why = `Invalid request: the message ${excess}`;
     if (message.kind === "request") this.#fail(message.id, RPC.invalidRequest, why);
     if (message.kind === "response") this.#settle(message.id, { kind: "error", message: why });
   }

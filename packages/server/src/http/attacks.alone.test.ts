@@ -113,6 +113,16 @@ test("S12: a body of a gigabyte costs the server next to nothing", async () => {
   expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
 });
 
+test("12.11 S12: a body of millions of tiny values is refused before it is read", async () => {
+  await using world = await openHttpWorld();
+  const threadId = await world.newThread();
+  for (const unit of ["[],", "{},", "1,"]) {
+    const raw = `{"input":"x","outputSchema":{"enum":[${unit.repeat(Math.floor(8_380_000 / unit.length))}1]}}`;
+    const { status, json } = await world.ask(`/api/threads/${threadId}/turns`, { method: "POST", raw });
+    expect([status, json]).toMatchObject([400, { error: { message: "the body holds more than 100000 values" } }]);
+  }
+});
+
 test("S14: names of prototypes in the body of any route, at any depth, are refused or of no effect", async () => {
   await using world = await openHttpWorld({
     settings: { resolve: () => Promise.resolve({ ...SETTINGS, provider: "nobody" }) },

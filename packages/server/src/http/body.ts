@@ -1,8 +1,8 @@
-/** The body of a request: JSON and nothing else, of a size and depth that can be dealt with. */
+/** The body of a request: JSON and nothing else, of a size, a depth and a number of values that can be dealt with. */
 import type { IncomingMessage } from "node:http";
 import { breathe, LONG_CHARS } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
-import { isTooDeep, MAX_DEPTH } from "../depth.ts";
+import { excessOf } from "../depth.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
@@ -49,9 +49,8 @@ export async function parseBody(bytes: Buffer): Promise<unknown> {
   const text = bytes.toString("utf8");
   if (text.trim() === "") return {};
   await pause();
-  if (isTooDeep(text)) {
-    throw new HeddleError("usage.invalid", `the body is nested deeper than ${MAX_DEPTH} levels`);
-  }
+  const excess = excessOf(text);
+  if (excess !== undefined) throw new HeddleError("usage.invalid", `the body ${excess}`);
   await pause();
   try {
     return JSON.parse(text);
