@@ -1,9 +1,9 @@
 /** How deep a text in JSON is nested and how many values it holds, told without reading it. */
 
 /** Deeper than any input of Heddle; what walks it later walks by calling itself. */
-export const MAX_DEPTH = 64;
+const MAX_DEPTH = 64;
 /** More than any input of Heddle. Reading takes longer for each value than for each byte: 8 MB of them are most of a second. */
-export const MAX_VALUES = 100_000;
+const MAX_VALUES = 100_000;
 
 /** What is too much about it, in words that follow its name; undefined: nothing. Of text that is no JSON it says nothing. */
 export function excessOf(text: string): string | undefined {
