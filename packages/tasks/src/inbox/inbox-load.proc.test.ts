@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
@@ -8,6 +9,7 @@ import { eventually, openTestStore, type TestStore } from "../../test/test-store
 import { openTasks } from "../open-tasks.ts";
 import { openInbox } from "./open-inbox.ts";
 
+const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
 const CHILD = new URL("../../test/inbox-in-child.ts", import.meta.url).pathname;
 
 async function tasksOf({ journal }: TestStore, limit: number): Promise<readonly TaskRecord[]> {
@@ -20,7 +22,11 @@ function start(
   failpoint?: string,
 ): { readonly ended: Promise<unknown[]>; kill(): void } {
   const child = spawn(process.execPath, ["--conditions=heddle-source", CHILD, store.folder, folder], {
-    env: { PATH: process.env["PATH"], ...(failpoint === undefined ? {} : { HEDDLE_FAILPOINT: failpoint }) },
+    env: {
+      PATH: process.env["PATH"],
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+      HEDDLE_FAILPOINT: failpoint,
+    },
     stdio: ["ignore", "ignore", "inherit"],
   });
   return { ended: once(child, "exit"), kill: () => void child.kill("SIGKILL") };
@@ -93,40 +99,41 @@ describe("73: an inbox that is killed makes no second task and loses none", () =
 
 describe("F42: many files at once", () => {
   test.for([
-    { count: 1_000, limitMs: 30_000 },
-    { count: 10_000, limitMs: 300_000 },
+    { count: 1_000, awaited: 1_000, limitMs: 30_000 },
+    // That very many lie there delays nobody; that the last of them comes is seen with fewer, or in the full run.
+    { count: 10_000, awaited: isFull ? 10_000 : 200, limitMs: 300_000 },
   ])(
-    "$count are admitted once each, in order, the first within two seconds",
+    "of $count $awaited (all with HEDDLE_E2E_FULL=1) are admitted once each, in order, the first within two seconds",
     { timeout: 320_000 },
-    async ({ count, limitMs }) => {
+    async ({ count, awaited, limitMs }) => {
       await using store = await openTestStore();
       const [folder, workspace] = [path.join(store.folder, "inbox"), path.join(store.folder, "work")];
       await mkdir(folder);
       await mkdir(workspace);
       for (let n = 0; n < count; n += 1) {
-        await writeFile(path.join(folder, `${n}.md`), `---\nworkspace: ${workspace}\n---\nnumber ${n}\n`);
+        writeFileSync(path.join(folder, `${n}.md`), `---\nworkspace: ${workspace}\n---\nnumber ${n}\n`);
       }
       const begin = performance.now();
-      await using _inbox = await openInbox({
-        journal: store.journal,
-        tasks: openTasks({ journal: store.journal }),
-        folder,
-        log: (line) => expect.unreachable(line),
-      });
-      await eventually("the first task", async () => ((await tasksOf(store, 1)).length > 0 ? true : undefined));
-      const firstMs = performance.now() - begin;
-      expect(firstMs).toBeLessThan(2_000);
-      const lastOf = async (): Promise<true | undefined> => {
-        const counts = await store.journal.tasks.counts();
-        return counts.pending === count ? true : undefined;
-      };
-      while (performance.now() - begin < limitMs && (await lastOf()) === undefined) await pause(100);
+      {
+        await using _inbox = await openInbox({
+          journal: store.journal,
+          tasks: openTasks({ journal: store.journal }),
+          folder,
+          log: (line) => expect.unreachable(line),
+        });
+        await eventually("the first task", async () => ((await tasksOf(store, 1)).length > 0 ? true : undefined));
+        const firstMs = performance.now() - begin;
+        expect(firstMs).toBeLessThan(2_000);
+        const isThere = async (): Promise<boolean> => ((await store.journal.tasks.counts()).pending ?? 0) >= awaited;
+        while (performance.now() - begin < limitMs && !(await isThere())) await pause(100);
+      }
       const tasks = await tasksOf(store, count);
-      expect(tasks.map(({ spec }) => spec.goal)).toEqual(Array.from({ length: count }, (_, n) => `number ${n}`));
-      await eventually(
-        "all are processed",
-        async () => (await readdir(folder)).every((name) => name.includes(".processed-")) || undefined,
-      );
+      expect(tasks.length).toBeGreaterThanOrEqual(awaited);
+      expect(tasks.map(({ spec }) => spec.goal)).toEqual(Array.from(tasks, (_, n) => `number ${n}`));
+      // An inbox that is closed has done with what it took.
+      const names = await readdir(folder);
+      expect(names.filter((name) => name.includes(".processed-"))).toHaveLength(tasks.length);
+      expect(names).toHaveLength(count);
     },
   );
 });

@@ -26,6 +26,8 @@ export interface InboxOptions extends OrderDoor {
   readonly settleMs?: number;
   /** How often one looks when nothing was noticed. */
   readonly rescanMs?: number;
+  /** When what could not be taken, for a reason that is not its own, is tried again. */
+  readonly tryAgainMs?: number;
   readonly log: (line: string) => void;
 }
 
@@ -33,8 +35,7 @@ const DEFAULT_SETTLE_MS = 400;
 const DEFAULT_RESCAN_MS = 10_000;
 /** Several changes of one moment are one look. */
 const GATHER_MS = 50;
-/** What could not be taken for a reason that is not its own is tried again then. */
-const TRY_AGAIN_MS = 5_000;
+const DEFAULT_TRY_AGAIN_MS = 5_000;
 /** An empty file is about to be written; one that stays empty is a mistake. */
 const EMPTY_MS = 30_000;
 const MAX_DEPTH = 16;
@@ -82,7 +83,7 @@ async function untilEnded(inbox: Inbox, work: (inbox: Inbox) => Promise<void>): 
     } catch (error) {
       if (inbox.signal.aborted) return;
       inbox.say(error instanceof Error ? error.message : String(error));
-      await pause(TRY_AGAIN_MS, inbox.signal);
+      await pause(inbox.tryAgainMs ?? DEFAULT_TRY_AGAIN_MS, inbox.signal);
     }
   }
 }
@@ -138,13 +139,14 @@ function isTaken(entry: FileEntry): boolean {
 
 /** A file that stayed the same. It leaves its name, or is looked at again later. */
 async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void> {
+  const { tryAgainMs = DEFAULT_TRY_AGAIN_MS } = inbox;
   const named = readName(path.posix.basename(entry.path));
   const order = named.kind === "taken" ? path.posix.join(path.posix.dirname(entry.path), named.original) : entry.path;
   let at = entry.path;
   try {
     const reason = refusalOf(entry, named);
     if (reason !== undefined) return await refuse(inbox, at, order, reason);
-    if (entry.sizeBytes === 0 && Date.now() - entry.modifiedAt < EMPTY_MS) return looks.putOff(at, TRY_AGAIN_MS);
+    if (entry.sizeBytes === 0 && Date.now() - entry.modifiedAt < EMPTY_MS) return looks.putOff(at, tryAgainMs);
     const orderId = named.kind === "taken" ? named.orderId : uuidv7();
     if (named.kind !== "taken") {
       const moved = await inbox.connector.move(at, takenPath(order, orderId));
@@ -156,7 +158,7 @@ async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void>
   } catch (error) {
     // Then nobody else can be taken either, and the order of all must hold.
     if (isOfStore(error)) throw error;
-    looks.putOff(at, TRY_AGAIN_MS);
+    looks.putOff(at, tryAgainMs);
     inbox.say(`${order} waits: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
