@@ -95,7 +95,7 @@ export function start(args: readonly string[], options: RunOptions): Running {
   const [file = "", ...rest] = [...(options.wrapper ?? []), process.execPath, ...(options.nodeArgs ?? []), ...main];
   const child = spawn(file, [...rest, ...args], {
     cwd: world.workspace,
-    env: { ...world.env, ...options.env },
+    env: { ...world.env, ...(program === undefined ? {} : sourceEnv()), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
     ...(uid === undefined ? {} : { uid, gid: uid }),
   });
@@ -135,6 +135,12 @@ export function start(args: readonly string[], options: RunOptions): Running {
       await ended;
     },
   };
+}
+
+/** What a program that runs from source is given besides: the compiled code of those before it. */
+export function sourceEnv(): Readonly<Record<string, string>> {
+  const compiled = process.env["NODE_COMPILE_CACHE"];
+  return compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled };
 }
 
 export async function run(args: readonly string[], options: RunOptions): Promise<Ran> {

@@ -80,12 +80,19 @@ interface Folders {
   readonly root: string;
   readonly home: string;
   readonly temporary: string;
+  readonly compiled: string;
 }
 
 function makeFolders(): Folders {
   const root = mkdtempSync(join(tmpdir(), "heddle-test-"));
-  const folders = { root, home: join(root, "home"), temporary: join(root, "tmp") };
+  const folders = {
+    root,
+    home: join(root, "home"),
+    temporary: join(root, "tmp"),
+    compiled: join(root, "compiled"),
+  };
   mkdirSync(folders.home);
+  mkdirSync(folders.compiled, { mode: 0o700 });
   mkdirSync(folders.temporary);
   // Tests that run as root and step down to another user need the same rights as in the usual temporary folder.
   chmodSync(root, 0o711);

@@ -17,7 +17,11 @@ describe("86: a notifier that is killed loses nothing", () => {
     await using receiver = await openReceiver();
     const start = (strike: string | undefined) => {
       const child = spawn(process.execPath, ["--conditions=heddle-source", CHILD, store.folder, receiver.url.href], {
-        env: { PATH: process.env["PATH"], ...(strike === undefined ? {} : { HEDDLE_FAILPOINT: strike }) },
+        env: {
+          PATH: process.env["PATH"],
+          NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+          HEDDLE_FAILPOINT: strike,
+        },
         stdio: ["ignore", "pipe", "inherit"],
       });
       const begun = once(child.stdout, "data");

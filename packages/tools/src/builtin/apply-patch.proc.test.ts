@@ -15,7 +15,11 @@ async function patchUnder(
     await writeFile(join(folder, "b.txt"), "1\n");
     const { stdout, stderr, signal } = spawnSync(process.execPath, ["--conditions=heddle-source", CHILD, folder], {
       encoding: "utf8",
-      env: { PATH: process.env["PATH"], HEDDLE_FAILPOINT: failpoint },
+      env: {
+        PATH: process.env["PATH"],
+        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+        HEDDLE_FAILPOINT: failpoint,
+      },
       timeout: 30_000,
     });
     expect(stderr).toBe("");
