@@ -1,6 +1,7 @@
 /**
- * F02: two processes keep eight threads of one home busy and are killed at random times, 200 times or HEDDLE_E2E_KILLS.
- * What a process said before it died is compared with what the store holds in the end. HEDDLE_E2E_SEED repeats a run.
+ * F02: two processes keep eight threads of one home busy and are killed at random times, 60 times, with HEDDLE_E2E_FULL=1
+ * 200 times, or HEDDLE_E2E_KILLS. What a process said before it died is compared with what the store holds in the end.
+ * HEDDLE_E2E_SEED repeats a run.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,9 +12,10 @@ import { openJournal } from "@heddle/journal";
 import { expect, test } from "vitest";
 import type { BusyLine, BusyThread } from "./busy-worker.ts";
 import { check, NOTHING_FOUND, reopen, type Acknowledged } from "./checker.ts";
-import { figure, linesOf, openWorld, percentile, randomFrom, type World } from "./world.ts";
+import { figure, linesOf, openWorld, percentile, randomFrom, sourceEnv, type World } from "./world.ts";
 
-const KILLS = Number(process.env["HEDDLE_E2E_KILLS"] ?? 200);
+const FULL_KILLS = 200;
+const KILLS = Number(process.env["HEDDLE_E2E_KILLS"] ?? (process.env["HEDDLE_E2E_FULL"] === "1" ? FULL_KILLS : 60));
 const SEED = Number(process.env["HEDDLE_E2E_SEED"] ?? Date.now() % 1_000_000);
 const LANES = 2;
 const THREADS_PER_LANE = 4;
@@ -26,7 +28,7 @@ const WORK_MS = 400;
 const WORKER = path.join(import.meta.dirname, "busy-worker.ts");
 
 test(
-  `F02 ${KILLS} kills at random times, seed ${SEED}: no acknowledged input lost, none run twice, no tool run again, one end each, chain clean (G1 G2 G3 G4 G5 G8)`,
+  `F02 ${KILLS} kills (${FULL_KILLS} with HEDDLE_E2E_FULL=1) at random times, seed ${SEED}: no acknowledged input lost, none run twice, no tool run again, one end each, chain clean (G1 G2 G3 G4 G5 G8)`,
   {
     timeout: Math.max(240_000, KILLS * 2000),
   },
@@ -135,7 +137,7 @@ interface Worker {
 
 function startWorker(world: World): Worker {
   const child = spawn(process.execPath, ["--conditions=heddle-source", WORKER], {
-    env: { ...world.env, NODE_COMPILE_CACHE: path.join(world.root, "compiled") },
+    env: { ...world.env, ...sourceEnv() },
     stdio: "pipe",
   });
   const lines: BusyLine[] = [];
