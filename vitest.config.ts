@@ -1,13 +1,26 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const ALONE = "{packages/*/src,e2e}/**/*.alone.test.ts";
+const CORES = availableParallelism();
 
 // Workspace packages are entered from source through the private export condition, so tests need no build.
 const resolve = { conditions: ["heddle-source"] };
 const ssr = { resolve: { conditions: ["heddle-source"] } };
 
+/** Whole programs first: the longest files are among them, and one of those at the end would leave cores idle. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const bySize = await super.sort(files);
+    const isWhole = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/e2e/");
+    return [...bySize.filter(isWhole), ...bySize.filter((file) => !isWhole(file))];
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         resolve,
@@ -18,6 +31,8 @@ export default defineConfig({
           exclude: ["**/*.proc.test.ts", ALONE],
           pool: "threads",
           isolate: false,
+          // Vitest leaves a core for itself, which on two cores is every other file.
+          maxWorkers: CORES,
           sequence: { groupOrder: 1 },
           testTimeout: 15_000,
         },
@@ -31,7 +46,7 @@ export default defineConfig({
           include: ["packages/*/src/**/*.proc.test.ts", "scripts/**/*.proc.test.ts", "e2e/**/*.test.ts"],
           exclude: [ALONE],
           pool: "forks",
-          maxWorkers: 2,
+          maxWorkers: Math.max(2, Math.ceil(CORES * 1.5)),
           // After the unit tests, never beside them.
           sequence: { groupOrder: 2 },
           testTimeout: 60_000,
