@@ -4,7 +4,7 @@ import { RunResult } from "@heddle/protocol/run-result";
 import { expect, test } from "vitest";
 import { openWorld, run } from "../../test/heddle-process.ts";
 
-const RUNS = process.env["HEDDLE_E2E_FULL"] === "1" ? 100 : 30;
+const RUNS = process.env["HEDDLE_E2E_FULL"] === "1" ? 100 : 20;
 /** At once; more than the machine has cores, few enough to leave each one time to start. */
 const AT_ONCE = 10;
 
