@@ -139,15 +139,16 @@ test("a worker that never returns to its event loop is ended and named", async (
   expect(result.lines.join("\n")).toContain("files still running: stuck.test.ts");
 });
 
-test("tests see a fresh home and no keys", async () => {
+test("tests see a fresh home, a compile cache of the run and no keys", async () => {
   const suite = `import { homedir, tmpdir } from "node:os";
     import { dirname, join } from "node:path";
     test("sees nothing", () => {
       expect(homedir()).toBe(join(dirname(tmpdir()), "home"));
+      expect(process.env["NODE_COMPILE_CACHE"]).toBe(join(dirname(tmpdir()), "compiled"));
       const names = Object.keys(process.env).filter((name) => /_API_KEY$|^HEDDLE_|^CODEX_|^GIT_/.test(name));
       expect(names).toEqual([]);
     });`;
-  const environment = { OPENAI_API_KEY: "x", HEDDLE_HOME: "/x", CODEX_HOME: "/x", GIT_DIR: "/x" };
+  const environment = { OPENAI_API_KEY: "x", HEDDLE_HOME: "/x", CODEX_HOME: "/x", GIT_DIR: "/x", NODE_COMPILE_CACHE: "/x" };
   expect(await run({ "a.test.ts": suite }, [], environment)).toMatchObject({ code: 0, lastLine: "1 passed, 0 failed" });
 });
 

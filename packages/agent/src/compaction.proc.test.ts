@@ -350,11 +350,7 @@ test.each(["turn.before-request", "turn.after-response", "journal.append.before-
         provider.baseUrl ?? "",
       ],
       {
-        env: {
-          PATH: process.env["PATH"],
-          NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
-          HEDDLE_FAILPOINT: `${failpoint}=kill`,
-        },
+        env: { ...process.env, HEDDLE_FAILPOINT: `${failpoint}=kill` },
         stdio: ["ignore", "inherit", "inherit"],
       },
     );
