@@ -134,7 +134,7 @@ test("an interrupt ends the workers and is not a success", async () => {
 });
 
 test("a worker that never returns to its event loop is ended and named", async () => {
-  const result = await run({ "stuck.test.ts": `test("loops", () => { for (;;); });` }, ["--stall-after=2"]);
+  const result = await run({ "stuck.test.ts": `test("loops", () => { for (;;); });` }, ["--stall-after=5"]);
   expect(result).toMatchObject({ code: 1, lastLine: "0 passed, 1 failed" });
   expect(result.lines.join("\n")).toContain("files still running: stuck.test.ts");
 });
@@ -148,7 +148,13 @@ test("tests see a fresh home, a compile cache of the run and no keys", async () 
       const names = Object.keys(process.env).filter((name) => /_API_KEY$|^HEDDLE_|^CODEX_|^GIT_/.test(name));
       expect(names).toEqual([]);
     });`;
-  const environment = { OPENAI_API_KEY: "x", HEDDLE_HOME: "/x", CODEX_HOME: "/x", GIT_DIR: "/x", NODE_COMPILE_CACHE: "/x" };
+  const environment = {
+    OPENAI_API_KEY: "x",
+    HEDDLE_HOME: "/x",
+    CODEX_HOME: "/x",
+    GIT_DIR: "/x",
+    NODE_COMPILE_CACHE: "/x",
+  };
   expect(await run({ "a.test.ts": suite }, [], environment)).toMatchObject({ code: 0, lastLine: "1 passed, 0 failed" });
 });
 
