@@ -3,7 +3,8 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const ALONE = "{packages/*/src,e2e}/**/*.alone.test.ts";
-const CORES = availableParallelism();
+/** More than there are cores: tests spend much of their time waiting for processes, disks and time limits. */
+const WORKERS = Math.max(2, Math.ceil(availableParallelism() * 1.5));
 
 // Workspace packages are entered from source through the private export condition, so tests need no build.
 const resolve = { conditions: ["heddle-source"] };
@@ -31,8 +32,7 @@ export default defineConfig({
           exclude: ["**/*.proc.test.ts", ALONE],
           pool: "threads",
           isolate: false,
-          // Vitest leaves a core for itself, which on two cores is every other file.
-          maxWorkers: CORES,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
           testTimeout: 15_000,
         },
@@ -41,12 +41,12 @@ export default defineConfig({
         resolve,
         ssr,
         test: {
-          // Tests that own processes, namespaces or whole homes spend half of their time waiting for them.
+          // Tests that own processes, namespaces or whole homes.
           name: "proc",
           include: ["packages/*/src/**/*.proc.test.ts", "scripts/**/*.proc.test.ts", "e2e/**/*.test.ts"],
           exclude: [ALONE],
           pool: "forks",
-          maxWorkers: Math.max(2, Math.ceil(CORES * 1.5)),
+          maxWorkers: WORKERS,
           // After the unit tests, never beside them.
           sequence: { groupOrder: 2 },
           testTimeout: 60_000,
