@@ -124,6 +124,8 @@ function layoutArguments(steps: readonly Step[]): string[] {
         args.push("--tmpfs", step.path);
         seals.push("--remount-ro", step.path);
         break;
+      case "overlay":
+        throw unavailable("it mounts no layers");
       case "dev":
         args.push("--dev", step.path, "--tmpfs", "/dev/shm");
         seals.push("--remount-ro", step.path);

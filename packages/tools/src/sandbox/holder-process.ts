@@ -67,6 +67,8 @@ export interface HolderPlan {
   readonly enter: string;
   /** The largest pid inside, where the kernel counts pids by namespace. */
   readonly maxPid: number | undefined;
+  /** Bytes of its upper layer in memory, or that it is on disk; absent: no room. */
+  readonly room: number | "disk" | undefined;
 }
 
 export interface HolderProcess extends AsyncDisposable {
@@ -135,10 +137,10 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
       return child.exitCode === null && child.signalCode === null;
     },
     pids: () => treeOf(child.pid),
-    async finish({ fstab, holdsRoot, enter, maxPid }) {
+    async finish({ fstab, holdsRoot, enter, maxPid, room }) {
       writeFileSync(join(scratch.path, "fstab"), fstab, { mode: 0o600 });
       writeFileSync(join(scratch.standbys, "enter"), enter, { mode: 0o600 });
-      child.stdin?.write(`${holdsRoot ? "apart" : "mount"} ${maxPid ?? "-"}\n`);
+      child.stdin?.write(`${holdsRoot ? "apart" : "mount"} ${maxPid ?? "-"} ${room ?? "-"}\n`);
       const ready = await said.ready;
       triedOut = confiner.kind;
       pid = ready.pid;

@@ -48,7 +48,7 @@ first=../standbys/1
 (cd "$scratch/pipes" 2>/dev/null && mkfifo -m 600 0 1 2 3 4 5 6 7 $first.order $first.output $first.status $first.life 2>/dev/null)
 # Where a standby gets its streams; held open, because the new root does not show it.
 exec 3<"$scratch/standbys" || die "cannot open the folder for standbys"
-read -r plan max_pid || exit 0
+read -r plan max_pid room || exit 0
 # Whoever runs in here is ended before Heddle is when memory runs out.
 echo 500 2>/dev/null >/proc/self/oom_score_adj
 # Instances are counted for the whole user; one thread must not take those of everybody.
@@ -58,6 +58,14 @@ fi
 pids=free
 if [ "$max_pid" != - ] && echo "$max_pid" 2>/dev/null >/proc/sys/kernel/pid_max; then pids=held; fi
 if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot keep the new root apart"; fi
+# The layers of a room are named relative to the folder they are linked in. A number: its upper layer is in memory.
+if [ "$room" != - ]; then
+  cd "$scratch/layers" || die "cannot find the layers of the room"
+  if [ "$room" != disk ]; then
+    mount -n -c -t tmpfs -o "strictatime,nosuid,nodev,mode=0700,size=$room" heddle-upper top || die "cannot make the upper layer of the room"
+    mkdir top/upper top/work || die "cannot make the upper layer of the room"
+  fi
+fi
 mount -n -c -a -T "$scratch/fstab" || die "cannot make the mounts"
 mount -n -c -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts "$root/dev/pts" 2>/dev/null
 if [ "$plan" = apart ]; then mount -n --make-rprivate "$root" || die "cannot make the new root private"; fi

@@ -11,6 +11,8 @@ export type Step =
   | { readonly kind: "bind"; readonly source: string; readonly path: string; readonly isWritable: boolean }
   /** An empty folder nobody can write to. */
   | { readonly kind: "empty"; readonly path: string }
+  /** The tree of a room, put together from layers; writable. */
+  | { readonly kind: "overlay"; readonly path: string; readonly lowerCount: number }
   | { readonly kind: "dev"; readonly path: "/dev" }
   | { readonly kind: "proc"; readonly path: "/proc" };
 
@@ -19,8 +21,22 @@ export interface Place {
   readonly kind: "directory" | "file" | "socket";
 }
 
+/** What a room shows at its workspace in place of the host's folder. */
+export type RoomTree =
+  /** Layers, the uppermost first, below an upper one that takes what is written. */
+  | { readonly kind: "overlay"; readonly lower: readonly string[]; readonly upper: RoomUpper }
+  /** A folder that is nobody else's. */
+  | { readonly kind: "folder"; readonly source: string };
+
+export type RoomUpper =
+  | { readonly kind: "memory"; readonly maxBytes: number }
+  /** Two folders of one file system. */
+  | { readonly kind: "disk"; readonly upper: string; readonly work: string };
+
 /** All paths are real: no symbolic link in any of them. */
 export interface LayoutInput {
+  /** Stands in for the host's folder at the workspace. */
+  readonly tree?: RoomTree | undefined;
   readonly workspace: string;
   readonly writeRoots: readonly string[];
   readonly masked: readonly Place[];
@@ -100,7 +116,7 @@ export function planLayout(input: LayoutInput): Layout {
     ...temporary.map(({ path, source }): Step => ({ kind: "bind", source, path, isWritable: true })),
     ...runFolders.map((path): Step => ({ kind: "empty", path })),
     ...needsExposing.map((entry): Step => ({ kind: "bind", ...entry, isWritable: false })),
-    ...roots.map((root): Step => ({ kind: "bind", source: root, path: root, isWritable: true })),
+    ...roots.map((root) => rootStep(root, input)),
     ...input.gitFolders.map((path): Step => ({ kind: "bind", source: path, path, isWritable: true })),
     ...input.protectedPaths.map((path): Step => ({ kind: "bind", source: path, path, isWritable: false })),
     ...input.masked.filter(({ path }) => !isHidden(path)).map((place) => maskStep(place, input)),
@@ -112,6 +128,12 @@ export function planLayout(input: LayoutInput): Layout {
     coveredSockets: new Set(sockets.flatMap((step) => (step.kind === "bind" ? [step.path] : []))),
     writable: [...roots, ...temporary.map(({ path }) => path), "/dev/shm", "/dev/pts", "/proc"],
   };
+}
+
+function rootStep(path: string, { workspace, tree }: LayoutInput): Step {
+  if (tree === undefined || path !== workspace) return { kind: "bind", source: path, path, isWritable: true };
+  if (tree.kind === "folder") return { kind: "bind", source: tree.source, path, isWritable: true };
+  return { kind: "overlay", path, lowerCount: tree.lower.length };
 }
 
 /** A folder that holds nothing else is covered whole; in the workspace each keeps its place, because git looks there. */

@@ -78,6 +78,14 @@ function stepLines(step: Step, { mounts, visible, devices, scratch }: StepSurrou
     }
     case "empty":
       return [bind(coverOf(step.path, scratch), step.path)];
+    case "overlay": {
+      // Relative to the folder that the room's layers are linked in, so that no path has to be spelled in an option.
+      const lower = Array.from({ length: step.lowerCount }, (_, index) => String(index)).join(":");
+      const layers = `lowerdir=${lower},upperdir=upper,workdir=work,userxattr`;
+      return [
+        { source: "heddle-room", path: step.path, type: "overlay", options: `${layers},strictatime,nosuid,nodev` },
+      ];
+    }
     case "dev":
       return [
         bind(scratch.devices, "/dev"),
@@ -149,6 +157,7 @@ function standInOf(step: Step, scratch: ScratchPaths): string | undefined {
       return coverOf(step.path, scratch);
     case "dev":
       return scratch.devices;
+    case "overlay":
     case "proc":
       return undefined;
     case "bind":
@@ -172,6 +181,9 @@ export function findDeviations(inside: readonly Mount[], layout: Layout, hostMou
       .filter((mount) => !layout.writable.some((path) => isWithin(mount.path, path)))
       .map((mount) => `${mount.path} is writable`),
     ...layout.steps.filter((step) => !paths.has(step.path)).map((step) => `${step.path} is not mounted`),
+    ...layout.steps
+      .filter((step) => step.kind === "overlay" && mountAt(inside, step.path)?.type !== "overlay")
+      .map((step) => `${step.path} is not the room`),
     ...[...paths].filter((path) => !expected.has(path) && !isSystem(path)).map((path) => `${path} is mounted`),
   ];
 }

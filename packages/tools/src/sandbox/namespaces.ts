@@ -11,6 +11,8 @@ import {
   openSync,
   readFileSync,
   realpathSync,
+  rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -21,7 +23,7 @@ import { namespacesUnavailable, type HolderProcess, type NamespaceTools } from "
 import { INIT_SCRIPT, MAX_PID_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import { newInReach, type HostSockets } from "./host-sockets.ts";
 import { runHostTool } from "./host-tools.ts";
-import type { Layout } from "./layout.ts";
+import type { Layout, RoomTree } from "./layout.ts";
 import type { Limiter } from "./limiter.ts";
 import { findDeviations, planMounts, type MountPoint } from "./mount-plan.ts";
 import { parseMountinfo, type Mount } from "./mountinfo.ts";
@@ -47,6 +49,9 @@ export interface HolderOptions {
   /** The host has let one be made before, so that its word is not waited for. */
   readonly isExpected: boolean;
   readonly limiter: Limiter;
+  /** What the workspace of a room is made of; see `RoomPlace`. */
+  readonly tree?: RoomTree | undefined;
+  readonly onMounted?: ((pid: number) => void) | undefined;
 }
 
 /**
@@ -54,7 +59,7 @@ export interface HolderOptions {
  * stop it. The other mounts are made while the caller goes on.
  */
 export async function openHolder(options: HolderOptions): Promise<Holder> {
-  const { layout, sockets, process: holder, isExpected, limiter } = options;
+  const { layout, sockets, process: holder, isExpected, limiter, tree, onMounted } = options;
   const handles: number[] = [];
   const names = holder.network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
   let wasEntered = false;
@@ -68,6 +73,7 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       const plan = planMounts(layout.steps, { mounts, devices }, holder.scratch);
       for (const point of plan.mountPoints) makeMountPoint(point);
       const { tools, scratch, confiner, network } = holder;
+      const room = tree?.kind === "overlay" ? linkLayers(tree, join(scratch.path, "layers")) : undefined;
       if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter());
       const confined = confine(confiner, tools.setpriv, { writable: layout.writable, network });
       const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser, limiter), ...confined];
@@ -75,10 +81,11 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       const enter = enterScript(inside);
       limiter.add(() => holder.pids());
       const { maxPid } = limiter;
-      const readying = holder.finish({ ...plan, enter: limiter.holderLines() + enter, maxPid });
+      const readying = holder.finish({ ...plan, enter: limiter.holderLines() + enter, maxPid, room });
       standbys.open();
       const { pid, mapsUser, holdsPids } = await readying;
       verifyMounts(pid, layout, mounts);
+      onMounted?.(pid);
       if (isLeft) throw new Error("it was left before");
       for (const name of names) handles.push(openSync(`/proc/${pid}/ns/${name}`, "r"));
       // Open handles name exactly these namespaces; a pid could come to mean another process.
@@ -147,6 +154,18 @@ function makeMountPoint({ path, like }: MountPoint): void {
   }
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, "", { flag: "wx" });
+}
+
+/** Where the holder finds the layers of a room by names it can put into an option; says what its upper layer takes. */
+function linkLayers({ lower, upper }: RoomTree & { kind: "overlay" }, folder: string): number | "disk" {
+  // One that is started again finds them from before.
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(folder, "top"), { recursive: true, mode: 0o700 });
+  for (const [index, path] of lower.entries()) symlinkSync(path, join(folder, String(index)));
+  const isOnDisk = upper.kind === "disk";
+  symlinkSync(isOnDisk ? upper.upper : "top/upper", join(folder, "upper"));
+  symlinkSync(isOnDisk ? upper.work : "top/work", join(folder, "work"));
+  return isOnDisk ? "disk" : upper.maxBytes;
 }
 
 /** All it takes to enter a finished holder. */

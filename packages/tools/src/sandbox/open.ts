@@ -10,7 +10,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { Guard } from "./guard.ts";
 import { checkedRoots, readHostFacts } from "./host-facts.ts";
 import { HostSockets } from "./host-sockets.ts";
-import { checkWriteRoots, planLayout, type Layout } from "./layout.ts";
+import { checkWriteRoots, planLayout, type Layout, type RoomTree } from "./layout.ts";
 import { startHolder, type HolderProcess, type Network } from "./holder-process.ts";
 import { openHostMemory } from "./host-memory.ts";
 import { openLimiter, type Limiter } from "./limiter.ts";
@@ -36,6 +36,20 @@ export interface OpenSandboxOptions {
   readonly prepared?: PreparedSandbox | undefined;
   /** A file that remembers what this host gives; with it, a host that has given a sandbox is not waited for. */
   readonly memoryFile?: string;
+  /** Opens a room: see `RoomPlace`. */
+  readonly room?: RoomPlace;
+}
+
+/**
+ * A tree of its own at the workspace. What is written there reaches nobody, so nothing in it is guarded: no path is protected
+ * and no sweep looks for any.
+ */
+export interface RoomPlace {
+  readonly tree: RoomTree;
+  /** Closed with the sandbox, or when it does not open. */
+  readonly scratch: Scratch;
+  /** Told the process whose root the mounts are seen from, before any command can enter; again when they are made anew. */
+  readonly onMounted?: (pid: number) => void;
 }
 
 export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOptions = {}): Promise<Sandbox> {
@@ -74,23 +88,20 @@ async function openNow(policy: SandboxPolicy, options: OpenSandboxOptions): Prom
 }
 
 async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions): Promise<Sandbox> {
-  const { backend = "auto", tmpDir } = options;
+  const { backend = "auto", tmpDir, room } = options;
   const prepared = backend === "bwrap" ? undefined : options.prepared?.take(policy.network, tmpDir);
-  const scratch = prepared?.scratch ?? openScratch(tmpDir);
+  const scratch = room?.scratch ?? prepared?.scratch ?? openScratch(tmpDir);
   try {
     const sockets = new HostSockets();
     const facts = await readHostFacts(policy, { scratch, sockets });
     checkWriteRoots(facts.writeRoots);
-    const guard = new Guard({
-      writeRoots: facts.writeRoots,
-      absentMasked: policy.masked.filter((path) => statOrUndefined(path) === undefined),
-      quarantineDir: once(async () => options.quarantineDir ?? (await mkdtemp(join(tmpdir(), "heddle-quarantine-")))),
-    });
-    const guarded = await guard.start();
+    const guard = room === undefined ? openGuard(policy, facts.writeRoots, options) : undefined;
+    const guarded = (await guard?.start()) ?? NOTHING_GUARDED;
     const { network } = policy;
     const limiter = openLimiter(policy.limits ?? {});
-    const place = { network, scratch, limiter, sockets };
-    const layout = planLayout({ ...facts, ...guarded });
+    const tree = room?.tree;
+    const place = { network, scratch, limiter, sockets, tree, onMounted: room?.onMounted };
+    const layout = planLayout({ ...facts, ...guarded, tree });
     const memory = options.memoryFile === undefined ? undefined : openHostMemory(options.memoryFile);
     const what = `namespaces ${network}`;
     const isExpected = backend !== "bwrap" && memory?.has(what) === true;
@@ -104,6 +115,7 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
         ...(await readHostFacts(policy, { scratch, sockets })),
         protectedPaths: guarded.protectedPaths.filter(isStillThere),
         gitFolders: guarded.gitFolders.filter(isStillThere),
+        tree,
       });
       return await openBackend(level, { layout: again, ...place, isExpected: false });
     });
@@ -113,6 +125,16 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     await scratch[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+const NOTHING_GUARDED: Awaited<ReturnType<Guard["start"]>> = { protectedPaths: [], gitFolders: [] };
+
+function openGuard(policy: SandboxPolicy, writeRoots: readonly string[], options: OpenSandboxOptions): Guard {
+  return new Guard({
+    writeRoots,
+    absentMasked: policy.masked.filter((path) => statOrUndefined(path) === undefined),
+    quarantineDir: once(async () => options.quarantineDir ?? (await mkdtemp(join(tmpdir(), "heddle-quarantine-")))),
+  });
 }
 
 const noop = (): void => undefined;
@@ -130,6 +152,8 @@ interface BackendOptions {
   readonly prepared?: HolderProcess | undefined;
   readonly isExpected: boolean;
   readonly limiter: Limiter;
+  readonly tree: RoomTree | undefined;
+  readonly onMounted: RoomPlace["onMounted"];
 }
 
 async function openBackend(level: Backend, { prepared, isExpected, ...options }: BackendOptions): Promise<Holder> {
@@ -166,7 +190,8 @@ interface ConfinedParts {
   readonly level: Backend;
   readonly policy: SandboxPolicy;
   readonly holder: Holder;
-  readonly guard: Guard;
+  /** Absent for a room. */
+  readonly guard: Guard | undefined;
   readonly scratch: Scratch;
   readonly limiter: Limiter;
 }
@@ -201,15 +226,16 @@ class ConfinedSandbox implements Sandbox {
   }
 
   async accept(): Promise<void> {
-    const result = this.#lastSweep.then(() => this.#parts.guard.accept());
+    const result = this.#lastSweep.then(() => this.#parts.guard?.accept());
     this.#lastSweep = result.catch(() => undefined);
     await result;
   }
 
   async sweep({ isLast = false }: SweepOptions = {}): Promise<readonly ProtectedPathViolation[]> {
     // Where nobody was, there is nothing to look for.
-    if (!this.#wasEntered) return [];
-    const result = this.#lastSweep.then(() => this.#parts.guard.sweep({ isLast }));
+    const { guard } = this.#parts;
+    if (!this.#wasEntered || guard === undefined) return [];
+    const result = this.#lastSweep.then(() => guard.sweep({ isLast }));
     this.#lastSweep = result.catch(() => undefined);
     return await result;
   }

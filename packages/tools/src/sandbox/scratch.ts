@@ -52,6 +52,8 @@ export interface Scratch extends AsyncDisposable {
   readonly root: string;
   readonly tmp: string;
   readonly varTmp: string;
+  /** On disk, for what a room keeps there; not there until somebody makes it. */
+  readonly room: string;
   readonly emptyFile: string;
   /** What stands in for /dev; the device nodes are mounted on the files in it. */
   readonly devices: string;
@@ -96,6 +98,7 @@ function scratchOf(light: Folder, disk: Folder): Scratch {
   const own = [...new Set([light, disk])];
   const inside = (name: string): string => join(light.path, name);
   const [tmp, varTmp] = TEMPORARY.map((name) => join(disk.path, name)) as [string, string];
+  const room = join(disk.path, "room");
   let cleaning: Promise<void> | undefined;
   const clean = (): Promise<void> => (cleaning ??= removeAbandoned(own));
   const later = setTimeout(() => void clean(), CLEAN_AFTER_MS).unref();
@@ -106,6 +109,7 @@ function scratchOf(light: Folder, disk: Folder): Scratch {
     root: inside("root"),
     tmp,
     varTmp,
+    room,
     emptyFile: inside("empty"),
     devices: inside("dev"),
     covers: inside("covers"),
@@ -116,7 +120,7 @@ function scratchOf(light: Folder, disk: Folder): Scratch {
       clearTimeout(later);
       await clean();
       // What the sandbox itself put there is a handful of names; what commands left may be gigabytes.
-      const isSmall = [tmp, varTmp].every(isEmpty);
+      const isSmall = [tmp, varTmp, room].every(isEmpty);
       // A holder that is just being killed may put a last name there.
       for (const { path } of own) if (!isSmall || !removed(path)) await removeTree(path);
     },

@@ -1,0 +1,71 @@
+/** A room that is a copy of its trees, for hosts that mount no layers. Which of its files are read is not known. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { isHeddleError } from "@heddle/protocol";
+import { openSandbox, openUnconfined } from "../sandbox/open.ts";
+import { toRaw } from "../sandbox/raw-path.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { openScratch } from "../sandbox/scratch.ts";
+import { copyTree } from "./copy-tree.ts";
+import { bytesFree, fillRoom, roomPolicy, shownLower, wholeMark, type Room, type RoomOptions } from "./room.ts";
+
+interface Place extends AsyncDisposable {
+  readonly sandbox: Sandbox;
+  readonly kind: "copy" | "none";
+  readonly root: string;
+  /** Where the copy lies. */
+  readonly source: string;
+}
+
+export async function openCopyRoom(options: RoomOptions): Promise<Room> {
+  const { keepUpper } = options;
+  // First of all: a host that gives no sandbox says so before anything is copied.
+  const { source, ...place } = await openPlace(options);
+  try {
+    const lower = shownLower(options.lower);
+    for (const folder of lower.toReversed()) await copyTree(folder, source);
+    if (keepUpper !== undefined) writeFileSync(wholeMark(keepUpper), "");
+    await fillRoom(toRaw(source), { ...options, lower });
+  } catch (error) {
+    await place[Symbol.asyncDispose]();
+    throw error;
+  }
+  return { ...place, reads: async () => undefined, freeBytes: () => bytesFree(source) };
+}
+
+async function openPlace(options: RoomOptions): Promise<Place> {
+  try {
+    return await openConfined(options);
+  } catch (error) {
+    const isRefused = isHeddleError(error) && error.code === "sandbox.unavailable";
+    if (options.mayBeUnconfined !== true || !isRefused) throw error;
+    return openFree(options);
+  }
+}
+
+async function openConfined(options: RoomOptions): Promise<Place> {
+  const policy = roomPolicy(options);
+  const scratch = openScratch(options.tmpDir);
+  const source = madeFolder(options.keepUpper ?? scratch.room);
+  const sandbox = await openSandbox(policy, { room: { tree: { kind: "folder", source }, scratch } });
+  const close = async (): Promise<void> => void (await sandbox.close());
+  try {
+    await sandbox.ready;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { sandbox, kind: "copy", root: policy.workspace, source, [Symbol.asyncDispose]: close };
+}
+
+function openFree(options: RoomOptions): Place {
+  const scratch = openScratch(options.tmpDir);
+  const source = madeFolder(options.keepUpper ?? scratch.room);
+  const sandbox = openUnconfined({ ...options.policy, workspace: source, writeRoots: [source] });
+  const close = (): Promise<void> => Promise.resolve(scratch[Symbol.asyncDispose]());
+  return { sandbox, kind: "none", root: source, source, [Symbol.asyncDispose]: close };
+}
+
+function madeFolder(path: string): string {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return path;
+}

@@ -1,0 +1,174 @@
+/**
+ * Puts the changes of a layer into a tree: what is removed goes, what was added or changed is copied over what is there. Names
+ * are bytes, links stay links, modes and times are kept, and nothing is written through a link: a folder on the way that is
+ * none is refused. Nobody else may be in the tree meanwhile.
+ */
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmdirSync,
+  symlinkSync,
+  unlinkSync,
+  type Stats,
+} from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { HeddleError } from "@heddle/protocol";
+import { toRaw, toSystem, toText, type RawPath } from "../sandbox/raw-path.ts";
+
+export interface RoomLayer {
+  /** Holds what `paths` name. */
+  readonly folder: string;
+  /** Added and changed, folders too, parents before children; relative to the workspace. */
+  readonly paths: readonly RawPath[];
+  readonly removed: readonly RawPath[];
+}
+
+/** So many entries take about a millisecond; between them others have their turn. */
+const ENTRIES_AT_ONCE = 32;
+const PERMISSIONS = 0o7777;
+
+/** Bytes of its files. Throws for what cannot be in a layer. */
+export function layerBytes({ folder, paths }: RoomLayer): number {
+  let bytes = 0;
+  for (const path of paths) bytes += lookUp(below(toRaw(folder), path))?.size ?? 0;
+  return bytes;
+}
+
+export async function putLayer(root: RawPath, layer: RoomLayer): Promise<void> {
+  const tree = new Tree(root);
+  const source = toRaw(layer.folder);
+  await inTurns(layer.removed, (path) => tree.remove(path));
+  const folders: { readonly path: RawPath; readonly stat: Stats }[] = [];
+  await inTurns(layer.paths, (path) => {
+    const from = below(source, path);
+    const stat = lookUp(from);
+    if (stat === undefined) throw broken(path, "is not there");
+    if (stat.isDirectory()) {
+      tree.putFolder(path);
+      folders.push({ path, stat });
+    } else if (stat.isSymbolicLink()) tree.putLink(path, { from, stat });
+    else if (stat.isFile()) tree.putFile(path, { from, stat });
+    else throw broken(path, "is no file, folder or link");
+  });
+  // From the innermost: a folder that may not be written is closed when all is in it, and its time is the last one set.
+  for (const { path, stat } of folders.toReversed()) tree.finishFolder(path, stat);
+}
+
+interface Source {
+  readonly from: RawPath;
+  readonly stat: Stats;
+}
+
+class Tree {
+  readonly #root: RawPath;
+  /** Known to be real folders. */
+  readonly #folders = new Set<RawPath>();
+
+  constructor(root: RawPath) {
+    this.#root = root;
+  }
+
+  remove(path: RawPath): void {
+    const at = below(this.#root, path);
+    // Below what is gone already, or was never a folder, there is nothing to remove.
+    if (!this.#isInFolder(path)) return;
+    removeEntry(at);
+    this.#folders.clear();
+  }
+
+  /** Open to its owner until it is finished. */
+  putFolder(path: RawPath): void {
+    const at = this.#place(path);
+    if (lookUp(at)?.isDirectory() === true) {
+      chmodSync(toSystem(at), 0o700);
+      return;
+    }
+    this.#clear(at);
+    mkdirSync(toSystem(at), { mode: 0o700 });
+  }
+
+  finishFolder(path: RawPath, stat: Stats): void {
+    const at = toSystem(below(this.#root, path));
+    chmodSync(at, stat.mode & PERMISSIONS);
+    lutimesSync(at, 0, seconds(stat.mtimeMs));
+  }
+
+  putFile(path: RawPath, { from, stat }: Source): void {
+    const at = this.#place(path);
+    this.#clear(at);
+    copyFileSync(toSystem(from), toSystem(at), constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    lutimesSync(toSystem(at), 0, seconds(stat.mtimeMs));
+  }
+
+  putLink(path: RawPath, { from, stat }: Source): void {
+    const at = this.#place(path);
+    this.#clear(at);
+    symlinkSync(readlinkSync(toSystem(from), "buffer"), toSystem(at));
+    lutimesSync(toSystem(at), 0, seconds(stat.mtimeMs));
+  }
+
+  #clear(at: RawPath): void {
+    if (removeEntry(at)) this.#folders.clear();
+  }
+
+  #place(path: RawPath): RawPath {
+    if (!this.#isInFolder(path)) throw broken(path, "is in no folder of the tree");
+    return below(this.#root, path);
+  }
+
+  #isInFolder(path: RawPath): boolean {
+    const end = path.lastIndexOf("/");
+    if (end < 0) return true;
+    const parent = path.slice(0, end);
+    if (this.#folders.has(parent)) return true;
+    if (!this.#isInFolder(parent) || lookUp(below(this.#root, parent))?.isDirectory() !== true) return false;
+    this.#folders.add(parent);
+    return true;
+  }
+}
+
+/** True when a folder was removed. Nothing there is nothing to do. */
+function removeEntry(at: RawPath): boolean {
+  const stat = lookUp(at);
+  if (stat === undefined) return false;
+  if (!stat.isDirectory()) {
+    unlinkSync(toSystem(at));
+    return false;
+  }
+  chmodSync(toSystem(at), 0o700);
+  for (const name of readdirSync(toSystem(at), "latin1")) removeEntry(`${at}/${name}`);
+  rmdirSync(toSystem(at));
+  return true;
+}
+
+/** A path of a layer may come from a bundle: whatever is no plain way down is refused. */
+function below(root: RawPath, path: RawPath): RawPath {
+  const isPlain = path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+  if (!isPlain || path.includes("\0")) throw broken(path, "is no path below the workspace");
+  return `${root}/${path}`;
+}
+
+function lookUp(path: RawPath): Stats | undefined {
+  return lstatSync(toSystem(path), { throwIfNoEntry: false });
+}
+
+function seconds(milliseconds: number): number {
+  return milliseconds / 1000;
+}
+
+function broken(path: RawPath, why: string): HeddleError {
+  return new HeddleError("path.invalid", `${toText(path)}, which the room should hold, ${why}`);
+}
+
+async function inTurns<T>(entries: readonly T[], work: (entry: T) => void): Promise<void> {
+  for (const [index, entry] of entries.entries()) {
+    work(entry);
+    if (index % ENTRIES_AT_ONCE === ENTRIES_AT_ONCE - 1) await setImmediate();
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * A room made of layers that the kernel lays over each other: the lower trees are shown as they are, whatever is written goes
+ * into an upper layer. That one is in memory, or on disk when it is large or kept. It can be reached through the room alone.
+ */
+import { closeSync, constants, mkdirSync, openSync, rmSync } from "node:fs";
+import { freemem } from "node:os";
+import { HeddleError } from "@heddle/protocol";
+import { O_PATH } from "../own-folder.ts";
+import type { RoomUpper } from "../sandbox/layout.ts";
+import { openSandbox } from "../sandbox/open.ts";
+import { openScratch, type Scratch } from "../sandbox/scratch.ts";
+import { layerBytes } from "./layer.ts";
+import { ReadMarks } from "./read-marks.ts";
+import { bytesFree, fillRoom, roomPolicy, shownLower, type Room, type RoomOptions } from "./room.ts";
+
+/** A larger layer goes to disk. */
+const MAX_LAYER_IN_MEMORY = 256 * 1024 * 1024;
+/** Unless more or less is asked for, a quarter of what the host has left, between these. */
+const LEAST_MEMORY = 64 * 1024 * 1024;
+const MOST_MEMORY = 2 * 1024 ** 3;
+
+export interface OverlayRoomOptions extends RoomOptions {
+  /** Where the upper layer can be on this host; on disk it can always be. */
+  readonly upper: RoomUpper["kind"];
+}
+
+export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room> {
+  const policy = roomPolicy(options);
+  const lower = shownLower(options.lower);
+  /** Names the merged tree for as long as it is open, whatever becomes of the process it was found by. */
+  let held: number | undefined;
+  const letGo = (): void => {
+    if (held !== undefined) closeSync(held);
+    held = undefined;
+  };
+  const onMounted = (pid: number): void => {
+    letGo();
+    held = openSync(`/proc/${pid}/root${policy.workspace}`, O_PATH | constants.O_DIRECTORY);
+  };
+  const scratch = openScratch(options.tmpDir);
+  const upper = await upperFor(options, scratch);
+  const sandbox = await openSandbox(policy, {
+    backend: "namespaces",
+    room: { tree: { kind: "overlay", lower, upper }, scratch, onMounted },
+  });
+  const close = async (): Promise<void> => {
+    await sandbox.close();
+    letGo();
+    if (options.keepUpper !== undefined) rmSync(workOf(options.keepUpper), { recursive: true, force: true });
+  };
+  try {
+    const { systemCalls } = await sandbox.ready;
+    if (held === undefined) throw new HeddleError("sandbox.failed", "the room cannot be seen from outside");
+    const at = `/proc/self/fd/${held}`;
+    await fillRoom(at, { ...options, lower });
+    // Without the filter there are ways to read that leave no trace.
+    const marks = systemCalls === "filtered" ? new ReadMarks(at, options.layer.paths) : undefined;
+    return {
+      sandbox,
+      kind: "overlay",
+      root: policy.workspace,
+      reads: async () => marks?.take(),
+      freeBytes: () => bytesFree(at),
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function upperFor(options: OverlayRoomOptions, scratch: Scratch): Promise<RoomUpper> {
+  try {
+    return planUpper(options, scratch);
+  } catch (error) {
+    await scratch[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function planUpper({ keepUpper, layer, maxBytes, upper: where }: OverlayRoomOptions, scratch: Scratch): RoomUpper {
+  if (keepUpper !== undefined) {
+    const work = workOf(keepUpper);
+    // One that was killed left it.
+    rmSync(work, { recursive: true, force: true });
+    mkdirSync(work, { mode: 0o700 });
+    return { kind: "disk", upper: keepUpper, work };
+  }
+  if (where === "memory") {
+    const bytes = layerBytes(layer);
+    const most = maxBytes ?? Math.max(LEAST_MEMORY, Math.min(MOST_MEMORY, Math.floor(freemem() / 4)));
+    const fits = bytes <= MAX_LAYER_IN_MEMORY && bytes <= most / 2;
+    if (fits || maxBytes !== undefined) return { kind: "memory", maxBytes: most };
+  }
+  const [upper, work] = [`${scratch.room}/upper`, `${scratch.room}/work`];
+  for (const folder of [upper, work]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return { kind: "disk", upper, work };
+}
+
+/** The kernel prepares what it moves into the upper layer there. */
+function workOf(keepUpper: string): string {
+  return `${keepUpper}.work`;
+}
