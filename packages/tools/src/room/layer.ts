@@ -17,9 +17,9 @@ import {
   unlinkSync,
   type Stats,
 } from "node:fs";
-import { setImmediate } from "node:timers/promises";
 import { HeddleError } from "@heddle/protocol";
 import { toRaw, toSystem, toText, type RawPath } from "../sandbox/raw-path.ts";
+import { inTurns } from "./in-turns.ts";
 
 export interface RoomLayer {
   /** Holds what `paths` name. */
@@ -29,11 +29,14 @@ export interface RoomLayer {
   readonly removed: readonly RawPath[];
 }
 
-/** So many entries take about a millisecond; between them others have their turn. */
-const ENTRIES_AT_ONCE = 32;
 const PERMISSIONS = 0o7777;
 
-/** Bytes of its files. Throws for what cannot be in a layer. */
+/** Throws for a path that is no plain way down: a layer may come from a bundle. */
+export function checkLayer({ paths, removed }: RoomLayer): void {
+  for (const path of [...paths, ...removed]) below("", path);
+}
+
+/** Bytes of its files. */
 export function layerBytes({ folder, paths }: RoomLayer): number {
   let bytes = 0;
   for (const path of paths) bytes += lookUp(below(toRaw(folder), path))?.size ?? 0;
@@ -41,8 +44,8 @@ export function layerBytes({ folder, paths }: RoomLayer): number {
 }
 
 export async function putLayer(root: RawPath, layer: RoomLayer): Promise<void> {
-  const tree = new Tree(root);
   const source = toRaw(layer.folder);
+  const tree = new Tree(root, source);
   await inTurns(layer.removed, (path) => tree.remove(path));
   const folders: { readonly path: RawPath; readonly stat: Stats }[] = [];
   await inTurns(layer.paths, (path) => {
@@ -67,19 +70,19 @@ interface Source {
 
 class Tree {
   readonly #root: RawPath;
+  readonly #source: RawPath;
   /** Known to be real folders. */
   readonly #folders = new Set<RawPath>();
 
-  constructor(root: RawPath) {
+  constructor(root: RawPath, source: RawPath) {
     this.#root = root;
+    this.#source = source;
   }
 
   remove(path: RawPath): void {
     const at = below(this.#root, path);
     // Below what is gone already, or was never a folder, there is nothing to remove.
-    if (!this.#isInFolder(path)) return;
-    removeEntry(at);
-    this.#folders.clear();
+    if (this.#isInFolder(path)) this.#clear(at);
   }
 
   /** Open to its owner until it is finished. */
@@ -117,9 +120,17 @@ class Tree {
     if (removeEntry(at)) this.#folders.clear();
   }
 
+  /** A folder that only leads to it is made as it is in the layer, whether or not it is named. */
   #place(path: RawPath): RawPath {
-    if (!this.#isInFolder(path)) throw broken(path, "is in no folder of the tree");
-    return below(this.#root, path);
+    const at = below(this.#root, path);
+    if (this.#isInFolder(path)) return at;
+    const parent = path.slice(0, path.lastIndexOf("/"));
+    const place = this.#place(parent);
+    const stat = lookUp(below(this.#source, parent));
+    if (lookUp(place) !== undefined || stat?.isDirectory() !== true) throw broken(path, "is in no folder of the tree");
+    mkdirSync(toSystem(place));
+    chmodSync(toSystem(place), stat.mode & PERMISSIONS);
+    return at;
   }
 
   #isInFolder(path: RawPath): boolean {
@@ -147,7 +158,6 @@ function removeEntry(at: RawPath): boolean {
   return true;
 }
 
-/** A path of a layer may come from a bundle: whatever is no plain way down is refused. */
 function below(root: RawPath, path: RawPath): RawPath {
   const isPlain = path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
   if (!isPlain || path.includes("\0")) throw broken(path, "is no path below the workspace");
@@ -164,11 +174,4 @@ function seconds(milliseconds: number): number {
 
 function broken(path: RawPath, why: string): HeddleError {
   return new HeddleError("path.invalid", `${toText(path)}, which the room should hold, ${why}`);
-}
-
-async function inTurns<T>(entries: readonly T[], work: (entry: T) => void): Promise<void> {
-  for (const [index, entry] of entries.entries()) {
-    work(entry);
-    if (index % ENTRIES_AT_ONCE === ENTRIES_AT_ONCE - 1) await setImmediate();
-  }
 }

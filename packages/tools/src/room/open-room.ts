@@ -5,6 +5,7 @@
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { openCopyRoom } from "./copy-room.ts";
+import { checkLayer } from "./layer.ts";
 import { openOverlayRoom } from "./overlay-room.ts";
 import { findOverlay } from "./probe.ts";
 import type { Room, RoomOptions } from "./room.ts";
@@ -15,11 +16,12 @@ export type { RawPath } from "../sandbox/raw-path.ts";
 
 export async function openRoom(options: RoomOptions): Promise<Room> {
   const { kind = "auto" } = options;
+  checkLayer(options.layer);
   if (kind === "copy") return await openCopyRoom(options);
   const found = await findOverlay();
   if (found.ok) {
     try {
-      return await openOverlayRoom({ ...options, upper: found.upper });
+      return await openOverlayRoom({ ...options, ...found });
     } catch (error) {
       // Some file systems cannot be a layer. What is wrong with the layer itself is told as it is.
       if (kind === "overlay" || !isHeddleError(error) || error.code !== "sandbox.failed") throw error;

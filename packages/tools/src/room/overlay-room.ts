@@ -22,6 +22,8 @@ const MOST_MEMORY = 2 * 1024 ** 3;
 export interface OverlayRoomOptions extends RoomOptions {
   /** Where the upper layer can be on this host; on disk it can always be. */
   readonly upper: RoomUpper["kind"];
+  /** This host has shown which files are read. */
+  readonly areReadsKnown: boolean;
 }
 
 export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room> {
@@ -54,7 +56,8 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
     const at = `/proc/self/fd/${held}`;
     await fillRoom(at, { ...options, lower });
     // Without the filter there are ways to read that leave no trace.
-    const marks = systemCalls === "filtered" ? new ReadMarks(at, options.layer.paths) : undefined;
+    const areReadsKnown = options.areReadsKnown && systemCalls === "filtered";
+    const marks = areReadsKnown ? await ReadMarks.make(at, options.layer.paths) : undefined;
     return {
       sandbox,
       kind: "overlay",

@@ -59,11 +59,16 @@ async function tryOut(folder: string, upper: RoomUpper["kind"]): Promise<Overlay
     lower: [base],
     layer: { folder: layer, paths: ["one", "one/read", "one/unread"], removed: ["one"] },
     upper,
+    areReadsKnown: true,
   });
   const output = new CappedOutput();
   await using command = await startCommand({
     sandbox: room.sandbox,
-    argv: [findHostTool("sh") ?? "sh", "-c", "read -r x <one/read; rm -r two && mkdir two && ! [ -e two/old ] && ! [ -e one/old ]"],
+    argv: [
+      findHostTool("sh") ?? "sh",
+      "-c",
+      "read -r x <one/read; rm -r two && mkdir two && ! [ -e two/old ] && ! [ -e one/old ]",
+    ],
     cwd: workspace,
     env: { PATH: "/usr/bin:/bin" },
     stdin: "ignore",

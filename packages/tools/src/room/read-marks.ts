@@ -1,77 +1,94 @@
 /**
- * Says which entries of a layer were read. The upper layer of a room is mounted so that every read sets the access time; each
- * entry's is set to zero, and what the kernel says of it then is remembered. Whoever sets it back changes the change time,
+ * Says which entries of a layer were read. The upper layer of a room is mounted so that every read sets the access time; it
+ * begins as zero, and what the kernel says of each entry then is remembered. Whoever sets it back changes the change time,
  * which nobody can set; so an entry that is not exactly as it was has been read, followed, run or touched. Ways to read that
  * leave no trace are refused by the system call filter of a room.
  */
-import { closeSync, constants, fstatSync, openSync, utimesSync, type BigIntStats } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, utimesSync, type BigIntStats } from "node:fs";
 import { O_PATH } from "../own-folder.ts";
 import { toSystem, type RawPath } from "../sandbox/raw-path.ts";
+import { inTurns } from "./in-turns.ts";
 
-interface Mark {
-  readonly dev: bigint;
-  readonly atimeNs: bigint;
-  readonly ctimeNs: bigint;
-  readonly mode: bigint;
-}
+type Mark = Pick<BigIntStats, "dev" | "ino" | "mode" | "atimeNs" | "ctimeNs">;
 
 export class ReadMarks {
   readonly #root: RawPath;
-  readonly #marks = new Map<RawPath, Mark>();
+  readonly #marks: Map<RawPath, Mark>;
 
-  /** `root` leads to the merged tree; nobody is in it yet. */
-  constructor(root: RawPath, paths: readonly RawPath[]) {
+  private constructor(root: RawPath, marks: Map<RawPath, Mark>) {
     this.#root = root;
-    for (const path of paths) {
-      const mark = this.#look(path, resetAccess);
-      if (mark !== undefined) this.#marks.set(path, mark);
-    }
+    this.#marks = marks;
+  }
+
+  /** `root` leads to the merged tree, where a layer has just been put; nobody is in it yet. */
+  static async make(root: RawPath, paths: readonly RawPath[]): Promise<ReadMarks> {
+    const marks = new Map<RawPath, Mark>();
+    await inTurns(paths, (path) => {
+      const mark = look(`${root}/${path}`);
+      if (mark !== undefined) marks.set(path, mark);
+    });
+    return new ReadMarks(root, marks);
   }
 
   /** Since it was made, or since the last call. Nobody may be in the tree any more. */
-  take(): Set<RawPath> {
+  async take(): Promise<Set<RawPath>> {
     const read = new Set<RawPath>();
-    for (const [path, mark] of this.#marks) {
-      const now = this.#look(path, (fd, stat) => {
-        if (isSame(mark, stat)) return;
-        read.add(path);
-        // A folder on the way may be a link by now: only what is in this tree is touched.
-        if (stat.dev === mark.dev) resetAccess(fd, stat);
-      });
-      if (now === undefined) read.add(path);
-      if (now?.dev === mark.dev) this.#marks.set(path, now);
-    }
+    await inTurns([...this.#marks], ([path, mark]) => {
+      const at = `${this.#root}/${path}`;
+      const now = look(at);
+      if (now !== undefined && isSame(mark, now)) return;
+      read.add(path);
+      const again = now === undefined ? undefined : markAgain(at, mark);
+      if (again !== undefined) this.#marks.set(path, again);
+    });
     return read;
-  }
-
-  /** Held open, so that what is looked at and what is touched are one. undefined: it is not there. */
-  #look(path: RawPath, work: (fd: number, stat: BigIntStats) => void): Mark | undefined {
-    let fd: number;
-    try {
-      fd = openSync(toSystem(`${this.#root}/${path}`), O_PATH | constants.O_NOFOLLOW);
-    } catch {
-      return undefined;
-    }
-    try {
-      work(fd, fstatSync(fd, { bigint: true }));
-      const { dev, atimeNs, ctimeNs, mode } = fstatSync(fd, { bigint: true });
-      return { dev, atimeNs, ctimeNs, mode };
-    } finally {
-      closeSync(fd);
-    }
   }
 }
 
-function isSame(mark: Mark, stat: BigIntStats): boolean {
+function look(at: RawPath): Mark | undefined {
+  try {
+    return lstatSync(toSystem(at), { bigint: true });
+  } catch {
+    // A folder on the way may have become a file, or a link that leads nowhere.
+    return undefined;
+  }
+}
+
+function isSame(mark: Mark, now: Mark): boolean {
   return (
-    mark.dev === stat.dev &&
-    mark.atimeNs === stat.atimeNs &&
-    mark.ctimeNs === stat.ctimeNs &&
-    mark.mode === stat.mode
+    mark.dev === now.dev &&
+    mark.mode === now.mode &&
+    mark.atimeNs === now.atimeNs &&
+    mark.ctimeNs === now.ctimeNs &&
+    // The kernel may number a merged folder anew.
+    (mark.ino === now.ino || isFolder(now))
   );
 }
 
-function resetAccess(fd: number, { mtimeNs }: BigIntStats): void {
-  // By the descriptor, which may be one of a link: utimes(2) stops there and follows no further.
-  utimesSync(`/proc/self/fd/${fd}`, 0, Number(mtimeNs) / 1e9);
+const KIND = 0o170000n;
+
+function isFolder({ mode }: Mark): boolean {
+  return (mode & KIND) === BigInt(constants.S_IFDIR);
+}
+
+/**
+ * A folder on the way may be a link by now, which leads anywhere. So the entry is held, and touched only when it is of this
+ * tree; undefined when it is not.
+ */
+function markAgain(at: RawPath, { dev }: Mark): Mark | undefined {
+  let fd: number;
+  try {
+    fd = openSync(toSystem(at), O_PATH | constants.O_NOFOLLOW);
+  } catch {
+    return undefined;
+  }
+  try {
+    const stat = fstatSync(fd, { bigint: true });
+    if (stat.dev !== dev) return undefined;
+    // The descriptor may be one of a link: utimes(2) stops there and follows no further.
+    utimesSync(`/proc/self/fd/${fd}`, 0, Number(stat.mtimeNs) / 1e9);
+    return fstatSync(fd, { bigint: true });
+  } finally {
+    closeSync(fd);
+  }
 }

@@ -34,7 +34,8 @@ export interface Room extends AsyncDisposable {
   readonly root: string;
   /**
    * Entries of the layer that were read, run, followed or touched since the room was opened, or since the last call; to be
-   * asked when no command runs. undefined: not known.
+   * asked when no command runs. One that is gone is in every answer from then on, because it may be there under another
+   * name. undefined: not known.
    */
   reads(): Promise<ReadonlySet<RawPath> | undefined>;
   /** Left to be written. */

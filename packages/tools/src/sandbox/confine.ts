@@ -9,7 +9,7 @@ import { existsSync } from "node:fs";
 import { findHostTool } from "./host-tools.ts";
 import type { Layout } from "./layout.ts";
 import { assembleFilter } from "./system-call-filter.ts";
-import type { Machine } from "./system-calls.ts";
+import { ROOM_RULES, RULES, type Machine } from "./system-calls.ts";
 
 /** What holds for the system calls of a command. */
 export type SystemCalls = "filtered" | "open";
@@ -26,6 +26,8 @@ export interface Confinement {
   readonly writable: Layout["writable"];
   /** With the host's network its abstract sockets are in reach, unless Landlock keeps them away (Linux 6.12). */
   readonly network: "none" | "all";
+  /** Reads that leave no trace are refused. */
+  readonly isRoom?: boolean;
 }
 
 /** Where setpriv finds the filter inside, and its name in the folder that stands in for /dev. */
@@ -34,10 +36,13 @@ export const FILTER_NAME = "heddle-filter";
 const NO_PRIVILEGES = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"];
 
 let filter: Buffer | undefined;
+let roomFilter: Buffer | undefined;
 
 /** The program for the kernel, as bytes; for a machine that can filter. */
-export function systemCallFilter(): Buffer {
-  return (filter ??= assembleFilter(machine() ?? "x64"));
+export function systemCallFilter(isRoom = false): Buffer {
+  const arch = machine() ?? "x64";
+  if (isRoom) return (roomFilter ??= assembleFilter(arch, ROOM_RULES));
+  return (filter ??= assembleFilter(arch, RULES));
 }
 
 /** prctl, capset, openat, keyctl, seccomp. */
@@ -95,7 +100,7 @@ export function loaderWords({ kind, program, systemCalls }: Confiner, confinemen
   const arch = machine();
   if ((kind !== "perl" && kind !== "python3") || arch === undefined) return [];
   const script = kind === "perl" ? ["-f", "-e", PERL_SCRIPT] : ["-I", "-S", "-c", PYTHON_SCRIPT];
-  const code = systemCalls === "filtered" ? systemCallFilter().toString("hex") : "";
+  const code = systemCalls === "filtered" ? systemCallFilter(confinement.isRoom).toString("hex") : "";
   const scoped = confinement.network === "all" ? "1" : "0";
   // In /dev there is nothing but what the sandbox has put there, and it is mounted read-only.
   const paths = [...new Set([...confinement.writable, "/dev"])];

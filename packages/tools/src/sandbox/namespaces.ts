@@ -74,8 +74,9 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       for (const point of plan.mountPoints) makeMountPoint(point);
       const { tools, scratch, confiner, network } = holder;
       const room = tree?.kind === "overlay" ? linkLayers(tree, join(scratch.path, "layers")) : undefined;
-      if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter());
-      const confined = confine(confiner, tools.setpriv, { writable: layout.writable, network });
+      const isRoom = room !== undefined;
+      if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter(isRoom));
+      const confined = confine(confiner, tools.setpriv, { writable: layout.writable, network, isRoom });
       const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser, limiter), ...confined];
       // Told before the holder has said that it is alive: it reads its plan when it is.
       const enter = enterScript(inside);

@@ -55,6 +55,7 @@ export interface RoomPlace {
 export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOptions = {}): Promise<Sandbox> {
   failpoint("sandbox.before-open");
   if (process.platform !== "linux") {
+    await options.room?.scratch[Symbol.asyncDispose]();
     throw new HeddleError(
       "sandbox.unavailable",
       `Heddle has no kernel sandbox for ${process.platform} yet. Run it in a Linux container or virtual machine, ` +

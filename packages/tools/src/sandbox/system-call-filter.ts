@@ -3,7 +3,7 @@
  * instructions { code u16, jump if true u8, jump if false u8, operand u32 }. Each block ends in a return or falls through to
  * the next one, so every jump is forward and short.
  */
-import { AUDIT_ARCH, ERRNO, LAST_KNOWN, RULES, type Case, type Machine, type Rule, type Test } from "./system-calls.ts";
+import { AUDIT_ARCH, ERRNO, LAST_KNOWN, type Case, type Machine, type Rule, type Test } from "./system-calls.ts";
 
 /** Of linux/bpf_common.h. */
 export const BPF = { LOAD: 0x20, RETURN: 0x06, IF_EQUAL: 0x15, IF_GREATER: 0x25, IF_ANY_BIT: 0x45 } as const;
@@ -19,7 +19,7 @@ const lowHalf = (argument: number): number => 16 + 8 * argument;
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
 /** Bytes as they are handed to the kernel. A call in any other convention than the machine's own ends its process. */
-export function assembleFilter(machine: Machine): Buffer {
+export function assembleFilter(machine: Machine, rules: readonly Rule[]): Buffer {
   const program: Instruction[] = [
     load(ARCH),
     [BPF.IF_EQUAL, 1, 0, AUDIT_ARCH[machine]],
@@ -28,7 +28,7 @@ export function assembleFilter(machine: Machine): Buffer {
     [BPF.IF_GREATER, 0, 1, LAST_KNOWN],
     refuse(ERRNO.ENOSYS),
   ];
-  for (const rule of RULES) program.push(...ruleBlock(rule, machine));
+  for (const rule of rules) program.push(...ruleBlock(rule, machine));
   program.push(giveBack(RETURN.ALLOW));
   // Both machines write the lowest byte first, as this array does on them.
   const words = new Uint32Array(program.length * 2);

@@ -14,7 +14,7 @@ export const AUDIT_ARCH: Readonly<Record<Machine, number>> = { x64: 0xc000003e, 
 /** The newest call this table knows (Linux 6.17). x32 has its numbers far above it. */
 export const LAST_KNOWN = 469;
 
-export const ERRNO = { EPERM: 1, ENOSYS: 38, EPROTONOSUPPORT: 93, EAFNOSUPPORT: 97 } as const;
+export const ERRNO = { EPERM: 1, ENOSYS: 38, EPROTONOSUPPORT: 93, EOPNOTSUPP: 95, EAFNOSUPPORT: 97 } as const;
 
 /** Of linux/sched.h: new namespaces (mount, cgroup, uts, ipc, user, pid, net). */
 const NEW_NAMESPACES = 0x7e020000;
@@ -159,3 +159,37 @@ export const RULES: readonly Rule[] = [
   ...FAMILIES,
   ...REFUSED.map((call): Rule => ({ call, cases: always(ERRNO.EPERM) })),
 ];
+
+const O_NOATIME = 0x40000;
+const F_SETFL = 4;
+/** They share or compare the content of files. */
+const SHARE_CONTENT = [
+  0x40049409 /* FICLONE */, 0x4020940d /* FICLONERANGE */, 0xc0209436 /* FIDEDUPERANGE */,
+] as const;
+
+/**
+ * Ways to get at the content of a file that leave its access time as it is. Each of them may fail on some file system or for
+ * a file of somebody else, so whoever uses one has another way.
+ */
+const UNSEEN_READS: readonly Rule[] = [
+  { call: { name: "open", x64: 2 }, cases: [{ when: [anyBit(1, O_NOATIME)], answer: { errno: ERRNO.EPERM } }] },
+  { call: both("openat", 257, 56), cases: [{ when: [anyBit(2, O_NOATIME)], answer: { errno: ERRNO.EPERM } }] },
+  // Its flags lie in memory.
+  { call: same("openat2", 437), cases: always(ERRNO.ENOSYS) },
+  {
+    call: both("fcntl", 72, 25),
+    cases: [{ when: [oneOf(1, [F_SETFL]), anyBit(2, O_NOATIME)], answer: { errno: ERRNO.EPERM } }],
+  },
+  { call: both("copy_file_range", 326, 285), cases: always(ERRNO.ENOSYS) },
+  { call: both("ioctl", 16, 29), cases: [{ when: [oneOf(1, SHARE_CONTENT)], answer: { errno: ERRNO.EOPNOTSUPP } }] },
+];
+
+/** For a room, where it is known what was read. */
+export const ROOM_RULES: readonly Rule[] = [
+  ...UNSEEN_READS.map(({ call, cases }) => ({ call, cases: [...cases, ...casesOf(call)] })),
+  ...RULES.filter(({ call }) => UNSEEN_READS.every((rule) => rule.call.name !== call.name)),
+];
+
+function casesOf({ name }: SystemCall): readonly Case[] {
+  return RULES.find(({ call }) => call.name === name)?.cases ?? [];
+}
