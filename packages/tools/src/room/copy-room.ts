@@ -6,7 +6,16 @@ import { toRaw } from "../sandbox/raw-path.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { openScratch } from "../sandbox/scratch.ts";
 import { copyTree } from "./copy-tree.ts";
-import { bytesFree, fillRoom, roomPolicy, shownLower, wholeMark, type Room, type RoomOptions } from "./room.ts";
+import {
+  bytesFree,
+  fillRoom,
+  roomLayer,
+  roomPolicy,
+  shownLower,
+  wholeMark,
+  type Room,
+  type RoomOptions,
+} from "./room.ts";
 
 interface Place extends AsyncDisposable {
   readonly sandbox: Sandbox;
@@ -18,13 +27,14 @@ interface Place extends AsyncDisposable {
 
 export async function openCopyRoom(options: RoomOptions): Promise<Room> {
   const { keepUpper } = options;
+  const layer = await roomLayer(options);
   // First of all: a host that gives no sandbox says so before anything is copied.
   const { source, ...place } = await openPlace(options);
   try {
     const lower = shownLower(options.lower);
     for (const folder of lower.toReversed()) await copyTree(folder, source);
     if (keepUpper !== undefined) writeFileSync(wholeMark(keepUpper), "");
-    await fillRoom(toRaw(source), { ...options, lower });
+    await fillRoom(toRaw(source), layer, lower);
   } catch (error) {
     await place[Symbol.asyncDispose]();
     throw error;

@@ -31,36 +31,50 @@ export interface RoomLayer {
 
 const PERMISSIONS = 0o7777;
 
-/** Throws for a path that is no plain way down: a layer may come from a bundle. */
-export function checkLayer({ paths, removed }: RoomLayer): void {
-  for (const path of [...paths, ...removed]) below("", path);
+/** A layer that was looked at: all it names can be put into a tree. */
+export interface LayerFound {
+  readonly source: RawPath;
+  readonly entries: readonly LayerEntry[];
+  readonly removed: readonly RawPath[];
+  /** Of its files. */
+  readonly bytes: number;
 }
 
-/** Bytes of its files. */
-export function layerBytes({ folder, paths }: RoomLayer): number {
+interface LayerEntry {
+  readonly path: RawPath;
+  readonly stat: Stats;
+}
+
+/** Throws for a path that is no plain way down, because a layer may come from a bundle, and for what is not there. */
+export async function findLayer({ folder, paths, removed }: RoomLayer): Promise<LayerFound> {
+  const source = toRaw(folder);
+  for (const path of removed) below(source, path);
+  const entries: LayerEntry[] = [];
   let bytes = 0;
-  for (const path of paths) bytes += lookUp(below(toRaw(folder), path))?.size ?? 0;
-  return bytes;
+  await inTurns(paths, (path) => {
+    const stat = lookUp(below(source, path));
+    if (stat === undefined) throw broken(path, "is not there");
+    if (!stat.isDirectory() && !stat.isSymbolicLink() && !stat.isFile()) {
+      throw broken(path, "is no file, folder or link");
+    }
+    if (stat.isFile()) bytes += stat.size;
+    entries.push({ path, stat });
+  });
+  return { source, entries, removed, bytes };
 }
 
-export async function putLayer(root: RawPath, layer: RoomLayer): Promise<void> {
-  const source = toRaw(layer.folder);
+export async function putLayer(root: RawPath, { source, entries, removed }: LayerFound): Promise<void> {
   const tree = new Tree(root, source);
-  await inTurns(layer.removed, (path) => tree.remove(path));
-  const folders: { readonly path: RawPath; readonly stat: Stats }[] = [];
-  await inTurns(layer.paths, (path) => {
+  await inTurns(removed, (path) => tree.remove(path));
+  await inTurns(entries, ({ path, stat }) => {
     const from = below(source, path);
-    const stat = lookUp(from);
-    if (stat === undefined) throw broken(path, "is not there");
-    if (stat.isDirectory()) {
-      tree.putFolder(path);
-      folders.push({ path, stat });
-    } else if (stat.isSymbolicLink()) tree.putLink(path, { from, stat });
-    else if (stat.isFile()) tree.putFile(path, { from, stat });
-    else throw broken(path, "is no file, folder or link");
+    if (stat.isDirectory()) tree.putFolder(path);
+    else if (stat.isSymbolicLink()) tree.putLink(path, { from, stat });
+    else tree.putFile(path, { from, stat });
   });
   // From the innermost: a folder that may not be written is closed when all is in it, and its time is the last one set.
-  for (const { path, stat } of folders.toReversed()) tree.finishFolder(path, stat);
+  const folders = entries.filter(({ stat }) => stat.isDirectory());
+  await inTurns(folders.toReversed(), ({ path, stat }) => tree.finishFolder(path, stat));
 }
 
 interface Source {

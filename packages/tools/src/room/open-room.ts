@@ -5,7 +5,6 @@
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { openCopyRoom } from "./copy-room.ts";
-import { checkLayer } from "./layer.ts";
 import { openOverlayRoom } from "./overlay-room.ts";
 import { findOverlay } from "./probe.ts";
 import type { Room, RoomOptions } from "./room.ts";
@@ -16,7 +15,6 @@ export type { RawPath } from "../sandbox/raw-path.ts";
 
 export async function openRoom(options: RoomOptions): Promise<Room> {
   const { kind = "auto" } = options;
-  checkLayer(options.layer);
   if (kind === "copy") return await openCopyRoom(options);
   const found = await findOverlay();
   if (found.ok) {

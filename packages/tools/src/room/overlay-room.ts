@@ -9,9 +9,8 @@ import { O_PATH } from "../own-folder.ts";
 import type { RoomUpper } from "../sandbox/layout.ts";
 import { openSandbox } from "../sandbox/open.ts";
 import { openScratch, type Scratch } from "../sandbox/scratch.ts";
-import { layerBytes } from "./layer.ts";
 import { ReadMarks } from "./read-marks.ts";
-import { bytesFree, fillRoom, roomPolicy, shownLower, type Room, type RoomOptions } from "./room.ts";
+import { bytesFree, fillRoom, roomLayer, roomPolicy, shownLower, type Room, type RoomOptions } from "./room.ts";
 
 /** A larger layer goes to disk. */
 const MAX_LAYER_IN_MEMORY = 256 * 1024 * 1024;
@@ -29,18 +28,21 @@ export interface OverlayRoomOptions extends RoomOptions {
 export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room> {
   const policy = roomPolicy(options);
   const lower = shownLower(options.lower);
+  const layer = await roomLayer(options);
   /** Names the merged tree for as long as it is open, whatever becomes of the process it was found by. */
   let held: number | undefined;
   const letGo = (): void => {
     if (held !== undefined) closeSync(held);
     held = undefined;
   };
+  // Its number may mean another file when it is closed.
+  const isOpen = (): boolean => held !== undefined;
   const onMounted = (pid: number): void => {
     letGo();
     held = openSync(`/proc/${pid}/root${policy.workspace}`, O_PATH | constants.O_DIRECTORY);
   };
   const scratch = openScratch(options.tmpDir);
-  const upper = await upperFor(options, scratch);
+  const upper = await upperFor({ ...options, layerBytes: layer.bytes }, scratch);
   const sandbox = await openSandbox(policy, {
     backend: "namespaces",
     room: { tree: { kind: "overlay", lower, upper }, scratch, onMounted },
@@ -54,7 +56,7 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
     const { systemCalls } = await sandbox.ready;
     if (held === undefined) throw new HeddleError("sandbox.failed", "the room cannot be seen from outside");
     const at = `/proc/self/fd/${held}`;
-    await fillRoom(at, { ...options, lower });
+    await fillRoom(at, layer, lower);
     // Without the filter there are ways to read that leave no trace.
     const areReadsKnown = options.areReadsKnown && systemCalls === "filtered";
     const marks = areReadsKnown ? await ReadMarks.make(at, options.layer.paths) : undefined;
@@ -62,8 +64,8 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
       sandbox,
       kind: "overlay",
       root: policy.workspace,
-      reads: async () => marks?.take(),
-      freeBytes: () => bytesFree(at),
+      reads: async () => (isOpen() ? await marks?.take() : undefined),
+      freeBytes: async () => (isOpen() ? await bytesFree(at) : 0),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -72,7 +74,11 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
   }
 }
 
-async function upperFor(options: OverlayRoomOptions, scratch: Scratch): Promise<RoomUpper> {
+interface UpperOptions extends OverlayRoomOptions {
+  readonly layerBytes: number;
+}
+
+async function upperFor(options: UpperOptions, scratch: Scratch): Promise<RoomUpper> {
   try {
     return planUpper(options, scratch);
   } catch (error) {
@@ -81,7 +87,7 @@ async function upperFor(options: OverlayRoomOptions, scratch: Scratch): Promise<
   }
 }
 
-function planUpper({ keepUpper, layer, maxBytes, upper: where }: OverlayRoomOptions, scratch: Scratch): RoomUpper {
+function planUpper({ keepUpper, layerBytes, maxBytes, upper: where }: UpperOptions, scratch: Scratch): RoomUpper {
   if (keepUpper !== undefined) {
     const work = workOf(keepUpper);
     // One that was killed left it.
@@ -90,9 +96,8 @@ function planUpper({ keepUpper, layer, maxBytes, upper: where }: OverlayRoomOpti
     return { kind: "disk", upper: keepUpper, work };
   }
   if (where === "memory") {
-    const bytes = layerBytes(layer);
     const most = maxBytes ?? Math.max(LEAST_MEMORY, Math.min(MOST_MEMORY, Math.floor(freemem() / 4)));
-    const fits = bytes <= MAX_LAYER_IN_MEMORY && bytes <= most / 2;
+    const fits = layerBytes <= MAX_LAYER_IN_MEMORY && layerBytes <= most / 2;
     if (fits || maxBytes !== undefined) return { kind: "memory", maxBytes: most };
   }
   const [upper, work] = [`${scratch.room}/upper`, `${scratch.room}/work`];

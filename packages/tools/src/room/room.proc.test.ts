@@ -220,6 +220,9 @@ test.runIf(found.ok)("13: a full room refuses to be written, says so, and leaves
   expect((await runIn(room, "echo more >> a")).text).toContain("No space left on device");
   expect((await runIn(room, "rm big; cat a | wc -c")).text).toBe("4096\n");
   expect(await room.freeBytes()).toBeGreaterThan(900_000);
+  writeFileSync(join(rooms.layer, "large"), Buffer.alloc(2_000_000));
+  const opening = rooms.open({ kind: "overlay", maxBytes: 1024 * 1024 });
+  await expect(opening).rejects.toMatchObject({ code: "limit.reached" });
 });
 
 test.runIf(found.ok)("13: an upper layer on disk does all that one in memory does", async () => {

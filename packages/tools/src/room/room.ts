@@ -2,10 +2,11 @@
 import { chmodSync, existsSync, lutimesSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { relative } from "node:path";
+import { HeddleError } from "@heddle/protocol";
 import { isBelow, isWithin } from "../sandbox/mountinfo.ts";
 import { toRaw, type RawPath } from "../sandbox/raw-path.ts";
 import type { Sandbox, SandboxPolicy } from "../sandbox/sandbox.ts";
-import { putLayer, type RoomLayer } from "./layer.ts";
+import { findLayer, putLayer, type LayerFound, type RoomLayer } from "./layer.ts";
 
 export interface RoomOptions {
   /** `workspace` is where the room appears. Nothing else can be written, whatever its write roots say. */
@@ -52,15 +53,31 @@ export function roomPolicy({ policy, lower, layer, keepUpper }: RoomOptions): Sa
   return { ...policy, writeRoots: [workspace], masked };
 }
 
+/** What is put over the lower trees: the layer, without what is masked. */
+export async function roomLayer({ layer, policy }: RoomOptions): Promise<LayerFound> {
+  return await findLayer(withoutMasked(layer, policy));
+}
+
 /** Over the lower trees that are at `at` already. The room's own folder gets the mode and the time of the uppermost one. */
-export async function fillRoom(at: RawPath, { layer, lower, policy }: RoomOptions): Promise<void> {
-  await putLayer(at, withoutMasked(layer, policy));
+export async function fillRoom(at: RawPath, layer: LayerFound, lower: readonly string[]): Promise<void> {
+  await withSpace(() => putLayer(at, layer));
   const [uppermost] = lower;
   if (uppermost === undefined) return;
   const { mode, mtimeMs } = statSync(uppermost);
   const root = Buffer.from(`${at}/.`, "latin1");
   chmodSync(root, mode & PERMISSIONS);
   lutimesSync(root, 0, mtimeMs / 1000);
+}
+
+async function withSpace(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT")))
+      throw error;
+    const message = "the room is full before its first command: the changes take more space than it has";
+    throw new HeddleError("limit.reached", message, { cause: error });
+  }
 }
 
 function withoutMasked(layer: RoomLayer, { masked, workspace }: SandboxPolicy): RoomLayer {
