@@ -22,6 +22,9 @@ export const METRICS = [
   "taskIdleCpuPercent",
   "taskPeakMb",
   "taskExtraTurns",
+  "roomOpenMs",
+  "roomLayerMs",
+  "roomCheckRatio",
 ] as const;
 export type Metric = (typeof METRICS)[number];
 export type SubjectFigures = Record<Metric, number[]>;
@@ -81,6 +84,9 @@ const ROWS: readonly Row[] = [
   { label: "tasks: CPU of an idle harness", key: "taskIdleCpuPercent", unit: "%", absolute: 1 },
   { label: "tasks: peak memory of the harness", key: "taskPeakMb", unit: "MB", absolute: 250 },
   { label: "tasks: turns spent on supervision", key: "taskExtraTurns", unit: "turns", absolute: 0 },
+  { label: "room for a check over 50,000 files, opening", key: "roomOpenMs", unit: "ms", absolute: 300 },
+  { label: "the same, 1,000 changed files more", key: "roomLayerMs", unit: "ms", absolute: 150 },
+  { label: "a check in a room, CPU against a plain sandbox", key: "roomCheckRatio", unit: "×", absolute: 1.05 },
 ];
 
 export function report(figures: Figures, rounds: number): string {

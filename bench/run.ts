@@ -18,6 +18,7 @@ import { openSubjects, type Subject } from "./subjects.ts";
 import { measureServer } from "./app-server.ts";
 import { measureFanOut } from "./fan-out.ts";
 import { measureLongRead } from "./long-read.ts";
+import { measureRooms } from "./rooms.ts";
 import { measureTasks } from "./tasks.ts";
 import { checkBudgets, noFigures, report, type Figures, type SubjectFigures } from "./report.ts";
 
@@ -92,6 +93,7 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
     for (let time = 0; time < FAN_OUTS; time += 1)
       own.framesPerCpuSecond.push(await measureFanOut(heddle, { cwd, env: heddle.env }));
     await taskRound(own, root);
+    await roomRound(own, root);
   }
   for (let round = 0; round < rounds; round += 1) {
     await calm();
@@ -124,6 +126,13 @@ async function taskRound(of: SubjectFigures, folder: string): Promise<void> {
   of.taskIdleCpuPercent.push(idleCpuPercent);
   of.taskPeakMb.push(peakMb);
   of.taskExtraTurns.push(extraTurns);
+}
+
+async function roomRound(of: SubjectFigures, folder: string): Promise<void> {
+  const { openMs, layerMs, checkRatios } = await measureRooms(folder);
+  of.roomOpenMs.push(...openMs);
+  of.roomLayerMs.push(...layerMs);
+  of.roomCheckRatio.push(...checkRatios);
 }
 
 async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): Promise<void> {

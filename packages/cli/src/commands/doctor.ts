@@ -5,6 +5,7 @@ import path from "node:path";
 import { BUILT_IN_PROVIDERS, listsModels, resolveProvider, type Outgoing, type Provider } from "@heddle/models";
 import { EXIT, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
 import { probeSandbox, type SandboxFound } from "@heddle/tools";
+import { findOverlay } from "@heddle/tools/room";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { mcpServersOf } from "../config/extensions.ts";
@@ -74,7 +75,20 @@ async function sandboxFindings(workspace: string): Promise<readonly Finding[]> {
     if (hasOne) return { name, state: "absent", detail: result.reason };
     return { name, state: "problem", detail: result.reason, fix: SANDBOX_FIX };
   });
-  return works.ok ? [...backends, ...kernelFindings(works)] : backends;
+  return works.ok ? [...backends, ...kernelFindings(works), await roomFinding()] : backends;
+}
+
+/** Where the checks of tasks run. */
+async function roomFinding(): Promise<Finding> {
+  const name = "rooms for checks";
+  const found = await findOverlay();
+  if (!found.ok) {
+    const detail = `are copies of the workspace, and which files a check reads is not known: ${found.reason}`;
+    return { name, state: "absent", detail };
+  }
+  const place = found.upper === "memory" ? "in memory" : "on disk";
+  if (found.areReadsKnown) return { name, state: "ok", detail: `layers ${place}; which files a check reads is known` };
+  return { name, state: "absent", detail: `layers ${place}; which files a check reads is not known on this host` };
 }
 
 /** What holds besides mounts and namespaces; a sandbox without them works, and lets more of the kernel be reached. */

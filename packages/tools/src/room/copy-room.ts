@@ -53,8 +53,8 @@ async function openPlace(options: RoomOptions): Promise<Place> {
 }
 
 async function openConfined(options: RoomOptions): Promise<Place> {
-  const policy = roomPolicy(options);
   const scratch = openScratch(options.tmpDir);
+  const policy = roomPolicy(options, scratch);
   const source = madeFolder(options.keepUpper ?? scratch.room);
   const sandbox = await openSandbox(policy, { room: { tree: { kind: "folder", source }, scratch } });
   const close = async (): Promise<void> => void (await sandbox.close());

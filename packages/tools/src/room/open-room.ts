@@ -11,6 +11,7 @@ import type { Room, RoomOptions } from "./room.ts";
 
 export type { RoomLayer } from "./layer.ts";
 export type { Room, RoomOptions } from "./room.ts";
+export { findOverlay, type OverlayFound } from "./probe.ts";
 export type { RawPath } from "../sandbox/raw-path.ts";
 
 export async function openRoom(options: RoomOptions): Promise<Room> {

@@ -2,13 +2,13 @@
  * A room made of layers that the kernel lays over each other: the lower trees are shown as they are, whatever is written goes
  * into an upper layer. That one is in memory, or on disk when it is large or kept. It can be reached through the room alone.
  */
-import { closeSync, constants, mkdirSync, openSync, rmSync } from "node:fs";
+import { closeSync, constants, mkdirSync, openSync } from "node:fs";
 import { freemem } from "node:os";
 import { HeddleError } from "@heddle/protocol";
 import { O_PATH } from "../own-folder.ts";
 import type { RoomUpper } from "../sandbox/layout.ts";
 import { openSandbox } from "../sandbox/open.ts";
-import { openScratch, type Scratch } from "../sandbox/scratch.ts";
+import { openScratch, removeTree, type Scratch } from "../sandbox/scratch.ts";
 import { ReadMarks } from "./read-marks.ts";
 import { bytesFree, fillRoom, roomLayer, roomPolicy, shownLower, type Room, type RoomOptions } from "./room.ts";
 
@@ -26,9 +26,10 @@ export interface OverlayRoomOptions extends RoomOptions {
 }
 
 export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room> {
-  const policy = roomPolicy(options);
   const lower = shownLower(options.lower);
   const layer = await roomLayer(options);
+  const scratch = openScratch(options.tmpDir);
+  const policy = roomPolicy(options, scratch);
   /** Names the merged tree for as long as it is open, whatever becomes of the process it was found by. */
   let held: number | undefined;
   const letGo = (): void => {
@@ -41,7 +42,6 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
     letGo();
     held = openSync(`/proc/${pid}/root${policy.workspace}`, O_PATH | constants.O_DIRECTORY);
   };
-  const scratch = openScratch(options.tmpDir);
   const upper = await upperFor({ ...options, layerBytes: layer.bytes }, scratch);
   const sandbox = await openSandbox(policy, {
     backend: "namespaces",
@@ -50,7 +50,7 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
   const close = async (): Promise<void> => {
     await sandbox.close();
     letGo();
-    if (options.keepUpper !== undefined) rmSync(workOf(options.keepUpper), { recursive: true, force: true });
+    if (options.keepUpper !== undefined) await removeTree(workOf(options.keepUpper));
   };
   try {
     const { systemCalls } = await sandbox.ready;
@@ -80,18 +80,21 @@ interface UpperOptions extends OverlayRoomOptions {
 
 async function upperFor(options: UpperOptions, scratch: Scratch): Promise<RoomUpper> {
   try {
-    return planUpper(options, scratch);
+    return await planUpper(options, scratch);
   } catch (error) {
     await scratch[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-function planUpper({ keepUpper, layerBytes, maxBytes, upper: where }: UpperOptions, scratch: Scratch): RoomUpper {
+async function planUpper(
+  { keepUpper, layerBytes, maxBytes, upper: where }: UpperOptions,
+  scratch: Scratch,
+): Promise<RoomUpper> {
   if (keepUpper !== undefined) {
     const work = workOf(keepUpper);
     // One that was killed left it.
-    rmSync(work, { recursive: true, force: true });
+    await removeTree(work);
     mkdirSync(work, { mode: 0o700 });
     return { kind: "disk", upper: keepUpper, work };
   }

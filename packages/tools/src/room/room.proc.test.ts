@@ -162,6 +162,15 @@ for (const { kind, isThere } of kinds) {
       expect(readFileSync(join(kept, "installed"), "utf8")).toBe("setup\n");
     });
 
+    test("13: the private folder of a room may lie in a folder that is shown, such as the home", async () => {
+      await using rooms = await makeRooms({ base: { a: "base" }, layer: { l: "layer" } });
+      const { workspace, folder } = rooms;
+      const policy = { workspace, writeRoots: [], masked: [], visible: [folder], network: "none" } as const;
+      await using room = await rooms.open({ kind, policy, tmpDir: join(folder, "tmp") });
+      expect((await runIn(room, "cat a l")).text).toBe("baselayer");
+      expect((await runIn(room, `find ${folder} -name upper -o -name l`)).text).toBe(`${workspace}/l\n`);
+    });
+
     test("13: a room keeps all that the sandbox holds, with the network and without", async () => {
       await using rooms = await makeRooms({ base: { a: "a" } });
       for (const network of ["none", "all"] as const) {

@@ -6,6 +6,7 @@ import { HeddleError } from "@heddle/protocol";
 import { isBelow, isWithin } from "../sandbox/mountinfo.ts";
 import { toRaw, type RawPath } from "../sandbox/raw-path.ts";
 import type { Sandbox, SandboxPolicy } from "../sandbox/sandbox.ts";
+import type { Scratch } from "../sandbox/scratch.ts";
 import { findLayer, putLayer, type LayerFound, type RoomLayer } from "./layer.ts";
 
 export interface RoomOptions {
@@ -46,9 +47,9 @@ export interface Room extends AsyncDisposable {
 const PERMISSIONS = 0o7777;
 
 /** Layers are read through the room alone. What is masked in the workspace is not in the room, so it needs no cover. */
-export function roomPolicy({ policy, lower, layer, keepUpper }: RoomOptions): SandboxPolicy {
+export function roomPolicy({ policy, lower, layer, keepUpper }: RoomOptions, scratch: Scratch): SandboxPolicy {
   const { workspace } = policy;
-  const own = [...lower, layer.folder, ...(keepUpper === undefined ? [] : [keepUpper])];
+  const own = [...scratch.folders, ...lower, layer.folder, ...(keepUpper === undefined ? [] : [keepUpper])];
   const masked = [...policy.masked, ...own].filter((path) => !isWithin(path, workspace));
   return { ...policy, writeRoots: [workspace], masked };
 }

@@ -58,15 +58,20 @@ fi
 pids=free
 if [ "$max_pid" != - ] && echo "$max_pid" 2>/dev/null >/proc/sys/kernel/pid_max; then pids=held; fi
 if [ "$plan" = apart ]; then mount -n --make-runbindable "$root" || die "cannot keep the new root apart"; fi
-# The layers of a room are named relative to the folder they are linked in. A number: its upper layer is in memory.
+# The layers of a room are named relative to the folder they are linked in. A number: its upper layer is in memory, mounted in
+# the new root, which no folder that is bound brings along, and taken away when the room holds it.
 if [ "$room" != - ]; then
   cd "$scratch/layers" || die "cannot find the layers of the room"
   if [ "$room" != disk ]; then
-    mount -n -c -t tmpfs -o "strictatime,nosuid,nodev,mode=0700,size=$room" heddle-upper top || die "cannot make the upper layer of the room"
-    mkdir top/upper top/work || die "cannot make the upper layer of the room"
+    mount -n -c -t tmpfs -o "strictatime,nosuid,nodev,mode=0700,size=$room" heddle-upper "$root$scratch/layers/top" || die "cannot make the upper layer"
+    exec 9<"$root$scratch/layers/top" && mkdir /proc/self/fd/9/upper /proc/self/fd/9/work || die "cannot make the upper layer"
   fi
 fi
 mount -n -c -a -T "$scratch/fstab" || die "cannot make the mounts"
+case $room in
+- | disk) ;;
+*) umount -n -c -l /proc/self/fd/9/. && exec 9<&- || die "cannot hide the upper layer" ;;
+esac
 mount -n -c -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts "$root/dev/pts" 2>/dev/null
 if [ "$plan" = apart ]; then mount -n --make-rprivate "$root" || die "cannot make the new root private"; fi
 if [ -n "$trial" ]; then wait "$trial" || die "commands cannot be confined on this host"; fi

@@ -163,9 +163,10 @@ function linkLayers({ lower, upper }: RoomTree & { kind: "overlay" }, folder: st
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, "top"), { recursive: true, mode: 0o700 });
   for (const [index, path] of lower.entries()) symlinkSync(path, join(folder, String(index)));
+  // In memory it is held by a descriptor of the holder.
   const isOnDisk = upper.kind === "disk";
-  symlinkSync(isOnDisk ? upper.upper : "top/upper", join(folder, "upper"));
-  symlinkSync(isOnDisk ? upper.work : "top/work", join(folder, "work"));
+  symlinkSync(isOnDisk ? upper.upper : "/proc/self/fd/9/upper", join(folder, "upper"));
+  symlinkSync(isOnDisk ? upper.work : "/proc/self/fd/9/work", join(folder, "work"));
   return isOnDisk ? "disk" : upper.maxBytes;
 }
 

@@ -192,7 +192,7 @@ function isEmpty(folder: string): boolean {
  * Commands leave folders that may not be written, as package caches do, and names too long to be spelled out: the programs of
  * the host remove both, walking by descriptors. What is left even then is no reason for a turn to fail: the next Heddle tries.
  */
-async function removeTree(path: string): Promise<void> {
+export async function removeTree(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true, maxRetries: 3, retryDelay: 50 });
   } catch {
