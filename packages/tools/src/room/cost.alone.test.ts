@@ -64,7 +64,7 @@ test.runIf(found.ok)(
     await annotate(figures);
     await using room = await rooms.open({ kind: "overlay", layer: { folder, paths, removed: [] } });
     await runIn(room, `cat ${paths[7]} ${paths[8]}`);
-    expect(await readsOf(room)).toEqual([paths[7], paths[8]].toSorted());
+    expect(await readsOf(room)).toEqual(paths.slice(7, 9));
     expect(wall("empty"), figures).toBeLessThan(300);
     expect(cpu("full") - cpu("empty"), figures).toBeLessThan(150);
   },

@@ -240,7 +240,7 @@ test.runIf(found.ok)("13: an upper layer on disk does all that one in memory doe
 
 test("13: a host that gives no sandbox refuses, unless the owner chose to do without", async () => {
   await using rooms = await makeRooms({ base: { a: "base" }, layer: { l: "layer" } });
-  const child = async (more: readonly string[]): Promise<unknown> =>
+  const child = async (more: readonly string[]): Promise<ChildRoom> =>
     await inChild([process.execPath], [rooms.folder, "cat a l; pwd; echo x > a", "no-sandbox", ...more]);
   expect(await child([])).toMatchObject({ error: "sandbox.unavailable" });
   const { kind, root, said, reads, left } = await child(["unconfined"]);

@@ -72,11 +72,9 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       const devices = DEVICES.filter((name) => existsSync(`/dev/${name}`));
       const plan = planMounts(layout.steps, { mounts, devices }, holder.scratch);
       for (const point of plan.mountPoints) makeMountPoint(point);
-      const { tools, scratch, confiner, network } = holder;
+      const { tools, scratch, confiner } = holder;
       const room = tree?.kind === "overlay" ? linkLayers(tree, join(scratch.path, "layers")) : undefined;
-      const isRoom = room !== undefined;
-      if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter(isRoom));
-      const confined = confine(confiner, tools.setpriv, { writable: layout.writable, network, isRoom });
+      const confined = confinedWords(holder, layout, { isRoom: room !== undefined });
       const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser, limiter), ...confined];
       // Told before the holder has said that it is alive: it reads its plan when it is.
       const enter = enterScript(inside);
@@ -145,6 +143,15 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       for (const handle of handles.splice(0)) closeSync(handle);
     },
   };
+}
+
+function confinedWords(
+  { tools, scratch, confiner, network }: HolderProcess,
+  { writable }: Layout,
+  { isRoom }: { readonly isRoom: boolean },
+): readonly string[] {
+  if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter(isRoom));
+  return confine(confiner, tools.setpriv, { writable, network, isRoom });
 }
 
 function makeMountPoint({ path, like }: MountPoint): void {
