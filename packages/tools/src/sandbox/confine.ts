@@ -9,7 +9,7 @@ import { existsSync } from "node:fs";
 import { findHostTool } from "./host-tools.ts";
 import type { Layout } from "./layout.ts";
 import { assembleFilter } from "./system-call-filter.ts";
-import { ROOM_RULES, RULES, type Machine } from "./system-calls.ts";
+import { roomRules, RULES, type Machine } from "./system-calls.ts";
 
 /** What holds for the system calls of a command. */
 export type SystemCalls = "filtered" | "open";
@@ -41,7 +41,7 @@ let roomFilter: Buffer | undefined;
 /** The program for the kernel, as bytes; for a machine that can filter. */
 export function systemCallFilter(isRoom = false): Buffer {
   const arch = machine() ?? "x64";
-  if (isRoom) return (roomFilter ??= assembleFilter(arch, ROOM_RULES));
+  if (isRoom) return (roomFilter ??= assembleFilter(arch, roomRules()));
   return (filter ??= assembleFilter(arch, RULES));
 }
 

@@ -1,9 +1,10 @@
 /** The program is run by a second reading of what BPF means, over every number, and compared with the table. */
 import { expect, test } from "vitest";
 import { assembleFilter, BPF, RETURN } from "./system-call-filter.ts";
-import { AUDIT_ARCH, ERRNO, LAST_KNOWN, ROOM_RULES, RULES, type Machine } from "./system-calls.ts";
+import { AUDIT_ARCH, ERRNO, LAST_KNOWN, roomRules, RULES, type Machine } from "./system-calls.ts";
 
 const PROGRAMS = { x64: assembleFilter("x64", RULES), arm64: assembleFilter("arm64", RULES) };
+const ROOM_RULES = roomRules();
 const ROOM_PROGRAMS = { x64: assembleFilter("x64", ROOM_RULES), arm64: assembleFilter("arm64", ROOM_RULES) };
 const MAX_INSTRUCTIONS = 4096;
 
