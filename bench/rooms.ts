@@ -5,7 +5,7 @@ import { CappedOutput, commandEnvironment, openSandbox, startCommand, type Sandb
 import { openRoom } from "@heddle/tools/room";
 
 const FILES = 50_000;
-const FOLDERS = 1000;
+const FOLDERS = 500;
 const CHANGED = 1000;
 const ROUNDS = 9;
 const DEADLINE_MS = 60_000;

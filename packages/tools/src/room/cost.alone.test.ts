@@ -33,11 +33,11 @@ test.runIf(found.ok)(
   async ({ annotate }) => {
     await using rooms = await makeRooms({ base: {} });
     for (let index = 0; index < FILES_IN_BASE; index += 1) {
-      const folder = join(rooms.base, `d${index % 50}/e${index % 1000}`);
-      if (index < 1000) mkdirSync(folder, { recursive: true });
+      const folder = join(rooms.base, `d${index % 50}/e${index % 100}`);
+      if (index < 100) mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, `f${index}`), "");
     }
-    const paths = Array.from({ length: FILES_IN_LAYER }, (_, index) => `d${index % 50}/e${index}/f${index}`);
+    const paths = Array.from({ length: FILES_IN_LAYER }, (_, index) => `d${index % 50}/e${index % 100}/f${index}`);
     for (const [index, path] of paths.entries()) {
       mkdirSync(join(rooms.layer, path, ".."), { recursive: true });
       writeFileSync(join(rooms.layer, path), `changed ${index}\n`.repeat(50));
