@@ -18,3 +18,5 @@ export {
   removeInside,
 } from "./path-trees.ts";
 export { plainName, protectedPart } from "./protected.ts";
+export { O_PATH } from "./own-folder.ts";
+export { CLOCK_STEP_MS } from "./sandbox/tree-index.ts";

@@ -20,17 +20,17 @@ import { globOf, mayHoldMatches, type Glob } from "./globs.ts";
 import { relativePath } from "./relative-path.ts";
 
 /** A document that a check reads whole. */
-const MAX_READ_BYTES = 16 * 1024 * 1024;
+export const MAX_READ_BYTES = 16 * 1024 * 1024;
 const READ_AT_ONCE_BYTES = 1024 * 1024;
 /** A sparse file of a terabyte is made in no time. What is larger is known by its inode, which nobody can set back. */
 const MAX_HASHED_BYTES = 64 * 1024 * 1024;
 /** A few milliseconds. */
 const HASHED_IN_A_ROW = 100;
-const MAX_ENTRIES = 200_000;
+export const MAX_ENTRIES = 200_000;
 const MAX_FOLDER_ENTRIES = 50_000;
 
 /** Made by tools and never by hand; walked only when a glob names them. */
-const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);
+export const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);
 
 export interface Found {
   readonly path: string;

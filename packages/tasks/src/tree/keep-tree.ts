@@ -1,0 +1,203 @@
+/**
+ * A copy of a whole workspace with a manifest: content, modes, times, links as links, empty folders, odd names. Nothing is
+ * followed, nothing but regular files is opened, and what is hashed is what is stored. Nobody writes to a kept tree. It is
+ * not synced: a power failure can leave files that are not as the manifest says, which their hash tells whoever reads them.
+ */
+import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
+import { FolderCursor } from "./folder-cursor.ts";
+import { isSameEntry, type KeptTree, type RawPath, type Stamp, type TreeEntry, type TreeKind } from "./manifest.ts";
+import { FILES, readTree, writeTree } from "./manifest-file.ts";
+import { makeWhole } from "./new-folder.ts";
+import { sliced, type Slices } from "./slices.ts";
+import { EntryTaker, isForeign, secondsOf } from "./take-entry.ts";
+import { cannotRead, codeOf } from "./tree-errors.ts";
+import { treePlace, type TreePlace } from "./tree-place.ts";
+import { kindOf, walkTree } from "./walk-tree.ts";
+
+/** A checkout with its dependencies has a tenth of it; what is larger is data, and a task has no business keeping it. */
+const MAX_BYTES = 20 * 1024 ** 3;
+const NAMED_FOLDERS = 5;
+
+export interface KeepOptions {
+  /** Becomes a folder with `files` and `manifest`; what is there is replaced. */
+  readonly into: string;
+  /** Absolute paths that are no part of the workspace. */
+  readonly skip: readonly string[];
+  /** An earlier kept tree of the same workspace, on the same file system: what has not changed since is linked, not read. */
+  readonly like?: KeptTree;
+  /** A sparse file counts with its size. 20 GB when absent. */
+  readonly maxBytes?: number;
+  readonly signal: AbortSignal;
+}
+
+interface Found extends Stamp {
+  readonly path: RawPath;
+  readonly kind: TreeKind;
+  readonly size: number;
+}
+
+export async function keepTree(source: string, options: KeepOptions): Promise<KeptTree> {
+  const place = treePlace(source, [...options.skip, options.into]);
+  const found = await findAll(place, options.signal);
+  refuseLarge(place.root, found, options.maxBytes ?? MAX_BYTES);
+  const skipped = [...place.skipped];
+  return await makeWhole(options.into, options.signal, async (dir) => {
+    const folder = join(dir, FILES);
+    mkdirSync(folder, { mode: 0o700 });
+    const manifest = await copyAll(place, found, { folder, options });
+    const written = await writeTree(dir, manifest, { skipped, signal: options.signal });
+    failpoint("tree.before-kept");
+    return { folder: join(options.into, FILES), manifest, ...written, skipped };
+  });
+}
+
+/** undefined: there is none. `store.damaged` when its manifest is not the one that was written. */
+export async function readKeptTree(dir: string): Promise<KeptTree | undefined> {
+  return await readTree(dir);
+}
+
+/** Reads everything again: the paths that are not as the manifest says, or that it does not know. */
+export async function verifyKeptTree(tree: KeptTree, signal: AbortSignal): Promise<readonly RawPath[]> {
+  using cursor = new FolderCursor(tree.folder);
+  const slices = sliced(signal);
+  const taker = new EntryTaker(cursor, slices);
+  const wrong: RawPath[] = [];
+  for (const [path, entry] of tree.manifest) {
+    if (slices.isOver()) await slices.rest();
+    if (entry.kind === "other") continue;
+    const now = await readable(() => taker.take(path));
+    if (!isSameEntry(entry, now)) wrong.push(path);
+  }
+  await walkTree(tree.folder, { skipped: new Set(), signal, closed: () => undefined }, (path) => {
+    const kind = tree.manifest.get(path)?.kind;
+    if (kind === undefined || kind === "other") wrong.push(path);
+  });
+  return wrong;
+}
+
+async function readable<T>(take: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await take();
+  } catch {
+    return undefined;
+  }
+}
+
+async function findAll({ root, skipped }: TreePlace, signal: AbortSignal): Promise<readonly Found[]> {
+  const found: Found[] = [];
+  await walkTree(root, { skipped, signal }, (path, stat) => {
+    const { dev, ino, ctimeMs } = stat;
+    const kind = kindOf(stat);
+    found.push({ path, kind, size: kind === "file" ? stat.size : 0, dev, ino, ctimeMs });
+  });
+  return found;
+}
+
+function refuseLarge(root: string, found: readonly Found[], maxBytes: number): void {
+  const total = found.reduce((sum, { size }) => sum + size, 0);
+  if (total <= maxBytes) return;
+  const folders = new Map<RawPath, number>();
+  for (const { path, size } of found) {
+    const top = path.split("/", 1)[0] ?? path;
+    folders.set(top, (folders.get(top) ?? 0) + size);
+  }
+  const largest = [...folders].toSorted((a, b) => b[1] - a[1]).slice(0, NAMED_FOLDERS);
+  const named = largest.map(([path, size]) => `${toText(path)} (${megabytes(size)})`).join(", ");
+  throw new HeddleError(
+    "limit.reached",
+    `the workspace ${root} has ${megabytes(total)}, more than the ${megabytes(maxBytes)} that are kept of one; the largest in it: ${named}. Move them out of it, or give the task a smaller folder`,
+    { details: { bytes: total, maxBytes } },
+  );
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1e6)} MB`;
+}
+
+async function copyAll(
+  place: TreePlace,
+  found: readonly Found[],
+  { folder, options }: { readonly folder: string; readonly options: KeepOptions },
+): Promise<ReadonlyMap<RawPath, TreeEntry>> {
+  using cursor = new FolderCursor(place.root);
+  const slices = sliced(options.signal);
+  const taker = new EntryTaker(cursor, slices);
+  const target = `${toRaw(folder)}/`;
+  const like = options.like === undefined ? undefined : { ...options.like, prefix: `${toRaw(options.like.folder)}/` };
+  const manifest = new Map<RawPath, TreeEntry>();
+  for (const [index, item] of found.entries()) {
+    if (slices.isOver()) await slices.rest();
+    const { path } = item;
+    const at = toSystem(target + path);
+    if (item.kind === "folder") {
+      mkdirSync(at, { mode: 0o700 });
+    } else if (like !== undefined) {
+      const known = like.manifest.get(path);
+      if (known !== undefined && isUntouched(item, known) && linked(toSystem(like.prefix + path), at, known)) {
+        manifest.set(path, known);
+        continue;
+      }
+    }
+    const taken = taker.take(path, { at: () => at });
+    const entry = taken instanceof Promise ? await taken : taken;
+    if (entry !== undefined) {
+      if ((entry.kind === "folder") !== (item.kind === "folder")) throw cannotRead(path, new Error("it changed"));
+      manifest.set(path, entry);
+    }
+    if (index === found.length >> 1) failpoint("tree.during-keep");
+  }
+  await finishFolders(cursor, manifest, { target, slices });
+  return manifest;
+}
+
+/** The same inode with the same change time has the same content and the same mode. */
+export function isUntouched(now: Stamp & { readonly size: number }, { kind, stamp, size }: TreeEntry): boolean {
+  return (
+    kind === "file" &&
+    stamp !== undefined &&
+    stamp.ctimeMs === now.ctimeMs &&
+    stamp.ino === now.ino &&
+    stamp.dev === now.dev &&
+    size === now.size
+  );
+}
+
+/** A link that cannot be made is no error: the file is copied. One that somebody changed meanwhile is not taken either. */
+function linked(from: string | Buffer, to: string | Buffer, known: TreeEntry): boolean {
+  try {
+    const stat = lstatSync(from);
+    if (!stat.isFile() || stat.size !== known.size) return false;
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "ENOSPC") throw error;
+    return false;
+  }
+}
+
+/** Modes and times of folders last, deepest first: filling one changes its time, and a closed one cannot be filled. */
+async function finishFolders(
+  source: FolderCursor,
+  manifest: ReadonlyMap<RawPath, TreeEntry>,
+  { target, slices }: { readonly target: RawPath; readonly slices: Slices },
+): Promise<void> {
+  const folders = [...manifest].filter(([, { kind }]) => kind === "folder");
+  for (const [path, entry] of folders.reverse()) {
+    if (slices.isOver()) await slices.rest();
+    finishFolder(toSystem(target + path), entry, source.at(path));
+  }
+}
+
+/** Its owner is that of the folder it stands for. */
+export function finishFolder(at: string | Buffer, { mode, mtimeNs }: TreeEntry, like: string | Buffer): void {
+  if (process.getuid?.() === 0) {
+    const owner = lstatSync(like, { bigint: true, throwIfNoEntry: false });
+    if (owner !== undefined && isForeign(owner)) chownSync(at, Number(owner.uid), Number(owner.gid));
+  }
+  chmodSync(at, mode);
+  utimesSync(at, secondsOf(mtimeNs), secondsOf(mtimeNs));
+}

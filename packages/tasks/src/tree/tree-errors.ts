@@ -1,0 +1,52 @@
+/** What the system says of a file, as errors that name it and say what helps. */
+import { HeddleError, hostFaultOr, isHeddleError } from "@heddle/protocol";
+import { toText, type RawPath } from "@heddle/tools/raw-path";
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** Writing Heddle's own copy failed, not reading the workspace. */
+export class StoreFault extends Error {}
+
+/** Of the workspace. */
+export function cannotRead(path: RawPath, cause: unknown): HeddleError | StoreFault {
+  if (isHeddleError(cause) || cause instanceof StoreFault) return cause;
+  const shown = toText(path);
+  const errno = codeOf(cause) ?? "unknown";
+  const help = errno === "EACCES" || errno === "EPERM" ? "; make it readable (chmod u+rX), or remove it" : "";
+  return new HeddleError(
+    hostFaultOr(cause, "path.invalid"),
+    `${shown} cannot be read (${errno})${help}`,
+    { cause, details: { path: shown, errno } },
+  );
+}
+
+export function keepsChanging(path: RawPath): HeddleError {
+  const shown = toText(path);
+  return new HeddleError("path.invalid", `${shown} keeps changing while it is read; end the program that writes it`, {
+    details: { path: shown, reason: "changing" },
+  });
+}
+
+/** Of Heddle's own copies. */
+export function cannotStore(folder: string, cause: unknown): HeddleError {
+  if (isHeddleError(cause)) return cause;
+  if (cause instanceof StoreFault) return cannotStore(folder, cause.cause);
+  const errno = codeOf(cause) ?? "unknown";
+  if (errno === "ENOSPC" || errno === "EDQUOT") {
+    return new HeddleError("store.full", `no space left for a copy of the workspace in ${folder}; free some, then retry`, {
+      cause,
+      details: { folder, errno },
+    });
+  }
+  const code = errno === "EROFS" ? "store.read-only" : hostFaultOr(cause, "store.failed");
+  return new HeddleError(code, `a copy of the workspace cannot be written to ${folder} (${errno})`, {
+    cause,
+    details: { folder, errno },
+  });
+}
+
+export function damaged(what: string, cause?: unknown): HeddleError {
+  return new HeddleError("store.damaged", `${what}; it was changed after Heddle wrote it: start the task anew`, { cause });
+}

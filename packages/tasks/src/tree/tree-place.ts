@@ -1,0 +1,25 @@
+/** Which folder is meant, without links, and what in it is none of a tree's business. */
+import { realpathSync, statSync } from "node:fs";
+import { HeddleError } from "@heddle/protocol";
+import { realPlace } from "@heddle/tools/held-folder";
+import { relativeTo, type RawPath } from "./manifest.ts";
+
+export interface TreePlace {
+  readonly root: string;
+  readonly skipped: ReadonlySet<RawPath>;
+}
+
+export function treePlace(folder: string, skip: readonly string[]): TreePlace {
+  let root: string;
+  try {
+    root = realpathSync(folder);
+    if (!statSync(root).isDirectory()) throw new Error("it is no folder");
+  } catch (cause) {
+    throw new HeddleError("workspace.missing", `the workspace ${folder} does not exist`, { cause });
+  }
+  const skipped = new Set(relativeTo(root, [...skip, ...skip.map(realPlace)]));
+  if (skip.some((path) => realPlace(path) === root)) {
+    throw new HeddleError("workspace.missing", `the workspace ${folder} is a folder of Heddle itself; name another one`);
+  }
+  return { root, skipped };
+}
