@@ -273,11 +273,12 @@ function storing<T>(work: () => T): T {
   }
 }
 
+/** Also when a folder on the way is none, or a link: nothing is there without following it. */
 function isGone(error: unknown): boolean {
-  return codeOf(error) === "ENOENT";
+  return codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
 }
 
 function isMoved(error: unknown): boolean {
   const code = codeOf(error);
-  return error instanceof Moved || code === "ELOOP" || code === "ENXIO" || code === "EINVAL" || code === "ENOTDIR";
+  return error instanceof Moved || code === "ELOOP" || code === "ENXIO" || code === "EINVAL";
 }

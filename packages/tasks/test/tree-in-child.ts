@@ -1,0 +1,134 @@
+/** Does one thing with trees in a process of its own: to be killed at a failpoint, or to be an ordinary user. */
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { freezeWork, readFrozenWork } from "../src/tree/freeze-work.ts";
+import { keepTree, readKeptTree } from "../src/tree/keep-tree.ts";
+import type { FrozenWork, KeptTree, TreeEntry } from "../src/tree/manifest.ts";
+import { putBack, putWork, resumePutting } from "../src/tree/put-back.ts";
+import { removeTree } from "../src/tree/remove-tree.ts";
+import { openRoomFiles } from "../src/tree/room-files.ts";
+import { unionTree } from "../src/tree/union-tree.ts";
+import { bytes, chanceOf, change, differences, entriesOf, hashOf, makeTree, type Looked } from "./random-trees.ts";
+
+const { signal } = new AbortController();
+const [what, place = "", first = "0", last = "0"] = process.argv.slice(2);
+const workspace = join(place, "workspace");
+const task = join(place, "rooms", "task");
+
+switch (what) {
+  case "keep":
+    await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
+    break;
+  case "freeze":
+    await freezeWork(workspace, await kept(), { into: join(task, "work"), skip: [], signal });
+    break;
+  case "undo":
+    await putBack(workspace, await kept(), { dir: task, signal });
+    break;
+  case "apply": {
+    const work = await frozen();
+    await putWork(workspace, work, work.changes, { dir: task, base: await kept(), signal });
+    break;
+  }
+  case "resume":
+    await resumePutting(join(place, "rooms"), signal);
+    break;
+  case "random":
+    await randomTrees(Number(first), Number(last));
+    break;
+  default:
+    throw new Error(`no such thing: ${what}`);
+}
+
+async function kept(): Promise<KeptTree> {
+  const tree = await readKeptTree(join(task, "base"));
+  if (tree === undefined) throw new Error("there is no kept tree");
+  return tree;
+}
+
+async function frozen(): Promise<FrozenWork> {
+  const work = await readFrozenWork(join(task, "work"));
+  if (work === undefined) throw new Error("there is no frozen work");
+  return work;
+}
+
+/** Prints one line for each tree that did not come out as it should. */
+async function randomTrees(from: number, to: number): Promise<void> {
+  let changes = 0;
+  for (let seed = from; seed < to; seed += 1) {
+    const here = join(place, String(seed));
+    mkdirSync(here);
+    try {
+      changes += await oneTree(seed, here);
+    } catch (error) {
+      console.log(`seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`);
+    }
+    await removeTree(here, signal);
+  }
+  console.log(`done: ${to - from} trees, ${changes > 0 ? "with" : "without"} changes`);
+}
+
+async function oneTree(seed: number, here: string): Promise<number> {
+  const chance = chanceOf(seed);
+  const root = join(here, "w");
+  const dir = join(here, "task");
+  makeTree(root, chance);
+  const before = entriesOf(root);
+  const made = await keepTree(root, { into: join(dir, "base"), skip: [], signal });
+  requireSame("the kept tree", entriesOf(made.folder), before, true);
+  change(root, chance);
+  const after = entriesOf(root);
+  const base = await readKeptTree(join(dir, "base"));
+  if (base === undefined || base.sha256 !== made.sha256) throw new Error("the kept tree reads otherwise");
+  const work = await freezeWork(root, base, { into: join(dir, "work"), skip: [], signal });
+  requireSame("the union", unionOf(base, work, root), after, false);
+  await requireContent(base, work, { root, after });
+  await putBack(root, base, { dir, signal });
+  requireSame("the undone tree", entriesOf(root), before, true);
+  if ((await putBack(root, base, { dir, signal })).length > 0) throw new Error("a second undo finds something");
+  await putWork(root, work, work.changes, { dir, base, signal });
+  requireSame("the applied tree", entriesOf(root), after, false);
+  const again = await keepTree(root, { into: join(dir, "base2"), skip: [], like: base, signal });
+  requireSame("the tree kept like another", entriesOf(again.folder), entriesOf(root), true);
+  return work.changes.length;
+}
+
+function unionOf(base: KeptTree, work: FrozenWork, root: string): Looked[] {
+  const tree = unionTree(base.manifest, work.changes, root);
+  const found: Looked[] = [];
+  const go = (folder: string): void => {
+    for (const name of tree.names(folder)) {
+      const path = folder === "" ? name : `${folder}/${name}`;
+      const entry = tree.get(path);
+      if (entry === undefined) continue;
+      found.push({ path, kind: entry.kind, mode: entry.kind === "link" ? 0 : entry.mode, content: contentOf(entry), mtimeMs: 0 });
+      if (entry.kind === "folder") go(path);
+    }
+  };
+  go("");
+  return found;
+}
+
+function contentOf({ kind, sha256, target }: TreeEntry): string {
+  return kind === "link" ? (target ?? "") : sha256;
+}
+
+async function requireContent(
+  base: KeptTree,
+  work: FrozenWork,
+  { root, after }: { readonly root: string; readonly after: readonly Looked[] },
+): Promise<void> {
+  const files = openRoomFiles(base, { frozen: work, picked: work.changes }, { root, signal });
+  for (const { path, kind } of after) {
+    const text = Buffer.from(path, "latin1").toString("utf8");
+    // oxlint-disable-next-line no-control-regex -- paths of checks have none
+    if (kind !== "file" || Buffer.from(text, "utf8").toString("latin1") !== path || /[\u0000-\u001f]/.test(text)) continue;
+    const read = await files.read(text);
+    if (read?.sha256 !== hashOf(readFileSync(bytes(`${root}/${path}`)))) throw new Error(`${text} reads otherwise`);
+  }
+}
+
+function requireSame(what: string, found: readonly Looked[], wanted: readonly Looked[], withTimes: boolean): void {
+  const wrong = differences(found, wanted, { withTimes });
+  if (wrong.length > 0) throw new Error(`${what} differs:\n${wrong.slice(0, 10).join("\n")}`);
+}
