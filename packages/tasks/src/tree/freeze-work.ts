@@ -11,6 +11,7 @@ import { FolderCursor } from "./folder-cursor.ts";
 import { finishFolder, isUntouched } from "./keep-tree.ts";
 import {
   byPath,
+  comparePaths,
   foldersOf,
   isSameEntry,
   parentOf,
@@ -74,21 +75,28 @@ export async function compare(
   },
 ): Promise<Compared> {
   const suspects: RawPath[] = [];
-  const seen = new Set<RawPath>();
-  await walkTree(root, options, (path, stat) => {
-    const known = base.manifest.get(path);
-    if (known !== undefined) seen.add(path);
-    if (known === undefined) suspects.push(path);
-    else if (stat.isDirectory() && known.kind === "folder" && (stat.mode & 0o7777) === known.mode) return;
-    else if (!(stat.isFile() && isUntouched(stat, known))) suspects.push(path);
-  });
-  if (seen.size === base.manifest.size) return { suspects, missing: [] };
-  const slices = sliced(options.signal);
   const missing: RawPath[] = [];
-  for (const path of base.manifest.keys()) {
-    if (slices.isOver()) await slices.rest();
-    if (!seen.has(path) && !isSkipped(path, options.skipped)) missing.push(path);
-  }
+  // Both are in the same order, so that they are gone through side by side and nothing is looked up.
+  const known = base.manifest.entries();
+  let next = known.next().value;
+  const miss = (path: RawPath): void => {
+    if (!isSkipped(path, options.skipped)) missing.push(path);
+  };
+  await walkTree(root, options, (path, stat) => {
+    while (next !== undefined && next[0] !== path && comparePaths(next[0], path) < 0) {
+      miss(next[0]);
+      next = known.next().value;
+    }
+    if (next?.[0] !== path) {
+      suspects.push(path);
+      return;
+    }
+    const entry = next[1];
+    next = known.next().value;
+    const isFolder = entry.kind === "folder" && stat.isDirectory() && (stat.mode & 0o7777) === entry.mode;
+    if (!isFolder && !(stat.isFile() && isUntouched(stat, entry))) suspects.push(path);
+  });
+  for (; next !== undefined; next = known.next().value) miss(next[0]);
   return { suspects, missing };
 }
 
@@ -118,7 +126,7 @@ async function takeAll(
   const changes: Change[] = [];
   const gone = new Set(missing);
   for (const [index, path] of suspects.entries()) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const before = base.manifest.get(path);
     const wants = (entry: TreeEntry): boolean =>
       !isSameEntry(before, entry) && (options.wanted === undefined || options.wanted(path));

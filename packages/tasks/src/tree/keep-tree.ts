@@ -67,7 +67,7 @@ export async function verifyKeptTree(tree: KeptTree, signal: AbortSignal): Promi
   const taker = new EntryTaker(cursor, slices);
   const wrong: RawPath[] = [];
   for (const [path, entry] of tree.manifest) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     if (entry.kind === "other") continue;
     const now = await readable(() => taker.take(path));
     if (!isSameEntry(entry, now)) wrong.push(path);
@@ -130,7 +130,7 @@ async function copyAll(
   const like = options.like === undefined ? undefined : { ...options.like, prefix: `${toRaw(options.like.folder)}/` };
   const manifest = new Map<RawPath, TreeEntry>();
   for (const [index, item] of found.entries()) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const { path } = item;
     const at = toSystem(target + path);
     if (item.kind === "folder") {
@@ -187,7 +187,7 @@ async function finishFolders(
 ): Promise<void> {
   const folders = [...manifest].filter(([, { kind }]) => kind === "folder");
   for (const [path, entry] of folders.reverse()) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     finishFolder(toSystem(target + path), entry, source.at(path));
   }
 }

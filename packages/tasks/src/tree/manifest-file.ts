@@ -59,7 +59,7 @@ export async function writeTree(
   const file = new Rows(dir);
   const digest = createHash("sha256");
   for (const [path, entry] of manifest) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     bytes += entry.size;
     digest.update(entryLine(path, entry));
     file.add([path, rowOf(entry)]);
@@ -77,7 +77,7 @@ export async function writeWork(
   const slices = sliced(signal);
   const file = new Rows(dir);
   for (const { how, path, now, before } of changes) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     file.add([how, path, now === undefined ? null : rowOf(now), before === undefined ? null : rowOf(before)]);
   }
   const sha256 = hashOfChanges(changes);
@@ -92,7 +92,7 @@ export async function readTree(dir: string): Promise<KeptTree | undefined> {
   const manifest = new Map<RawPath, TreeEntry>();
   const digest = createHash("sha256");
   for (const line of found.lines) {
-    if (found.slices.isOver()) await found.slices.rest();
+    if (found.slices.isOverSoon()) await found.slices.rest();
     const [path, row] = parsed(TreeRow, line, dir);
     const entry = entryOf(row);
     manifest.set(path, entry);
@@ -108,7 +108,7 @@ export async function readWork(dir: string): Promise<FrozenWork | undefined> {
   if (found === undefined) return undefined;
   const changes: Change[] = [];
   for (const line of found.lines) {
-    if (found.slices.isOver()) await found.slices.rest();
+    if (found.slices.isOverSoon()) await found.slices.rest();
     const [how, path, now, before] = parsed(WorkRow, line, dir);
     changes.push({
       path,

@@ -51,7 +51,7 @@ export async function findUndo(
   const taker = new EntryTaker(cursor, slices);
   const changes: Change[] = [];
   for (const path of suspects) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const before = base.manifest.get(path);
     const now = await takeOrKnow(taker, cursor, path);
     if (now === undefined || (isSameEntry(before, now) && !closed.has(path))) continue;
@@ -74,7 +74,7 @@ export async function undoIntent({ root, changes, closed }: UndoPlan, base: Kept
   const times: Intent["times"] = [];
   const finals: Intent["finals"] = [];
   for (const [path, entry] of base.manifest) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const mtimeNs = String(entry.mtimeNs);
     const isPut = put.has(path);
     if (entry.kind === "folder") {
@@ -99,7 +99,7 @@ export async function workIntent(
   const steps: PutStep[] = [];
   const finals = new Map<RawPath, Intent["finals"][number]>();
   for (const { path, now } of changes) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const current = await takeOrKnow(taker, cursor, path);
     const isThere = isSameEntry(current, now) || (current?.kind === "folder" && now?.kind === "folder");
     if (!isThere && !isSameEntry(current, base.manifest.get(path))) throw movedOn(path);

@@ -55,7 +55,7 @@ export async function requireStored(intent: Intent, signal: AbortSignal): Promis
   const slices = sliced(signal);
   const taker = new EntryTaker(stored, slices);
   for (const { path, wanted } of intent.steps) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     if (wanted?.kind !== "file") continue;
     const found = await taker.take(path);
     if (found?.kind !== "file" || found.sha256 !== wanted.sha256) {
@@ -84,13 +84,13 @@ export async function carryOut(
     done += 1;
   };
   for (const [, step] of todo.toReversed()) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     if (step.wanted !== undefined && step.isWhole !== true) continue;
     await remove(step, place);
     if (step.wanted === undefined) count();
   }
   for (const [index, { path, wanted }] of todo) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     if (wanted === undefined) continue;
     await put(path, wanted, { index, place });
     count();
@@ -102,7 +102,7 @@ async function workOfOthers({ intent, cursor, slices }: Place): Promise<Readonly
   const taker = new EntryTaker(cursor, slices);
   const left = new Set<RawPath>();
   for (const { path, wanted, was } of intent.steps) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const now = await settled(() => taker.take(path));
     if (now === undefined || now.kind === "folder") continue;
     if (now.sha256 !== was?.sha256 && now.sha256 !== wanted?.sha256) left.add(path);
@@ -194,16 +194,16 @@ async function putFile(
 /** Times and modes last, deepest first; then all of it to the disk, before the intent may go. */
 async function finish({ intent, cursor, slices }: Place): Promise<void> {
   for (const { path, mtimeNs } of intent.times) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const seconds = secondsOf(BigInt(mtimeNs));
     attempt(() => lutimesSync(cursor.at(path), seconds, seconds));
   }
   for (const { path, wanted } of intent.steps) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     if (wanted?.kind === "file") attempt(() => sync(cursor.at(path), STORED));
   }
   for (const { path, mode, mtimeNs } of intent.finals.toReversed()) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     attempt(() => {
       const at = `/proc/self/fd/${cursor.folder(path)}`;
       sync(`${at}/.`, FOLDER);

@@ -24,7 +24,7 @@ export async function removeBelow(cursor: FolderCursor, path: RawPath, signal: A
   let moved = 0;
   const pending: RawPath[] = [path];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const stat = lstatSync(cursor.at(next), { throwIfNoEntry: false });
     if (stat === undefined) continue;
     if (!stat.isDirectory()) {

@@ -151,7 +151,7 @@ async function find(
   let seen = 0;
   const folders: RawPath[] = [""];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     for (const name of tree.names(folder)) {
       seen += 1;
       if (seen > MAX_ENTRIES) return { entries: sorted(entries), isPartial: true };

@@ -6,11 +6,11 @@
  */
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
-import { toRaw, toSystem, toText, type RawPath } from "@heddle/tools/raw-path";
+import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
 import type { TreeKind } from "./manifest.ts";
 import { sliced } from "./slices.ts";
-import { cannotRead } from "./tree-errors.ts";
+import { cannotRead, codeOf } from "./tree-errors.ts";
 
 /** Far above what people use and below what the system takes in one path. */
 const MAX_PATH_BYTES = 3_000;
@@ -24,12 +24,15 @@ export interface WalkOptions {
   readonly skipped: ReadonlySet<RawPath>;
   readonly signal: AbortSignal;
   /** Told of folders that cannot be looked into; absent: they are errors. */
-  readonly closed?: (path: RawPath, stat: Stats) => void;
+  readonly closed?: (path: RawPath) => void;
 }
 
 interface Level {
   /** With its closing slash; empty for the tree itself. */
   readonly prefix: RawPath;
+  /** The same from the root of the file system. */
+  readonly absolute: RawPath;
+  readonly isAscii: boolean;
   readonly names: readonly string[];
   next: number;
 }
@@ -41,11 +44,13 @@ export async function walkTree(
 ): Promise<void> {
   using cursor = new FolderCursor(root);
   const slices = sliced(options.signal);
-  const rawRoot = `${toRaw(root)}/`;
-  const levels: Level[] = [{ prefix: "", names: namesIn(cursor, ""), next: 0 }];
+  const top = `${toRaw(root)}/`;
+  const levels: Level[] = [
+    { prefix: "", absolute: top, isAscii: isAscii(top), names: namesIn(cursor, ""), next: 0 },
+  ];
   let seen = 0;
   for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
-    if (slices.isOver()) await slices.rest();
+    if (slices.isOverSoon()) await slices.rest();
     const name = level.names[level.next];
     if (name === undefined) {
       levels.pop();
@@ -54,14 +59,22 @@ export async function walkTree(
     level.next += 1;
     const path = level.prefix + name;
     if (options.skipped.size > 0 && options.skipped.has(path)) continue;
-    const stat = statOf(cursor, rawRoot, path);
+    const stat = statOf(cursor, level, name);
+    if (stat === "closed") {
+      // A folder may be listed and yet not entered.
+      refuseClosed(level.prefix.slice(0, -1), Object.assign(new Error("it cannot be entered"), { code: "EACCES" }), options);
+      levels.pop();
+      continue;
+    }
     if (stat === undefined) continue;
     seen += 1;
     if (seen > MAX_ENTRIES) throw tooMany(root);
     visit(path, stat);
     if (!stat.isDirectory()) continue;
-    const names = enter(cursor, path, { stat, depth: levels.length, options });
-    if (names !== undefined) levels.push({ prefix: `${path}/`, names, next: 0 });
+    const names = enter(cursor, path, { depth: levels.length, options });
+    if (names === undefined) continue;
+    const absolute = `${level.absolute}${name}/`;
+    levels.push({ prefix: `${path}/`, absolute, isAscii: level.isAscii && isAscii(name), names, next: 0 });
   }
 }
 
@@ -74,20 +87,20 @@ export function kindOf(stat: Pick<Stats, "isFile" | "isDirectory" | "isSymbolicL
 function enter(
   cursor: FolderCursor,
   path: RawPath,
-  { stat, depth, options }: { readonly stat: Stats; readonly depth: number; readonly options: WalkOptions },
+  { depth, options }: { readonly depth: number; readonly options: WalkOptions },
 ): readonly string[] | undefined {
   try {
     if (path.length > MAX_PATH_BYTES || depth > MAX_DEPTH) throw tooDeep(path);
-    const names = namesIn(cursor, path);
-    // A folder may be listed and yet not entered.
-    const first = names[0];
-    if (first !== undefined) lstatSync(cursor.at(`${path}/${first}`), { throwIfNoEntry: false });
-    return names;
+    return namesIn(cursor, path);
   } catch (error) {
-    if (options.closed === undefined) throw cannotRead(path, error);
-    options.closed(path, stat);
+    refuseClosed(path, error, options);
     return undefined;
   }
+}
+
+function refuseClosed(path: RawPath, error: unknown, { closed }: WalkOptions): void {
+  if (closed === undefined || path === "") throw cannotRead(path === "" ? "." : path, error);
+  closed(path);
 }
 
 function namesIn(cursor: FolderCursor, path: RawPath): readonly string[] {
@@ -95,14 +108,27 @@ function namesIn(cursor: FolderCursor, path: RawPath): readonly string[] {
 }
 
 /** undefined: it is gone by now. */
-function statOf(cursor: FolderCursor, rawRoot: RawPath, path: RawPath): Stats | undefined {
+function statOf(cursor: FolderCursor, level: Level, name: string): Stats | "closed" | undefined {
   try {
-    const at = path.length > MAX_PATH_BYTES ? cursor.at(path) : toSystem(rawRoot + path);
-    return lstatSync(at, { throwIfNoEntry: false });
+    return lstatSync(addressOf(cursor, level, name), NOT_THERE);
   } catch (error) {
-    throw cannotRead(path, error);
+    if (codeOf(error) === "EACCES") return "closed";
+    throw cannotRead(level.prefix + name, error);
   }
 }
+
+/** Only the last part is looked through for bytes that are no ASCII: this is done for every entry. */
+function addressOf(cursor: FolderCursor, level: Level, name: string): string | Buffer {
+  if (level.absolute.length > MAX_PATH_BYTES) return cursor.at(level.prefix + name);
+  const absolute = level.absolute + name;
+  return level.isAscii && isAscii(name) ? absolute : Buffer.from(absolute, "latin1");
+}
+
+function isAscii(text: string): boolean {
+  return !/[^\0-\x7f]/.test(text);
+}
+
+const NOT_THERE = { throwIfNoEntry: false } as const;
 
 function tooDeep(path: RawPath): HeddleError {
   const shown = toText(path.slice(0, 200));
