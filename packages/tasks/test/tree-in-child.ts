@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { freezeWork, readFrozenWork } from "../src/tree/freeze-work.ts";
 import { keepTree, readKeptTree } from "../src/tree/keep-tree.ts";
 import type { FrozenWork, KeptTree, TreeEntry } from "../src/tree/manifest.ts";
-import { putBack, putWork, resumePutting } from "../src/tree/put-back.ts";
+import { putBack, putWork } from "../src/tree/put-back.ts";
 import { removeTree } from "../src/tree/remove-tree.ts";
 import { openRoomFiles } from "../src/tree/room-files.ts";
 import { unionTree } from "../src/tree/union-tree.ts";
@@ -15,29 +15,35 @@ const [what, place = "", first = "0", last = "0"] = process.argv.slice(2);
 const workspace = join(place, "workspace");
 const task = join(place, "rooms", "task");
 
-switch (what) {
-  case "keep":
-    await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
-    break;
-  case "freeze":
-    await freezeWork(workspace, await kept(), { into: join(task, "work"), skip: [], signal });
-    break;
-  case "undo":
-    await putBack(workspace, await kept(), { dir: task, signal });
-    break;
-  case "apply": {
-    const work = await frozen();
-    await putWork(workspace, work, work.changes, { dir: task, base: await kept(), signal });
-    break;
+try {
+  await doIt();
+} catch (error) {
+  console.log(error instanceof Error && "code" in error ? error.code : error);
+  process.exitCode = 1;
+}
+
+async function doIt(): Promise<void> {
+  switch (what) {
+    case "keep":
+      await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
+      return;
+    case "freeze":
+      await freezeWork(workspace, await kept(), { into: join(task, "work"), skip: [], signal });
+      return;
+    case "undo":
+      await putBack(workspace, await kept(), { dir: task, signal });
+      return;
+    case "apply": {
+      const work = await frozen();
+      await putWork(workspace, work, work.changes, { dir: task, base: await kept(), signal });
+      return;
+    }
+    case "random":
+      await randomTrees(Number(first), Number(last));
+      return;
+    default:
+      throw new Error(`no such thing: ${what}`);
   }
-  case "resume":
-    await resumePutting(join(place, "rooms"), signal);
-    break;
-  case "random":
-    await randomTrees(Number(first), Number(last));
-    break;
-  default:
-    throw new Error(`no such thing: ${what}`);
 }
 
 async function kept(): Promise<KeptTree> {

@@ -19,4 +19,5 @@ export {
 } from "./path-trees.ts";
 export { plainName, protectedPart } from "./protected.ts";
 export { O_PATH } from "./own-folder.ts";
+export { readProcStat } from "./proc-stat.ts";
 export { CLOCK_STEP_MS } from "./sandbox/tree-index.ts";

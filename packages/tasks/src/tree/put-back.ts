@@ -3,6 +3,7 @@
  * killed later, `resumePutting` brings it to its end: never anything between. Content, modes, times, links, empty folders and
  * odd names come back; a pipe, a socket or a device that is gone does not.
  */
+import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Change, FrozenWork, KeptTree } from "./manifest.ts";
 import { completePicks } from "./picked-changes.ts";
@@ -31,7 +32,7 @@ export async function putBack(
   base: KeptTree,
   options: PutOptions & { readonly skip?: readonly string[] },
 ): Promise<readonly Change[]> {
-  await finishEarlier(options);
+  await takePlace(options);
   const plan = await findUndo(folder, base, { skip: [...(options.skip ?? []), options.dir], signal: options.signal });
   await perform(await undoIntent(plan, base, options.signal), options);
   return plan.changes;
@@ -44,7 +45,7 @@ export async function putWork(
   picked: readonly Change[],
   options: PutOptions & { readonly base: KeptTree },
 ): Promise<void> {
-  await finishEarlier(options);
+  await takePlace(options);
   const { base, signal } = options;
   const changes = completePicks(base.manifest, frozen.changes, picked);
   await perform(await workIntent(folder, changes, { base, from: frozen.folder, signal }), options);
@@ -62,6 +63,13 @@ export async function resumePutting(roomsFolder: string, signal: AbortSignal): P
 
 /** Of this process: these are on their way. */
 const active = new Set<string>();
+
+/** Two at once would undo each other. */
+async function takePlace(options: PutOptions): Promise<void> {
+  await finishEarlier(options);
+  if (!active.has(options.dir) && readIntent(options.dir) === undefined) return;
+  throw new HeddleError("store.busy", `another process is changing the workspace of ${options.dir}; retry when it is done`);
+}
 
 async function finishEarlier({ dir, signal }: PutOptions): Promise<string | undefined> {
   const intent = active.has(dir) ? undefined : readIntent(dir);

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { readProcStat } from "@heddle/tools";
+import { readProcStat } from "@heddle/tools/files";
 import { holdFolder } from "@heddle/tools/held-folder";
 import { codeOf, damaged } from "./tree-errors.ts";
 

@@ -1,5 +1,5 @@
 /** Removes a tree in slices, however deep it is and whatever modes it has, through descriptors that follow no link. */
-import { chmodSync, lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, type Stats } from "node:fs";
+import { chmodSync, lstatSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { toRaw, type RawPath } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
@@ -19,36 +19,29 @@ export async function removeTree(path: string, signal: AbortSignal): Promise<voi
 export async function removeBelow(cursor: FolderCursor, path: RawPath, signal: AbortSignal): Promise<void> {
   cursor.leave(path);
   const slices = sliced(signal);
-  const depthOf = (some: RawPath): number => some.split("/").length;
-  const top = depthOf(path);
+  const found = lstatSync(cursor.at(path), { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isDirectory()) return unlinkSync(cursor.at(path));
   let moved = 0;
-  const pending: RawPath[] = [path];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (slices.isOverSoon()) await slices.rest();
-    const stat = lstatSync(cursor.at(next), { throwIfNoEntry: false });
-    if (stat === undefined) continue;
-    if (!stat.isDirectory()) {
-      unlinkSync(cursor.at(next));
+  const pending: { readonly path: RawPath; readonly depth: number }[] = [{ path, depth: 0 }];
+  for (let next = pending.at(-1); next !== undefined; next = pending.at(-1)) {
+    const { depth } = next;
+    const folders: RawPath[] = [];
+    for (const { name, isFolder } of openedEntries(cursor, next.path)) {
+      if (slices.isOverSoon()) await slices.rest();
+      const child: RawPath = `${next.path}/${name}`;
+      if (!isFolder) unlinkSync(cursor.at(child));
+      else if (depth < MAX_DEPTH) folders.push(child);
+      // A name with a number is never used twice here.
+      else folders.push(raise(cursor, child, `${path}/.heddle-deep-${process.pid}-${(moved += 1)}`));
+    }
+    if (folders.length > 0) {
+      for (const child of folders) pending.push({ path: child, depth: depth < MAX_DEPTH ? depth + 1 : 1 });
       continue;
     }
-    const names = namesIn(cursor, next, stat);
-    if (names.length === 0) {
-      cursor.leave(next);
-      rmdirSync(cursor.at(next));
-      continue;
-    }
-    pending.push(next);
-    for (const name of names) {
-      const child: RawPath = `${next}/${name}`;
-      if (depthOf(child) - top < MAX_DEPTH) {
-        pending.push(child);
-        continue;
-      }
-      // Not yet gone when a name is taken: numbers are never used twice here.
-      const raised: RawPath = `${path}/.heddle-deep-${process.pid}-${(moved += 1)}`;
-      raise(cursor, child, raised);
-      pending.push(raised);
-    }
+    pending.pop();
+    cursor.leave(next.path);
+    rmdirSync(cursor.at(next.path));
   }
 }
 
@@ -61,22 +54,26 @@ function openParent(path: string): FolderCursor | undefined {
   }
 }
 
-/** Only a folder can hold something deeper; everything else is removed where it is. */
-function raise(cursor: FolderCursor, child: RawPath, to: RawPath): void {
-  const stat = lstatSync(cursor.at(child));
-  if (!stat.isDirectory()) return unlinkSync(cursor.at(child));
-  openUp(cursor, child, stat);
+function raise(cursor: FolderCursor, child: RawPath, to: RawPath): RawPath {
+  openUp(cursor, child);
   cursor.leave(child);
   using other = cursor.twin();
   renameSync(cursor.at(child), other.at(to));
+  return to;
 }
 
-function namesIn(cursor: FolderCursor, path: RawPath, stat: Stats): readonly string[] {
-  openUp(cursor, path, stat);
-  return readdirSync(`/proc/self/fd/${cursor.folder(path)}/.`, { encoding: "latin1" });
+function openedEntries(
+  cursor: FolderCursor,
+  path: RawPath,
+): readonly { readonly name: string; readonly isFolder: boolean }[] {
+  openUp(cursor, path);
+  const at = `/proc/self/fd/${cursor.folder(path)}/.`;
+  const entries = readdirSync(at, { withFileTypes: true, encoding: "latin1" });
+  return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
 }
 
 /** A folder that its owner has closed is opened: who removes it needs more than its maker left. */
-function openUp(cursor: FolderCursor, path: RawPath, { mode }: Stats): void {
-  if ((mode & 0o700) !== 0o700) chmodSync(`/proc/self/fd/${cursor.folder(path)}`, 0o700);
+function openUp(cursor: FolderCursor, path: RawPath): void {
+  const itself = `/proc/self/fd/${cursor.folder(path)}`;
+  if ((statSync(itself).mode & 0o700) !== 0o700) chmodSync(itself, 0o700);
 }

@@ -133,11 +133,11 @@ export class EntryTaker {
   }
 
   async #copy(from: number, target: Address | undefined, stat: BigIntStats): Promise<string> {
-    if (target === undefined) return await this.#pieces(from, undefined);
+    if (target === undefined) return await this.#pieces(from, undefined, stat.size);
     if (this.#clone(from, target)) {
       const clone = openSync(target, constants.O_RDWR | constants.O_NOFOLLOW);
       try {
-        const sha256 = await this.#pieces(clone, undefined);
+        const sha256 = await this.#pieces(clone, undefined, stat.size);
         finish(clone, stat);
         return sha256;
       } finally {
@@ -146,7 +146,7 @@ export class EntryTaker {
     }
     const to = storing(() => openSync(target, NEW, 0o600));
     try {
-      const sha256 = await this.#pieces(from, to);
+      const sha256 = await this.#pieces(from, to, stat.size);
       storing(() => finish(to, stat));
       return sha256;
     } finally {
@@ -165,13 +165,16 @@ export class EntryTaker {
     }
   }
 
-  /** A piece of zeros is a hole in the copy, so that a sparse file stays one. */
-  async #pieces(from: number, to: number | undefined): Promise<string> {
+  /**
+   * As much as there was when it was opened: one that grows is seen by its next stat. A piece of zeros is a hole in the copy,
+   * so that a sparse file stays one.
+   */
+  async #pieces(from: number, to: number | undefined, size: bigint): Promise<string> {
     const digest = createHash("sha256");
     const piece = this.#buffer;
     let position = 0;
-    for (;;) {
-      const length = readSync(from, piece, 0, piece.length, position);
+    while (position < size) {
+      const length = readSync(from, piece, 0, Math.min(piece.length, Number(size) - position), position);
       if (length === 0) break;
       const bytes = piece.subarray(0, length);
       digest.update(bytes);

@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { chanceOf, change, differences, entriesOf, makeTree } from "../../test/random-trees.ts";
 import { freezeWork, readFrozenWork } from "./freeze-work.ts";
 import { keepTree, readKeptTree } from "./keep-tree.ts";
+import { putBack, resumePutting } from "./put-back.ts";
 import { removeTree } from "./remove-tree.ts";
 
 const CHILD = new URL("../../test/tree-in-child.ts", import.meta.url).pathname;
@@ -37,8 +38,7 @@ async function run(args: readonly string[], strike?: string, as: { uid?: number;
 
 describe("13: trees made by chance are kept, frozen, read as one, undone and applied", () => {
   test.for([
-    [1, 60],
-    [60, 120],
+    [1, 100],
   ])("from seed %i to %i", async ([from, to]) => {
     await using place = scratch();
     expect(await run(["random", place.path, String(from), String(to)])).toMatch(/^done: \d+ trees, with changes\nexit 0$/);
@@ -50,6 +50,13 @@ describe("13: trees made by chance are kept, frozen, read as one, undone and app
     const said = await run(["random", place.path, "500", "560"], undefined, NOBODY);
     expect(said).toMatch(/^done: 60 trees, with changes\nexit 0$/);
   });
+});
+
+test("13: a full disk is an error of the store, and nothing half stays", async () => {
+  await using place = scratch();
+  makeTree(join(place.path, "workspace"), chanceOf(3));
+  expect(await run(["keep", place.path], "tree.during-keep=enospc")).toBe("store.full\nexit 1");
+  expect(readdirSync(join(place.path, "rooms", "task"))).toEqual([]);
 });
 
 describe("13: a process that is killed leaves the workspace as before or as after", () => {
@@ -82,7 +89,7 @@ describe("13: a process that is killed leaves the workspace as before or as afte
     const before = entriesOf(workspace);
     expect(await run(["keep", place.path], `${at}=kill`)).toBe("SIGKILL");
     expect(await readKeptTree(join(task, "base"))).toBeUndefined();
-    expect(await run(["keep", place.path])).toBe("exit 0");
+    await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
     expect(readdirSync(task)).toEqual(["base"]);
     expect(differences(entriesOf(join(task, "base", "files")), before, { withTimes: true })).toEqual([]);
   });
@@ -90,13 +97,13 @@ describe("13: a process that is killed leaves the workspace as before or as afte
   test.for(["tree.during-freeze", "tree.after-freeze"])("at %s nothing is frozen, and the next one begins anew", async (at) => {
     await using place = scratch();
     const { workspace, task } = prepare(place.path);
-    await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
+    const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
     await work(place.path, workspace);
     const before = entriesOf(workspace);
     expect(await run(["freeze", place.path], `${at}=kill`)).toBe("SIGKILL");
     expect(await readFrozenWork(join(task, "work"))).toBeUndefined();
     expect(differences(entriesOf(workspace), before, { withTimes: true })).toEqual([]);
-    expect(await run(["freeze", place.path])).toBe("exit 0");
+    await freezeWork(workspace, base, { into: join(task, "work"), skip: [], signal });
     expect(readdirSync(task)).toEqual(["base", "work"]);
   });
 
@@ -110,7 +117,7 @@ describe("13: a process that is killed leaves the workspace as before or as afte
     await work(place.path, workspace);
     const worked = entriesOf(workspace);
     expect(await run(["undo", place.path], `${at}=kill`)).toBe("SIGKILL");
-    expect(await run(["resume", place.path])).toBe("exit 0");
+    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual(at === "tree.before-intent" ? [] : [workspace]);
     const wanted = at === "tree.before-intent" ? worked : start;
     expect(differences(entriesOf(workspace), wanted, { withTimes: true })).toEqual([]);
     expect(existsSync(join(task, "put.json"))).toBe(false);
@@ -124,10 +131,10 @@ describe("13: a process that is killed leaves the workspace as before or as afte
     await work(place.path, workspace);
     const worked = entriesOf(workspace);
     await freezeWork(workspace, base, { into: join(task, "work"), skip: [], signal });
-    expect(await run(["undo", place.path])).toBe("exit 0");
+    await putBack(workspace, base, { dir: task, signal });
     const start = entriesOf(workspace);
     expect(await run(["apply", place.path], `${at}=kill`)).toBe("SIGKILL");
-    expect(await run(["resume", place.path])).toBe("exit 0");
+    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual(at === "tree.before-intent" ? [] : [workspace]);
     const wanted = at === "tree.before-intent" ? start : worked;
     expect(differences(entriesOf(workspace), wanted, { withTimes: false })).toEqual([]);
     expect(existsSync(join(task, "put.json"))).toBe(false);
