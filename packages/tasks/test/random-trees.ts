@@ -28,7 +28,20 @@ export function chanceOf(seed: number): Chance {
 }
 
 /** One character for each byte. */
-const NAMES = ["a", "b.js", "-rf", "with space", "odd-\xff\xfe", "\xc3\xa4.txt", "new\nline", "a.b", "a-b", ".git", "quo\"te", "node_modules"];
+const NAMES = [
+  "a",
+  "b.js",
+  "-rf",
+  "with space",
+  "odd-\xff\xfe",
+  "\xc3\xa4.txt",
+  "new\nline",
+  "a.b",
+  "a-b",
+  ".git",
+  'quo"te',
+  "node_modules",
+];
 const LINKS = ["a", "../a", "b.js", ".", "..", "/etc/passwd", "nowhere", "a/b.js", "../../..", "odd-\xff\xfe"];
 const MODES = [0o644, 0o755, 0o600, 0o444, 0o664];
 const FOLDER_MODES = [0o755, 0o700, 0o555, 0o775];
@@ -64,7 +77,9 @@ export function change(root: string, chance: Chance): void {
     const folders = [root, ...all.filter(({ kind }) => kind === "folder").map(({ path }) => `${root}/${path}`)];
     const fresh = `${pick(folders, chance)}/${pick(NAMES, chance)}`;
     const some = all.length === 0 ? undefined : `${root}/${pick(all, chance).path}`;
-    attempt(() => changeOne(some ?? fresh, fresh, { chance, other: `${pick(folders, chance)}/${pick(NAMES, chance)}` }));
+    attempt(() =>
+      changeOne(some ?? fresh, fresh, { chance, other: `${pick(folders, chance)}/${pick(NAMES, chance)}` }),
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 /** Does one thing with trees in a process of its own: to be killed at a failpoint, or to be an ordinary user. */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isHeddleError } from "@heddle/protocol";
 import { freezeWork, readFrozenWork } from "../src/tree/freeze-work.ts";
 import { keepTree, readKeptTree } from "../src/tree/keep-tree.ts";
 import type { FrozenWork, KeptTree, TreeEntry } from "../src/tree/manifest.ts";
@@ -18,7 +19,7 @@ const task = join(place, "rooms", "task");
 try {
   await doIt();
 } catch (error) {
-  console.log(error instanceof Error && "code" in error ? error.code : error);
+  say(isHeddleError(error) ? `${error.code}: ${error.details["path"] ?? ""}` : String(error));
   process.exitCode = 1;
 }
 
@@ -46,6 +47,10 @@ async function doIt(): Promise<void> {
   }
 }
 
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
 async function kept(): Promise<KeptTree> {
   const tree = await readKeptTree(join(task, "base"));
   if (tree === undefined) throw new Error("there is no kept tree");
@@ -67,11 +72,11 @@ async function randomTrees(from: number, to: number): Promise<void> {
     try {
       changes += await oneTree(seed, here);
     } catch (error) {
-      console.log(`seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`);
+      say(`seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`);
     }
     await removeTree(here, signal);
   }
-  console.log(`done: ${to - from} trees, ${changes > 0 ? "with" : "without"} changes`);
+  say(`done: ${to - from} trees, ${changes > 0 ? "with" : "without"} changes`);
 }
 
 async function oneTree(seed: number, here: string): Promise<number> {
@@ -107,7 +112,13 @@ function unionOf(base: KeptTree, work: FrozenWork, root: string): Looked[] {
       const path = folder === "" ? name : `${folder}/${name}`;
       const entry = tree.get(path);
       if (entry === undefined) continue;
-      found.push({ path, kind: entry.kind, mode: entry.kind === "link" ? 0 : entry.mode, content: contentOf(entry), mtimeMs: 0 });
+      found.push({
+        path,
+        kind: entry.kind,
+        mode: entry.kind === "link" ? 0 : entry.mode,
+        content: contentOf(entry),
+        mtimeMs: 0,
+      });
       if (entry.kind === "folder") go(path);
     }
   };
@@ -128,7 +139,8 @@ async function requireContent(
   for (const { path, kind } of after) {
     const text = Buffer.from(path, "latin1").toString("utf8");
     // oxlint-disable-next-line no-control-regex -- paths of checks have none
-    if (kind !== "file" || Buffer.from(text, "utf8").toString("latin1") !== path || /[\u0000-\u001f]/.test(text)) continue;
+    if (kind !== "file" || Buffer.from(text, "utf8").toString("latin1") !== path || /[\u0000-\u001f]/.test(text))
+      continue;
     const read = await files.read(text);
     if (read?.sha256 !== hashOf(readFileSync(bytes(`${root}/${path}`)))) throw new Error(`${text} reads otherwise`);
   }

@@ -4,11 +4,7 @@ import { dirname } from "node:path";
 import { removeTree } from "./remove-tree.ts";
 import { cannotStore } from "./tree-errors.ts";
 
-export async function makeWhole<T>(
-  into: string,
-  signal: AbortSignal,
-  fill: (dir: string) => Promise<T>,
-): Promise<T> {
+export async function makeWhole<T>(into: string, signal: AbortSignal, fill: (dir: string) => Promise<T>): Promise<T> {
   const fresh = `${into}.new`;
   try {
     mkdirSync(dirname(into), { recursive: true, mode: 0o700 });

@@ -5,11 +5,7 @@
 import { byPath, foldersOf, type Change, type Manifest, type RawPath } from "./manifest.ts";
 
 /** In order of path: folders before what is in them. */
-export function completePicks(
-  base: Manifest,
-  all: readonly Change[],
-  picked: readonly Change[],
-): readonly Change[] {
+export function completePicks(base: Manifest, all: readonly Change[], picked: readonly Change[]): readonly Change[] {
   const changes = new Map(all.map((change) => [change.path, change]));
   const result = new Map(picked.map((change) => [change.path, change]));
   for (const { path, now } of picked) {

@@ -68,7 +68,10 @@ const active = new Set<string>();
 async function takePlace(options: PutOptions): Promise<void> {
   await finishEarlier(options);
   if (!active.has(options.dir) && readIntent(options.dir) === undefined) return;
-  throw new HeddleError("store.busy", `another process is changing the workspace of ${options.dir}; retry when it is done`);
+  throw new HeddleError(
+    "store.busy",
+    `another process is changing the workspace of ${options.dir}; retry when it is done`,
+  );
 }
 
 async function finishEarlier({ dir, signal }: PutOptions): Promise<string | undefined> {

@@ -65,8 +65,14 @@ export async function findUndo(
 }
 
 /** The steps that undo changes, and the times that differ. */
-export async function undoIntent({ root, changes, closed }: UndoPlan, base: KeptTree, signal: AbortSignal): Promise<Intent> {
-  const steps = changes.map(({ path, now, before }) => stepOf(path, { now, wanted: before, isWhole: closed.has(path) }));
+export async function undoIntent(
+  { root, changes, closed }: UndoPlan,
+  base: KeptTree,
+  signal: AbortSignal,
+): Promise<Intent> {
+  const steps = changes.map(({ path, now, before }) =>
+    stepOf(path, { now, wanted: before, isWhole: closed.has(path) }),
+  );
   const put = new Set(steps.map(({ path }) => path));
   const emptied = new Set(changes.map(({ path }) => parentOf(path)));
   using cursor = new FolderCursor(root);
@@ -78,7 +84,8 @@ export async function undoIntent({ root, changes, closed }: UndoPlan, base: Kept
     const mtimeNs = String(entry.mtimeNs);
     const isPut = put.has(path);
     if (entry.kind === "folder") {
-      if (isPut || emptied.has(path) || differsInTime(cursor, path, entry)) finals.push({ path, mode: entry.mode, mtimeNs });
+      if (isPut || emptied.has(path) || differsInTime(cursor, path, entry))
+        finals.push({ path, mode: entry.mode, mtimeNs });
     } else if (!isPut && entry.kind !== "other" && differsInTime(cursor, path, entry)) {
       times.push({ path, mtimeNs });
     }
@@ -120,7 +127,11 @@ function newId(): string {
 
 function stepOf(
   path: RawPath,
-  { now, wanted, isWhole }: { readonly now?: TreeEntry | undefined; readonly wanted?: TreeEntry | undefined; readonly isWhole: boolean },
+  {
+    now,
+    wanted,
+    isWhole,
+  }: { readonly now?: TreeEntry | undefined; readonly wanted?: TreeEntry | undefined; readonly isWhole: boolean },
 ): PutStep {
   return {
     path,
@@ -170,9 +181,13 @@ function refuseCovered(path: RawPath, skipped: ReadonlySet<RawPath>): void {
     for (const folder of foldersOf(other)) {
       if (folder !== path) continue;
       const shown = toText(path);
-      throw new HeddleError("path.invalid", `${shown} cannot be looked into and holds files of Heddle; open it (chmod u+rwx)`, {
-        details: { path: shown },
-      });
+      throw new HeddleError(
+        "path.invalid",
+        `${shown} cannot be looked into and holds files of Heddle; open it (chmod u+rwx)`,
+        {
+          details: { path: shown },
+        },
+      );
     }
   }
 }

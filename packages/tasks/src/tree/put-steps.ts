@@ -74,7 +74,8 @@ export async function carryOut(
   const slices = sliced(signal);
   const place: Place = { intent, cursor, stored, slices, signal };
   const steps = [...intent.steps.entries()];
-  if (isResumed) for (const [index, { path }] of steps) attempt(() => unlinkSync(cursor.at(temporary(intent, path, index))));
+  if (isResumed)
+    for (const [index, { path }] of steps) attempt(() => unlinkSync(cursor.at(temporary(intent, path, index))));
   const left = isResumed ? await workOfOthers(place) : new Set();
   const todo = steps.filter(([, { path }]) => !left.has(path));
   const middle = todo.length >> 1;
@@ -174,7 +175,8 @@ async function putFile(
         writeAll(to, bytes, position);
         position += bytes.length;
       }
-      if (digest.digest("hex") !== wanted.sha256) throw damaged(`Heddle's copy of ${toText(path)} is not what was kept`);
+      if (digest.digest("hex") !== wanted.sha256)
+        throw damaged(`Heddle's copy of ${toText(path)} is not what was kept`);
       const owner = fstatSync(from, { bigint: true });
       if (isForeign(owner)) fchownSync(to, Number(owner.uid), Number(owner.gid));
       fchmodSync(to, wanted.mode);

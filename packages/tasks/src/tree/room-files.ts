@@ -9,9 +9,24 @@ import { HeddleError } from "@heddle/protocol";
 import { isText, toRaw, toText } from "@heddle/tools/raw-path";
 import { globOf, mayHoldMatches, type Glob } from "../checks/globs.ts";
 import { relativePath } from "../checks/relative-path.ts";
-import { MAX_ENTRIES, MAX_READ_BYTES, SKIPPED, type Found, type FoundFiles, type Workspace } from "../checks/workspace.ts";
+import {
+  MAX_ENTRIES,
+  MAX_READ_BYTES,
+  SKIPPED,
+  type Found,
+  type FoundFiles,
+  type Workspace,
+} from "../checks/workspace.ts";
 import { FolderCursor } from "./folder-cursor.ts";
-import { parentOf, sha256, type Change, type FrozenWork, type KeptTree, type RawPath, type TreeEntry } from "./manifest.ts";
+import {
+  parentOf,
+  sha256,
+  type Change,
+  type FrozenWork,
+  type KeptTree,
+  type RawPath,
+  type TreeEntry,
+} from "./manifest.ts";
 import { completePicks } from "./picked-changes.ts";
 import { sliced } from "./slices.ts";
 import { damaged } from "./tree-errors.ts";

@@ -15,11 +15,10 @@ export function cannotRead(path: RawPath, cause: unknown): HeddleError | StoreFa
   const shown = toText(path);
   const errno = codeOf(cause) ?? "unknown";
   const help = errno === "EACCES" || errno === "EPERM" ? "; make it readable (chmod u+rX), or remove it" : "";
-  return new HeddleError(
-    hostFaultOr(cause, "path.invalid"),
-    `${shown} cannot be read (${errno})${help}`,
-    { cause, details: { path: shown, errno } },
-  );
+  return new HeddleError(hostFaultOr(cause, "path.invalid"), `${shown} cannot be read (${errno})${help}`, {
+    cause,
+    details: { path: shown, errno },
+  });
 }
 
 export function keepsChanging(path: RawPath): HeddleError {
@@ -35,10 +34,14 @@ export function cannotStore(folder: string, cause: unknown): HeddleError {
   if (cause instanceof StoreFault) return cannotStore(folder, cause.cause);
   const errno = codeOf(cause) ?? "unknown";
   if (errno === "ENOSPC" || errno === "EDQUOT") {
-    return new HeddleError("store.full", `no space left for a copy of the workspace in ${folder}; free some, then retry`, {
-      cause,
-      details: { folder, errno },
-    });
+    return new HeddleError(
+      "store.full",
+      `no space left for a copy of the workspace in ${folder}; free some, then retry`,
+      {
+        cause,
+        details: { folder, errno },
+      },
+    );
   }
   const code = errno === "EROFS" ? "store.read-only" : hostFaultOr(cause, "store.failed");
   return new HeddleError(code, `a copy of the workspace cannot be written to ${folder} (${errno})`, {
@@ -48,5 +51,7 @@ export function cannotStore(folder: string, cause: unknown): HeddleError {
 }
 
 export function damaged(what: string, cause?: unknown): HeddleError {
-  return new HeddleError("store.damaged", `${what}; it was changed after Heddle wrote it: start the task anew`, { cause });
+  return new HeddleError("store.damaged", `${what}; it was changed after Heddle wrote it: start the task anew`, {
+    cause,
+  });
 }

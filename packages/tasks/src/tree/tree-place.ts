@@ -19,7 +19,10 @@ export function treePlace(folder: string, skip: readonly string[]): TreePlace {
   }
   const skipped = new Set(relativeTo(root, [...skip, ...skip.map(realPlace)]));
   if (skip.some((path) => realPlace(path) === root)) {
-    throw new HeddleError("workspace.missing", `the workspace ${folder} is a folder of Heddle itself; name another one`);
+    throw new HeddleError(
+      "workspace.missing",
+      `the workspace ${folder} is a folder of Heddle itself; name another one`,
+    );
   }
   return { root, skipped };
 }

@@ -1,6 +1,15 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, statfsSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  statfsSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -37,11 +46,11 @@ async function run(args: readonly string[], strike?: string, as: { uid?: number;
 }
 
 describe("13: trees made by chance are kept, frozen, read as one, undone and applied", () => {
-  test.for([
-    [1, 100],
-  ])("from seed %i to %i", async ([from, to]) => {
+  test.for([[1, 100]])("from seed %i to %i", async ([from, to]) => {
     await using place = scratch();
-    expect(await run(["random", place.path, String(from), String(to)])).toMatch(/^done: \d+ trees, with changes\nexit 0$/);
+    expect(await run(["random", place.path, String(from), String(to)])).toMatch(
+      /^done: \d+ trees, with changes\nexit 0$/,
+    );
   });
 
   test.runIf(canStepDown)("by an ordinary user (only root can become one)", async () => {
@@ -55,9 +64,21 @@ describe("13: trees made by chance are kept, frozen, read as one, undone and app
 test("13: a full disk is an error of the store, and nothing half stays", async () => {
   await using place = scratch();
   makeTree(join(place.path, "workspace"), chanceOf(3));
-  expect(await run(["keep", place.path], "tree.during-keep=enospc")).toBe("store.full\nexit 1");
+  expect(await run(["keep", place.path], "tree.during-keep=enospc")).toBe("store.full: \nexit 1");
   expect(readdirSync(join(place.path, "rooms", "task"))).toEqual([]);
 });
+
+test.runIf(canStepDown)(
+  "13: a file that cannot be read is named, and nothing half stays (only root can become another user)",
+  async () => {
+    await using place = scratch();
+    chmodSync(place.path, 0o777);
+    mkdirSync(join(place.path, "workspace"));
+    writeFileSync(join(place.path, "workspace", "secret"), "s", { mode: 0 });
+    expect(await run(["keep", place.path], undefined, NOBODY)).toBe("path.invalid: secret\nexit 1");
+    expect(readdirSync(join(place.path, "rooms", "task"))).toEqual([]);
+  },
+);
 
 describe("13: a process that is killed leaves the workspace as before or as after", () => {
   /** Changes of every kind, with a folder turned into a link that leads out. */
@@ -83,29 +104,35 @@ describe("13: a process that is killed leaves the workspace as before or as afte
     writeFileSync(join(workspace, "new", "deep", "file"), "new");
   }
 
-  test.for(["tree.during-keep", "tree.before-kept"])("at %s nothing is kept, and the next one begins anew", async (at) => {
-    await using place = scratch();
-    const { workspace, task } = prepare(place.path);
-    const before = entriesOf(workspace);
-    expect(await run(["keep", place.path], `${at}=kill`)).toBe("SIGKILL");
-    expect(await readKeptTree(join(task, "base"))).toBeUndefined();
-    await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
-    expect(readdirSync(task)).toEqual(["base"]);
-    expect(differences(entriesOf(join(task, "base", "files")), before, { withTimes: true })).toEqual([]);
-  });
+  test.for(["tree.during-keep", "tree.before-kept"])(
+    "at %s nothing is kept, and the next one begins anew",
+    async (at) => {
+      await using place = scratch();
+      const { workspace, task } = prepare(place.path);
+      const before = entriesOf(workspace);
+      expect(await run(["keep", place.path], `${at}=kill`)).toBe("SIGKILL");
+      expect(await readKeptTree(join(task, "base"))).toBeUndefined();
+      await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
+      expect(readdirSync(task)).toEqual(["base"]);
+      expect(differences(entriesOf(join(task, "base", "files")), before, { withTimes: true })).toEqual([]);
+    },
+  );
 
-  test.for(["tree.during-freeze", "tree.after-freeze"])("at %s nothing is frozen, and the next one begins anew", async (at) => {
-    await using place = scratch();
-    const { workspace, task } = prepare(place.path);
-    const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
-    await work(place.path, workspace);
-    const before = entriesOf(workspace);
-    expect(await run(["freeze", place.path], `${at}=kill`)).toBe("SIGKILL");
-    expect(await readFrozenWork(join(task, "work"))).toBeUndefined();
-    expect(differences(entriesOf(workspace), before, { withTimes: true })).toEqual([]);
-    await freezeWork(workspace, base, { into: join(task, "work"), skip: [], signal });
-    expect(readdirSync(task)).toEqual(["base", "work"]);
-  });
+  test.for(["tree.during-freeze", "tree.after-freeze"])(
+    "at %s nothing is frozen, and the next one begins anew",
+    async (at) => {
+      await using place = scratch();
+      const { workspace, task } = prepare(place.path);
+      const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
+      await work(place.path, workspace);
+      const before = entriesOf(workspace);
+      expect(await run(["freeze", place.path], `${at}=kill`)).toBe("SIGKILL");
+      expect(await readFrozenWork(join(task, "work"))).toBeUndefined();
+      expect(differences(entriesOf(workspace), before, { withTimes: true })).toEqual([]);
+      await freezeWork(workspace, base, { into: join(task, "work"), skip: [], signal });
+      expect(readdirSync(task)).toEqual(["base", "work"]);
+    },
+  );
 
   const PUTTING = ["tree.before-intent", "tree.after-intent", "tree.during-put", "tree.before-put-end"];
 
@@ -117,7 +144,9 @@ describe("13: a process that is killed leaves the workspace as before or as afte
     await work(place.path, workspace);
     const worked = entriesOf(workspace);
     expect(await run(["undo", place.path], `${at}=kill`)).toBe("SIGKILL");
-    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual(at === "tree.before-intent" ? [] : [workspace]);
+    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual(
+      at === "tree.before-intent" ? [] : [workspace],
+    );
     const wanted = at === "tree.before-intent" ? worked : start;
     expect(differences(entriesOf(workspace), wanted, { withTimes: true })).toEqual([]);
     expect(existsSync(join(task, "put.json"))).toBe(false);
@@ -134,7 +163,9 @@ describe("13: a process that is killed leaves the workspace as before or as afte
     await putBack(workspace, base, { dir: task, signal });
     const start = entriesOf(workspace);
     expect(await run(["apply", place.path], `${at}=kill`)).toBe("SIGKILL");
-    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual(at === "tree.before-intent" ? [] : [workspace]);
+    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual(
+      at === "tree.before-intent" ? [] : [workspace],
+    );
     const wanted = at === "tree.before-intent" ? start : worked;
     expect(differences(entriesOf(workspace), wanted, { withTimes: false })).toEqual([]);
     expect(existsSync(join(task, "put.json"))).toBe(false);

@@ -78,7 +78,13 @@ function brief(changes: readonly Change[]): string[] {
 
 describe("13: a kept tree", () => {
   test("has what git ignores, the git folder and dependencies, and knows a socket by its kind alone", async () => {
-    await using place = new Place({ "a.js": "a", ".gitignore": "dist", "dist/x": "x", ".git/HEAD": "ref", "node_modules/m/i.js": "m" });
+    await using place = new Place({
+      "a.js": "a",
+      ".gitignore": "dist",
+      "dist/x": "x",
+      ".git/HEAD": "ref",
+      "node_modules/m/i.js": "m",
+    });
     await using server = createServer();
     await once(server.listen(place.at("socket")), "listening");
     linkSync(place.at("a.js"), place.at("twin.js"));
@@ -132,7 +138,10 @@ describe("13: a kept tree", () => {
   test.runIf(!isRoot)("names a file that cannot be read (root reads all)", async () => {
     await using place = new Place({ "deep/secret": "s" });
     chmodSync(place.at("deep/secret"), 0);
-    await expect(place.keep()).rejects.toMatchObject({ code: "path.invalid", details: { path: "deep/secret", errno: "EACCES" } });
+    await expect(place.keep()).rejects.toMatchObject({
+      code: "path.invalid",
+      details: { path: "deep/secret", errno: "EACCES" },
+    });
     expect(readdirSync(place.dir)).toEqual([]);
   });
 
@@ -147,7 +156,10 @@ describe("13: a kept tree", () => {
     };
     write();
     try {
-      await expect(place.keep()).rejects.toMatchObject({ code: "path.invalid", details: { path: "log.txt", reason: "changing" } });
+      await expect(place.keep()).rejects.toMatchObject({
+        code: "path.invalid",
+        details: { path: "log.txt", reason: "changing" },
+      });
     } finally {
       isOver = true;
     }
@@ -171,7 +183,9 @@ describe("13: a kept tree", () => {
     await expect(room.read("a.js")).rejects.toMatchObject({ code: "store.damaged" });
     expect(await verifyKeptTree(base, signal)).toEqual(["a.js"]);
     place.write("a.js", "changed");
-    await expect(putBack(place.workspace, base, { dir: place.dir, signal })).rejects.toMatchObject({ code: "store.damaged" });
+    await expect(putBack(place.workspace, base, { dir: place.dir, signal })).rejects.toMatchObject({
+      code: "store.damaged",
+    });
     expect(readFileSync(place.at("a.js"), "utf8")).toBe("changed");
     const manifest = join(place.dir, "base", "manifest");
     writeFileSync(manifest, readFileSync(manifest, "utf8").replace("b.js", "c.js"));
@@ -285,7 +299,16 @@ describe("13: putting back", () => {
     renameSync(place.at("src"), place.at("moved"));
     symlinkSync(outside, place.at("src"));
     const plan = await planUndo(place.workspace, base, { skip: [], signal });
-    expect(brief(plan)).toEqual(["added moved", "added moved/a.js", "added moved/lib", "added moved/lib/b.js", "changed src", "removed src/a.js", "removed src/lib", "removed src/lib/b.js"]);
+    expect(brief(plan)).toEqual([
+      "added moved",
+      "added moved/a.js",
+      "added moved/lib",
+      "added moved/lib/b.js",
+      "changed src",
+      "removed src/a.js",
+      "removed src/lib",
+      "removed src/lib/b.js",
+    ]);
     expect(brief(await putBack(place.workspace, base, { dir: place.dir, signal }))).toEqual(brief(plan));
     expect(lstatSync(place.at("src")).isDirectory()).toBe(true);
     expect(differences(entriesOf(place.workspace), entriesOf(base.folder), { withTimes: true })).toEqual([]);

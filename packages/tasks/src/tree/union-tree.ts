@@ -39,10 +39,7 @@ export function unionTree(base: Manifest, changes: readonly Change[], root: stri
   };
 }
 
-function childrenOf(
-  base: Manifest,
-  over: ReadonlyMap<RawPath, TreeEntry | undefined>,
-): Map<RawPath, string[]> {
+function childrenOf(base: Manifest, over: ReadonlyMap<RawPath, TreeEntry | undefined>): Map<RawPath, string[]> {
   const children = new Map<RawPath, string[]>();
   const add = (path: RawPath): void => {
     const parent = parentOf(path);

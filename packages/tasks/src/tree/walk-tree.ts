@@ -45,9 +45,7 @@ export async function walkTree(
   using cursor = new FolderCursor(root);
   const slices = sliced(options.signal);
   const top = `${toRaw(root)}/`;
-  const levels: Level[] = [
-    { prefix: "", absolute: top, isAscii: isAscii(top), names: namesIn(cursor, ""), next: 0 },
-  ];
+  const levels: Level[] = [{ prefix: "", absolute: top, isAscii: isAscii(top), names: namesIn(cursor, ""), next: 0 }];
   let seen = 0;
   for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
     if (slices.isOverSoon()) await slices.rest();
@@ -62,7 +60,11 @@ export async function walkTree(
     const stat = statOf(cursor, level, name);
     if (stat === "closed") {
       // A folder may be listed and yet not entered.
-      refuseClosed(level.prefix.slice(0, -1), Object.assign(new Error("it cannot be entered"), { code: "EACCES" }), options);
+      refuseClosed(
+        level.prefix.slice(0, -1),
+        Object.assign(new Error("it cannot be entered"), { code: "EACCES" }),
+        options,
+      );
       levels.pop();
       continue;
     }
@@ -138,5 +140,8 @@ function tooDeep(path: RawPath): HeddleError {
 }
 
 function tooMany(root: string): HeddleError {
-  return new HeddleError("limit.reached", `${root} has more than ${MAX_ENTRIES} entries; a task needs a smaller folder`);
+  return new HeddleError(
+    "limit.reached",
+    `${root} has more than ${MAX_ENTRIES} entries; a task needs a smaller folder`,
+  );
 }
