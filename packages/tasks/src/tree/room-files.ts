@@ -189,7 +189,7 @@ function sorted(entries: readonly Found[]): Found[] {
 }
 
 /** Of a kept or frozen file, reached without following anything, and nothing else than what was hashed. */
-export function readStored(folder: string, path: RawPath, entry: TreeEntry): Buffer {
+function readStored(folder: string, path: RawPath, entry: TreeEntry): Buffer {
   let bytes: Buffer;
   try {
     using cursor = new FolderCursor(folder);
