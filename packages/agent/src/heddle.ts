@@ -114,6 +114,12 @@ export interface Terminal {
   readonly hasInput: boolean;
 }
 
+/** A command of a thread as it is at this moment. */
+export interface RunningCommand extends Pick<Terminal, "processId" | "pid" | "hasInput"> {
+  /** Items of the calls that wait for it; none: it runs in the background. */
+  readonly awaitedBy: readonly string[];
+}
+
 export interface TurnHandle {
   readonly threadId: string;
   readonly turnId: string;
@@ -168,6 +174,8 @@ export interface Heddle extends AsyncDisposable {
   runShell(shell: RunShell): Promise<ShellHandle>;
   /** Commands of the thread that are still running here. */
   terminals(threadId: string): Promise<readonly Terminal[]>;
+  /** The same without a look at the record, with who waits for them. */
+  runningCommands(threadId: string): readonly RunningCommand[];
   /** Ends one of them, or all; answers how many. */
   endTerminals(threadId: string, processId?: string): Promise<number>;
   /** Ends the input of one of them, or of all that have one; answers how many. */

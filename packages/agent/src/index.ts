@@ -7,6 +7,7 @@ export type {
   NewThread,
   RunShell,
   StartTurn,
+  RunningCommand,
   Terminal,
   TurnHandle,
 } from "./heddle.ts";

@@ -22,6 +22,7 @@ import type {
   RunShell,
   ShellHandle,
   StartTurn,
+  RunningCommand,
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
@@ -39,7 +40,7 @@ import { createEmbeddedRunner } from "./runners/embedded.ts";
 import type { Sample, SampleQuestion } from "./sample.ts";
 import { createSerial } from "./serial.ts";
 import { readStream } from "./stored-events.ts";
-import { endInputs, endTerminals, listTerminals } from "./terminals.ts";
+import { endInputs, endTerminals, listCommands, listTerminals } from "./terminals.ts";
 import {
   findThread,
   forkThread,
@@ -239,6 +240,10 @@ class Engine implements Heddle {
 
   terminals(threadId: string): Promise<readonly Terminal[]> {
     return listTerminals(this.journal, threadId, this.#places.state(threadId));
+  }
+
+  runningCommands(threadId: string): readonly RunningCommand[] {
+    return listCommands(this.#places.state(threadId));
   }
 
   async endTerminals(threadId: string, processId?: string): Promise<number> {

@@ -1,7 +1,7 @@
 /** Commands of a thread that outlived their calls: seen and ended by a person. */
 import type { Journal } from "@heddle/journal";
 import type { ThreadState } from "@heddle/tools";
-import type { Terminal } from "./heddle.ts";
+import type { RunningCommand, Terminal } from "./heddle.ts";
 import { readStream } from "./stored-events.ts";
 
 export async function listTerminals(
@@ -18,6 +18,13 @@ export async function listTerminals(
   return running.map(({ id, command, cwd, pid, hasInput }) => {
     const processId = String(id);
     return { processId, itemId: items.get(processId), command, cwd, pid, hasInput };
+  });
+}
+
+/** What a turn waits for, and what only goes on beside it. */
+export function listCommands(state: ThreadState | undefined): readonly RunningCommand[] {
+  return (state?.processes.running ?? []).map(({ id, pid, hasInput, awaitedBy }) => {
+    return { processId: String(id), pid, hasInput, awaitedBy };
   });
 }
 

@@ -21,6 +21,7 @@ export interface TestHarnessOptions {
   readonly log?: (line: string) => void;
   readonly settings?: HarnessOptions["settingsFor"];
   readonly slowStartMs?: number;
+  readonly backend?: "namespaces" | "bwrap";
 }
 
 export interface TestHarness extends AsyncDisposable {
@@ -57,6 +58,7 @@ export async function openTestHarness(options: TestHarnessOptions = {}): Promise
     providers: options.providers ?? [{ id: "scripted", family: "openai", script: options.script ?? [] }],
     env: { PATH: process.env["PATH"] },
     isUnattended: options.isUnattended ?? false,
+    ...(options.backend === undefined ? {} : { sandboxBackend: options.backend }),
   });
   const { journal } = heddle;
   const tasks = openTasks({ journal, home, ...(options.now === undefined ? {} : { now: options.now }) });

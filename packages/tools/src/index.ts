@@ -16,6 +16,7 @@ export { readFileInside } from "./paths.ts";
 export { isBuried, readProcStat } from "./proc-stat.ts";
 export { startCommand } from "./process.ts";
 export { sightOf, treeUse, type ProcessSight, type TreeUse } from "./process-sight.ts";
+export { endProcess, type ProcessIdentity } from "./process-tree.ts";
 export { findSkills, readSkill, type Skill, type SkillsFound } from "./skills.ts";
 export { openSandbox, openUnconfined } from "./sandbox/open.ts";
 export { probeSandbox, type SandboxFound } from "./sandbox/probe.ts";

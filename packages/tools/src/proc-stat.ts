@@ -1,5 +1,5 @@
 /** What the kernel says of one process in /proc/PID. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 export interface ProcStat {
   readonly name: string;
@@ -60,5 +60,14 @@ export function readProc(pid: number, file: string): string {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {
     return "";
+  }
+}
+
+/** Names in a folder of it. */
+export function listProc(pid: number, folder: string): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/${folder}`);
+  } catch {
+    return [];
   }
 }

@@ -2,8 +2,9 @@
  * What the kernel says about the processes of a command: what they are, what they wait for and what they have used. Reads
  * only, and only below the processes it is given; on a system without /proc there is nothing to see.
  */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { readProcStat } from "./proc-stat.ts";
+import { readFileSync } from "node:fs";
+import { descriptorOf, inputWait, type InputWait } from "./input-wait.ts";
+import { argumentsOf, listProc, namespacePids, readProc, readProcStat } from "./proc-stat.ts";
 
 export interface ProcessSight {
   readonly pid: number;
@@ -16,8 +17,21 @@ export interface ProcessSight {
   readonly cpuMs: number;
   readonly runningMs: number;
   readonly openSockets: number;
-  /** It is in the middle of reading its standard input, and nothing comes. */
-  readonly readsStdin: boolean;
+  /** With the pid, the name of one process for good. */
+  readonly startTicks: string;
+  /** What it waits to read from, where nothing comes. */
+  readonly input: InputWait | undefined;
+  /** Pipes that it has open, and those of them that it can write to. */
+  readonly pipes: readonly string[];
+  readonly feeds: readonly string[];
+  /** It was started as `sh -c …` is. */
+  readonly hasCommandLine: boolean;
+  /** Its standard input is empty for good. */
+  readonly hasNoInput: boolean;
+  /** As a shell without job control starts what it does not wait for. */
+  readonly ignoresInterrupt: boolean;
+  /** First of its pid namespace: orphans come to it. */
+  readonly isInit: boolean;
 }
 
 /** The processes below these, the given ones included, with what they have used. Cheap: one small file each. */
@@ -31,8 +45,10 @@ const TICK_MS = 10;
 /** A tree that is larger is looked at in part. */
 const MAX_PROCESSES = 500;
 const MAX_COMMAND = 300;
-/** Numbers of the system call read(2) by machine. */
-const READ_CALL: Readonly<Record<string, string>> = { x64: "0", arm64: "63" };
+/** SIGINT and SIGQUIT, as /proc/PID/status counts signals. */
+const INTERRUPTS = 0x6n;
+/** More descriptors than these are looked at in part. */
+const MAX_DESCRIPTORS = 256;
 
 export function treeUse(roots: readonly number[]): TreeUse {
   const pids = descendants(roots);
@@ -44,8 +60,8 @@ export function treeUse(roots: readonly number[]): TreeUse {
 export function sightOf(pid: number): ProcessSight | undefined {
   const stat = readProcStat(pid);
   if (stat === undefined) return undefined;
-  const channel = read(`/proc/${pid}/wchan`).trim();
-  const links = descriptors(pid);
+  const channel = readProc(pid, "wchan").trim();
+  const descriptors = descriptorsOf(pid);
   return {
     pid,
     parent: stat.parent,
@@ -54,8 +70,15 @@ export function sightOf(pid: number): ProcessSight | undefined {
     waitChannel: channel === "" || channel === "0" ? undefined : channel,
     cpuMs: stat.cpuTicks * TICK_MS,
     runningMs: Math.max(0, upMs() - Number(stat.startTicks) * TICK_MS),
-    openSockets: [...links.values()].filter((target) => target.startsWith("socket:")).length,
-    readsStdin: readsStdin(pid, { state: stat.state, channel, stdin: links.get(0) ?? "" }),
+    startTicks: stat.startTicks,
+    openSockets: descriptors.filter(({ kind }) => kind === "socket").length,
+    input: stat.state === "S" ? inputWait(pid) : undefined,
+    pipes: descriptors.filter(({ kind }) => kind === "pipe").map(({ source }) => source),
+    feeds: descriptors.filter(({ kind, canWrite }) => kind === "pipe" && canWrite).map(({ source }) => source),
+    hasCommandLine: /^-l?c$/.test(argumentsOf(pid)[1] ?? ""),
+    hasNoInput: (descriptorOf(pid, 0)?.kind ?? "other") === "other",
+    ignoresInterrupt: (ignoredSignals(pid) & INTERRUPTS) === INTERRUPTS,
+    isInit: namespacePids(pid).at(-1) === "1",
   };
 }
 
@@ -70,9 +93,8 @@ function descendants(roots: readonly number[]): number[] {
 
 /** Every thread of a process has its own list of the children it started. */
 function childrenOf(pid: number): number[] {
-  const threads = list(`/proc/${pid}/task`);
-  return threads.flatMap((thread) =>
-    read(`/proc/${pid}/task/${thread}/children`)
+  return listProc(pid, "task").flatMap((thread) =>
+    readProc(pid, `task/${thread}/children`)
       .split(" ")
       .filter((name) => name !== "")
       .map(Number),
@@ -80,55 +102,36 @@ function childrenOf(pid: number): number[] {
 }
 
 function commandOf(pid: number, name: string): string {
-  const words = read(`/proc/${pid}/cmdline`).replace(/\0+$/, "").split("\0").join(" ");
+  const words = readProc(pid, "cmdline").replace(/\0+$/, "").split("\0").join(" ");
   return words === "" ? `[${name}]` : words.slice(0, MAX_COMMAND);
 }
 
-function descriptors(pid: number): ReadonlyMap<number, string> {
-  const links = new Map<number, string>();
-  for (const fd of list(`/proc/${pid}/fd`)) {
-    try {
-      links.set(Number(fd), readlinkSync(`/proc/${pid}/fd/${fd}`));
-    } catch {
-      // Closed since it was listed.
-    }
-  }
-  return links;
+function descriptorsOf(pid: number) {
+  return listProc(pid, "fd")
+    .slice(0, MAX_DESCRIPTORS)
+    .flatMap((fd) => {
+      const found = descriptorOf(pid, Number(fd));
+      return found === undefined ? [] : [{ ...found, canWrite: canWrite(pid, fd) }];
+    });
 }
 
-/** By the system call it is in where that may be seen, else by what kind of thing it sleeps on. */
-function readsStdin(
-  pid: number,
-  { state, channel, stdin }: { readonly state: string; readonly channel: string; readonly stdin: string },
-): boolean {
-  const isOpenEnd = stdin.startsWith("pipe:") || stdin.includes("/pts/") || stdin.includes("/tty") || isFifo(stdin);
-  if (state !== "S" || !isOpenEnd) return false;
-  const [call, first] = read(`/proc/${pid}/syscall`).split(" ");
-  if (call !== undefined && call !== "" && first !== undefined)
-    return call === READ_CALL[process.arch] && first === "0x0";
-  return /pipe_read|pipe_wait|n_tty_read|wait_woken/.test(channel);
+/** The lowest bits of the flags it was opened with: 0 is for reading alone. */
+function canWrite(pid: number, fd: string): boolean {
+  const flags = /^flags:\s*(\d+)/m.exec(readProc(pid, `fdinfo/${fd}`))?.[1] ?? "0";
+  return (Number.parseInt(flags, 8) & 3) !== 0;
 }
 
-/** A named pipe that was unlinked once it was open. */
-function isFifo(target: string): boolean {
-  return target.includes("/pipes/") || target.endsWith(" (deleted)");
+function ignoredSignals(pid: number): bigint {
+  return BigInt(`0x${/^SigIgn:\s*([\da-f]+)/m.exec(readProc(pid, "status"))?.[1] ?? "0"}`);
 }
 
 function upMs(): number {
-  return Number(read("/proc/uptime").split(" ")[0] ?? 0) * 1000;
+  return Number(uptime().split(" ")[0] ?? 0) * 1000;
 }
 
-function list(folder: string): string[] {
+function uptime(): string {
   try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
+    return readFileSync("/proc/uptime", "utf8");
   } catch {
     return "";
   }

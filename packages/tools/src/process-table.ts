@@ -124,6 +124,7 @@ export class OpenCommand {
   readonly ended: Promise<ProcessExit>;
   /** The item of the call that started it is still open: it hears the output, and its end tells how the command ended. */
   hasOpenItem = false;
+  readonly #waiting = new Map<symbol, string>();
 
   private constructor(
     id: number,
@@ -166,6 +167,18 @@ export class OpenCommand {
   /** Of the process that carries it, as the host numbers it. */
   get pid(): number {
     return this.#process.pid;
+  }
+
+  /** Items of the calls that wait for it at this moment; none: it runs in the background. */
+  get awaitedBy(): readonly string[] {
+    return [...this.#waiting.values()];
+  }
+
+  /** A call waits for it, as long as the returned is not disposed. */
+  await(itemId: string): Disposable {
+    const wait = Symbol(itemId);
+    this.#waiting.set(wait, itemId);
+    return { [Symbol.dispose]: () => void this.#waiting.delete(wait) };
   }
 
   /** From now on this one hears the live output; undefined: nobody. */

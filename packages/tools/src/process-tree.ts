@@ -69,6 +69,59 @@ export async function killTree(options: TreeOptions, timeoutMs: number): Promise
   }
 }
 
+/** One process for good: a pid that was given to another one since has another start. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly startTicks: string;
+}
+
+/**
+ * Ends one process with all that descends from it, and nobody else: asked first, killed when that does not help in time.
+ * `gone`: it had ended before; `stays`: it could not be ended.
+ */
+export async function endProcess(
+  { pid, startTicks }: ProcessIdentity,
+  graceMs: number,
+): Promise<"ended" | "gone" | "stays"> {
+  const chosen = descendantsOf(pid, startTicks);
+  if (chosen.length === 0) return "gone";
+  for (const entry of chosen) sendTo(entry, "SIGTERM");
+  if (await haveEnded(chosen, graceMs)) return "ended";
+  for (const entry of chosen) sendTo(entry, "SIGKILL");
+  return (await haveEnded(chosen, graceMs)) ? "ended" : "stays";
+}
+
+function descendantsOf(pid: number, startTicks: string): readonly Entry[] {
+  const entries = readProcesses().filter(({ isZombie }) => !isZombie);
+  const chosen = new Map(
+    entries.filter((entry) => entry.pid === pid && entry.startTime === startTicks).map((entry) => [entry.pid, entry]),
+  );
+  // Parents may have higher numbers than their children, so repeat until nothing is added.
+  for (let before = 0; before !== chosen.size;) {
+    before = chosen.size;
+    for (const entry of entries) if (chosen.has(entry.parent)) chosen.set(entry.pid, entry);
+  }
+  return [...chosen.values()];
+}
+
+function isAlive({ pid, startTime }: Entry): boolean {
+  const stat = readProcStat(pid);
+  return stat !== undefined && stat.startTicks === startTime && !isBuried(stat);
+}
+
+function sendTo(entry: Entry, signal: "SIGTERM" | "SIGKILL"): void {
+  if (isAlive(entry)) send(entry.pid, signal);
+}
+
+async function haveEnded(entries: readonly Entry[], timeoutMs: number): Promise<boolean> {
+  const deadline = clockMs() + timeoutMs;
+  while (entries.some(isAlive)) {
+    if (clockMs() > deadline) return false;
+    await sleep(POLL_MS);
+  }
+  return true;
+}
+
 /** Kills every process of this user that has an argument below the given path. */
 export async function killByArgument(path: string, timeoutMs: number): Promise<void> {
   const deadline = clockMs() + timeoutMs;
@@ -107,7 +160,7 @@ function hasMarker(pid: number, marker: string): boolean {
 
 function readProcesses(): Entry[] {
   const entries: Entry[] = [];
-  for (const name of listProc()) {
+  for (const name of listProcesses()) {
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
     const stat = readProcStat(pid);
@@ -119,7 +172,7 @@ function readProcesses(): Entry[] {
 }
 
 /** Other systems have no /proc: there only the process group is known. */
-function listProc(): string[] {
+function listProcesses(): string[] {
   try {
     return readdirSync("/proc");
   } catch {

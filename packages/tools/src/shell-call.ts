@@ -84,6 +84,7 @@ export async function awaitCommand(
   context: ToolContext,
 ): Promise<CommandReport> {
   const startedAt = clockMs();
+  using _wait = command.await(context.itemId);
   let exit = await firstOf(command.ended, waiting.waitMs, context.signal);
   const isStopped = exit === undefined && context.signal.aborted;
   if (isStopped) {

@@ -69,7 +69,9 @@ export async function runUserCommand(
   const stop = (): void => void open.kill().catch(() => undefined);
   io.signal.addEventListener("abort", stop, { once: true });
   if (io.signal.aborted) stop();
+  const wait = open.await(itemId);
   const exit = await open.ended;
+  wait[Symbol.dispose]();
   io.signal.removeEventListener("abort", stop);
   state.processes.forget(open.id);
   const { text: output, truncatedBytes, spillFile } = open.snapshot();

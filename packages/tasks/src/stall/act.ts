@@ -1,33 +1,74 @@
 /** What can be done about a stall. Each says what it did, in words that are stored. */
-import type { Heddle } from "@heddle/agent";
+import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
+import { endProcess, type ProcessIdentity } from "@heddle/tools";
 
 export interface StalledTurn {
-  readonly heddle: Pick<Heddle, "endInputs" | "endTerminals" | "interrupt">;
+  readonly heddle: Pick<Heddle, "runningCommands" | "endInputs" | "endTerminals" | "interrupt">;
   readonly threadId: string;
   readonly turnId: string;
 }
 
+/** The process that was named, and the command it belongs to. */
+export interface Named extends ProcessIdentity {
+  readonly command: string;
+  readonly processId: string;
+}
+
 /** Stops the turn; what is stored of it says how the task goes on, so it is stored first. */
 export const STOPS: ReadonlySet<StallAction> = new Set(["interrupt", "retry"]);
+/** Time to end in an orderly way, and then to be gone. */
+const END_MS = 2000;
 
-export async function act({ heddle, threadId, turnId }: StalledTurn, action: StallAction): Promise<string> {
+export async function act(turn: StalledTurn, action: StallAction, named: Named | undefined): Promise<string> {
   switch (action) {
     case "report":
       return "reported";
-    case "eof": {
-      const ended = await heddle.endInputs(threadId);
-      return ended === 0 ? "no running command has an input that could be ended" : `ended the input of ${many(ended)}`;
-    }
-    case "kill-child": {
-      const killed = await heddle.endTerminals(threadId);
-      return killed === 0 ? "no command was running" : `killed ${many(killed)}; the turn goes on`;
-    }
+    case "eof":
+      return endInput(turn, named);
+    case "kill-child":
+      return named === undefined ? endAwaited(turn) : endNamed(turn, named);
     case "interrupt":
     case "retry":
-      await heddle.interrupt(turnId, { code: "turn.interrupted", message: "stopped because nothing moved" });
+      await turn.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "stopped because nothing moved" });
       return action === "retry" ? "stopped the turn for a new attempt" : "stopped the turn";
   }
+}
+
+/** Only of the command that is waited for: one in the background keeps what it reads. */
+async function endInput({ heddle, threadId }: StalledTurn, named: Named | undefined): Promise<string> {
+  const chosen = awaited(heddle.runningCommands(threadId)).filter(
+    ({ processId }) => named === undefined || processId === named.processId,
+  );
+  const ended = await Promise.all(chosen.map(({ processId }) => heddle.endInputs(threadId, processId)));
+  const count = ended.reduce((sum, one) => sum + one, 0);
+  return count === 0 ? "no running command has an input that could be ended" : `ended the input of ${many(count)}`;
+}
+
+async function endNamed({ heddle, threadId }: StalledTurn, named: Named): Promise<string> {
+  const what = `${named.command} (pid ${named.pid})`;
+  // A number that was given out again since then may belong to anybody.
+  if (!heddle.runningCommands(threadId).some(({ processId }) => processId === named.processId))
+    return `the command of ${what} has ended already`;
+  switch (await endProcess(named, END_MS)) {
+    case "ended":
+      return `ended ${what}; the turn goes on`;
+    case "gone":
+      return `${what} has ended already`;
+    case "stays":
+      return `${what} could not be ended; the action interrupt stops the turn`;
+  }
+}
+
+/** Where processes cannot be looked at, the whole command is what can be ended. */
+async function endAwaited({ heddle, threadId }: StalledTurn): Promise<string> {
+  const chosen = awaited(heddle.runningCommands(threadId));
+  for (const { processId } of chosen) await heddle.endTerminals(threadId, processId);
+  return chosen.length === 0 ? "the turn waits for no command" : `killed ${many(chosen.length)}; the turn goes on`;
+}
+
+export function awaited(commands: readonly RunningCommand[]): readonly RunningCommand[] {
+  return commands.filter(({ awaitedBy }) => awaitedBy.length > 0);
 }
 
 function many(count: number): string {

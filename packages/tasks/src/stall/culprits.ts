@@ -1,44 +1,104 @@
-/** Who everybody waits for, and what to say of it. */
+/** Which process the turn waits for, and what to say of it. */
 import type { Culprit } from "@heddle/protocol";
 import { sightOf, type ProcessSight } from "@heddle/tools";
 
 const MAX_CULPRITS = 5;
 
-/** `used`: what each had used at an earlier look, by pid. The one that holds up the others comes first. */
-export function findCulprits(pids: readonly number[], used: ReadonlyMap<number, number>): readonly Culprit[] {
-  const sights = pids.map(sightOf).filter((sight) => sight !== undefined);
-  const parents = new Set(sights.map(({ parent }) => parent));
-  // Whoever has children waits for them; those are what hangs.
-  const last = sights.filter(({ pid, state }) => !parents.has(pid) && state !== "Z" && state !== "X");
-  return last
-    .toSorted((a, b) => Number(b.readsStdin) - Number(a.readsStdin) || b.runningMs - a.runningMs)
-    .slice(0, MAX_CULPRITS)
-    .map((sight) => toCulprit(sight, used));
+/**
+ * Of the processes of one command: who holds it up, first of all. Whoever waits for input comes first, then what the command
+ * started last, because a shell that goes on after it has started something does not wait for that. What runs in the
+ * background is named only where nothing else is left.
+ */
+export function findCulprits(pids: readonly number[]): readonly ProcessSight[] {
+  const living = pids.flatMap((pid) => sightOf(pid) ?? []).filter(({ state }) => state !== "Z" && state !== "X");
+  const parents = new Set(living.map(({ parent }) => parent));
+  const suspects = living
+    .map((sight) => (isFed(sight, living) ? { sight: { ...sight, input: undefined }, rank: 2 } : { sight, rank: 1 }))
+    .map(({ sight, rank }) => ({ sight, rank: sight.input === undefined ? rank : 0 }))
+    // Whoever has children waits for them, unless it reads itself; those are what hangs.
+    .filter(({ sight: { pid, input } }) => input !== undefined || !parents.has(pid));
+  const ahead = suspects.filter(({ sight, rank }) => rank === 0 || !isBackground(sight, living));
+  return (ahead.length === 0 ? suspects : ahead)
+    .toSorted((a, b) => a.rank - b.rank || startedAfter(b.sight, a.sight))
+    .map(({ sight }) => sight)
+    .slice(0, MAX_CULPRITS);
 }
 
-function toCulprit({ parent: _, waitChannel, ...sight }: ProcessSight, used: ReadonlyMap<number, number>): Culprit {
-  const recentCpuMs = Math.max(0, sight.cpuMs - (used.get(sight.pid) ?? 0));
+/** Another process of the command can write what it reads: then that one is waited for. */
+function isFed({ pid, input }: ProcessSight, all: readonly ProcessSight[]): boolean {
+  return input !== undefined && all.some((other) => other.pid !== pid && other.feeds.includes(input.source));
+}
+
+/** It, or what it descends from, was started as shells start what they do not wait for. */
+function isBackground(sight: ProcessSight, all: readonly ProcessSight[]): boolean {
+  const parent = all.find(({ pid }) => pid === sight.parent);
+  // What is above the command only carries it.
+  if (parent === undefined) return false;
+  if (parent.isInit) return isOrphan(sight, all);
+  const isApart = sight.ignoresInterrupt && !parent.ignoresInterrupt;
+  const isCutOff = sight.hasNoInput && !parent.hasNoInput;
+  return isApart || isCutOff || isLeft(sight, parent, all) || isBackground(parent, all);
+}
+
+/**
+ * A program that was given a command line (`sh -c …`) carries it out one after the other: when it has started something
+ * since, it does not wait for what came before, unless one pipeline holds both.
+ */
+function isLeft(sight: ProcessSight, parent: ProcessSight, all: readonly ProcessSight[]): boolean {
+  if (!parent.hasCommandLine) return false;
+  const younger = all.filter((one) => one.parent === parent.pid && startedAfter(one, sight) > 0);
+  const shared = new Set(parent.pipes);
+  const own = sight.pipes.filter((pipe) => !shared.has(pipe));
+  return younger.length > 0 && !younger.some(({ pipes }) => pipes.some((pipe) => own.includes(pipe)));
+}
+
+/** The first child of an init is the command itself; who comes later has lost its parent. */
+function isOrphan(sight: ProcessSight, all: readonly ProcessSight[]): boolean {
+  return all.some((one) => one.parent === sight.parent && startedAfter(sight, one) > 0);
+}
+
+/** Above 0: the first one is the younger. Several start within one tick; then their numbers tell. */
+function startedAfter(one: ProcessSight, other: ProcessSight): number {
+  return Number(one.startTicks) - Number(other.startTicks) || one.pid - other.pid;
+}
+
+/** `used`: what each had used at an earlier look, by pid. */
+export function toCulprit(sight: ProcessSight, used: ReadonlyMap<number, number>): Culprit {
+  const { pid, command, state, waitChannel, cpuMs, openSockets, input, runningMs } = sight;
   return {
-    ...sight,
-    runningMs: Math.round(sight.runningMs),
-    recentCpuMs,
+    pid,
+    command,
+    state,
+    cpuMs,
+    recentCpuMs: Math.max(0, cpuMs - (used.get(pid) ?? 0)),
+    openSockets,
+    readsStdin: input !== undefined,
+    runningMs: Math.round(runningMs),
     ...(waitChannel === undefined ? {} : { waitChannel }),
   };
 }
 
 export interface Silence {
   readonly quietMs: number;
-  readonly culprits: readonly Culprit[];
-  /** The turn waits for its model. */
-  readonly asksModel: boolean;
+  /** With the recent use of each. */
+  readonly culprits: readonly (Pick<ProcessSight, "input"> & { readonly culprit: Culprit })[];
+  /** The input of the command can be ended from outside. */
+  readonly hasInput: boolean;
+  /** What the turn waits for when it is no command, in words. */
+  readonly otherwise: string;
 }
 
-export function describeSilence({ quietMs, culprits, asksModel }: Silence): string {
+export function describeSilence({ quietMs, culprits, hasInput, otherwise }: Silence): string {
   const [first, ...others] = culprits;
-  const quiet = `nothing has moved for ${Math.round(quietMs / 1000)} s`;
-  if (first === undefined) return `${quiet}; ${asksModel ? "the model has not answered" : "no command is running"}`;
+  const seconds = `${Math.round(quietMs / 1000)} s`;
+  if (first === undefined) return `nothing has moved for ${seconds}; ${otherwise}`;
+  const { culprit, input } = first;
   const more = others.length === 0 ? "" : ` (+${others.length} more)`;
-  return `${quiet}: ${first.command} (pid ${first.pid}) ${stateWords(first)}${more}`;
+  const helps =
+    input === undefined
+      ? ""
+      : `; the action ${hasInput ? "eof ends its input, kill-child ends it" : "kill-child ends it"}`;
+  return `nothing has moved for ${seconds}: ${culprit.command} (pid ${culprit.pid}) ${stateWords(culprit, input)}${more}${helps}`;
 }
 
 const STATES: Readonly<Record<string, string>> = {
@@ -49,10 +109,14 @@ const STATES: Readonly<Record<string, string>> = {
   t: "is stopped by a debugger",
 };
 
-function stateWords({ state, waitChannel, readsStdin, openSockets, cpuMs, recentCpuMs }: Culprit): string {
-  const what = readsStdin ? "waits for input on stdin" : (STATES[state] ?? `is in state ${state}`);
+function stateWords(culprit: Culprit, input: ProcessSight["input"]): string {
+  const { state, waitChannel, openSockets, cpuMs, recentCpuMs } = culprit;
+  const what =
+    input === undefined
+      ? (STATES[state] ?? `is in state ${state}`)
+      : `waits for input on ${input.from === "stdin" ? "stdin" : "its terminal"}`;
   const facts = [
-    ...(readsStdin || waitChannel === undefined ? [] : [`in ${waitChannel}`]),
+    ...(input !== undefined || waitChannel === undefined ? [] : [`in ${waitChannel}`]),
     `CPU ${(cpuMs / 1000).toFixed(2)} s, ${(recentCpuMs / 1000).toFixed(2)} s of it lately`,
     ...(openSockets === 0 ? [] : [`${openSockets} sockets open`]),
   ];

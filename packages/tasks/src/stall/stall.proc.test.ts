@@ -37,14 +37,15 @@ test("91 93 94 98: a child that waits on stdin is named once, with what it does,
 });
 
 test.each([
-  ["eof", "ended the input of 1 command"],
-  ["kill-child", "killed 1 command; the turn goes on"],
+  ["eof", /^ended the input of 1 command$/],
+  ["kill-child", /^ended cat \(pid \d+\); the turn goes on$/],
 ] as const)("97: with the action %s the turn goes on by itself", async (action, message) => {
   await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...mends] });
   const { id } = await t.add({ checks: [exists], stall: { ...quick, action } });
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified", attempt: 1, spent: { turns: 1 } }]);
-  expect(await t.of(id, "task.stall-acted")).toMatchObject([{ action, message, episode: 1 }]);
+  const acted = { action, message: expect.stringMatching(message), episode: 1 };
+  expect(await t.of(id, "task.stall-acted")).toMatchObject([acted]);
 });
 
 test("97: with the action interrupt the agent is told what hung, and goes on in another turn", async () => {

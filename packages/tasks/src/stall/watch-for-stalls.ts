@@ -3,22 +3,24 @@
  *
  *   moving ──quiet for too long──▶ stalled (told once, with who hangs) ──something moves──▶ moving
  *                                     │ the spec's action, or a user's
- *                                     ▼ end of input · kill the command · interrupt · new attempt
+ *                                     ▼ end of input · end who hangs · interrupt · new attempt
  *
+ * Who hangs is looked for in the commands that a call waits for; what runs in the background is never named or ended.
  * The episode is the task's, so a worker that takes over says nothing twice. While a person is asked nothing stalls.
  */
-import { isHeddleError, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
-import type { Heddle } from "@heddle/agent";
+import { isHeddleError, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
+import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
-import { sightOf, treeUse } from "@heddle/tools";
+import { sightOf, treeUse, type ProcessSight } from "@heddle/tools";
 import type { Feed } from "../feed.ts";
 import type { Hold } from "../hold.ts";
-import { act, STOPS } from "./act.ts";
-import { describeSilence, findCulprits } from "./culprits.ts";
+import { act, awaited, STOPS, type Named } from "./act.ts";
+import { describeSilence, findCulprits, toCulprit } from "./culprits.ts";
+import { createInputWaits } from "./input-waits.ts";
 import { createLiveness } from "./liveness.ts";
 
 export interface WatchOptions {
-  readonly heddle: Pick<Heddle, "terminals" | "endInputs" | "endTerminals" | "interrupt" | "onDelta">;
+  readonly heddle: Pick<Heddle, "runningCommands" | "endInputs" | "endTerminals" | "interrupt" | "onDelta">;
   readonly feed: Feed;
   readonly hold: Hold;
   readonly folder: string;
@@ -49,14 +51,18 @@ class Watch {
   readonly #reading: Promise<unknown>;
   /** What the commands' processes had used at the last look. */
   #used = new Map<number, number>();
-  readonly #openItems = new Set<string>();
+  readonly #openItems = new Map<string, Item>();
   #asksModel = false;
+  readonly #inputWaits = createInputWaits(() => performance.now());
+  /** A prompt that nobody answers, whatever else moves. */
+  #isPrompted = false;
+  #named: Named | undefined;
   #looking: Promise<void> = Promise.resolve();
 
   constructor(options: WatchOptions) {
     const { heddle, folder, threadId, hold } = options;
     this.#options = options;
-    this.#liveness = createLiveness({ folder, pids: () => this.#pids(), now: () => performance.now() });
+    this.#liveness = createLiveness({ folder, pids: async () => this.#pids(), now: () => performance.now() });
     this.#deltas = heddle.onDelta(threadId, () => this.#liveness.hear());
     this.#reading = Promise.allSettled([this.#readThread(), this.#readTask()]);
     const { afterMs } = hold.task.spec.stall;
@@ -82,8 +88,8 @@ class Watch {
     if (this.#isStalled()) await this.#recover();
   }
 
-  async #pids(): Promise<readonly number[]> {
-    return (await this.#options.heddle.terminals(this.#options.threadId)).map(({ pid }) => pid);
+  #pids(): readonly number[] {
+    return this.#options.heddle.runningCommands(this.#options.threadId).map(({ pid }) => pid);
   }
 
   async #look(): Promise<void> {
@@ -93,25 +99,46 @@ class Watch {
     if (hold.task.state === "waiting") this.#liveness.hear();
     const quietMs = await this.#liveness.quietMs();
     const { afterMs } = hold.task.spec.stall;
-    if (quietMs < afterMs) {
+    const suspects = this.#suspects();
+    const prompted = this.#inputWaits.see(
+      suspects.map(({ sight }) => sight).filter(({ input }) => input !== undefined),
+    );
+    const silentMs = Math.max(quietMs, prompted?.waitedMs ?? 0);
+    this.#isPrompted = (prompted?.waitedMs ?? 0) >= afterMs;
+    if (silentMs < afterMs) {
       if (this.#canRecover()) await this.#recover();
-      this.#used = await this.#use();
+      this.#used = this.#use();
       return;
     }
-    if (hold.task.stall?.isOpen !== true) await this.#stalled(quietMs);
+    if (hold.task.stall?.isOpen !== true) await this.#stalled(silentMs, suspects);
   }
 
-  async #use(): Promise<Map<number, number>> {
-    const { pids } = treeUse(await this.#pids());
+  #use(): Map<number, number> {
+    const { pids } = treeUse(this.#pids());
     return new Map(pids.map((pid) => [pid, sightOf(pid)?.cpuMs ?? 0]));
   }
 
-  async #stalled(quietMs: number): Promise<void> {
+  /** Of every command that a call waits for, with who waits for input first. */
+  #suspects(): readonly Suspect[] {
+    const { heddle, threadId } = this.#options;
+    const found = awaited(heddle.runningCommands(threadId)).flatMap((command) =>
+      findCulprits(treeUse([command.pid]).pids).map((sight) => ({ command, sight })),
+    );
+    return found.toSorted((a, b) => Number(b.sight.input !== undefined) - Number(a.sight.input !== undefined));
+  }
+
+  async #stalled(quietMs: number, suspects: readonly Suspect[]): Promise<void> {
     const { hold } = this.#options;
-    const { pids } = treeUse(await this.#pids());
-    const culprits = findCulprits(pids, this.#used);
-    const message = describeSilence({ quietMs, culprits, asksModel: this.#asksModel });
-    const [itemId] = this.#openItems;
+    const culprits = suspects.map(({ sight }) => ({ input: sight.input, culprit: toCulprit(sight, this.#used) }));
+    const [first] = suspects;
+    this.#named = first === undefined ? undefined : toNamed(first);
+    const message = describeSilence({
+      quietMs,
+      culprits,
+      hasInput: first?.command.hasInput === true,
+      otherwise: this.#waitsFor(),
+    });
+    const itemId = first?.command.awaitedBy[0] ?? this.#openItems.keys().next().value;
     const episode = (hold.task.stall?.episode ?? 0) + 1;
     const isTold = await this.#say({
       type: "task.stalled",
@@ -120,11 +147,21 @@ class Watch {
       episode,
       message,
       quietMs: Math.round(quietMs),
-      culprits: [...culprits],
+      culprits: culprits.map(({ culprit }) => culprit),
       ...(itemId === undefined ? {} : { itemId }),
     });
     const { action } = hold.task.spec.stall;
     if (isTold && action !== "report") await this.#act(action);
+  }
+
+  /** When it is no command. */
+  #waitsFor(): string {
+    if (this.#asksModel) return "the model has not answered";
+    for (const item of this.#openItems.values()) {
+      if (item.type === "mcpToolCall") return `the tool ${item.tool} of the MCP server ${item.server} has not answered`;
+      if (item.type === "toolCall") return `the tool ${item.tool} has not answered`;
+    }
+    return "no command is running";
   }
 
   async #act(action: StallAction): Promise<void> {
@@ -133,7 +170,9 @@ class Watch {
     const say = (message: string): Promise<boolean> =>
       this.#say({ type: "task.stall-acted", v: 1, attempt, episode: stall.episode, action, message });
     if (STOPS.has(action)) await say("stops the turn");
-    const done = await act(this.#options, action).catch((error: unknown) => `${action} failed: ${String(error)}`);
+    const done = await act(this.#options, action, this.#named).catch(
+      (error: unknown) => `${action} failed: ${String(error)}`,
+    );
     if (!STOPS.has(action)) await say(done);
   }
 
@@ -146,6 +185,12 @@ class Watch {
   #canRecover(): boolean {
     const { stall } = this.#options.hold.task;
     return this.#isStalled() && (stall?.action === undefined || !STOPS.has(stall.action));
+  }
+
+  /** What is told by others ends no prompt. */
+  #isStillPrompted(): boolean {
+    const sight = this.#isPrompted && this.#named !== undefined ? sightOf(this.#named.pid) : undefined;
+    return sight !== undefined && sight.startTicks === this.#named?.startTicks && sight.input !== undefined;
   }
 
   async #recover(): Promise<void> {
@@ -175,10 +220,10 @@ class Watch {
       const { body } = event;
       if (!("turnId" in body) || body.turnId !== turnId) continue;
       this.#liveness.hear();
-      if (this.#canRecover()) await this.#recover();
+      if (this.#canRecover() && !this.#isStillPrompted()) await this.#recover();
       if (body.type === "model.requested") this.#asksModel = true;
       if (body.type === "model.responded") this.#asksModel = false;
-      if (body.type === "item.started" && body.item.type === "commandExecution") this.#openItems.add(body.item.id);
+      if (body.type === "item.started") this.#openItems.set(body.item.id, body.item);
       if (body.type === "item.completed") this.#openItems.delete(body.item.id);
     }
   }
@@ -190,6 +235,15 @@ class Watch {
       if (isWish(event)) await this.#act(event.body.action);
     }
   }
+}
+
+interface Suspect {
+  readonly command: RunningCommand;
+  readonly sight: ProcessSight;
+}
+
+function toNamed({ command: { processId }, sight: { pid, startTicks, command } }: Suspect): Named {
+  return { pid, startTicks, command, processId };
 }
 
 function isWish(event: StoredEvent): event is StoredEvent<Extract<TaskEventBody, { type: "task.stall-acted" }>> {
