@@ -3,13 +3,14 @@
  * Whatever goes wrong ends here as one line that says what to do, and an exit code.
  */
 import { readFileSync } from "node:fs";
-import { didYouMean, exitCodeOf, HeddleError, toHeddleError, visibleLine, visibleText } from "@heddle/protocol";
+import { didYouMean, exitCodeOf, HeddleError, toHeddleError, visibleLine } from "@heddle/protocol";
 import { HELP_OPTION, mergeArgs, parseCommandArgs, splitLeadingOptions, usage } from "./args.ts";
 import { helpText, type CommandEntry } from "./command.ts";
 import { EXEC_OPTIONS } from "./commands/exec-options.ts";
 import { endProcess } from "./end-process.ts";
 import { watchLauncher } from "./launcher.ts";
 import { flushed } from "./print/output.ts";
+import { say } from "./print/screen.ts";
 
 const commands: Readonly<Record<string, CommandEntry>> = {
   exec: {
@@ -209,11 +210,11 @@ function version(): string {
 function report(error: unknown): number {
   const { code, message } = toHeddleError(error);
   if (code !== "internal") {
-    process.stderr.write(`heddle: ${visibleLine(message)}\n`);
+    say(visibleLine(message));
     return exitCodeOf(code);
   }
   // A failure without a code is a defect of Heddle; its stack is what a report needs.
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.stderr.write(`heddle: ${visibleText(stack)}\n`);
+  say(stack);
   return exitCodeOf("internal");
 }

@@ -92,7 +92,7 @@ export type {
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
 export { shownAnswer } from "./review-output.ts";
 export { didYouMean, nearest } from "./suggest.ts";
-export { visibleLine, visibleText } from "./visible-text.ts";
+export { MARK, visibleLine, visibleText, withoutMark } from "./visible-text.ts";
 export {
   codexExecDialect,
   type CodexExecDialect,

@@ -10,7 +10,22 @@
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|(?!\u{FE0F})\p{Default_Ignorable_Code_Point}/gu;
 
 export function visibleText(text: string): string {
-  return text.replace(UNSAFE, escape);
+  return withoutMark(text.replace(UNSAFE, escape));
+}
+
+/**
+ * Begins the lines in which Heddle says how work was judged. No visible text holds it, so that no text of others can pass for
+ * such a line, wherever a terminal breaks it. Three ASCII characters: seen without colour and in every locale.
+ */
+export const MARK = "=#=";
+
+/** The same with characters that stand for these ("＝＃＝"), and with accents on them. */
+const MARKS =
+  /[=\u{207C}\u{208C}\u{FE66}\u{FF1D}]\p{M}{0,4}[#\u{FE5F}\u{FF03}]\p{M}{0,4}[=\u{207C}\u{208C}\u{FE66}\u{FF1D}]/gu;
+
+/** Only the last of its characters is written as an escape: what was written before it can stand in front already. */
+export function withoutMark(text: string): string {
+  return text.replace(MARKS, (found) => `${found.slice(0, -1)}${escape(found.slice(-1))}`);
 }
 
 /**

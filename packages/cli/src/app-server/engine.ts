@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { openHeddle, type Heddle } from "@heddle/agent";
 import type { Redactor } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
-import { EXIT, isHeddleError, visibleText } from "@heddle/protocol";
+import { EXIT, isHeddleError } from "@heddle/protocol";
 import type { Host } from "@heddle/server";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import { parseOverrides } from "../config/check-config.ts";
@@ -13,6 +13,7 @@ import { withLazyLogins, withLogin } from "../config/logins.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, providerConfigs } from "../config/settings.ts";
+import { say } from "../print/screen.ts";
 
 export const CONFIG_OPTIONS: readonly OptionSpec[] = [
   {
@@ -118,5 +119,5 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
 }
 
 export function log(line: string): void {
-  process.stderr.write(`heddle: ${visibleText(line)}\n`);
+  say(line);
 }

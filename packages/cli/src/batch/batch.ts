@@ -20,6 +20,7 @@ import { endProcess } from "../end-process.ts";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
+import { behind, openScreen } from "../print/screen.ts";
 import { openOutput, type Output } from "../print/output.ts";
 import type { Printer } from "../print/printer.ts";
 import type { Stop } from "../stop.ts";
@@ -81,7 +82,7 @@ export class Batch {
     this.#context = context;
     this.#describe = { ...describe, version: context.version };
     this.#notes = new RunNotes(context.version);
-    this.err = teed(openOutput(process.stderr), (text) => this.#notes.stderr(text));
+    this.err = teed(openScreen(process.stderr), (text) => this.#notes.stderr(text));
   }
 
   /** Runs `exec` inside the contract: every way out of it ends with a result. */
@@ -96,7 +97,7 @@ export class Batch {
       const failure = toHeddleError(error);
       this.#notes.failure ??= failure;
       const code = await this.#finish(exitCodeOf(failure.code));
-      this.#notes.stderr(`heddle: ${visibleText(failure.message)}\n`);
+      this.#notes.stderr(`heddle: ${behind(failure.message)}\n`);
       if (code !== exitCodeOf(failure.code)) return code;
       throw error;
     } finally {

@@ -5,7 +5,7 @@ import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { openOwnAccounts } from "../config/open-accounts.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { openScreen } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 
 export const accountsCommand: Command = {
@@ -21,7 +21,7 @@ export const accountsCommand: Command = {
 
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   if (args.positionals.length > 0) throw usage("heddle accounts takes no words, only options");
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   await using accounts = await openOwnAccounts(env);
   const listed = await accounts.list({ validate: args.has("validate"), programs: true });
   const style = styleFor("auto", out.isTerminal, env);

@@ -25,7 +25,7 @@ test("the demo's agent claims too much and is rejected, mends it, hangs and is f
     "turn 2: started by the harness, because checks did not pass",
     "+  const seconds = total % 60;",
     "waits for input on stdin",
-    "kill-child: killed 1 command; the turn goes on",
+    "kill-child: ended sh scripts/release.sh",
     "passed the test passes: 3 passed, 0 failed",
     "[mend the test] VERIFIED: every check passed",
     "What is on disk now:",

@@ -11,7 +11,7 @@ import { BUILT_IN_PROVIDERS, type ProviderConfig } from "@heddle/models";
 import {
   EXIT,
   HeddleError,
-  visibleText,
+  visibleLine,
   type SandboxLevel,
   type TaskRecord,
   type TurnSettings,
@@ -24,7 +24,8 @@ import { resolveSettings } from "../config/settings.ts";
 import { workspaceDiff } from "../demo/diff.ts";
 import { DEMO_SCRIPT } from "../demo/script.ts";
 import { demoTask, makeWorkspace } from "../demo/workspace.ts";
-import { openOutput, type Output } from "../print/output.ts";
+import type { Output } from "../print/output.ts";
+import { marked, openScreen, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import { allEvents } from "../record.ts";
 import { watchForStop, type Stop } from "../stop.ts";
@@ -48,7 +49,7 @@ export const demoCommand: Command = {
 
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const startedAt = performance.now();
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout);
   using stop = watchForStop(undefined);
   const chosen = await choose(args, context);
   const folder = await mkdtemp(path.join(tmpdir(), "heddle-demo-"));
@@ -63,7 +64,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const sandbox = hasWall || chosen.isLive ? "workspace-write" : "danger-full-access";
   const worked = await work({ ...chosen, home, workspace, sandbox }, context, { stop, out });
   const diff = await workspaceDiff({ workspace, home, env: context.env, signal: stop.signal });
-  await out.write(`\nWhat is on disk now:\n\n${indent(visibleText(diff))}\n\n`);
+  await out.write(`\nWhat is on disk now:\n\n${quoted(diff.trimEnd()).join("\n")}\n\n`);
   await out.write(summary({ ...worked, home, startedAt, isLive: chosen.isLive }));
   return stop.exitCode ?? (worked.task.state === "verified" ? EXIT.ok : exitCodeOfTask(worked.task) || EXIT.turnFailed);
 }
@@ -178,7 +179,7 @@ function summary(
   const prefix = `HEDDLE_HOME=${home} npx heddle`;
   const tokens = `${spent.tokens} tokens${end.isLive ? "" : " by the script's own count, none bought"}`;
   return [
-    task.state === "verified" ? VERIFIED : `NOT VERIFIED: ${task.state}, ${visibleText(standing(task))}.`,
+    marked(task.state === "verified" ? VERIFIED : `NOT VERIFIED: ${task.state}, ${visibleLine(standing(task))}.`),
     `Turns ${spent.turns}, ${spent.nudges} of them started by the harness because checks did not pass. Demo ${seconds} s, ${tokens}, sandbox: ${end.sandboxLevel ?? "none"}.`,
     "",
     "Look at it:",
@@ -189,12 +190,4 @@ function summary(
     "Make one of your own: heddle task init, and docs/use/tasks.md",
     "",
   ].join("\n");
-}
-
-function indent(text: string): string {
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => `   ${line}`)
-    .join("\n");
 }

@@ -15,7 +15,7 @@ import { heddleHome, loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { providerConfigs } from "../config/settings.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { openScreen } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 
 export const doctorCommand: Command = {
@@ -40,7 +40,7 @@ interface Finding {
 
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   if (args.positionals.length > 0) throw usage("heddle doctor takes no words, only options");
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const { env } = context;
   const findings = [
     { name: "node", state: "ok", detail: `${process.version} at ${process.execPath}` } as const,

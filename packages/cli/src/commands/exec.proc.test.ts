@@ -42,16 +42,16 @@ test("a turn against a real HTTP model prints the answer alone on stdout and the
   for (const text of [
     `--------\nworkdir: ${world.workspace}\nmodel: gpt-5.5\nprovider: mock\napproval: never\nsandbox: read-only`,
     "reasoning effort: none\nsession id: ",
-    "--------\nuser\nrun it\n",
+    "--------\nuser\n| run it\n",
     "Thinking about it",
     "$ echo hello; exit 3",
-    "hello\n",
+    "| hello\n",
     "exit 3",
   ]) {
     expect(ran.stderr).toContain(text);
   }
   expect(ran.stderr).toMatch(
-    /completed\ntokens used\n\d+\n.* tokens in.*cost unknown\nrecord: heddle threads show [0-9a-f-]{36}\n$/,
+    /\n=#= completed\ntokens used\n\d+\n.* tokens in.*cost unknown\nrecord: heddle threads show [0-9a-f-]{36}\n$/,
   );
   expect(server.requests).toHaveLength(2);
   expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${KEY.MOCK_KEY}`);

@@ -6,6 +6,7 @@ import { EXIT, exitCodeOf, HeddleError, visibleLine } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { openOwnAccounts } from "../config/open-accounts.ts";
+import { say } from "../print/screen.ts";
 
 const DEFAULT_PROVIDER = "openai";
 
@@ -146,5 +147,5 @@ function report({ status: ended, provider, profile, failure }: LoginState): numb
 }
 
 function tell(line: string): void {
-  process.stderr.write(`heddle: ${visibleLine(line)}\n`);
+  say(visibleLine(line));
 }

@@ -10,6 +10,7 @@ import { mcpServersOf } from "../config/extensions.ts";
 import { heddleHome } from "../config/read-config.ts";
 import type { ConfigFile, McpServerTable } from "../config/schema.ts";
 import { toLine } from "../print/jsonl.ts";
+import { openScreen, say } from "../print/screen.ts";
 import { openOutput } from "../print/output.ts";
 
 export const mcpCommand: Command = {
@@ -66,7 +67,7 @@ async function list(
   const statusOf = (name: string): McpAuthStatus =>
     statuses[servers.findIndex((server) => server.name === name)] ?? "unknown";
   const tables = Object.entries(config.mcp_servers ?? {});
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (args.has("json")) {
     await out.write(toLine(tables.map(([name, table]) => described(name, table, statusOf(name)))));
     return EXIT.ok;
@@ -141,7 +142,7 @@ async function logIn(server: McpHttpServer, logins: McpAccounts, args: ParsedArg
   const cancel = (): void => void logins.cancel(started.loginId);
   process.once("SIGINT", cancel).once("SIGTERM", cancel);
   const { authorizationUrl, loginId } = started;
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (args.has("json")) await out.write(toLine({ name: server.name, authorization_url: authorizationUrl }));
   else process.stderr.write(`\nOpen this address in a browser:\n\n${authorizationUrl}\n\n`);
   if (started.isManual) tell("the port is taken; when the browser says it cannot go on, paste its address here");
@@ -185,5 +186,5 @@ async function logOut(server: McpHttpServer, logins: McpAccounts, args: ParsedAr
 }
 
 function tell(line: string): void {
-  process.stderr.write(`heddle: ${visibleLine(line)}\n`);
+  say(visibleLine(line));
 }

@@ -8,7 +8,8 @@ import { heddleHome, loadConfig } from "../config/read-config.ts";
 import { providersToList, type ListedProvider } from "../models/list-providers.ts";
 import { modelLines, noteOf, refreshLines } from "../models/print-models.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { openScreen, say } from "../print/screen.ts";
+import type { Output } from "../print/output.ts";
 
 /** Of each provider, when nothing was asked for in particular. */
 const SHOWN_MODELS = 20;
@@ -46,7 +47,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   if (args.has("refresh") && args.has("reset")) throw usage("--refresh and --reset exclude each other");
   const isWanted = filterOf(args);
   const home = heddleHome(env);
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const isJson = args.has("json");
   if (args.has("reset")) {
     const wasThere = await resetCatalog(home);
@@ -68,7 +69,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
     if (isJson) await out.write(toLine({ ...listing, models: wanted }));
     else await printModels({ listing, models: wanted }, isBrief ? SHOWN_MODELS : Number.POSITIVE_INFINITY, out);
     const note = isJson || scope === "all" ? undefined : noteOf(listing);
-    if (note !== undefined) process.stderr.write(`heddle: ${visibleText(note)}\n`);
+    if (note !== undefined) say(note);
   }
   if (listed.length === 0) {
     process.stderr.write(
@@ -78,11 +79,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   return EXIT.ok;
 }
 
-async function printModels(
-  { listing, models }: ListedProvider,
-  max: number,
-  out: ReturnType<typeof openOutput>,
-): Promise<void> {
+async function printModels({ listing, models }: ListedProvider, max: number, out: Output): Promise<void> {
   for (const line of modelLines(listing.provider, models.slice(0, max))) await out.write(visibleText(`${line}\n`));
   const rest = models.length - max;
   if (rest > 0)

@@ -7,7 +7,8 @@ import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { notifyingOf } from "../config/notify.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput, type Output } from "../print/output.ts";
+import { openScreen } from "../print/screen.ts";
+import type { Output } from "../print/output.ts";
 import { openRecord } from "../record.ts";
 
 const VERBS = ["list", "test", "dead", "redeliver"] as const;
@@ -41,7 +42,7 @@ export const notifyCommand: Command = {
 
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const [verb, ...words] = args.positionals;
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const isJson = args.has("json");
   if (verb === "list" && words.length === 0) return list(await sinksOf(args, env), env, { out, isJson });
   const [word, ...more] = words;

@@ -108,7 +108,7 @@ test("12 D7: every one of 60 tasks is reachable, by pages and by filters", async
   await world.file("workspace/many.yaml", `tasks:\n${many.join("\n")}\n`);
   expect((await heddle(world, "task", "add", "many.yaml")).code).toBe(0);
   const first = await heddle(world, "task", "list");
-  expect(first.stdout.match(/^task_/gm)).toHaveLength(50);
+  expect(first.stdout.match(/^=#= task_/gm)).toHaveLength(50);
   const [, next = ""] = /… more: heddle (task list --after task_\S+)/.exec(first.stdout) ?? [];
   const second = await heddle(world, ...next.split(" "));
   const names = [...first.stdout.matchAll(/ (n\d+)$/gm), ...second.stdout.matchAll(/ (n\d+)$/gm)].map(

@@ -8,7 +8,8 @@ import { knownSecrets } from "../config/known-secrets.ts";
 import { heddleHome } from "../config/read-config.ts";
 import { eventLines } from "../print/events.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput, type Output } from "../print/output.ts";
+import { openScreen, say } from "../print/screen.ts";
+import type { Output } from "../print/output.ts";
 import { styleFor } from "../print/style.ts";
 import { allEvents, openRecord } from "../record.ts";
 import { openWorkspace } from "../workspace.ts";
@@ -43,7 +44,7 @@ export const threadsCommand: Command = {
 };
 
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") || args.positionals[0] === "export" });
   const [word, id, ...more] = args.positionals;
   const verb = VERBS.find((known) => known === word);
   if (verb === undefined) {
@@ -73,7 +74,7 @@ async function deleteOne(heddle: Heddle, threadId: string): Promise<void> {
   await heddle.deleteThread({ threadId });
   await heddle.journal.settled();
   const left = heddle.journal.notices.find(({ kind }) => kind === "purge-unsettled");
-  if (left !== undefined) process.stderr.write(`heddle: ${visibleLine(left.message)}\n`);
+  if (left !== undefined) say(visibleLine(left.message));
 }
 
 const FORMS: Readonly<Record<Exclude<Verb, "list">, string>> = {

@@ -3,12 +3,12 @@
  * Exit codes are this command's own: 0 clean, 1 violation, 2 tampered, 3 cannot verify. Nothing examined is no proof.
  */
 import type { Damage, VerifyReport, VerifyWatch } from "@heddle/journal";
-import { clockMs, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
+import { clockMs, isHeddleError, toHeddleError, visibleLine } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { openScreen } from "../print/screen.ts";
 import { openRecord } from "../record.ts";
 
 const TELL_EVERY_MS = 250;
@@ -38,7 +38,7 @@ interface Verdict {
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const [thread, ...more] = args.positionals;
   if (more.length > 0) throw usage("name one thread, or none for the whole record: heddle verify [THREAD]");
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using progress = openProgress(process.stderr);
   const verdict = await judge(context.env, thread, progress);
   progress.clear();
@@ -108,7 +108,8 @@ function text({ result, reason, report, violations }: Verdict): string {
     ...(report?.notices ?? []).map(({ kind, message }) => `  notice ${kind}: ${message}`),
     ...violations.map((path) => `  protected path written: ${path}`),
   ];
-  return `${visibleText(lines.join("\n"))}\n`;
+  // A path may hold a line end.
+  return `${lines.map(visibleLine).join("\n")}\n`;
 }
 
 function place({ stream, version }: Damage): string {

@@ -31,7 +31,7 @@ test("4: the task file of this folder is added, started, shown and seen to its e
   expect(at("claimed, not verified")).toBeGreaterThan(at("turn 1"));
   expect(at("the harness ran 1 check: 1 passed")).toBeGreaterThan(at("claimed, not verified"));
   expect(at("VERIFIED: every check passed")).toBeGreaterThan(at("the harness ran"));
-  expect(ran.stdout).toMatch(/^verified {2}make it {2}task_\S+ {2}1 check passed$/m);
+  expect(ran.stdout).toMatch(/^=#= verified {2}make it {2}task_\S+ {2}1 check passed$/m);
 });
 
 test("8: an explicit path, and nothing is green before it is verified", async () => {
@@ -64,7 +64,7 @@ test("5: what is not verified makes the exit code, and says how to go on", async
   await mock.world.file("workspace/t.yaml", task("lazy", "max_nudges: 1\n"));
   const ran = await watch(mock, "t.yaml", "--once");
   expect(ran).toMatchObject({ code: 1 });
-  expect(ran.stdout).toMatch(/^paused {2}lazy/m);
+  expect(ran.stdout).toMatch(/^=#= paused {2}lazy/m);
   expect(ran.stdout).not.toContain("VERIFIED");
   expect(ran.stderr).toContain("heddle task resume ID goes on");
 });
@@ -76,7 +76,7 @@ test("5 43: a budget that is used up pauses the task and makes the exit code of 
   await mock.world.file("workspace/t.yaml", task("dear", "budget: {turns: 1}\n"));
   const ran = await watch(mock, "t.yaml", "--once");
   expect(ran).toMatchObject({ code: 6 });
-  expect(ran.stdout).toMatch(/^paused {2}dear .*turns are used up: 1 of 1$/m);
+  expect(ran.stdout).toMatch(/^=#= paused {2}dear .*turns are used up: 1 of 1$/m);
   const place = { world: mock.world };
   expect(await run(["task", "resume", "dear"], place)).toMatchObject({ code: 6 });
   expect(await run(["task", "resume", "dear", "--more", "turns=2"], place)).toMatchObject({ code: 0 });
@@ -88,7 +88,7 @@ test("5: a provider that fails makes the exit code of a provider", async () => {
   await mock.world.file("workspace/t.yaml", task("dead", "retries: 0\n"));
   const ran = await watch(mock, "t.yaml", "--once");
   expect(ran).toMatchObject({ code: 4 });
-  expect(ran.stdout).toMatch(/^failed {2}dead .*provider\./m);
+  expect(ran.stdout).toMatch(/^=#= failed {2}dead .*provider\./m);
 });
 
 test("6: without a model there are hints on stderr, and nothing is added", async () => {
@@ -245,7 +245,8 @@ test("21: --once does not wait for times to come, and says when they come", asyn
   );
   const ran = await watch(mock, "--once");
   expect(ran).toMatchObject({ code: 0 });
-  const [, next = ""] = /^waiting {2}again {2}task_\S+ {2}waits for its time, next at (\S+)$/m.exec(ran.stdout) ?? [];
+  const [, next = ""] =
+    /^=#= waiting {2}again {2}task_\S+ {2}waits for its time, next at (\S+)$/m.exec(ran.stdout) ?? [];
   const inMs = Date.parse(next) - Date.now();
   expect(inMs).toBeGreaterThan(3_300_000);
   expect(inMs).toBeLessThan(3_660_000);

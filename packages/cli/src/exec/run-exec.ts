@@ -3,13 +3,14 @@
  * one place here turns the end into lines for the caller and an exit code.
  */
 import { StartWatch } from "@heddle/agent";
-import { EXIT, exitCodeOf, toHeddleError, visibleText, type HeddleError } from "@heddle/protocol";
+import { EXIT, exitCodeOf, toHeddleError, type HeddleError } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput, type Output } from "../print/output.ts";
+import type { Output } from "../print/output.ts";
+import { behind, openScreen, say } from "../print/screen.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { asCodexExitCode, exitCodeOfTurn } from "./exit-code.ts";
 import { makePlan } from "./plan.ts";
@@ -23,8 +24,8 @@ export interface ExecOptions {
 
 export async function runExec(args: ParsedArgs, context: CommandContext, options: ExecOptions): Promise<number> {
   const { batch, prepared } = options;
-  const out = openOutput(process.stdout);
-  const err = batch?.err ?? openOutput(process.stderr);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
+  const err = batch?.err ?? openScreen(process.stderr);
   using stop = watchForStop(timeLimitMs(args));
   const code = await carryOut(args, context, { out, err, stop, batch, prepared });
   return args.has("codex-exit-codes") ? asCodexExitCode(code, args) : code;
@@ -41,7 +42,7 @@ interface Surface {
 async function carryOut(args: ParsedArgs, context: CommandContext, surface: Surface): Promise<number> {
   const { out, err, stop, batch } = surface;
   const isJson = args.has("json");
-  using watch = new StartWatch("read options and configuration", { log: tellSlow });
+  using watch = new StartWatch("read options and configuration", { log: say });
   try {
     await batch?.open(stop);
     const plan = await makePlan(args, context, { err, stop, watch });
@@ -50,7 +51,7 @@ async function carryOut(args: ParsedArgs, context: CommandContext, surface: Surf
     if (failure !== undefined) {
       batch?.failed(failure);
       if (isJson) await out.write(errorLine(failure));
-      await err.write(`heddle: ${visibleText(failure.message)}\n`);
+      await err.write(`heddle: ${behind(failure.message)}\n`);
     }
     const code = terminal === undefined ? EXIT.ok : exitCodeOfTurn(terminal, stop);
     return code === EXIT.ok && failure !== undefined ? exitCodeOf(failure.code) : code;
@@ -61,14 +62,9 @@ async function carryOut(args: ParsedArgs, context: CommandContext, surface: Surf
     if (isJson) await out.write(errorLine(failure) + toLine({ type: "turn.failed", error: told(failure) }));
     // A failure without a code is a defect of Heddle; main shows where it happened.
     if (failure.code === "internal" && stop.exitCode === undefined) throw error;
-    await err.write(`heddle: ${visibleText(failure.message)}\n`);
+    await err.write(`heddle: ${behind(failure.message)}\n`);
     return stop.exitCode ?? exitCodeOf(failure.code);
   }
-}
-
-/** Nobody may wait for it: what hangs may be what would be waited with. */
-function tellSlow(line: string): void {
-  process.stderr.write(`heddle: ${visibleText(line)}\n`);
 }
 
 function errorLine(failure: HeddleError): string {

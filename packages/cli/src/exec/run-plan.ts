@@ -11,15 +11,7 @@ import {
   type ThreadSelector,
   type TurnHandle,
 } from "@heddle/agent";
-import {
-  addUsage,
-  HeddleError,
-  NO_USAGE,
-  toHeddleError,
-  visibleText,
-  type TurnSettings,
-  type Usage,
-} from "@heddle/protocol";
+import { addUsage, HeddleError, NO_USAGE, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
@@ -33,6 +25,7 @@ import { createHumanPrinter } from "../print/human.ts";
 import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
 import type { Printer } from "../print/printer.ts";
+import { behind, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import { allEvents } from "../record.ts";
 import type { Stop } from "../stop.ts";
@@ -83,7 +76,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     ...limitOptions(plan.config),
     ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
   });
-  const notice = (text: string): Promise<void> => err.write(`heddle: ${visibleText(text)}\n`);
+  const notice = (text: string): Promise<void> => err.write(`heddle: ${behind(text)}\n`);
   if (heddle.recoveredTurns > 0) await notice(`${heddle.recoveredTurns} turns of dead processes were closed`);
   const { scriptFile } = plan.choices;
   if (args.has("json") && scriptFile !== undefined)
@@ -241,7 +234,8 @@ async function deliver(
   const { args, out, err } = run.surface;
   const file = run.plan.lastMessageFile;
   if (!args.has("json") && !(out.isTerminal && err.isTerminal) && lastMessage !== undefined) {
-    await out.write(`${out.isTerminal ? visibleText(lastMessage) : lastMessage}\n`);
+    // A program gets the bare answer.
+    await out.write(`${out.isTerminal ? quoted(lastMessage).join("\n") : lastMessage}\n`);
   }
   if (file === undefined) return;
   const { writeLastMessage } = await import("./last-message.ts");

@@ -3,7 +3,6 @@ import {
   isOutsideThreads,
   never,
   visibleLine,
-  visibleText,
   type ClientAct,
   type EventBody,
   type InputPart,
@@ -11,6 +10,7 @@ import {
   type StoredEvent,
 } from "@heddle/protocol";
 import { holdsText } from "../config/limits.ts";
+import { behind } from "./screen.ts";
 import { duration, money, skippedText, type Style } from "./style.ts";
 
 const MAX_TEXT_LINES = 12;
@@ -18,10 +18,10 @@ const MAX_TEXT_LINES = 12;
 export function eventLines(event: StoredEvent, style: Style): readonly string[] {
   const time = new Date(event.at).toISOString().slice(11, 23);
   const head = `${style.dim(`${String(event.version).padStart(4)} ${time}`)} ${style.bold(event.body.type)} ${style.dim(event.author)}`;
-  const [first, ...rest] = words(event.body).flatMap((text) =>
-    text === "" ? [] : visibleText(text.trimEnd()).split("\n"),
-  );
-  const shown = rest.slice(0, MAX_TEXT_LINES).map((line) => `       ${line}`);
+  const texts = words(event.body).filter((text) => text !== "");
+  // Behind words of Heddle on the first line; the others stand in the gutter.
+  const [first, ...rest] = behind(texts.map((text) => text.trimEnd()).join("\n")).split("\n");
+  const shown = rest.slice(0, MAX_TEXT_LINES);
   const more = rest.length - shown.length;
   return [
     first === undefined || first === "" ? head : `${head}  ${first}`,

@@ -77,7 +77,7 @@ test("deltas and the completed text together show a message exactly once", async
   printer.delta(delta("m", "Hello, "));
   printer.delta(delta("m", "wor"));
   await printer.event(completed(message("Hello, world.")));
-  expect(text().trim()).toBe("Hello, world.");
+  expect(text().trim()).toBe("| Hello, world.");
 });
 
 test("deltas that arrive before the stored start of their item wait for it", async () => {
@@ -86,7 +86,7 @@ test("deltas that arrive before the stored start of their item wait for it", asy
   await printer.event(started(command({})));
   printer.delta(delta("c", "two\n", "output"));
   await printer.event(completed(command({ status: "completed", output: "one\ntwo\n", exitCode: 0, durationMs: 1500 })));
-  expect(text()).toBe("$ make\none\ntwo\n  exit 0 in 1.5 s\n");
+  expect(text()).toBe("$ make\n| one\n| two\n  exit 0 in 1.5 s\n");
 });
 
 test("a command that ends behind other items is named again", async () => {
@@ -96,7 +96,7 @@ test("a command that ends behind other items is named again", async () => {
   await printer.event(started(message("")));
   await printer.event(completed(message("Waiting.")));
   await printer.event(completed(command({ status: "completed", output: "one\ntwo\n", exitCode: 0, durationMs: 1500 })));
-  expect(text()).toBe("$ make\none\n\nWaiting.\n$ make\ntwo\n  exit 0 in 1.5 s\n");
+  expect(text()).toBe("$ make\n| one\n\n| Waiting.\n$ make\n| two\n  exit 0 in 1.5 s\n");
 });
 
 test("a reader that falls behind gets the rest with the completed item, nothing twice", async () => {
@@ -106,7 +106,7 @@ test("a reader that falls behind gets the rest with the completed item, nothing 
   fallBehind();
   printer.delta(delta("m", ", wor"));
   await printer.event(completed(message("Hello, world.")));
-  expect(text().trim()).toBe("Hello, world.");
+  expect(text().trim()).toBe("| Hello, world.");
 });
 
 test("output of one command is shown up to a bound", async () => {
@@ -123,7 +123,7 @@ test("what comes from outside cannot steer the terminal", async () => {
   await printer.event(started(command({ command: "echo \u001b[2J" })));
   printer.delta(delta("c", "\u001b]0;t\u0007\u202e\n", "output"));
   await printer.event(completed(command({ command: "echo", status: "declined", output: "", error: "no\u009b31m" })));
-  expect(text()).toBe("$ echo \\x1b[2J\n\\x1b]0;t\\x07\\u{202e}\n  declined: no\\x9b31m\n");
+  expect(text()).toBe("$ echo \\x1b[2J\n| \\x1b]0;t\\x07\\u{202e}\n  declined: no\\x9b31m\n");
 });
 
 test("a patch is shown as a short diff, a refused one with its reason", async () => {
@@ -143,7 +143,7 @@ test("a patch is shown as a short diff, a refused one with its reason", async ()
       error: "outside the folder",
     }),
   );
-  expect(text()).toMatch(/^changed \/w\/x\n {2}@@ -1 \+1 @@\n {2}-old\n {2}\+new\n/);
+  expect(text()).toMatch(/^changed \/w\/x\n\| @@ -1 \+1 @@\n\| -old\n\| \+new\n/);
   expect(text()).toContain("… 23 more lines");
   expect(text()).toMatch(/declined: outside the folder\n$/);
 });
@@ -168,7 +168,7 @@ test("the end says result, time, tokens, cost, and how to look at the record", a
     }),
   );
   expect(text()).toBe(
-    "failed: the stream broke\ntokens used\n160\n1 min 1 s · 200 tokens in (80 cached), 40 out · cost unknown\nrecord: heddle threads show thread-1\n",
+    "=#= failed: the stream broke\ntokens used\n160\n1 min 1 s · 200 tokens in (80 cached), 40 out · cost unknown\nrecord: heddle threads show thread-1\n",
   );
 });
 

@@ -1,14 +1,13 @@
 /**
  * For people: progress on stderr as it happens, the final message alone on stdout. A running item is shown from its deltas
  * and completed from its stored form, so that what is shown is always a prefix of what is recorded.
- * Everything that comes from a model, a command or a file is made visible text first.
+ * Everything that comes from a model, a command or a file stands in the gutter of screen.ts.
  */
 import {
   isOutsideThreads,
   never,
   shownAnswer,
   visibleLine,
-  visibleText,
   type EventBody,
   type EventOf,
   type InputPart,
@@ -21,6 +20,7 @@ import {
 import { itemHead, itemTail, planLines, resultLine } from "./items.ts";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
+import { behind, createQuote, quoted } from "./screen.ts";
 import { duration, money, skippedText, type Style } from "./style.ts";
 
 export interface HumanPrinterOptions {
@@ -50,6 +50,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
   /** Items whose head is printed, and deltas that came before it. */
   const open = new Set<string>();
   const early = createEarlyDeltas();
+  const quote = createQuote();
   let isAtLineStart = true;
   let admitted: EventOf<"turn.admitted"> | undefined;
   /** The item that was shown last: a command that ends behind others is named again. */
@@ -59,6 +60,12 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     if (text === "") return;
     isAtLineStart = text.endsWith("\n");
     await err.write(text);
+  }
+  /** Of others; it goes on where the screen is. */
+  function quotedPiece({ text, isDim }: Foreign): string {
+    const shownText = quote.add(text, isAtLineStart);
+    if (text !== "") isAtLineStart = text.endsWith("\n");
+    return isDim ? style.dim(shownText) : shownText;
   }
   const line = (text: string): Promise<void> => put(`${isAtLineStart ? "" : "\n"}${text}\n`);
 
@@ -72,8 +79,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
       return "";
     }
     state.text += delta.delta;
-    const text = visibleText(delta.delta);
-    return delta.channel === "text" || isOutput ? text : style.dim(text);
+    return quotedPiece({ text: delta.delta, isDim: delta.channel !== "text" && !isOutput });
   }
 
   async function startItem(item: Item): Promise<void> {
@@ -81,7 +87,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     if (head !== undefined) await line(head);
     open.add(item.id);
     last = item.id;
-    await put(early.take(item.id).map(stream).join(""));
+    for (const delta of early.take(item.id)) await err.write(stream(delta));
   }
 
   async function completeItem(item: Item): Promise<void> {
@@ -89,7 +95,12 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     last = item.id;
     const already = shown.get(item.id)?.text ?? "";
     const said = item.type === "agentMessage" ? { ...item, text: shownAnswer(admitted, item.text) } : item;
-    await put(restOf(said, already, style));
+    if (item.type === "plan") await put(`${planLines(item).join("\n")}\n`);
+    else {
+      const rest = restOf(said, already);
+      if (rest.isAnew && !isAtLineStart) await put("\n");
+      await err.write(quotedPiece(rest));
+    }
     shown.delete(item.id);
     open.delete(item.id);
     for (const text of itemTail(item, style)) await line(text);
@@ -111,12 +122,19 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
       const text = stream(delta);
       if (text === "") return;
       last = delta.itemId;
-      isAtLineStart = text.endsWith("\n");
       // Not awaited: a delta that does not fit is shown with the completed item.
       err.write(text).catch(() => undefined);
     },
-    notice: (text) => line(style.yellow(visibleText(text))),
+    notice: (text) => line(style.yellow(behind(text))),
   };
+}
+
+/** Text of others. */
+interface Foreign {
+  readonly text: string;
+  readonly isDim?: boolean;
+  /** It does not go on with what is shown. */
+  readonly isAnew?: boolean;
 }
 
 type PlainEvent = Exclude<EventBody, { type: "item.started" | "item.completed" }>;
@@ -214,22 +232,20 @@ function createEarlyDeltas(): { keep(delta: ItemDelta): boolean; take(itemId: st
 }
 
 /** What the deltas have not shown of a completed item. */
-function restOf(item: Item, already: string, style: Style): string {
+function restOf(item: Item, already: string): Foreign {
   switch (item.type) {
     case "agentMessage":
     case "proposedPlan":
       return item.text.startsWith(already)
-        ? visibleText(item.text.slice(already.length))
-        : `\n${visibleText(item.text)}`;
+        ? { text: item.text.slice(already.length) }
+        : { text: item.text, isAnew: true };
     case "reasoning":
-      return already === "" ? style.dim(visibleText(item.summary.join("\n\n"))) : "";
+      return { text: already === "" ? item.summary.join("\n\n") : "", isDim: true };
     case "commandExecution": {
-      if (!item.output.startsWith(already)) return "";
-      const rest = item.output.slice(already.length, Math.max(already.length, MAX_SHOWN_OUTPUT_CHARS));
-      return visibleText(rest);
+      if (!item.output.startsWith(already)) return { text: "" };
+      return { text: item.output.slice(already.length, Math.max(already.length, MAX_SHOWN_OUTPUT_CHARS)) };
     }
     case "plan":
-      return `${planLines(item).join("\n")}\n`;
     case "userMessage":
     case "fileChange":
     case "toolCall":
@@ -237,7 +253,7 @@ function restOf(item: Item, already: string, style: Style): string {
     case "imageView":
     case "contextCompaction":
     case "notice":
-      return "";
+      return { text: "" };
     default:
       return never(item);
   }
@@ -278,8 +294,8 @@ function accessText({ sandboxMode, networkAccess }: TurnSettings): string {
 const MAX_PROMPT_LINES = 20;
 
 function promptText(input: readonly InputPart[]): string {
-  const parts = input.map((part) => (part.type === "text" ? visibleText(part.text) : `[${part.mediaType}]`));
-  const lines = parts.join("\n").split("\n");
+  const parts = input.map((part) => (part.type === "text" ? part.text : `[${part.mediaType}]`));
+  const lines = quoted(parts.join("\n"));
   const more = lines.length - MAX_PROMPT_LINES;
   return [...lines.slice(0, MAX_PROMPT_LINES), ...(more > 0 ? [`… ${more} more lines`] : [])].join("\n");
 }
@@ -341,7 +357,7 @@ function endText(threadId: string, end: EventOf<"turn.completed">, { style, isKe
     money(end.costUsd),
   ].join(" · ");
   const how = isKept === false ? "" : `\nrecord: heddle threads show ${threadId}`;
-  const failure = end.failure === undefined ? "" : `: ${visibleText(end.failure.message)}`;
+  const failure = end.failure === undefined ? "" : `: ${behind(end.failure.message)}`;
   const used = `tokens used\n${usage.inputTokens - usage.cachedInputTokens + usage.outputTokens}`;
   return `${resultLine(end.status, failure, style)}\n${used}\n${style.dim(`${figures}${how}`)}`;
 }

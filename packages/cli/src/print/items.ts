@@ -1,13 +1,6 @@
 /** One item in words, for people: the line that announces it, and what is said when it is over. */
-import {
-  never,
-  visibleLine,
-  visibleText,
-  type FileChangeEntry,
-  type Item,
-  type ItemOf,
-  type TurnStatus,
-} from "@heddle/protocol";
+import { never, visibleLine, type FileChangeEntry, type Item, type ItemOf, type TurnStatus } from "@heddle/protocol";
+import { behind, GUTTER, marked } from "./screen.ts";
 import { duration, type Style } from "./style.ts";
 
 /** A patch is shown so far; the whole is in the record and in the folder. */
@@ -18,7 +11,7 @@ const MAX_ARGUMENT_CHARS = 200;
 export function itemHead(item: Item, style: Style): string | undefined {
   switch (item.type) {
     case "commandExecution":
-      return `${style.bold("$")} ${style.bold(visibleText(item.command))}`;
+      return `${style.bold("$")} ${style.bold(behind(item.command))}`;
     case "toolCall":
       return style.dim(`· ${visibleLine(item.tool)} ${shortJson(item.arguments)}`);
     case "mcpToolCall":
@@ -57,8 +50,8 @@ export function itemTail(item: Item, style: Style): readonly string[] {
     case "notice":
       return [
         item.level === "error"
-          ? style.red(`error: ${visibleText(item.message)}`)
-          : style.yellow(`warning: ${visibleText(item.message)}`),
+          ? style.red(`error: ${behind(item.message)}`)
+          : style.yellow(`warning: ${behind(item.message)}`),
       ];
     case "proposedPlan":
       return item.status === "completed" ? [] : [style.dim("(cut off)")];
@@ -78,15 +71,15 @@ export function planLines(item: ItemOf<"plan">): readonly string[] {
 }
 
 export function resultLine(status: TurnStatus, detail: string, style: Style): string {
-  if (status === "completed") return style.green(`completed${detail}`);
-  return status === "failed" ? style.red(`failed${detail}`) : style.yellow(`interrupted${detail}`);
+  if (status === "completed") return style.green(marked(`completed${detail}`));
+  return status === "failed" ? style.red(marked(`failed${detail}`)) : style.yellow(marked(`interrupted${detail}`));
 }
 
 function commandEnd(item: ItemOf<"commandExecution">, style: Style): string {
   const took = item.durationMs === undefined ? "" : ` in ${duration(item.durationMs)}`;
   const whole = item.outputFile === undefined ? "" : `, whole output in ${visibleLine(item.outputFile)}`;
   const cut = item.truncatedBytes === undefined ? "" : `, ${item.truncatedBytes} bytes not shown${whole}`;
-  const why = item.error === undefined ? "" : `: ${visibleText(item.error)}`;
+  const why = item.error === undefined ? "" : `: ${behind(item.error)}`;
   const end =
     item.signal === undefined
       ? item.exitCode === undefined
@@ -114,7 +107,7 @@ function changeLines(change: FileChangeEntry, style: Style): readonly string[] {
 }
 
 function diffLine(line: string, style: Style): string {
-  const text = `  ${visibleText(line)}`;
+  const text = `${GUTTER}${visibleLine(line)}`;
   if (line.startsWith("+")) return style.green(text);
   return line.startsWith("-") ? style.red(text) : style.dim(text);
 }
@@ -124,7 +117,7 @@ function problem(
   style: Style,
 ): readonly string[] {
   if (item.status === "completed" && item.error === undefined) return [];
-  return [style.red(`  ${item.status}${item.error === undefined ? "" : `: ${visibleText(item.error)}`}`)];
+  return [style.red(`  ${item.status}${item.error === undefined ? "" : `: ${behind(item.error)}`}`)];
 }
 
 function shortJson(value: unknown): string {

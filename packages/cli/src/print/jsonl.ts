@@ -2,9 +2,10 @@
  * `--json`: one JSON object a line on stdout, in the dialect of `codex exec`. Notices go to stderr. With deltas, running
  * text and output are shown whole a few times a second: what arrives in between is told with the next line.
  */
-import { codexExecDialect, visibleText, type ItemDelta, type Usage } from "@heddle/protocol";
+import { codexExecDialect, type ItemDelta, type Usage } from "@heddle/protocol";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
+import { behind } from "./screen.ts";
 import { skippedText } from "./style.ts";
 
 export interface JsonlOptions {
@@ -26,7 +27,7 @@ export function createJsonlPrinter(options: JsonlOptions): Printer {
     const line = dialect.progress(itemId, soFar);
     if (line !== undefined) out.write(toLine(line)).catch(() => undefined);
   });
-  const notice = (text: string): Promise<void> => err.write(`heddle: ${visibleText(text)}\n`);
+  const notice = (text: string): Promise<void> => err.write(`heddle: ${behind(text)}\n`);
   return {
     async event(event) {
       const { body } = event;

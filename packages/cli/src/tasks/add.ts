@@ -6,7 +6,7 @@ import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { loadConfig } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { openScreen } from "../print/screen.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 import { openTaskStore } from "./store.ts";
 
@@ -14,11 +14,11 @@ export async function addTasks(place: string, args: ParsedArgs, context: Command
   const { config } = await loadConfig(context.env);
   const { found, warnings } = await readTasks(place, config, context);
   warn(warnings);
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   await using store = await openTaskStore(context.env);
   for (const one of found) {
     const task = await store.tasks.add({ spec: one.spec, source: { kind: "cli", ref: one.file } });
-    await out.write(args.has("json") ? toLine(task) : `${task.id}  ${visibleLine(task.spec.name)}  ${task.state}\n`);
+    await out.write(args.has("json") ? toLine(task) : `${task.id}  ${task.state}  ${visibleLine(task.spec.name)}\n`);
   }
   if (!args.has("json")) process.stderr.write("heddle: heddle watch, or a running heddle serve, carries them out\n");
   return EXIT.ok;

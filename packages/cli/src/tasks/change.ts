@@ -5,7 +5,7 @@ import { parseDuration, type Tasks } from "@heddle/tasks";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { marked, openScreen } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import { paintState, standing } from "./outcome.ts";
 import { requireTasks } from "./store.ts";
@@ -24,7 +24,7 @@ export async function changeTasks(
   if (first === undefined) throw usage(`write heddle task ${verb} ID; heddle task list shows them`);
   const action = StallAction.options.find((known) => known === args.value("action"));
   const more = verb === "resume" ? moreBudget(args.values("more")) : undefined;
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const style = styleFor("auto", out.isTerminal, env);
   await using store = await requireTasks(env, first);
   for (const selector of selectors) {
@@ -40,7 +40,7 @@ export async function changeTasks(
     else {
       const state =
         task === undefined ? style.dim("deleted") : `${paintState(task.state, style)}  ${visibleLine(standing(task))}`;
-      await out.write(`${`${id}  ${visibleLine(spec.name)}  ${state}`.trimEnd()}\n`);
+      await out.write(`${marked(`${id}  ${visibleLine(spec.name)}  ${state}`).trimEnd()}\n`);
     }
   }
   return EXIT.ok;

@@ -5,7 +5,7 @@ import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { openScreen } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
 import { lookAtTasks } from "./store.ts";
 
@@ -15,7 +15,7 @@ export async function collect(args: ParsedArgs, { env }: CommandContext): Promis
   const age = args.value("older-than") ?? DEFAULT_AGE;
   const olderThanMs = parseDuration(age);
   if (olderThanMs === undefined) throw usage(`--older-than ${age} is no length of time; write 1d, 12h or 0s`);
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
   await using store = await lookAtTasks(env);
   const found =

@@ -5,7 +5,8 @@ import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput, type Output } from "../print/output.ts";
+import { openScreen } from "../print/screen.ts";
+import type { Output } from "../print/output.ts";
 import { styleFor } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { count } from "./outcome.ts";
@@ -19,7 +20,7 @@ interface Linted {
 }
 
 export async function lintTasks(place: string, args: ParsedArgs, context: CommandContext): Promise<number> {
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const linted = await lint(place, context);
   const { found, warnings, problems } = linted;
   const code = problems.length > 0 ? exitCodeOf("task.invalid") : EXIT.ok;

@@ -3,7 +3,7 @@ import { EXIT, TASK_STATES, visibleLine, type TaskRecord, type TaskState } from 
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { marked, openScreen } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 import { openWorkspace } from "../workspace.ts";
 import { paintState, standing } from "./outcome.ts";
@@ -27,7 +27,7 @@ export async function listTasks(args: ParsedArgs, { env, cwd }: CommandContext):
     ...(label === undefined ? {} : { label }),
     ...(text === undefined ? {} : { text }),
   };
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   await using store = await lookAtTasks(env);
   const from = after === undefined ? undefined : await store?.tasks.find(after);
   const found =
@@ -67,5 +67,6 @@ function rowLine(task: TaskRecord, style: Style): string {
   const why = standing(task);
   const more = why === "" ? "" : `  ${style.dim(visibleLine(why))}`;
   const pad = " ".repeat(Math.max(0, 9 - task.state.length));
-  return `${task.id}  ${when}  ${paintState(task.state, style)}${pad}${progress}  ${visibleLine(task.spec.name)}${more}`;
+  const state = `${paintState(task.state, style)}${pad}${progress}`;
+  return marked(`${task.id}  ${when}  ${state}  ${visibleLine(task.spec.name)}${more}`);
 }

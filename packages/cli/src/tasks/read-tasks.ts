@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
-import { HeddleError, visibleText } from "@heddle/protocol";
+import { HeddleError } from "@heddle/protocol";
 import {
   openLoomSettings,
   parseDuration,
@@ -14,6 +14,7 @@ import {
 } from "@heddle/tasks";
 import type { CommandContext } from "../command.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import { say } from "../print/screen.ts";
 
 /** What `heddle task init` writes, and what `heddle watch` looks for where nothing is named; then OpenLoom's own. */
 export const DEFAULT_FILE = "heddle-task.yaml";
@@ -48,5 +49,5 @@ async function readStdin(cwd: string, options: SpecOptions): Promise<FoundSpecs>
 }
 
 export function warn(warnings: readonly string[]): void {
-  for (const line of warnings) process.stderr.write(`heddle: ${visibleText(line)}\n`);
+  for (const line of warnings) say(line);
 }

@@ -1,17 +1,10 @@
 /** Shows what is stored about tasks, as it is stored: lines for people, or the events as JSON lines. */
 import type { Journal } from "@heddle/journal";
-import {
-  isTaskEvent,
-  visibleLine,
-  visibleText,
-  type Item,
-  type StoredEvent,
-  type TaskEventBody,
-  type TaskRecord,
-} from "@heddle/protocol";
+import { isTaskEvent, type Item, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
 import { itemHead, itemTail } from "../print/items.ts";
 import { toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
+import { GUTTER, isQuoted, label, marked, quoted } from "../print/screen.ts";
 import type { Style } from "../print/style.ts";
 import { taskLines } from "./task-lines.ts";
 
@@ -72,10 +65,10 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
     if (options.isJson) return out.write(toLine(event));
     const name = names.get(event.stream) ?? (await journal.tasks.get(event.stream))?.spec.name ?? event.stream;
     names.set(event.stream, name);
-    const label = style.dim(`[${visibleLine(name)}]`);
+    const whose = style.dim(label(name));
     await out.write(
       taskLines(event, style)
-        .map((line) => `${label} ${line}\n`)
+        .map((line) => `${isQuoted(line) ? line : marked(`${whose} ${line}`)}\n`)
         .join(""),
     );
   };
@@ -86,7 +79,7 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
       await out.write(
         // Green is kept for what is verified.
         itemLines(body.item, { ...style, green: (text) => style.bold(text) })
-          .map((line) => `    ${line}\n`)
+          .map((line) => `${isQuoted(line) ? line : `${GUTTER}  ${line}`}\n`)
           .join(""),
       );
   };
@@ -94,7 +87,7 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
 
 function itemLines(item: Item, style: Style): readonly string[] {
   const head = itemHead(item, style);
-  const text = item.type === "agentMessage" ? visibleText(item.text).split("\n") : [];
+  const text = item.type === "agentMessage" ? quoted(item.text) : [];
   return [...(head === undefined || head === "" ? [] : [head]), ...text, ...itemTail(item, style)].flatMap((line) =>
     line.split("\n"),
   );

@@ -5,7 +5,6 @@ import {
   hasEnded,
   isTaskEvent,
   visibleLine,
-  visibleText,
   type StoredEvent,
   type TaskEventBody,
   type TaskRecord,
@@ -13,7 +12,7 @@ import {
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput } from "../print/output.ts";
+import { isQuoted, marked, openScreen, quoted } from "../print/screen.ts";
 import { duration, money, styleFor, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { count, paintState, standing } from "./outcome.ts";
@@ -21,7 +20,7 @@ import { requireTasks } from "./store.ts";
 import { checkLines, taskLines } from "./task-lines.ts";
 
 export async function showTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   await using store = await requireTasks(env, selector);
   const task = await store.tasks.find(selector);
   const style = styleFor("auto", out.isTerminal, env);
@@ -36,10 +35,13 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
   const line = (name: string, value: string | undefined): readonly string[] =>
     value === undefined ? [] : [`${name.padEnd(10)} ${value}`.trimEnd()];
   return [
-    `${style.bold(visibleLine(spec.name))}  ${task.id}`,
-    ...line("state", `${paintState(task.state, style)}  ${visibleLine(standing(task))}`),
+    marked(`${task.id}  ${style.bold(visibleLine(spec.name))}`),
+    ...line(marked("state"), `${paintState(task.state, style)}  ${visibleLine(standing(task))}`),
     ...line("workspace", visibleLine(spec.workspace)),
-    ...line("folder", task.folder === spec.workspace ? undefined : task.folder),
+    ...line(
+      "folder",
+      task.folder === undefined || task.folder === spec.workspace ? undefined : visibleLine(task.folder),
+    ),
     ...line("thread", task.threadId),
     ...line(
       "next",
@@ -65,14 +67,12 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
     ...(task.lastCheck?.results ?? []).flatMap((result) => checkLines(result, style)),
     ...(task.lastCheck?.violations ?? []).map(({ message }) => style.red(`  VIOLATION ${visibleLine(message)}`)),
     "goal",
-    ...visibleText(spec.goal.trimEnd())
-      .split("\n")
-      .map((words) => `  ${words}`),
+    ...quoted(spec.goal.trimEnd()),
   ];
 }
 
 export async function logTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
   await using store = await requireTasks(env, selector);
   const { id } = await store.tasks.find(selector);
@@ -106,5 +106,6 @@ const PAGE = 500;
 function logLines(event: StoredEvent<TaskEventBody>, style: Style): readonly string[] {
   const when = new Date(event.at).toISOString().slice(0, 19).replace("T", " ");
   const [first = "", ...rest] = taskLines(event, style);
-  return [`${style.dim(when)}  ${first}`, ...rest.map((line) => `${" ".repeat(21)}${line}`)];
+  const own = (line: string): string => (isQuoted(line) ? line : `${" ".repeat(21)}${line}`);
+  return [marked(`${style.dim(when)}  ${first}`), ...rest.map(own)];
 }

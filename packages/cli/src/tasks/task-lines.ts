@@ -1,13 +1,13 @@
 /** What happens to a task, as lines for people. Who started a turn and why is always said; only `verified` is green. */
 import {
   visibleLine,
-  visibleText,
   type CheckResult,
   type EventOf,
   type PromptReason,
   type StoredEvent,
   type TaskEventBody,
 } from "@heddle/protocol";
+import { quoted } from "../print/screen.ts";
 import { duration, money, type Style } from "../print/style.ts";
 import { count } from "./outcome.ts";
 
@@ -29,7 +29,7 @@ const CLAIMED_BY: Readonly<Record<EventOf<"task.claimed">["by"], string>> = {
   user: "its user says that it is done",
 };
 
-/** Without the name of the task; lines after the first are indented. */
+/** Without the name of the task; lines after the first are indented, or stand in the gutter when others wrote them. */
 export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): readonly string[] {
   switch (body.type) {
     case "task.created":
@@ -122,7 +122,9 @@ function checked({ results, violations, opinion }: EventOf<"task.checked">, styl
     ...violations.map(({ message }) => style.red(`  VIOLATION ${visibleLine(message)}`)),
     ...(opinion === undefined
       ? []
-      : [`  ${opinion.model} ${opinion.accepts ? "agrees" : style.red("REJECTS")}: ${visibleLine(opinion.reason)}`]),
+      : [
+          `  ${visibleLine(opinion.model)} ${opinion.accepts ? "agrees" : style.red("REJECTS")}: ${visibleLine(opinion.reason)}`,
+        ]),
   ];
 }
 
@@ -134,11 +136,8 @@ export function checkLines(result: CheckResult, style: Style): readonly string[]
     return [
       `  passed ${words}${isVacuous === true ? style.yellow(" (vacuous: it passed before the work began)") : ""}`,
     ];
-  const tail = visibleText(output ?? "")
-    .trimEnd()
-    .split("\n")
-    .slice(-SHOWN_LINES);
-  const shown = tail.filter((line) => line.trim() !== "").map((line) => style.dim(`         ${line}`));
+  const tail = (output ?? "").trimEnd().split("\n").slice(-SHOWN_LINES);
+  const shown = quoted(tail.filter((line) => line.trim() !== "").join("\n")).map((line) => style.dim(line));
   return [style.red(`  ${outcome === "failed" ? "FAILED" : "ERROR"} ${words}`), ...shown];
 }
 

@@ -1,9 +1,10 @@
 /** A failure of a command about tasks: several lines keep their lines, and a reader of JSON gets it as JSON. */
-import { exitCodeOf, toHeddleError, visibleText } from "@heddle/protocol";
+import { exitCodeOf, toHeddleError } from "@heddle/protocol";
 import { SpecError } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
+import { say } from "../print/screen.ts";
 
 export async function tellFailure(error: unknown, args: ParsedArgs): Promise<number> {
   const { code, message } = toHeddleError(error);
@@ -12,6 +13,6 @@ export async function tellFailure(error: unknown, args: ParsedArgs): Promise<num
     const problems = error instanceof SpecError ? { problems: error.problems } : {};
     await openOutput(process.stdout).write(toLine({ type: "error", code, message, ...problems }));
   }
-  for (const line of message.split("\n")) process.stderr.write(`heddle: ${visibleText(line)}\n`);
+  for (const line of message.split("\n")) say(line);
   return exitCodeOf(code);
 }

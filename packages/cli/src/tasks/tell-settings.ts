@@ -3,6 +3,7 @@ import { toHeddleError, visibleLine } from "@heddle/protocol";
 import type { SettingsSource } from "@heddle/server";
 import { loadConfig } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import { say } from "../print/screen.ts";
 
 export interface SettingsTold {
   readonly env: NodeJS.ProcessEnv;
@@ -35,7 +36,7 @@ export async function tellSettings({ env, home, cwd, config, settings, concurren
       .toSorted(([a], [b]) => a.localeCompare(b))
       .map(([name, value = ""]) => [name, masked(name, value)] as const),
   ];
-  for (const [name, value] of lines) process.stderr.write(`heddle: ${name.padEnd(10)} ${visibleLine(value)}\n`);
+  for (const [name, value] of lines) say(`${name.padEnd(10)} ${visibleLine(value)}`);
 }
 
 function masked(name: string, value: string): string {

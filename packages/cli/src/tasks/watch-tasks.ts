@@ -11,7 +11,8 @@ import type { DoorPlan, Doors } from "../app-server/open-doors.ts";
 import { openServing, type Serving } from "../app-server/open-serving.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openOutput, type Output } from "../print/output.ts";
+import type { Output } from "../print/output.ts";
+import { marked, openScreen } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { addOrTakeUp } from "./add.ts";
@@ -58,7 +59,7 @@ export async function watchTasks({ place, args, context, isOnce, ui }: Watching)
   const worker = await openWorker(ends, { heddle, settings, home, config, env });
   const { harness } = worker;
   const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, configWarnings: warnings });
-  const out = openOutput(process.stdout);
+  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (doors !== undefined) await tellDoors(doors, args, out);
   const chosen = read === undefined ? undefined : await addAll(journal, read.found);
   const style = styleFor("auto", out.isTerminal, env);
@@ -198,7 +199,8 @@ async function tellEnd(tasks: readonly TaskRecord[], { args, out, style, stop }:
   }
   for (const task of tasks) {
     const { id, spec, state } = task;
-    await out.write(`${paintState(state, style)}  ${visibleLine(spec.name)}  ${id}  ${visibleLine(standing(task))}\n`);
+    const line = `${paintState(state, style)}  ${visibleLine(spec.name)}  ${id}  ${visibleLine(standing(task))}`;
+    await out.write(`${marked(line)}\n`);
   }
   const hint = whatNext(tasks, exitCode, stop);
   if (hint !== undefined) log(hint);

@@ -48,7 +48,7 @@ describe("answers", () => {
       "status: cancelled\nverified: false\n",
     );
     const page = await readFile(path.join(t.folder, "c.result.md"), "utf8");
-    expect(page).toContain("# c: cancelled\n\nno more\n");
+    expect(page).toContain("# c: cancelled\n\n> no more\n");
     // Answers are no orders.
     await t.put("marker.md", order(t.workspace));
     await t.appears("marker.md.processed-");
@@ -66,7 +66,7 @@ describe("answers", () => {
     const second = await t.open();
     const result = await t.appears("fix.result.md");
     expect(await readFile(path.join(t.folder, result), "utf8")).toContain(
-      "Said to be done. Nothing has checked it.\n\nall done",
+      "Said to be done. Nothing has checked it.\n\n> all done",
     );
     await second[Symbol.asyncDispose]();
     // Whoever waited has taken it away; it is not written again.

@@ -1,6 +1,14 @@
 /** What became of an order's task, as files beside the order: `fix.status.md` while it goes on, `fix.result.md` at its end. */
 import path from "node:path";
-import { hasEnded, isHeddleError, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import {
+  hasEnded,
+  isHeddleError,
+  visibleLine,
+  visibleText,
+  type StoredEvent,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
 import { stringify } from "yaml";
 import type { Connector } from "./connector.ts";
 import { answerPath, endingOf } from "./order-names.ts";
@@ -141,24 +149,32 @@ function factsOf(task: TaskRecord, at: number): Readonly<Record<string, unknown>
   };
 }
 
+/** What was said stands in a quote: a line of it must not pass for a heading or a check of this page. */
+function quotedLines(text: string): readonly string[] {
+  return visibleText(text)
+    .split("\n")
+    .map((line) => `> ${line}`.trimEnd());
+}
+
 function page(task: TaskRecord, facts: Readonly<Record<string, unknown>>): string {
   const { checks: _, violations: __, summary: ___, ...front } = facts;
   const { lastCheck, claim } = task;
   const lines = [
-    `# ${task.spec.name}: ${task.state}`,
+    `# ${visibleLine(task.spec.name)}: ${task.state}`,
     "",
     ...(task.state === "claimed" ? ["Said to be done. Nothing has checked it.", ""] : []),
-    ...(claim === undefined ? [] : [claim.summary, ""]),
-    ...(task.reason === undefined ? [] : [task.reason, ""]),
+    ...(claim === undefined ? [] : [...quotedLines(claim.summary), ""]),
+    ...(task.reason === undefined ? [] : [...quotedLines(task.reason), ""]),
     ...(lastCheck === undefined
       ? []
       : [
           "## Checks",
           "",
           ...lastCheck.results.map(
-            ({ name, outcome, message }) => `- ${outcome}: ${name}${message === "" ? "" : ` (${message})`}`,
+            ({ name, outcome, message }) =>
+              `- ${outcome}: ${visibleLine(name)}${message === "" ? "" : ` (${visibleLine(message)})`}`,
           ),
-          ...lastCheck.violations.map(({ message }) => `- violation: ${message}`),
+          ...lastCheck.violations.map(({ message }) => `- violation: ${visibleLine(message)}`),
           "",
         ]),
   ];

@@ -1,4 +1,5 @@
 /** How a notification looks to people, and to the programs people read: Slack, Discord, ntfy, Telegram. Pure. */
+import { visibleText } from "@heddle/protocol";
 import type { Outgoing } from "../sink.ts";
 
 export interface Body {
@@ -42,9 +43,15 @@ export function wordsOf({ event, payload }: Outgoing): Words {
   const sign = isUnproven ? "says it is done (not checked)" : (SIGNS[event] ?? event);
   const summary = textOf(data["error"]) || textOf(data["summary"]) || budgetWords(data);
   return {
-    title: cut(oneLine(`${name}: ${sign}`), MAX_TITLE_CHARS),
-    lines: [cut(summary, MAX_SUMMARY_CHARS), textOf(payload["task_id"])].filter((line) => line !== ""),
+    title: cut(visibleText(oneLine(`${name}: ${sign}`)), MAX_TITLE_CHARS),
+    lines: [...saidLines(cut(summary, MAX_SUMMARY_CHARS)), textOf(payload["task_id"])].filter((line) => line !== ""),
   };
+}
+
+/** What an agent says in several lines is set off, so that none of them passes for the title of another message. */
+function saidLines(summary: string): readonly string[] {
+  const lines = visibleText(summary).split("\n");
+  return lines.length === 1 ? lines : lines.map((line) => `| ${line}`);
 }
 
 export function jsonBody({ payload }: Outgoing): Body {
