@@ -38,7 +38,7 @@ function draw(text: string, columns: number): readonly Row[] {
     return rows[index] ?? { cells: [], isWrapped: false };
   };
   const put = (piece: string): void => {
-    if (/^[\p{Mn}\p{Me}\u200b-\u200f\ufe00-\ufe0f]$/u.test(piece)) {
+    if (/^(?:\p{Mn}|\p{Me}|\p{Cf})$/u.test(piece)) {
       const before = at(row).cells;
       before[Math.max(0, column - 1)] = `${before[Math.max(0, column - 1)] ?? ""}${piece}`;
       return;
@@ -55,7 +55,7 @@ function draw(text: string, columns: number): readonly Row[] {
     column += width;
   };
   const control = (piece: string): void => {
-    const [, number = "", letter = ""] = /^\u{1b}\[([\d;?]*)([A-Za-z])$/u.exec(piece) ?? [];
+    const [, number = "", letter = ""] = /^\[([\d;?]*)([A-Za-z])$/.exec(piece.slice(1)) ?? [];
     const count = Math.max(1, Number.parseInt(number, 10) || 1);
     if (letter === "A") row = Math.max(0, row - count);
     if (letter === "B") row += count;

@@ -33,7 +33,7 @@ const ATTACKS: readonly (readonly [string, (width: number) => string])[] = [
   ["an 8-bit control", () => `\u009b1G${FAKE}`],
   ["a link", () => `${ESC}]8;;http://x\u0007${FAKE}${ESC}]8;;\u0007`],
   ["other line ends", () => `a\u2028${FAKE}\u2029${FAKE}\u0085${FAKE}\v${FAKE}\f${FAKE}`],
-  ["bidi", () => `\u202e${[...FAKE].toReversed().join("")}\u2066${FAKE}`],
+  ["bidi", () => `\u202e${FAKE.split("").toReversed().join("")}\u2066${FAKE}`],
   ["zero width", () => `=\u200b#\u200d= VERIFIED\ufeff${FAKE}`],
 ];
 
