@@ -26,7 +26,7 @@ const PYTHON = has("python3");
 const SCRIPT = has("script");
 const ASKS = `python3 -c 'open("/dev/tty").readline()' </dev/null`;
 
-test.each([
+const WAITING = [
   ["npm init", true, ["npm", "init"], "stdin"],
   ["read of a shell", true, ["sh", "-c", "read answer; true"], "stdin"],
   ["a question of node", true, ["node", "-e", "process.stdin.resume()"], "stdin"],
@@ -40,11 +40,13 @@ test.each([
   ["select", PYTHON, ["python3", "-c", "import select as s; s.select([0], [], [])"], "stdin"],
   ["poll", PYTHON, ["python3", "-c", "import select as s; p = s.poll(); p.register(0, 1); p.poll()"], "stdin"],
   ["a password that is asked on the terminal", PYTHON && SCRIPT, ["script", "-qc", ASKS, "/dev/null"], "terminal"],
-] as const)("13: %s is seen to wait for input", async (_name, isThere, argv, from) => {
-  if (!isThere) return;
-  await using child = await running(argv);
-  await expect.poll(() => inputsBelow(child.pid), { timeout: 20_000 }).toContain(from);
-});
+] as const;
+
+for (const [name, isThere, argv, from] of WAITING)
+  test.runIf(isThere)(`13: ${name} is seen to wait for input${isThere ? "" : " (not installed)"}`, async () => {
+    await using child = await running(argv);
+    await expect.poll(() => inputsBelow(child.pid), { timeout: 20_000 }).toContain(from);
+  });
 
 test.each([
   ["that sleeps", ["sleep", "60"]],
