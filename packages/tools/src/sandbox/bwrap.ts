@@ -45,7 +45,7 @@ export async function openBwrap(options: BwrapOptions): Promise<Holder> {
   const start = loader.length === 0 && canFilter() ? loadByBwrap(sh, bwrap, scratch) : [bwrap];
   const outer = [...start, ...isolation(network, canForbidNesting)];
   const look = [findHostTool("cat") ?? "cat", "/proc/self/mountinfo"];
-  await tryOut([...outer, ...layoutArguments(layout.steps), "--", ...loader, ...look], layout);
+  await tryOut((steps) => [...outer, ...layoutArguments(steps), "--", ...loader, ...look], layout);
   const script = lateScript(limiter.shellLines(false));
   /** Covers of sockets that came later. */
   const added = new Map<string, Step>();
@@ -80,12 +80,21 @@ function loadByBwrap(sh: string, bwrap: string, scratch: Scratch): readonly stri
   return [sh, "-c", 'exec "$@" 9<"$0"', file, bwrap, "--seccomp", "9"];
 }
 
-async function tryOut([file = "bwrap", ...args]: readonly string[], layout: Layout): Promise<void> {
+/** Sockets of other programs go at any moment; a trial whose plan named one that is gone by now says nothing. */
+const MAX_TRIALS = 3;
+
+async function tryOut(words: (steps: readonly Step[]) => readonly string[], layout: Layout): Promise<void> {
   const hostMounts = parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"));
-  const trial = await runHostTool(file, args, PROBE_TIMEOUT_MS);
-  if (!trial.isOk) throw unavailable(trial.stderr.trim());
-  const deviations = findDeviations(parseMountinfo(trial.stdout), layout, hostMounts);
-  if (deviations.length > 0) throw unavailable(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
+  for (let tries = 1; ; tries += 1) {
+    const steps = layout.steps.filter(isStillThere);
+    const [file = "bwrap", ...args] = words(steps);
+    const trial = await runHostTool(file, args, PROBE_TIMEOUT_MS);
+    if (tries < MAX_TRIALS && !steps.every(isStillThere)) continue;
+    if (!trial.isOk) throw unavailable(trial.stderr.trim());
+    const deviations = findDeviations(parseMountinfo(trial.stdout), { ...layout, steps }, hostMounts);
+    if (deviations.length > 0) throw unavailable(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
+    return;
+  }
 }
 
 /** The owner may remove a protected path while the sandbox is open; one that comes back is found by the sweep. */

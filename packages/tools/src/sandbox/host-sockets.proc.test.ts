@@ -108,3 +108,26 @@ test("with the host's network, what a command makes in its workspace is found by
   await listen("ws/own");
   expect(await connectInside(sandbox, ["ws/own"])).toMatch("1 of 1");
 });
+
+for (const backend of ["namespaces", "bwrap"] as const) {
+  const isThere = backend === "namespaces" || findHostTool("bwrap") !== undefined;
+  test.runIf(isThere)(
+    `12.7: sockets that go while a sandbox is opened do not keep it from opening, ${backend}${isThere ? "" : " (not installed)"}`,
+    async () => {
+      const policy = {
+        workspace: join(base, "ws"),
+        writeRoots: [join(base, "ws")],
+        masked: [],
+        network: "none",
+      } as const;
+      for (let opening = 0; opening < 3; opening += 1) {
+        const gone = await listen(...names("mixed", 20));
+        const opened = openSandbox(policy, { backend });
+        await Promise.all(gone.map((server) => new Promise((resolve) => server.close(resolve))));
+        await using sandbox = await opened;
+        expect(await connectInside(sandbox, ["mixed/s0"])).toContain("0 of 1");
+      }
+    },
+    60_000,
+  );
+}
