@@ -4,6 +4,7 @@
  * All are looked for at once, a few characters at a time, so that many of them cost hardly more than one.
  */
 
+import { secretView } from "./secret-view.ts";
 import { atOnce, STEP_CHARS, type Steps } from "./steps.ts";
 
 /** A value shorter than this would be found in ordinary words. */
@@ -20,9 +21,9 @@ const MIN_ENCODED_CHARS = 4;
 interface Needle {
   readonly text: string;
   readonly mayBePart: boolean;
-  /** Characters beside it that hold bits of it. */
-  readonly before: number;
-  readonly after: number;
+  /** Whether the characters beside it hold bits of it. */
+  readonly before: 0 | 1;
+  readonly after: 0 | 1;
 }
 
 interface Seed {
@@ -69,8 +70,9 @@ export function createKnownSecrets(): KnownSecrets {
         .filter((value) => value.length >= MIN_KNOWN_CHARS && !values.includes(value));
       if (fresh.length === 0) return;
       values = [...new Set([...values, ...fresh])].slice(-MAX_KNOWN);
-      table = seedTable(values.flatMap(needlesOf));
-      heldChars = values.some((value) => /\s/.test(value)) ? SEED_CHARS - 1 : 0;
+      const needles = values.flatMap(needlesOf);
+      table = seedTable(needles);
+      heldChars = needles.some(({ text }) => /\s/.test(text)) ? SEED_CHARS - 1 : 0;
     },
     cutLength(text) {
       for (let chars = Math.min(SEED_CHARS - 1, text.length); chars > 0; chars -= 1) {
@@ -139,20 +141,28 @@ function matchAt(text: string, at: number, needle: Needle, offset: number): Matc
   const isCut = !isToEnd && at + to >= text.length;
   const isAll = from === offset && isToEnd;
   if (!isAll && !mayBePart && !isCut) return undefined;
+  const hasBefore = from === offset && before > 0 && isBase64(text, at - from - 1);
+  const hasAfter = isToEnd && after > 0 && isBase64(text, at + to);
   return {
-    from: Math.max(0, at - from - (from === offset ? before : 0)),
-    to: Math.min(text.length, at + to + (isToEnd ? after : 0)),
+    from: at - from - (hasBefore ? 1 : 0),
+    to: at + to + (hasAfter ? 1 : 0),
     isFound: isAll || (mayBePart && from + to >= MIN_PART_CHARS),
     isCut: isCut || (isToEnd && at + to + after > text.length),
   };
 }
+
+const isBase64 = (text: string, at: number): boolean => BASE64.test(text.charAt(at));
+const BASE64 = /[\w+/-]/;
 
 function needlesOf(value: string): readonly Needle[] {
   const bytes = Buffer.from(value, "utf8");
   const hex = bytes.toString("hex");
   // Output of commands is looked at byte by byte, whatever it is written in.
   const spelled = [value, JSON.stringify(value).slice(1, -1), bytes.toString("latin1"), ...percentForms(bytes)];
-  const plain = spelled.map((text) => needle(text, false));
+  // Where encoded characters are decoded, those that the value itself contains are too.
+  const plain = [...spelled, ...spelled.map((text) => secretView(text).text)]
+    .filter((text) => text.length >= MIN_KNOWN_CHARS)
+    .map((text) => needle(text, false));
   const encoded = [hex, hex.toUpperCase()].map((text) => needle(text, true));
   return [...plain, ...encoded, ...[0, 1, 2].flatMap((lead) => base64Needles(bytes, lead))];
 }
@@ -179,7 +189,11 @@ function base64Needles(bytes: Buffer, lead: number): readonly Needle[] {
   );
 }
 
-function needle(text: string, mayBePart: boolean, edges = { before: 0, after: 0 }): Needle {
+function needle(
+  text: string,
+  mayBePart: boolean,
+  edges: Pick<Needle, "before" | "after"> = { before: 0, after: 0 },
+): Needle {
   return { text: text.slice(0, MAX_NEEDLE_CHARS), mayBePart, ...edges };
 }
 

@@ -78,28 +78,39 @@ test("12.11: time grows with the length of the text, whatever is in it, and is s
   }
 }, 120_000);
 
-test("12.11: 8 MB of it in pieces leave the event loop free, and small pieces cost no more than their length", () => {
-  for (const unit of ["-eyJ", "authorization: bearer "]) {
+test("12.11: 8 MB of it in pieces leave the event loop free", () => {
+  for (const unit of ["-eyJ", "authorization: bearer ", `ghp_${KNOWN}a1b2c3d4e5f6a7b8c9d0\u001B[m`]) {
     const stream = createStreamRedactor(createRedactor([KNOWN]));
     const times = [...pieces(filled(unit, 8 * MIB), 64 * KIB)].map((piece) => cpuMs(() => stream.push(piece)));
     stream.end();
     expect(Math.max(...times)).toBeLessThan(150);
-    const small = [64, 128].map((kib) =>
-      cpuMs(() => {
-        const redactor = createStreamRedactor();
-        for (const piece of pieces(filled(unit, kib * KIB), 5)) redactor.push(piece);
-        redactor.end();
-      }),
-    );
-    expect(small[1]).toBeLessThan(Math.max(small[0] ?? 0, FLOOR_MS) * MAX_GROWTH);
   }
 }, 60_000);
 
+test("12.11: small pieces cost no more than their length, also of an endless word", () => {
+  for (const unit of ["x", "-eyJ", "authorization: bearer ", "\u001B[31m", "0"]) {
+    const [short = 0, long = 0] = [32, 128].map((kib) =>
+      leastCpuMs(() => {
+        const stream = createStreamRedactor(createRedactor([KNOWN, "000000000000"]));
+        for (const piece of pieces(filled(unit, kib * KIB), 8)) stream.push(piece);
+        stream.end();
+      }),
+    );
+    expect(long, JSON.stringify(unit)).toBeLessThan(Math.max(short, FLOOR_MS) * MAX_GROWTH ** 2);
+  }
+}, 60_000);
+
+/** Of this thread alone: what the collector and the compiler do beside it depends on the hour. */
 function cpuMs(work: () => void): number {
-  const before = process.cpuUsage();
+  const before = process.threadCpuUsage();
   work();
-  const { user, system } = process.cpuUsage(before);
+  const { user, system } = process.threadCpuUsage(before);
   return (user + system) / 1000;
+}
+
+/** A core that others use too is slower for a while; that is never the least of several times. */
+function leastCpuMs(work: () => void): number {
+  return Math.min(...Array.from({ length: 3 }, () => cpuMs(work)));
 }
 
 function filled(unit: string, size: number): string {

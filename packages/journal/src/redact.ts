@@ -6,9 +6,9 @@
  * character makes it worthless; there only exact values are removed. The words and calls that are repeated in there are
  * as open as beside it.
  */
-import { createKnownSecrets, type Found, type KnownSecrets, type Search } from "./known-secrets.ts";
-import { findSecrets, hasBeginning, type Tail } from "./secret-formats.ts";
-import { viewInSteps } from "./secret-view.ts";
+import { createKnownSecrets, type KnownSecrets } from "./known-secrets.ts";
+import { hasBeginning } from "./secret-formats.ts";
+import { joined, lookInSteps, withMarks } from "./secret-marks.ts";
 import { atOnce, type Steps } from "./steps.ts";
 
 export interface Redactor {
@@ -62,99 +62,9 @@ function* replaced(text: string, known: KnownSecrets, hasFormats: boolean): Step
   const plain = yield* known.searchInSteps(text, true);
   if (plain.found.length === 0 && !mayHold(text)) return text;
   yield;
-  const { marks } = yield* marksInSteps(text, known, { isWhole: true, hasFormats, plain });
+  const { parts } = yield* lookInSteps(text, known, { isWhole: true, hasFormats, plain });
   yield;
-  return withMarks(text, marks, text.length);
-}
-
-/** What goes, by its place in the text. */
-export interface Mark {
-  readonly kind: string;
-  readonly from: number;
-  readonly to: number;
-  readonly tail?: Tail;
-}
-
-export interface Marks {
-  readonly marks: readonly Mark[];
-  /** From here on more text could change what goes. */
-  readonly open: number;
-}
-
-interface MarkOptions {
-  readonly isWhole: boolean;
-  readonly hasFormats: boolean;
-  readonly plain?: Search;
-}
-
-export function findMarks(raw: string, known: KnownSecrets, options: MarkOptions): Marks {
-  return atOnce(marksInSteps(raw, known, options));
-}
-
-function* marksInSteps(raw: string, known: KnownSecrets, options: MarkOptions): Steps<Marks> {
-  const { isWhole, hasFormats, plain = yield* known.searchInSteps(raw, isWhole) } = options;
-  const view = yield* viewInSteps(blanked(raw, plain.found));
-  yield;
-  // Where nothing hides anything both are the same.
-  const hidden = view.text.length === raw.length ? NOTHING : yield* known.searchInSteps(view.text, isWhole);
-  const followsGap = (index: number): boolean => view.startOf(index) !== view.endOf(index - 1);
-  const formats = hasFormats
-    ? yield* findSecrets(blanked(view.text, hidden.found), { isWhole, followsGap })
-    : { secrets: [], open: view.text.length };
-  const inView = [...hidden.found.map(knownMark), ...formats.secrets];
-  const rawMarks = inView.map((mark) => ({ ...mark, from: view.startOf(mark.from), to: view.endOf(mark.to - 1) }));
-  yield;
-  const open = Math.min(hidden.open, formats.open);
-  return {
-    marks: joined([...plain.found.map(knownMark), ...rawMarks]),
-    open: Math.min(plain.open, open < view.text.length ? view.startOf(open) : raw.length),
-  };
-}
-
-const NOTHING: Search = { found: [], open: Number.POSITIVE_INFINITY };
-export const KNOWN_SECRET = "known-secret";
-const knownMark = (range: Found): Mark => ({ kind: KNOWN_SECRET, ...range });
-
-/** With the first character of a mark in place of what will be one, so that formats see what they will see when it is. */
-function blanked(text: string, found: readonly Found[]): string {
-  if (found.length === 0) return text;
-  const pieces: string[] = [];
-  let at = 0;
-  for (const { from, to } of found) {
-    if (to <= at) continue;
-    const start = Math.max(from, at);
-    pieces.push(text.slice(at, start), "[".repeat(to - start));
-    at = to;
-  }
-  return pieces.join("") + text.slice(at);
-}
-
-/** What overlaps is one; what is known by its value gives it its name. */
-function joined(found: readonly Mark[]): readonly Mark[] {
-  const marks: Mark[] = [];
-  for (const next of found.toSorted((a, b) => a.from - b.from || b.to - a.to)) {
-    const last = marks.at(-1);
-    if (last === undefined || next.from >= last.to) marks.push(next);
-    else {
-      const kind = next.kind === KNOWN_SECRET ? next.kind : last.kind;
-      const { to, tail } = next.to >= last.to && (last.tail === undefined || next.to > last.to) ? next : last;
-      marks[marks.length - 1] = { kind, from: last.from, to, ...(tail === undefined ? {} : { tail }) };
-    }
-  }
-  return marks;
-}
-
-/** The text up to `end` with its marks. */
-export function withMarks(text: string, marks: readonly Mark[], end: number): string {
-  const pieces: string[] = [];
-  let from = 0;
-  for (const mark of marks) {
-    if (mark.from >= end) break;
-    pieces.push(text.slice(from, mark.from), `[redacted:${mark.kind}]`);
-    from = mark.to;
-  }
-  pieces.push(text.slice(from, end));
-  return pieces.join("");
+  return withMarks(text, joined(parts), { from: 0, to: text.length });
 }
 
 interface Rewrites {

@@ -4,18 +4,25 @@
  * gone over more than a fixed number of times, whatever the text: time grows with its length alone.
  */
 
+import { keyEnd, keyStart, MAX_BODY_CHARS, MIN_BODY_CHARS } from "./secret-key-block.ts";
 import { STEP_CHARS, type Steps } from "./steps.ts";
 
 export interface Secret {
   readonly kind: string;
   readonly from: number;
   readonly to: number;
+  /** Where the search must begin to find it: what stands before a secret may be what tells it. */
+  readonly start: number;
+  /** The text up to here makes it a secret. */
+  readonly sure: number;
   /** Reaches the end of unfinished text: what follows belongs to it as long as this holds. */
   readonly tail?: Tail;
+  /** The rest of one that began before the text. */
+  readonly isRest?: true;
 }
 
-/** A run of these characters, or the lines of a key with what is left of their bound. */
-export type Tail = { readonly class: number } | { readonly keyCharsLeft: number };
+/** A run of these characters, or the lines of a key that began here, with their bound. */
+export type Tail = { readonly class: number } | { readonly keyFrom: number; readonly most: number };
 
 export interface FormatSearch {
   readonly secrets: readonly Secret[];
@@ -28,6 +35,10 @@ export interface Unfinished {
   readonly isWhole: boolean;
   /** Whether something that was left out of the text stood before this character. */
   readonly followsGap: (index: number) => boolean;
+  /** What stands before this only says what a secret can follow. */
+  readonly from: number;
+  /** Of secrets that reached the end of what stands before. */
+  readonly tails: readonly Tail[];
 }
 
 /** Beginnings that are part of the secret. */
@@ -65,7 +76,8 @@ export function hasBeginning(text: string): boolean {
 
 export function* findSecrets(text: string, unfinished: Unfinished): Steps<FormatSearch> {
   const scan: Scan = { text, ...unfinished, runs: new Map() };
-  const search: Searching = { secrets: [], open: text.length, at: 0 };
+  const search: Searching = { secrets: [], open: text.length, at: unfinished.from, widest: undefined, tails: 0 };
+  for (const tail of unfinished.tails) add(search, restOf(scan, tail));
   for (; search.at < text.length; yield) findSome(scan, search);
   return search;
 }
@@ -74,6 +86,32 @@ interface Searching {
   readonly secrets: Secret[];
   open: number;
   at: number;
+  /** The one that reaches furthest. */
+  widest: Secret | undefined;
+  /** The classes of those that reach the end of unfinished text. */
+  tails: number;
+}
+
+/** Unless it lies within another and ends with it. */
+function add(search: Searching, secret: Secret): void {
+  const { widest, tails } = search;
+  const { from, to, tail } = secret;
+  if (tail !== undefined && "class" in tail) search.tails |= tail.class;
+  const isWithin = widest !== undefined && from >= widest.from && to <= widest.to;
+  if (isWithin && search.tails === tails && (tail === undefined || "class" in tail)) return;
+  search.secrets.push(secret);
+  if (widest === undefined || to > widest.to) search.widest = secret;
+}
+
+function restOf(scan: Scan, tail: Tail): Secret {
+  const { text, from, isWhole } = scan;
+  const rest = { kind: "rest", from, start: from, sure: from, isRest: true } as const;
+  if ("class" in tail) {
+    const to = runEnd(text, from, tail.class);
+    return { ...rest, to, ...(isCut(scan, to) ? { tail } : {}) };
+  }
+  const { to, isOpen } = keyEnd(text, from, { isWhole, most: tail.most - (from - tail.keyFrom), isInBody });
+  return { ...rest, to, ...(isOpen ? { tail } : {}) };
 }
 
 function findSome(scan: Scan, search: Searching): void {
@@ -89,8 +127,9 @@ function findSome(scan: Scan, search: Searching): void {
     }
     const outcome = formatOf(found[0])(scan, found.index, found.index + found[0].length);
     if (outcome === "open") search.open = Math.min(search.open, found.index);
-    else if (outcome !== undefined) search.secrets.push(outcome);
-    at = outcome === undefined || outcome === "open" ? found.index + 1 : outcome.to;
+    else if (outcome !== undefined) add(search, outcome);
+    // Another may begin within it and go on where it ends: a colour between two is not seen.
+    at = found.index + 1;
   }
   search.at = at;
 }
@@ -166,7 +205,7 @@ function classesOf(members: readonly (readonly [bit: number, pattern: RegExp])[]
 }
 
 /** Where a run of these characters that begins at `from` ends. */
-export function runEnd(text: string, from: number, bit: number): number {
+function runEnd(text: string, from: number, bit: number): number {
   let at = from;
   while (at < text.length && is(text, at, bit)) at += 1;
   return at;
@@ -187,7 +226,9 @@ function run(scan: Scan, question: string, from: number, bit: number): number {
 
 const isCut = ({ text, isWhole }: Scan, at: number): boolean => !isWhole && at >= text.length;
 
-function secret(scan: Scan, kind: string, range: { from: number; to: number }, bit: number): Secret {
+type Range = Omit<Secret, "kind" | "tail">;
+
+function secret(scan: Scan, kind: string, range: Range, bit: number): Secret {
   return { kind, ...range, ...(isCut(scan, range.to) ? { tail: { class: bit } } : {}) };
 }
 
@@ -195,7 +236,7 @@ function atLeast(kind: string, chars: number, bit: number): Format {
   return (scan, at, after) => {
     if (!startsWord(scan, at)) return undefined;
     const to = run(scan, kind, after, bit);
-    if (to - after >= chars) return secret(scan, kind, { from: at, to }, bit);
+    if (to - after >= chars) return secret(scan, kind, { start: at, from: at, to, sure: after + chars }, bit);
     return isCut(scan, to) ? "open" : undefined;
   };
 }
@@ -223,9 +264,10 @@ function providerKey(scan: Scan, at: number, after: number): Outcome {
     ((digit < to && digit - after <= DIGIT_WITHIN_CHARS) ||
       run(scan, "openai.first", after, IN.alphanumeric) - after >= MIN_RUN_CHARS ||
       run(scan, "openai.second", begins, IN.alphanumeric) - begins >= MIN_RUN_CHARS);
-  if (isKey) return secret(scan, "openai-key", { from: at, to }, IN.word);
   // Behind this much of a run without a sign of a key no more can come.
-  return isCut(scan, to) && to - after <= DIGIT_WITHIN_CHARS + MIN_RUN_CHARS ? "open" : undefined;
+  const sure = after + DIGIT_WITHIN_CHARS + MIN_RUN_CHARS;
+  if (isKey) return secret(scan, "openai-key", { start: at, from: at, to, sure }, IN.word);
+  return isCut(scan, to) && to <= sure ? "open" : undefined;
 }
 
 function awsKey(scan: Scan, at: number, after: number): Outcome {
@@ -241,15 +283,11 @@ function googleKey(scan: Scan, at: number, after: number): Outcome {
   return exactly(scan, "google-key", { at, after, to }, to - after === 35, 35);
 }
 
-interface Place {
-  readonly at: number;
-  readonly after: number;
-  readonly to: number;
-}
+type Place = Readonly<Record<"at" | "after" | "to", number>>;
 
 function exactly(scan: Scan, kind: string, { at, after, to }: Place, isKey: boolean, chars: number): Outcome {
   if (isCut(scan, to)) return to - after <= chars ? "open" : undefined;
-  return isKey ? { kind, from: at, to } : undefined;
+  return isKey ? { kind, start: at, from: at, to, sure: to } : undefined;
 }
 
 /** A part longer than this is no part of a token. */
@@ -269,7 +307,7 @@ function jwt(scan: Scan, at: number, after: number): Outcome {
   if (isCut(scan, second)) return "open";
   if (second - first - 4 < 8 || text[second] !== ".") return undefined;
   const to = run(scan, "jwt.third", second + 1, IN.word);
-  if (to - second - 1 >= 4) return secret(scan, "jwt", { from: at, to }, IN.word);
+  if (to - second - 1 >= 4) return secret(scan, "jwt", { start: at, from: at, to, sure: second + 5 }, IN.word);
   return isCut(scan, to) ? "open" : undefined;
 }
 
@@ -288,7 +326,7 @@ function urlPassword(scan: Scan, at: number, after: number): Outcome {
   const to = run(scan, "url.password", from, IN.password);
   if (to - from > MAX_URL_PART_CHARS + 1 || PLACEHOLDER.test(text.charAt(from))) return undefined;
   if (isCut(scan, to)) return "open";
-  return to > from && text[to] === "@" ? { kind: "url-password", from, to } : undefined;
+  return to > from && text[to] === "@" ? { kind: "url-password", start: at, from, to, sure: to + 1 } : undefined;
 }
 
 /** "Authorization: Basic …" in a header, in JSON, in JSON inside a string. */
@@ -304,7 +342,7 @@ function authorization(scan: Scan, at: number): Outcome {
   const to = run(scan, "authorization", from, IN.header);
   if (scan.text.startsWith(MARK, from)) return undefined;
   if (isCut(scan, to) && MARK.startsWith(scan.text.slice(from, to))) return "open";
-  if (to - from >= 4) return secret(scan, "authorization", { from, to }, IN.header);
+  if (to - from >= 4) return secret(scan, "authorization", { start: at, from, to, sure: from + 4 }, IN.header);
   return isCut(scan, to) ? "open" : undefined;
 }
 
@@ -314,7 +352,7 @@ function bearer(scan: Scan, at: number): Outcome {
   const to = run(scan, "bearer", from, IN.bearer);
   const digit = run(scan, "bearer.digit", from, NO_DIGIT.bearer);
   if (to - from >= MIN_KEY_CHARS && digit < to && digit - from <= DIGIT_WITHIN_CHARS) {
-    return secret(scan, "bearer-token", { from, to }, IN.bearer);
+    return secret(scan, "bearer-token", { start: at, from, to, sure: from + DIGIT_WITHIN_CHARS + 1 }, IN.bearer);
   }
   return isCut(scan, to) && to - from <= DIGIT_WITHIN_CHARS ? "open" : undefined;
 }
@@ -331,58 +369,18 @@ function afterHeader(scan: Scan, at: number, header: RegExp, cut: RegExp): numbe
   return !scan.isWhole && cut.test(scan.text) ? "open" : undefined;
 }
 
-const LABEL = "(?:[A-Z0-9]{1,32} ){0,4}PRIVATE KEY(?: BLOCK)?-----";
-const KEY_BEGIN = new RegExp(`-----BEGIN ${LABEL}`, "y");
-const KEY_BEGIN_CUT = /-----BEGIN [A-Z0-9 ]{0,160}-{0,5}$/y;
-const KEY_END = new RegExp(`-----END ${LABEL}`, "y");
-const KEY_END_CUT = /-{1,5}$|-----E?N?D?$|-----END [A-Z0-9 ]{0,160}-{0,5}$/y;
-const MIN_BODY_CHARS = 32;
-const MAX_BODY_CHARS = 16_384;
-
 /** A cut block has no end; what looks like key lines goes all the same. */
 function privateKey(scan: Scan, at: number): Outcome {
   const { text, isWhole } = scan;
-  KEY_BEGIN.lastIndex = at;
-  if (!KEY_BEGIN.test(text)) {
-    KEY_BEGIN_CUT.lastIndex = at;
-    return !isWhole && KEY_BEGIN_CUT.test(text) ? "open" : undefined;
-  }
-  const from = KEY_BEGIN.lastIndex;
-  const end = keyEnd(text, from, { isWhole, most: MAX_BODY_CHARS });
-  if (end.body - from < MIN_BODY_CHARS) return end.isOpen ? "open" : undefined;
-  if (!end.isOpen) return { kind: "private-key", from: at, to: end.to };
-  return { kind: "private-key", from: at, to: end.body, tail: { keyCharsLeft: MAX_BODY_CHARS - (end.body - from) } };
+  const from = keyStart(text, at, isWhole);
+  if (typeof from !== "number") return from;
+  const end = keyEnd(text, from, { isWhole, most: MAX_BODY_CHARS, isInBody });
+  const sure = from + MIN_BODY_CHARS;
+  if (end.body < sure) return end.isOpen ? "open" : undefined;
+  const key = { kind: "private-key", start: at, from: at, to: end.to, sure };
+  return end.isOpen ? { ...key, tail: { keyFrom: from, most: MAX_BODY_CHARS } } : key;
 }
-
-export interface KeyEnd {
-  /** Behind the last character of the key lines. */
-  readonly body: number;
-  /** Behind the end line, where there is one. */
-  readonly to: number;
-  /** More text may add to it. */
-  readonly isOpen: boolean;
-}
-
-export function keyEnd(
-  text: string,
-  from: number,
-  limit: { readonly isWhole: boolean; readonly most: number },
-): KeyEnd {
-  const { isWhole, most } = limit;
-  let body = from;
-  let dashes = 0;
-  while (body < text.length && body - from < most && dashes < 5) {
-    if (!is(text, body, IN.key)) break;
-    dashes = text[body] === "-" ? dashes + 1 : 0;
-    body += 1;
-  }
-  if (dashes === 5 || (body >= text.length && !isWhole)) body -= dashes;
-  KEY_END.lastIndex = body;
-  if (KEY_END.test(text)) return { body, to: KEY_END.lastIndex, isOpen: false };
-  if (isWhole || body - from >= most) return { body, to: body, isOpen: false };
-  KEY_END_CUT.lastIndex = body;
-  return { body, to: body, isOpen: body >= text.length || KEY_END_CUT.test(text) };
-}
+const isInBody = (text: string, at: number): boolean => is(text, at, IN.key);
 
 /**
  * Not in the middle of a longer word: base64 and hashes contain every short beginning sooner or later. An escape is no
