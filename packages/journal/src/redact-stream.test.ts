@@ -38,6 +38,18 @@ test("12.12: where the beginning was let out before it was a secret, the rest go
   expect(stream.push("value-0123456789 end\n") + stream.end()).toBe("[redacted:known-secret] end\n");
 });
 
+test("12.12: a token directly behind a long registered value goes, wherever the two are cut", () => {
+  const long = Array.from({ length: 120 }, (_, at) => (at * 7919).toString(36)).join("x");
+  const redactor = createRedactor([long]);
+  const text = `x ${long}ghp_${run(40)} y\n`;
+  for (let size = 1; size <= text.length; size += 1) {
+    const stream = createStreamRedactor(redactor);
+    let out = "";
+    for (let at = 0; at < text.length; at += size) out += stream.push(text.slice(at, at + size));
+    expect(out + stream.end(), `pieces of ${size}`).toBe("x [redacted:known-secret][redacted:github-token] y\n");
+  }
+});
+
 test("12.12: a prompt without a line end is shown to whoever looks", () => {
   const stream = createStreamRedactor(createRedactor(["known-value-0123456789"]));
   for (const prompt of ["Continue?[y/n]", "Password:", "1024", ">>> "]) {
