@@ -50,6 +50,8 @@ export const FAILPOINTS = [
   "task.after-start",
   "task.after-turn",
   "task.after-claim",
+  "task.after-freeze",
+  "task.between-checks",
   "task.before-verdict",
   "task.after-verdict",
   "task.before-fire",

@@ -31,6 +31,7 @@ export {
   ReasonBody,
   RelieveTaskBody,
   ResumeTaskBody,
+  RetryTaskBody,
   SinkEntry,
   SinkList,
   SinkParams,
@@ -59,12 +60,24 @@ export {
   type ReasonInput,
   type RelieveTaskInput,
   type ResumeTaskInput,
+  type RetryTaskInput,
   type SendOrderInput,
   type TaskLogQueryInput,
   type TasksQueryInput,
   type UsageBy,
   type UsageQueryInput,
 } from "./http-task-shapes.ts";
+export {
+  AcceptTaskBody,
+  TaskDiff,
+  TaskDiffQuery,
+  TaskVerification,
+  UndoneTask,
+  UndoTaskBody,
+  type AcceptTaskInput,
+  type TaskDiffQueryInput,
+  type UndoTaskInput,
+} from "./http-work-shapes.ts";
 
 const time = z.number().int().describe("Milliseconds since 1970");
 const seq = z.number().int().describe("Dense, 1..n within the thread");

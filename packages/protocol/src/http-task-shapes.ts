@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { Failure } from "./event-parts.ts";
 import { Usage } from "./model-output.ts";
-import { CheckResult, CheckViolation } from "./task-checks.ts";
+import { CheckResult, CheckViolation, JudgedWork, WorkReview } from "./task-checks.ts";
 import { Culprit, PromptReason, TaskSource, WaitCause } from "./task-events.ts";
 import { TASK_STATES } from "./task-record.ts";
 import { FailureClass, StallAction, TaskSpec } from "./task-spec.ts";
@@ -109,6 +109,8 @@ const checked = {
   results: z.array(CheckResult).readonly(),
   violations: z.array(CheckViolation).readonly(),
   opinion: Opinion.optional(),
+  work: JudgedWork.optional().describe("What was judged, and what it stands for"),
+  review: WorkReview.optional().describe("Why the owner has to decide"),
 };
 export const CheckRun = z.object(checked);
 const Stall = z.object({
@@ -164,11 +166,20 @@ export const Task = z.object({
   reason: z.string().optional(),
   failure: Failure.extend({ class: FailureClass }).optional(),
   claim: Claim.optional(),
+  checking: z
+    .object({ name: z.string(), room: z.enum(["baseline", "work", "delivered", "again"]), since: time })
+    .optional()
+    .describe("The check that is run now"),
+  deliver: z.array(z.string()).readonly().optional().describe("What its user accepted as the work"),
   lastCheck: CheckRun.optional(),
   stall: Stall.optional(),
   stepsDone: z.array(z.number().int()).readonly(),
   spent: Spent,
   extraBudget: z.record(z.string(), z.number()).readonly(),
+  undone: z
+    .object({ at: time, files: z.number().int() })
+    .optional()
+    .describe("The workspace was put back to how it was when the task began"),
   merged: z.object({ how: z.string(), ref: z.string() }).optional(),
   replacedBy: z.string().optional(),
 });
@@ -234,6 +245,10 @@ export const PlanAnswer = z.object({
   threadId: z.string().describe("Where it was asked for; what it took is counted there"),
 });
 export const ReasonBody = z.strictObject({ reason: Words.optional() });
+export const RetryTaskBody = z.strictObject({
+  reason: Words.optional(),
+  fresh: z.boolean().optional().describe("In a new thread"),
+});
 export const ResumeTaskBody = z.strictObject({
   budget: z
     .record(z.string(), z.number().positive())
@@ -362,6 +377,7 @@ export type NotificationsQueryInput = z.input<typeof NotificationsQuery>;
 export type PlanTaskInput = z.input<typeof PlanTaskBody>;
 export type ReasonInput = z.input<typeof ReasonBody>;
 export type RelieveTaskInput = z.input<typeof RelieveTaskBody>;
+export type RetryTaskInput = z.input<typeof RetryTaskBody>;
 export type ResumeTaskInput = z.input<typeof ResumeTaskBody>;
 export type SendOrderInput = z.input<typeof InboxBody>;
 export type TaskLogQueryInput = z.input<typeof TaskLogQuery>;

@@ -73,7 +73,16 @@ export {
   type TaskEventBody,
 } from "./task-event-kinds.ts";
 export { afterEvents, nextTask } from "./task-machine.ts";
-export { budgetOf, hasEnded, TASK_STATES, type TaskRecord, type TaskSpent, type TaskState } from "./task-record.ts";
+export {
+  budgetOf,
+  hasEnded,
+  hasOwnTree,
+  isObstructed,
+  TASK_STATES,
+  type TaskRecord,
+  type TaskSpent,
+  type TaskState,
+} from "./task-record.ts";
 export type { CheckResult, CheckViolation, LeafCheck, LeafCheckOf, TaskBaseline } from "./task-checks.ts";
 export type { Culprit, PromptReason, WaitCause } from "./task-events.ts";
 export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";

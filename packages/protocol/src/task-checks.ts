@@ -142,6 +142,16 @@ const PartResult = z.object({
   durationMs: z.number(),
   /** It passed before the task began as well, so its pass says nothing about the work. */
   isVacuous: z.boolean().optional(),
+  /** It demands that something stays as it was, so that its pass says nothing about the work either. */
+  isGuard: z.literal(true).optional(),
+  /** It passed and failed over the same content. */
+  isFlaky: z.literal(true).optional(),
+  /** Files of the work that it read or ran, and where nothing says what is delivered could look for, as text; at most MAX_WORK_FILES. */
+  restsOn: z.array(z.string()).optional(),
+  /** How many they are; absent: `restsOn` names them all. */
+  restsOnCount: z.number().int().optional(),
+  /** false: this host cannot tell what it read, and `restsOn` is everything that was in the room. */
+  areReadsKnown: z.boolean().optional(),
   /** Of `tests`. */
   tests: z.object({ passed: z.number(), failed: z.number(), skipped: z.number() }).optional(),
 });
@@ -161,25 +171,87 @@ export const CheckViolation = z.object({
 });
 export type CheckViolation = z.infer<typeof CheckViolation>;
 
-/** The workspace as it was when the task began: what `changed`, `unchanged`, `noFewer` and the protected files compare with. */
+/** What an event names of each kind; the rest is a number. */
+export const MAX_WORK_FILES = 200;
+
+/** What an owner can accept one by one; more than that is said by globs in the spec. */
+export const MAX_ACCEPTED_FILES = 2000;
+
+/** What a file is, as far as its name tells. It decides nothing by itself. */
+export const FileRole = z.enum([
+  "source",
+  "test",
+  "configuration",
+  "build",
+  "dependency",
+  "cache",
+  "repository",
+  "other",
+]);
+export type FileRole = z.infer<typeof FileRole>;
+
+/** A file that is not as it was when the task began. */
+export const WorkFile = z.object({
+  /** Relative to the workspace, as text. */
+  path: z.string(),
+  how: z.enum(["added", "changed", "removed"]),
+  role: FileRole.optional(),
+  /** Of its content, or of where a link leads; absent: it is removed or has none. */
+  sha256: z.string().optional(),
+  /** Why it is not judged, or not as it was made, although it could be part of the work. */
+  why: z.string().optional(),
+});
+export type WorkFile = z.infer<typeof WorkFile>;
+
+/** What was judged: enough to judge it again. */
+export const JudgedWork = z.object({
+  /** Of the manifests of the kept beginning and of the frozen work. */
+  base: z.string(),
+  sha256: z.string(),
+  /** How the rooms of the commands were made; absent: no check ran a command. */
+  room: z.enum(["overlay", "copy", "none"]).optional(),
+  /** What the verdict stands for, and what else has changed. At most MAX_WORK_FILES each. */
+  delivered: z.array(WorkFile),
+  deliveredCount: z.number().int(),
+  others: z.array(WorkFile),
+  othersCount: z.number().int(),
+  /** The file that the task came from, as the work left it. Only where the work changed it. */
+  spec: z.object({ path: z.string(), sha256: z.string() }).optional(),
+});
+export type JudgedWork = z.infer<typeof JudgedWork>;
+
+/** Why work that nothing rejects is not verified but put to the owner. */
+export const WorkReview = z.object({
+  reasons: z.array(
+    z.object({
+      /**
+       * It rests on files that nothing names as the work; every check was vacuous or a guard; the only ground is flaky; or it
+       * passed, and what is in the workspace or the repository keeps it from being put there: `task.resumed` tries again.
+       */
+      kind: z.enum(["rests", "vacuous", "flaky", "delivery"]),
+      message: z.string(),
+      /** At most MAX_WORK_FILES. */
+      files: z.array(z.string()),
+      /** How many they are; absent: `files` names them all. */
+      count: z.number().int().optional(),
+    }),
+  ),
+  /** What to write behind `deliver:` to have it accepted. Absent: no deliver would make it verified. */
+  deliver: z.array(z.string()).optional(),
+});
+export type WorkReview = z.infer<typeof WorkReview>;
+
+/** The workspace as it was when the task began: what `changed`, `unchanged` and `noFewer` compare with. */
 export const TaskBaseline = z.object({
   takenAt: z.number(),
   /** Where it was, without links. */
   folder: z.string(),
-  /** Relative path → sha256, of the files that checks and protections name. A link has the hash of where it points, "" is not there. */
-  files: z.record(z.string(), z.string()),
-  /** Those of them that the agent must leave as they are. */
-  protected: z.array(z.string()),
-  /** package.json → sha256 of what its scripts say, apart from the rest of the file; of those that check commands run. */
-  scripts: z.record(z.string(), z.string()),
-  /** More files matched than are kept; what the rest were cannot be told, and checks that need it are errors. */
-  isTruncated: z.boolean(),
+  /** The copy in Heddle's home that checks are run on. Absent: the task began before there were such copies, or has no checks and is too large. */
+  kept: z.object({ sha256: z.string(), files: z.number(), bytes: z.number() }).optional(),
   git: z
     .object({
       commit: z.string(),
       branch: z.string().optional(),
-      /** What differed from the commit already, where a check asks what the task changed. */
-      uncommitted: z.array(z.string()).optional(),
     })
     .optional(),
   /** By name of the check. */
@@ -188,7 +260,5 @@ export const TaskBaseline = z.object({
   boxes: z.record(z.string(), z.number()),
   /** Names of the checks that passed already. */
   passed: z.array(z.string()),
-  /** Of all files together. Only where every check passed already: then the work must at least have changed something. */
-  tree: z.string().optional(),
 });
 export type TaskBaseline = z.infer<typeof TaskBaseline>;

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { Failure, Holder } from "./event-parts.ts";
 import { Usage } from "./model-output.ts";
-import { CheckResult, CheckViolation, TaskBaseline } from "./task-checks.ts";
+import { CheckResult, CheckViolation, JudgedWork, TaskBaseline, WorkReview } from "./task-checks.ts";
 import { FailureClass, StallAction, TaskSpec } from "./task-spec.ts";
 
 const v1 = z.literal(1);
@@ -16,6 +16,8 @@ export const TaskSource = z.object({
   kind: z.enum(["cli", "inbox", "http", "webhook", "schedule", "chat"]),
   /** File, address or name it came from. */
   ref: z.string().optional(),
+  /** Of that file, as it was read. */
+  sha256: z.string().optional(),
 });
 export type TaskSource = z.infer<typeof TaskSource>;
 
@@ -114,7 +116,16 @@ export const taskEvents = [
     by: z.enum(["report", "marker", "turn-end", "user"]),
     summary: z.string(),
   }),
-  /** The checks were run, by the harness, after the last write. */
+  /** A check is run from now on, so that one that hangs is seen. `room`: on what. */
+  z.object({
+    type: z.literal("task.checking"),
+    v: v1,
+    attempt,
+    name: z.string(),
+    /** The beginning, the work as it was frozen, only what is delivered of it, or once more to see whether it is flaky. */
+    room: z.enum(["baseline", "work", "delivered", "again"]),
+  }),
+  /** The checks were run, by the harness, on the work as it was frozen at the claim. */
   z.object({
     type: z.literal("task.checked"),
     v: v1,
@@ -136,6 +147,11 @@ export const taskEvents = [
       })
       .optional(),
     passed: z.boolean(),
+    work: JudgedWork.optional(),
+    /** Nothing failed, and yet it is not verified: the owner decides. */
+    review: WorkReview.optional(),
+    /** Of freezing and all runs of checks; absent: the sum of the results. */
+    durationMs: z.number().optional(),
   }),
   z.object({ type: z.literal("task.verified"), v: v1, attempt }),
   z.object({ type: z.literal("task.rejected"), v: v1, attempt, failing: z.array(z.string()) }),
@@ -151,7 +167,7 @@ export const taskEvents = [
   z.object({
     type: z.literal("task.paused"),
     v: v1,
-    cause: z.enum(["user", "budget", "nudges", "stall", "question"]),
+    cause: z.enum(["user", "budget", "nudges", "stall", "question", "review"]),
     message: z.string(),
   }),
   z.object({
@@ -159,6 +175,8 @@ export const taskEvents = [
     v: v1,
     /** More of what ran out. */
     budget: z.record(z.string(), z.number()).optional(),
+    /** Of a review: the owner says that these are the work. It is judged again with them, as it was frozen. */
+    deliver: z.array(z.string()).min(1).optional(),
   }),
   z.object({
     type: z.literal("task.budget-warned"),
@@ -208,6 +226,8 @@ export const taskEvents = [
     reason: z.string(),
   }),
   z.object({ type: z.literal("task.cancelled"), v: v1, reason: z.string(), replacedBy: z.string().optional() }),
+  /** The workspace was put back to how it was when the task began. */
+  z.object({ type: z.literal("task.undone"), v: v1, attempt: attempt.optional(), files: z.number().int() }),
   z.object({ type: z.literal("task.archived"), v: v1, isArchived: z.boolean() }),
   z.object({ type: z.literal("task.deleted"), v: v1 }),
 

@@ -193,6 +193,7 @@ const MOVES: readonly (readonly [string, (place: PlaceName) => TaskEventBody, re
   ["claimed", () => claimed(1), HELD.filter((name) => !IN_TURN.has(name))],
   ["claimed by its user", () => ({ ...claimed(1), by: "user" }) as TaskEventBody, NOT_OVER],
   ["checked", () => checked(1, [passed]), ["claimed", "passed", "refuted"]],
+  ["checking", () => ({ type: "task.checking", v: 1, attempt: 1, name: "a", room: "work" }), HELD],
   ["verified", () => verified(1), ["passed"]],
   ["rejected", () => rejected, ["refuted"]],
   ["merged", () => ({ type: "task.merged", v: 1, attempt: 1, how: "branch", ref: "r" }), [...HELD, "verified"]],
@@ -210,6 +211,7 @@ const MOVES: readonly (readonly [string, (place: PlaceName) => TaskEventBody, re
   ["retried by its user", () => ({ type: "task.retried", v: 1, reason: "" }), ["failed", "cancelled", "said"]],
   ["retried by rule", () => ({ type: "task.retried", v: 1, attempt: 1, class: "provider", reason: "" }), HELD],
   ["cancelled", () => cancelled, NOT_OVER],
+  ["undone", () => ({ type: "task.undone", v: 1, files: 1 }), ["pending", "queued", "paused", "pausedInTurn", ...OVER]],
   ["archived", () => archived(true), OVER],
   ["brought back", () => archived(false), ["archived"]],
   ["deleted", () => ({ type: "task.deleted", v: 1 }), [...OVER, "archived"]],
@@ -264,4 +266,52 @@ test("a prompt outlives a pause: its turn is counted then, and again nowhere", (
   const task = run([ended(1, 1)], run(PLACES.pausedInTurn));
   expect(task).toMatchObject({ state: "paused", spent: { turns: 1, tokens: 12 } });
   expect(() => run([ended(1, 1)], task)).toThrow(/does not fit/);
+});
+
+const review = {
+  reasons: [{ kind: "rests" as const, message: "it rests on a.js", files: ["a.js"] }],
+  deliver: ["a.js"],
+};
+const reviewed: TaskEventBody = { ...(checked(1, [passed], false) as EventOf<"task.checked">), review };
+const putToOwner: TaskEventBody = { type: "task.paused", v: 1, cause: "review", message: "it rests on a.js" };
+
+test("13: work that is put to its owner is neither verified nor rejected, and what they accept is judged again", () => {
+  expect(() => run([...toClaim, reviewed, { type: "task.rejected", v: 1, attempt: 1, failing: [] }])).toThrow(/fit/);
+  const passing: TaskEventBody = { ...(checked(1, [passed]) as EventOf<"task.checked">), review };
+  expect(() => run([...toClaim, passing, verified(1)])).toThrow(/does not fit/);
+  const waiting = run([...toClaim, reviewed, putToOwner]);
+  expect(waiting).toMatchObject({ state: "paused", stateBefore: "claimed", lastCheck: { review } });
+  const accepted = run([{ type: "task.resumed", v: 1, deliver: ["a.js"] }], waiting);
+  expect(accepted).toMatchObject({ state: "pending", deliver: ["a.js"] });
+  const done = run([taken(2), claimed(2), checked(2, [passed]), verified(2)], accepted);
+  expect(done).toMatchObject({ state: "verified", deliver: ["a.js"] });
+  const again = run([taken(2), { ...(prompted(2, 2) as EventOf<"task.prompted">), why: "resumed" }], accepted);
+  expect(again.deliver).toBeUndefined();
+});
+
+test("13: nothing is accepted that was not put to anybody", () => {
+  expect(() => run([...toClaim, paused, { type: "task.resumed", v: 1, deliver: ["a.js"] }])).toThrow(/does not fit/);
+  expect(() => run([...toClaim, putToOwner])).toThrow(/does not fit/);
+});
+
+test("13: the check that runs is part of the task until the verdict", () => {
+  const checking: TaskEventBody = { type: "task.checking", v: 1, attempt: 1, name: "a", room: "work" };
+  const running = run([...toClaim, checking]);
+  expect(running.checking).toEqual({ name: "a", room: "work", since: 1000 });
+  expect(run([checked(1, [passed])], running).checking).toBeUndefined();
+  expect(run([{ type: "task.cancelled", v: 1, reason: "no" }], running).checking).toBeUndefined();
+});
+
+test("13: judging counts with all its time", () => {
+  const long: TaskEventBody = { ...(checked(1, [passed]) as EventOf<"task.checked">), durationMs: 900 };
+  expect(run([...toClaim, long]).spent.timeMs).toBe(1000);
+});
+
+test("13: what was put back is said while nobody works on it", () => {
+  const undone: TaskEventBody = { type: "task.undone", v: 1, files: 3 };
+  expect(run([...toClaim, checked(1, [passed]), verified(1), undone])).toMatchObject({
+    state: "verified",
+    undone: { at: 1000, files: 3 },
+  });
+  expect(() => run([...toClaim, undone])).toThrow(/does not fit/);
 });

@@ -9,6 +9,7 @@
  *      ├────────────────┘ retried by rule
  *   failed, cancelled, claimed (the end of a task without checks)
  *
+ *   claimed ──checked with a review──▶ paused ──resumed with deliver──▶ pending: judged again, without a turn
  *   pending ⇄ waiting (schedule, dependency, workspace, backoff) · any that has not ended ⇄ paused · ended → archived
  *
  * - The only way to `verified` is `task.verified` after a `task.checked` of the same attempt that passed.
@@ -103,18 +104,22 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
       return { ...task, stepsDone: union(task.stepsDone, body.stepsDone) };
     case "task.claimed":
       return claimed(task, body);
+    case "task.checking":
+      demand(task, body, task.holder !== undefined);
+      return { ...task, checking: { name: body.name, room: body.room, since: at } };
     case "task.checked":
       return checked(task, body, at);
     case "task.verified":
       return verified(task, body);
     case "task.rejected":
-      demand(task, body, task.state === "claimed" && task.lastCheck?.passed === false);
+      demand(task, body, task.state === "claimed" && task.lastCheck?.passed === false && !isPutToOwner(task));
       return { ...task, state: "rejected" };
     case "task.merged":
       demand(task, body, task.state === "verified" || task.holder !== undefined);
       return { ...task, merged: { how: body.how, ref: body.ref } };
     case "task.paused":
       demand(task, body, !hasEnded(task) && task.state !== "paused");
+      demand(task, body, body.cause !== "review" || (task.state === "claimed" && isPutToOwner(task)));
       return released({ ...task, state: "paused", stateBefore: task.state, reason: body.message });
     case "task.resumed":
       return resumed(task, body, at);
@@ -143,6 +148,9 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
         reason: body.reason,
         ...(body.replacedBy === undefined ? {} : { replacedBy: body.replacedBy }),
       });
+    case "task.undone":
+      demand(task, body, task.holder === undefined);
+      return { ...task, undone: { at, files: body.files } };
     case "task.archived":
       return archived(task, body);
     case "task.deleted":
@@ -178,7 +186,7 @@ function taken(task: TaskRecord, body: EventOf<"task.taken">): TaskRecord {
   const isQueued = task.state === "pending" || (task.state === "waiting" && task.holder === undefined);
   demand(task, body, isQueued || (UNDER_WAY.has(task.state) && task.holder !== undefined));
   if (body.attempt !== task.attempt + 1) throw stale(task, body.attempt);
-  const { nextAt: _, wait: __, claim: ___, failure: ____, reason: _____, ...rest } = task;
+  const { nextAt: _, wait: __, claim: ___, failure: ____, reason: _____, checking: ______, ...rest } = task;
   return { ...rest, state: "running", attempt: body.attempt, holder: body.holder };
 }
 
@@ -187,7 +195,8 @@ const NUDGES: ReadonlySet<PromptReason> = new Set(["rejected", "continue", "stal
 
 function prompted(task: TaskRecord, body: EventOf<"task.prompted">, at: number): TaskRecord {
   demand(task, body, task.holder !== undefined && task.openPrompt === undefined && body.round === task.round + 1);
-  const { wait: _, ...rest } = task;
+  // What was accepted was accepted of the work as it was.
+  const { wait: _, deliver: __, checking: ___, undone: ____, ...rest } = task;
   return {
     ...rest,
     state: "running",
@@ -226,8 +235,8 @@ function claimed(task: TaskRecord, body: EventOf<"task.claimed">): TaskRecord {
 
 function checked(task: TaskRecord, body: EventOf<"task.checked">, at: number): TaskRecord {
   demand(task, body, task.state === "claimed" && task.holder !== undefined);
-  const { attempt, round, passed, results, violations, opinion } = body;
-  const timeMs = results.reduce((sum, { durationMs }) => sum + durationMs, 0);
+  const { attempt, round, passed, results, violations, opinion, work, review } = body;
+  const timeMs = body.durationMs ?? results.reduce((sum, { durationMs }) => sum + durationMs, 0);
   const usage = opinion?.usage;
   const spent: TaskSpent = {
     ...task.spent,
@@ -236,9 +245,20 @@ function checked(task: TaskRecord, body: EventOf<"task.checked">, at: number): T
     costUsd: task.spent.costUsd + (opinion?.costUsd ?? 0),
     isCostPartial: task.spent.isCostPartial || (usage !== undefined && opinion?.costUsd === undefined),
   };
+  const { checking: _, ...rest } = task;
   return {
-    ...task,
-    lastCheck: { attempt, round, at, passed, results, violations, ...(opinion === undefined ? {} : { opinion }) },
+    ...rest,
+    lastCheck: {
+      attempt,
+      round,
+      at,
+      passed,
+      results,
+      violations,
+      ...(opinion === undefined ? {} : { opinion }),
+      ...(work === undefined ? {} : { work }),
+      ...(review === undefined ? {} : { review }),
+    },
     spent,
   };
 }
@@ -252,6 +272,7 @@ function verified(task: TaskRecord, body: EventOf<"task.verified">): TaskRecord 
     check.round === task.round &&
     check.passed &&
     check.violations.length === 0 &&
+    check.review === undefined &&
     check.opinion?.accepts !== false &&
     check.results.length > 0 &&
     check.results.every(({ outcome }) => outcome === "passed");
@@ -259,11 +280,18 @@ function verified(task: TaskRecord, body: EventOf<"task.verified">): TaskRecord 
   return released({ ...task, state: "verified" });
 }
 
+/** Its last claim was neither verified nor rejected. */
+function isPutToOwner({ lastCheck, round }: TaskRecord): boolean {
+  return lastCheck?.review !== undefined && lastCheck.round === round;
+}
+
 function resumed(task: TaskRecord, body: EventOf<"task.resumed">, at: number): TaskRecord {
   demand(task, body, task.state === "paused");
+  const { deliver } = body;
+  demand(task, body, deliver === undefined || isPutToOwner(task));
   const extraBudget = { ...task.extraBudget };
   for (const [name, more] of Object.entries(body.budget ?? {})) extraBudget[name] = (extraBudget[name] ?? 0) + more;
-  const back = heard(pending({ ...task, extraBudget, warned: [] }, at));
+  const back = heard(pending({ ...task, ...(deliver === undefined ? {} : { deliver }), extraBudget, warned: [] }, at));
   const { schedule } = task.spec;
   if (schedule === undefined || task.parentId !== undefined) return back;
   const time = schedule.at === undefined ? Number.NaN : Date.parse(schedule.at);
@@ -331,7 +359,7 @@ function pending(task: TaskRecord, nextAt: number): TaskRecord {
 
 /** Nobody holds it. A prompt whose turn has not been counted stays. */
 function released(task: TaskRecord): TaskRecord {
-  const { holder: _, nextAt: __, wait: ___, ...rest } = task;
+  const { holder: _, nextAt: __, wait: ___, checking: ____, ...rest } = task;
   return { ...rest, ...closedStall(task) };
 }
 

@@ -1,7 +1,7 @@
 /** A task as its events make it (task-machine.ts): what lists show, doors answer and workers go on from. */
 import type { Failure, Holder } from "./event-parts.ts";
 import type { EventOf } from "./events.ts";
-import type { CheckResult, CheckViolation } from "./task-checks.ts";
+import type { CheckResult, CheckViolation, JudgedWork, WorkReview } from "./task-checks.ts";
 import type { Culprit, TaskSource, WaitCause } from "./task-events.ts";
 import type { FailureClass, StallAction, TaskBudget, TaskSpec } from "./task-spec.ts";
 
@@ -71,6 +71,14 @@ export interface TaskRecord {
   readonly reason?: string;
   readonly failure?: Failure & { readonly class: FailureClass };
   readonly claim?: { readonly by: EventOf<"task.claimed">["by"]; readonly summary: string; readonly attempt: number };
+  /** The check that is run now. */
+  readonly checking?: {
+    readonly name: string;
+    readonly room: EventOf<"task.checking">["room"];
+    readonly since: number;
+  };
+  /** What the owner accepted as the work, of what was last put to them. */
+  readonly deliver?: readonly string[];
   readonly lastCheck?: {
     readonly attempt: number;
     readonly round: number;
@@ -79,6 +87,8 @@ export interface TaskRecord {
     readonly results: readonly CheckResult[];
     readonly violations: readonly CheckViolation[];
     readonly opinion?: EventOf<"task.checked">["opinion"];
+    readonly work?: JudgedWork;
+    readonly review?: WorkReview;
   };
   readonly stall?: {
     readonly episode: number;
@@ -93,8 +103,20 @@ export interface TaskRecord {
   /** What the user added when it ran out. */
   readonly extraBudget: Readonly<Record<string, number>>;
   readonly warned: readonly string[];
+  /** The workspace was put back since. */
+  readonly undone?: { readonly at: number; readonly files: number };
   readonly merged?: { readonly how: string; readonly ref: string };
   readonly replacedBy?: string;
+}
+
+/** It works in a tree of its own, a worktree or a draft, and not in the workspace itself. */
+export function hasOwnTree({ worktree, apply }: Pick<TaskRecord["spec"], "worktree" | "apply">): boolean {
+  return worktree !== undefined || apply === "on-verified";
+}
+
+/** Nothing is wrong with the work itself: it waits for its owner to clear the way, and is judged and delivered again then. */
+export function isObstructed({ reasons }: WorkReview): boolean {
+  return reasons.length > 0 && reasons.every(({ kind }) => kind === "delivery");
 }
 
 const ENDED: ReadonlySet<TaskState> = new Set(["verified", "failed", "cancelled", "archived"]);

@@ -54,6 +54,15 @@ export const TaskWorktree = z.strictObject({
 });
 export type TaskWorktree = z.infer<typeof TaskWorktree>;
 
+/** How the clean room of the checks gets what the work needs to be run, such as the dependencies of a lockfile that changed. */
+export const TaskSetup = z.strictObject({
+  /** One program with its arguments, or a line for the shell. */
+  run: z.union([text, z.array(text).min(1)]),
+  network: z.boolean().default(false),
+  timeoutMs: z.number().int().positive().max(3_600_000).default(600_000),
+});
+export type TaskSetup = z.infer<typeof TaskSetup>;
+
 export const StallAction = z.enum(["report", "eof", "kill-child", "interrupt", "retry"]);
 export type StallAction = z.infer<typeof StallAction>;
 
@@ -66,9 +75,19 @@ export const TaskSpec = z.strictObject({
   /** What a person would look at: told to the agent, decided by nobody. */
   acceptance: z.array(text).default([]),
   checks: z.array(TaskCheck).default([]),
-  /** Globs, relative to the workspace, of what the agent must leave as it is; files that checks run from are added. `!glob` takes out. */
+  /**
+   * Globs, relative to the workspace, of what the agent is hired to change: only these files come from it when the checks
+   * are run, and only these are merged. `!glob` takes out. Absent: everything it changed, and the verdict names what it
+   * rests on.
+   */
+  deliver: z.array(text).min(1).optional(),
+  /** When the user's folder is touched: as the agent writes, or only with what was verified. Absent: live, in a worktree on-verified. */
+  apply: z.enum(["live", "on-verified"]).optional(),
+  /** Runs in the clean room before the checks. */
+  setup: TaskSetup.optional(),
+  /** Globs, relative to the workspace, of what the agent must leave as it is. `!glob` takes out. */
   protect: z.array(text).default([]),
-  /** Tests, and what check commands run from, count as protected. */
+  /** Tests may not be part of what a verdict rests on unless `deliver` says so, and no fewer may run than before. */
   protectTests: z.boolean().default(true),
   /** Read-only judgement of another model on work whose checks passed. It can only add a rejection. */
   secondOpinion: z

@@ -1,5 +1,17 @@
 /** The schemas of tasks, for whoever reads specs, checks input or describes it. Apart, because no run of a turn needs them. */
-export { CheckResult, CheckViolation, LeafCheck, TaskBaseline, TaskCheck } from "./task-checks.ts";
+export {
+  CheckResult,
+  CheckViolation,
+  FileRole,
+  JudgedWork,
+  LeafCheck,
+  MAX_ACCEPTED_FILES,
+  MAX_WORK_FILES,
+  TaskBaseline,
+  TaskCheck,
+  WorkFile,
+  WorkReview,
+} from "./task-checks.ts";
 export { Culprit, PromptReason, TaskSource, WaitCause } from "./task-events.ts";
 export {
   FailureClass,
@@ -7,6 +19,7 @@ export {
   TaskBudget,
   TaskRetries,
   TaskSchedule,
+  TaskSetup,
   TaskSpec,
   TaskStep,
   TaskWorktree,

@@ -26,8 +26,20 @@ test.each([
 });
 
 test("ordinary text of many scripts, newlines, tabs and emoji pass unchanged", () => {
-  const text = "Grüße\n\tпривет 你好 مرحبا 🎉 ❤️ é";
+  const text = "Grüße\n\tпривет 你好 مرحبا 🎉 ❤ é";
   expect(visibleText(text)).toBe(text);
+});
+
+test("13: every character that is drawn as nothing is shown, variation selectors too", () => {
+  const ignorable = /\p{Default_Ignorable_Code_Point}/u;
+  for (let code = 0; code <= 0x10_ff_ff; code += 1) {
+    const character = String.fromCodePoint(code);
+    if (ignorable.test(character) && visibleText(character) !== `\\u{${code.toString(16)}}`)
+      expect(visibleText(character), code.toString(16)).toBe(code === 0xad ? "\\xad" : undefined);
+  }
+  expect(visibleText("ok\u{FE0F}\u{E0100}\u{115F}")).toBe("ok\\u{fe0f}\\u{e0100}\\u{115f}");
+  // One selector after a picture is left out; any more are shown.
+  expect(visibleText("\u{2764}\u{FE0F} \u{2764}\u{FE0F}\u{FE0F}")).toBe("\u{2764} \u{2764}\\u{fe0f}");
 });
 
 test("an escaped byte names the byte it was", () => {

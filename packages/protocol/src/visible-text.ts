@@ -5,12 +5,15 @@
 
 /**
  * Controls (C0, DEL, C1), format characters (bidi, zero-width, tags), lone surrogates, line and paragraph separators and
- * whatever is drawn as nothing. The emoji variation selector stays: it changes a picture, not the text.
+ * whatever is drawn as nothing: variation selectors too, which can stand anywhere and carry hidden text.
  */
-const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|(?!\u{FE0F})\p{Default_Ignorable_Code_Point}/gu;
+const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Asks for the coloured picture; without it the same sign is drawn, so it is left out rather than written after each. */
+const EMOJI_SELECTOR = /(?<=\p{Extended_Pictographic})\u{FE0F}/gu;
 
 export function visibleText(text: string): string {
-  return withoutMark(text.replace(UNSAFE, escape));
+  return withoutMark(text.replace(EMOJI_SELECTOR, "").replace(UNSAFE, escape));
 }
 
 /**

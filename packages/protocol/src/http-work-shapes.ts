@@ -1,0 +1,75 @@
+/** The shapes of what an owner does with the work of a task over HTTP. Part of http-shapes.ts, and as strict with requests. */
+import { z } from "zod";
+import { Task } from "./http-task-shapes.ts";
+import { WorkFile } from "./task-checks.ts";
+
+export const AcceptTaskBody = z.strictObject({
+  note: z.string().max(2000).optional().describe("Kept where it ends on a person's word"),
+});
+export const UndoTaskBody = z.strictObject({
+  dryRun: z.boolean().optional().describe("Only says what would be put back"),
+  force: z.boolean().optional().describe("Also what changed after the work was judged"),
+  retry: z.boolean().optional().describe("Begins another attempt from there"),
+});
+export const UndoneTask = z.object({
+  task: Task,
+  files: z.array(WorkFile).readonly().describe("The first of them"),
+  count: z.number().int(),
+  later: z.array(z.string()).readonly().describe("Changed after the work was judged"),
+  isDone: z.boolean(),
+});
+
+export const TaskDiffQuery = z.strictObject({
+  path: z.string().min(1).max(4096).optional().describe("A path or glob of the workspace; everything when absent"),
+  stat: z
+    .enum(["true", "false"])
+    .transform((word) => word === "true")
+    .optional()
+    .describe("true: only names and numbers of lines"),
+});
+const FileFacts = z.object({
+  kind: z.enum(["file", "link", "folder", "other"]),
+  mode: z.string(),
+  size: z.number().int(),
+  sha256: z.string(),
+});
+export const TaskDiff = z.object({
+  taskId: z.string(),
+  of: z.enum(["judged", "live"]).describe("As it was frozen and judged, or as the folder is now"),
+  folder: z.string(),
+  files: z
+    .array(
+      WorkFile.extend({
+        shown: z.string().describe("Its path, with what is no text escaped"),
+        standing: z.enum(["delivered", "left-out"]).optional().describe("Whether the verdict stands for it"),
+        before: FileFacts.optional(),
+        now: FileFacts.optional(),
+        added: z.number().int().optional(),
+        removed: z.number().int().optional(),
+        diff: z.string().optional(),
+      }),
+    )
+    .readonly(),
+  count: z.number().int(),
+  isCut: z.boolean(),
+});
+
+const ToldVerdict = z.object({
+  verdict: z.enum(["passed", "rejected", "review"]),
+  checks: z.array(z.object({ name: z.string(), outcome: z.string(), message: z.string() })).readonly(),
+});
+export const TaskVerification = z.object({
+  outcome: z.enum(["same", "differs", "missing"]).describe("missing: there is not enough left to judge it again"),
+  reasons: z.array(z.string()).readonly(),
+  recorded: ToldVerdict.optional(),
+  now: ToldVerdict.optional(),
+  base: z.string().optional().describe("Hash of the beginning"),
+  work: z.string().optional().describe("Hash of the work"),
+});
+
+export type AcceptTaskInput = z.input<typeof AcceptTaskBody>;
+export type UndoTaskInput = z.input<typeof UndoTaskBody>;
+export type UndoneTask = z.output<typeof UndoneTask>;
+export type TaskDiffQueryInput = z.input<typeof TaskDiffQuery>;
+export type TaskDiff = z.output<typeof TaskDiff>;
+export type TaskVerification = z.output<typeof TaskVerification>;
