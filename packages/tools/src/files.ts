@@ -21,3 +21,4 @@ export { plainName, protectedPart } from "./protected.ts";
 export { O_PATH } from "./own-folder.ts";
 export { readProcStat } from "./proc-stat.ts";
 export { CLOCK_STEP_MS } from "./sandbox/tree-index.ts";
+export { unifiedDiff } from "./patch/unified-diff.ts";

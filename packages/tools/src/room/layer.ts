@@ -1,7 +1,8 @@
 /**
  * Puts the changes of a layer into a tree: what is removed goes, what was added or changed is copied over what is there. Names
- * are bytes, links stay links, modes and times are kept, and nothing is written through a link: a folder on the way that is
- * none is refused. Nobody else may be in the tree meanwhile.
+ * are bytes, links stay links, modes are kept, and nothing is written through a link: a folder on the way that is none is
+ * refused. All that is put has one time, as after a checkout: times that the maker of a file chose would decide what make or
+ * a cache of compiled files takes for up to date. Nobody else may be in the tree meanwhile.
  */
 import {
   chmodSync,
@@ -27,6 +28,10 @@ export interface RoomLayer {
   /** Added and changed, folders too, parents before children; relative to the workspace. */
   readonly paths: readonly RawPath[];
   readonly removed: readonly RawPath[];
+  /** Permission bits of files and folders; default: those in `folder`. */
+  readonly modes?: ReadonlyMap<RawPath, number>;
+  /** When everything in it was last changed, as the room shows it, in milliseconds. Default: the moment it is put. */
+  readonly changedAt?: number;
 }
 
 const PERMISSIONS = 0o7777;
@@ -38,15 +43,19 @@ export interface LayerFound {
   readonly removed: readonly RawPath[];
   /** Of its files. */
   readonly bytes: number;
+  readonly changedAt: number;
 }
 
 interface LayerEntry {
   readonly path: RawPath;
   readonly stat: Stats;
+  /** Permission bits that it is to have. */
+  readonly mode: number;
 }
 
 /** Throws for a path that is no plain way down, because a layer may come from a bundle, and for what is not there. */
-export async function findLayer({ folder, paths, removed }: RoomLayer): Promise<LayerFound> {
+export async function findLayer(layer: RoomLayer): Promise<LayerFound> {
+  const { folder, paths, removed, modes, changedAt = Date.now() } = layer;
   const source = toRaw(folder);
   for (const path of removed) below(source, path);
   const entries: LayerEntry[] = [];
@@ -58,39 +67,44 @@ export async function findLayer({ folder, paths, removed }: RoomLayer): Promise<
       throw broken(path, "is no file, folder or link");
     }
     if (stat.isFile()) bytes += stat.size;
-    entries.push({ path, stat });
+    entries.push({ path, stat, mode: (modes?.get(path) ?? stat.mode) & PERMISSIONS });
   });
-  return { source, entries, removed, bytes };
+  return { source, entries, removed, bytes, changedAt };
 }
 
-export async function putLayer(root: RawPath, { source, entries, removed }: LayerFound): Promise<void> {
-  const tree = new Tree(root, source);
+export async function putLayer(root: RawPath, layer: LayerFound): Promise<void> {
+  const { source, entries, removed } = layer;
+  const tree = new Tree(root, layer);
   await inTurns(removed, (path) => tree.remove(path));
-  await inTurns(entries, ({ path, stat }) => {
+  await inTurns(entries, ({ path, stat, mode }) => {
     const from = below(source, path);
     if (stat.isDirectory()) tree.putFolder(path);
-    else if (stat.isSymbolicLink()) tree.putLink(path, { from, stat });
-    else tree.putFile(path, { from, stat });
+    else if (stat.isSymbolicLink()) tree.putLink(path, from);
+    else tree.putFile(path, { from, stat, mode });
   });
   // From the innermost: a folder that may not be written is closed when all is in it, and its time is the last one set.
   const folders = entries.filter(({ stat }) => stat.isDirectory());
-  await inTurns(folders.toReversed(), ({ path, stat }) => tree.finishFolder(path, stat));
+  await inTurns(folders.toReversed(), ({ path, mode }) => tree.finishFolder(path, mode));
 }
 
 interface Source {
   readonly from: RawPath;
   readonly stat: Stats;
+  readonly mode: number;
 }
 
 class Tree {
   readonly #root: RawPath;
   readonly #source: RawPath;
+  /** In seconds. */
+  readonly #changedAt: number;
   /** Known to be real folders. */
   readonly #folders = new Set<RawPath>();
 
-  constructor(root: RawPath, source: RawPath) {
+  constructor(root: RawPath, { source, changedAt }: Pick<LayerFound, "source" | "changedAt">) {
     this.#root = root;
     this.#source = source;
+    this.#changedAt = changedAt / 1000;
   }
 
   remove(path: RawPath): void {
@@ -110,24 +124,25 @@ class Tree {
     mkdirSync(toSystem(at), { mode: 0o700 });
   }
 
-  finishFolder(path: RawPath, stat: Stats): void {
+  finishFolder(path: RawPath, mode: number): void {
     const at = toSystem(below(this.#root, path));
-    chmodSync(at, stat.mode & PERMISSIONS);
-    lutimesSync(at, 0, seconds(stat.mtimeMs));
+    chmodSync(at, mode);
+    lutimesSync(at, 0, this.#changedAt);
   }
 
-  putFile(path: RawPath, { from, stat }: Source): void {
+  putFile(path: RawPath, { from, stat, mode }: Source): void {
     const at = this.#place(path);
     this.#clear(at);
     copyFileSync(toSystem(from), toSystem(at), constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-    lutimesSync(toSystem(at), 0, seconds(stat.mtimeMs));
+    if (mode !== (stat.mode & PERMISSIONS)) chmodSync(toSystem(at), mode);
+    lutimesSync(toSystem(at), 0, this.#changedAt);
   }
 
-  putLink(path: RawPath, { from, stat }: Source): void {
+  putLink(path: RawPath, from: RawPath): void {
     const at = this.#place(path);
     this.#clear(at);
     symlinkSync(readlinkSync(toSystem(from), "buffer"), toSystem(at));
-    lutimesSync(toSystem(at), 0, seconds(stat.mtimeMs));
+    lutimesSync(toSystem(at), 0, this.#changedAt);
   }
 
   #clear(at: RawPath): void {
@@ -180,10 +195,6 @@ function below(root: RawPath, path: RawPath): RawPath {
 
 function lookUp(path: RawPath): Stats | undefined {
   return lstatSync(toSystem(path), { throwIfNoEntry: false });
-}
-
-function seconds(milliseconds: number): number {
-  return milliseconds / 1000;
 }
 
 function broken(path: RawPath, why: string): HeddleError {

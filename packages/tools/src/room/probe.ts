@@ -2,15 +2,14 @@
  * Whether this host mounts layers as a room needs them. A room is opened as a check gets one, and used: kernels differ in what
  * a mounted layer can do. Asked once for each process.
  */
-import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toHeddleError } from "@heddle/protocol";
 import { CappedOutput } from "../output.ts";
 import { startCommand } from "../process.ts";
 import { findHostTool } from "../sandbox/host-tools.ts";
 import type { RoomUpper } from "../sandbox/layout.ts";
+import { openScratch } from "../sandbox/scratch.ts";
 import { openOverlayRoom } from "./overlay-room.ts";
 
 export type OverlayFound =
@@ -36,13 +35,13 @@ async function findOnce(): Promise<OverlayFound> {
 }
 
 export async function probeOverlay(upper: RoomUpper["kind"]): Promise<OverlayFound> {
-  const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "heddle-room-probe-")));
   try {
-    return await tryOut(folder, upper);
+    // What a killed process leaves of it is removed by the next one.
+    await using scratch = openScratch();
+    mkdirSync(scratch.room, { mode: 0o700 });
+    return await tryOut(realpathSync.native(scratch.room), upper);
   } catch (error) {
     return { ok: false, reason: toHeddleError(error).message };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
   }
 }
 

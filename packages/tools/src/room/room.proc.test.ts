@@ -52,8 +52,6 @@ for (const { kind, isThere } of kinds) {
       symlinkSync("same", join(rooms.layer, "new-link"));
       chmodSync(join(rooms.layer, "changed"), 0o640);
       chmodSync(join(rooms.layer, "new/deep"), 0o555);
-      utimesSync(join(rooms.layer, "changed"), 5, 1_234_567_890.5);
-      utimesSync(join(rooms.layer, "new"), 5, 1_234_567_891);
       utimesSync(join(rooms.base, "same"), 5, 1_234_567_892);
       await using room = await rooms.open({ kind, removed: ["gone", "gone-too", "gone-too/deep", "never/was"] });
       expect({ kind: room.kind, root: room.root }).toEqual({ kind, root: rooms.workspace });
@@ -72,10 +70,39 @@ for (const { kind, isThere } of kinds) {
         "l 777 ./new-link same",
         "layernewbasein folderfile",
       ]);
-      expect((await runIn(room, "stat -c %.1Y changed; stat -c %Y new same")).text).toBe(
-        "1234567890.5\n1234567891\n1234567892\n",
-      );
+      expect((await runIn(room, "stat -c %Y same")).text).toBe("1234567892\n");
       chmodSync(join(rooms.layer, "new/deep"), 0o755);
+    });
+
+    test("13: everything of the layer has one time, whatever its maker set, and keeps it in a room below another", async () => {
+      await using rooms = await makeRooms({ base: { old: "x" }, layer: { changed: "layer", "new/file": "new" } });
+      symlinkSync("changed", join(rooms.layer, "link"));
+      utimesSync(join(rooms.layer, "changed"), 5, 1_000_000_000);
+      utimesSync(join(rooms.layer, "new"), 5, 4_000_000_000);
+      const times = "stat -c %.1Y changed new new/file link";
+      const same = (at: string): string => `${at}\n`.repeat(4);
+      const { layer: folder } = rooms;
+      const layer = { folder, paths: entriesOf(toRaw(folder)), removed: [], changedAt: 1_700_000_000_500 };
+      const kept = join(rooms.folder, "kept");
+      mkdirSync(kept);
+      {
+        await using room = await rooms.open({ kind, layer, keepUpper: kept });
+        expect((await runIn(room, times)).text).toBe(same("1700000000.5"));
+      }
+      await using later = await rooms.open({ kind, lower: [kept, rooms.base], layer: { ...layer, paths: [] } });
+      expect((await runIn(later, times)).text).toBe(same("1700000000.5"));
+      await using now = await rooms.open({ kind });
+      const [first = "", ...others] = (await runIn(now, times)).text.trim().split("\n");
+      expect(Math.abs(Number(first) - Date.now() / 1000)).toBeLessThan(60);
+      expect(new Set(others)).toEqual(new Set([first]));
+    });
+
+    test("13: a file gets the mode that the layer says, not the one in its folder", async () => {
+      await using rooms = await makeRooms({ base: {}, layer: { a: "a", b: "b" } });
+      const { layer: folder } = rooms;
+      const layer = { folder, paths: ["a", "b"], removed: [], modes: new Map([["a", 0o755]]) };
+      await using room = await rooms.open({ kind, layer });
+      expect((await runIn(room, "stat -c %a a b")).text).toBe("755\n644\n");
     });
 
     test("13: nothing done in a room reaches the base, the layer or the workspace", async () => {
@@ -236,6 +263,29 @@ test.runIf(found.ok)("13: a full room refuses to be written, says so, and leaves
 
 test.runIf(found.ok)("13: an upper layer on disk does all that one in memory does", async () => {
   expect(await probeOverlay("disk")).toEqual({ ok: true, upper: "disk", areReadsKnown: true });
+});
+
+test("13: a Heddle that is killed while it looks for layers leaves nothing that the next one does not remove", async () => {
+  await using rooms = await makeRooms({ base: {} });
+  const tmp = join(rooms.folder, "tmp");
+  const child = async (then: string): Promise<unknown> => {
+    const source = `
+      const { probeOverlay } = await import(${JSON.stringify(new URL("probe.ts", import.meta.url).href)});
+      const probing = probeOverlay("disk");
+      ${then}`;
+    const args = ["--conditions=heddle-source", "--input-type=module", "-e", source];
+    const [code, signal] = await once(
+      spawn(process.execPath, args, { env: { ...process.env, TMPDIR: tmp }, stdio: "ignore" }),
+      "close",
+    );
+    return code ?? signal;
+  };
+  const left = (): string[] => readdirSync(tmp, { recursive: true, encoding: "utf8" });
+  expect(await child(`process.kill(process.pid, "SIGKILL")`)).toBe("SIGKILL");
+  expect(left().some((name) => name.endsWith("room/base/one/old"))).toBe(true);
+  expect(await child("await probing")).toBe(0);
+  // The folder that only this user can write stays, empty.
+  expect(left()).toEqual([`heddle-${process.getuid?.()}`]);
 });
 
 test("13: a host that gives no sandbox refuses, unless the owner chose to do without", async () => {
