@@ -178,6 +178,11 @@ export interface Heddle extends AsyncDisposable {
   runningCommands(threadId: string): readonly RunningCommand[];
   /** Ends one of them, or all; answers how many. */
   endTerminals(threadId: string, processId?: string): Promise<number>;
+  /**
+   * Closes the thread's sandbox with everything that runs in it, background commands and what they started included. false:
+   * a turn runs there, and nothing was ended.
+   */
+  endCommands(threadId: string): Promise<boolean>;
   /** Ends the input of one of them, or of all that have one; answers how many. */
   endInputs(threadId: string, processId?: string): Promise<number>;
   /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */

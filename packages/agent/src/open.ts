@@ -250,6 +250,14 @@ class Engine implements Heddle {
     return endTerminals(this.#places.state(threadId), processId);
   }
 
+  endCommands(threadId: string): Promise<boolean> {
+    return this.#starts.run(threadId, async () => {
+      if (this.#isWorkedIn(threadId)) return false;
+      await this.#places.leave(threadId);
+      return true;
+    });
+  }
+
   async endInputs(threadId: string, processId?: string): Promise<number> {
     return endInputs(this.#places.state(threadId), processId);
   }

@@ -2,7 +2,7 @@
  * One row a task: the whole task as its events make it, and beside it the columns that questions are asked by. An event
  * that the machine refuses was never a move; a store that holds one keeps it, and the task stays as it was.
  */
-import { isHeddleError, isTaskEvent, nextTask, type StoredEvent, type TaskRecord } from "@heddle/protocol";
+import { hasOwnTree, isHeddleError, isTaskEvent, nextTask, type StoredEvent, type TaskRecord } from "@heddle/protocol";
 import type { Connection, Row } from "../driver.ts";
 import { text } from "../rows.ts";
 
@@ -71,10 +71,10 @@ export function apply(connection: Connection, event: StoredEvent): void {
   );
 }
 
-/** The folder it works in, or will; a worktree that is not made yet is nobody else's, and a schedule itself does no work. */
+/** The folder it works in, or will; a tree of its own that is not made yet is nobody else's, and a schedule itself does no work. */
 function placeOf({ id, folder, spec, parentId }: TaskRecord): string {
   const isSchedule = parentId === undefined && (spec.schedule?.cron ?? spec.schedule?.everyMs) !== undefined;
-  return folder ?? (spec.worktree === undefined && !isSchedule ? spec.workspace : id);
+  return folder ?? (!hasOwnTree(spec) && !isSchedule ? spec.workspace : id);
 }
 
 function moved(task: TaskRecord | undefined, event: Parameters<typeof nextTask>[1]): TaskRecord | undefined {
