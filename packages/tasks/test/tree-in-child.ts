@@ -1,5 +1,7 @@
 /** Does one thing with trees in a process of its own: to be killed at a failpoint, or to be an ordinary user. */
-import { mkdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { isHeddleError } from "@heddle/protocol";
 import { freezeWork, readFrozenWork } from "../src/tree/freeze-work.ts";
@@ -16,6 +18,8 @@ const [what, place = "", first = "0", last = "0"] = process.argv.slice(2);
 const workspace = join(place, "workspace");
 const task = join(place, "rooms", "task");
 
+// Some are killed before they end.
+flushCompileCache();
 try {
   await doIt();
 } catch (error) {
@@ -39,12 +43,61 @@ async function doIt(): Promise<void> {
       await putWork(workspace, work, work.changes, { dir: task, base: await kept(), signal });
       return;
     }
+    case "closed":
+      await closedEntries();
+      return;
+    case "full":
+      await fullDisk();
+      return;
     case "random":
       await randomTrees(Number(first), Number(last));
       return;
     default:
       throw new Error(`no such thing: ${what}`);
   }
+}
+
+/** What the owner of a tree has closed to himself, wanted and not. */
+async function closedEntries(): Promise<void> {
+  mkdirSync(join(workspace, "old"), { recursive: true });
+  writeFileSync(join(workspace, "a.js"), "a");
+  writeFileSync(join(workspace, "old/b.js"), "b");
+  const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
+  for (const name of ["secret", "a.js"]) writeFileSync(join(workspace, name), "changed");
+  for (const name of ["secret", "old"]) chmodSync(join(workspace, name), 0);
+  const wishes = [{ wanted: (path: string) => path === "a.js", wantedBelow: () => false }, {}];
+  for (const wish of wishes) {
+    try {
+      const { changes } = await freezeWork(workspace, base, { ...wish, into: join(task, "work"), skip: [], signal });
+      for (const { path, how, isLeftOut, now } of changes)
+        say(`${how} ${path} ${isLeftOut === true ? "left out" : "kept"} ${now?.sha256.length}`);
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error));
+    }
+    chmodSync(join(workspace, "old"), 0o755);
+  }
+}
+
+/** In a mount namespace of its own: the workspace has room for half of what comes back. */
+async function fullDisk(): Promise<void> {
+  mkdirSync(workspace, { recursive: true });
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "none", workspace]);
+  for (const name of ["a", "b", "c"]) writeFileSync(join(workspace, name), name.repeat(200_000));
+  const before = entriesOf(workspace);
+  const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
+  for (const name of ["a", "b", "c"]) rmSync(join(workspace, name));
+  const hog = join(workspace, "hog");
+  writeFileSync(hog, Buffer.alloc(700_000));
+  const worked = entriesOf(workspace);
+  await putBack(workspace, { ...base, skipped: ["hog"] }, { dir: task, signal }).catch((error: unknown) => {
+    say(isHeddleError(error) ? `${error.code}: ` : String(error));
+  });
+  requireSame("the workspace that has no room", entriesOf(workspace), worked, true);
+  say("as before");
+  rmSync(hog);
+  await putBack(workspace, base, { dir: task, signal });
+  requireSame("the workspace", entriesOf(workspace), before, true);
+  say("as kept");
 }
 
 function say(line: string): void {

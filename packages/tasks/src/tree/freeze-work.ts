@@ -3,12 +3,13 @@
  * by inode and change time first; only what differs is read. A file that was changed and put back is no change, a changed
  * mode is one.
  */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { toRaw, toSystem } from "@heddle/tools/raw-path";
+import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
-import { finishFolder, isUntouched } from "./keep-tree.ts";
+import { finishFolder, isUntouched, MAX_BYTES, megabytes } from "./keep-tree.ts";
 import {
   byPath,
   comparePaths,
@@ -24,9 +25,9 @@ import {
 import { FILES, readWork, writeWork } from "./manifest-file.ts";
 import { makeWhole } from "./new-folder.ts";
 import { sliced } from "./slices.ts";
-import { EntryTaker } from "./take-entry.ts";
+import { EntryTaker, WHOLE_BYTES, type Store } from "./take-entry.ts";
 import { treePlace } from "./tree-place.ts";
-import { walkTree } from "./walk-tree.ts";
+import { walkTree, type WalkOptions } from "./walk-tree.ts";
 
 export interface FreezeOptions {
   /** Becomes a folder with `files` and `manifest`; what is there is replaced. */
@@ -35,6 +36,12 @@ export interface FreezeOptions {
   readonly skip: readonly string[];
   /** The content of these is stored; absent: of all. */
   readonly wanted?: (path: RawPath) => boolean;
+  /** Whether something below a folder may be wanted; where nothing can, the folder need not be open. Absent: it may. */
+  readonly wantedBelow?: (folder: RawPath) => boolean;
+  /** Of what has to be read; a sparse file counts with its size. 20 GB when absent. */
+  readonly maxBytes?: number;
+  /** Of the workspace. A million when absent. */
+  readonly maxEntries?: number;
   readonly signal: AbortSignal;
 }
 
@@ -44,8 +51,9 @@ export async function freezeWork(source: string, base: KeptTree, options: Freeze
   return await makeWhole(options.into, options.signal, async (dir) => {
     const folder = join(dir, FILES);
     mkdirSync(folder, { mode: 0o700 });
-    const { suspects, missing } = await compare(place.root, base, { skipped, signal: options.signal });
-    const changes = await takeAll(place.root, base, { suspects, missing, folder, options });
+    const compared = await compareOpen(place.root, base, { ...options, skipped });
+    refuseLarge(compared.suspects, base, options);
+    const changes = await takeAll(place.root, base, { ...compared, folder, options });
     const { sha256 } = await writeWork(dir, changes, options.signal);
     failpoint("tree.after-freeze");
     return { folder: join(options.into, FILES), changes, sha256 };
@@ -57,24 +65,25 @@ export async function readFrozenWork(dir: string): Promise<FrozenWork | undefine
   return await readWork(dir);
 }
 
+export interface Suspect {
+  readonly path: RawPath;
+  /** Of a regular file; 0 otherwise. */
+  readonly size: number;
+}
+
 export interface Compared {
   /** What may differ from the baseline, in order. */
-  readonly suspects: readonly RawPath[];
+  readonly suspects: readonly Suspect[];
   /** What the baseline has and the workspace has not. */
   readonly missing: readonly RawPath[];
 }
 
 /** One stat for each entry; nothing is read. */
-export async function compare(
-  root: string,
-  base: KeptTree,
-  options: {
-    readonly skipped: ReadonlySet<RawPath>;
-    readonly signal: AbortSignal;
-    readonly closed?: (path: RawPath) => void;
-  },
-): Promise<Compared> {
-  const suspects: RawPath[] = [];
+export async function compare(root: string, base: KeptTree, options: WalkOptions): Promise<Compared> {
+  const suspects: Suspect[] = [];
+  const suspect = (path: RawPath, stat: Stats): void => {
+    suspects.push({ path, size: stat.isFile() ? stat.size : 0 });
+  };
   const missing: RawPath[] = [];
   // Both are in the same order, so that they are gone through side by side and nothing is looked up.
   const known = base.manifest.entries();
@@ -88,16 +97,30 @@ export async function compare(
       next = known.next().value;
     }
     if (next?.[0] !== path) {
-      suspects.push(path);
+      suspect(path, stat);
       return;
     }
     const entry = next[1];
     next = known.next().value;
     const isFolder = entry.kind === "folder" && stat.isDirectory() && (stat.mode & 0o7777) === entry.mode;
-    if (!isFolder && !(stat.isFile() && isUntouched(stat, entry))) suspects.push(path);
+    if (!isFolder && !(stat.isFile() && isUntouched(stat, entry))) suspect(path, stat);
   });
   for (; next !== undefined; next = known.next().value) miss(next[0]);
   return { suspects, missing };
+}
+
+/** Of a folder that cannot be looked into and in which nothing is wanted, nothing is said but its own mode. */
+async function compareOpen(root: string, base: KeptTree, options: FreezeOptions & WalkOptions): Promise<Compared> {
+  const closed = new Set<RawPath>();
+  const walk: WalkOptions = {
+    ...options,
+    closed(path, error) {
+      if (options.wantedBelow?.(path) !== false) throw error;
+      closed.add(path);
+    },
+  };
+  const { suspects, missing } = await compare(root, base, walk);
+  return { suspects, missing: missing.filter((path) => !isSkipped(path, closed)) };
 }
 
 function isSkipped(path: RawPath, skipped: ReadonlySet<RawPath>): boolean {
@@ -107,6 +130,36 @@ function isSkipped(path: RawPath, skipped: ReadonlySet<RawPath>): boolean {
   return false;
 }
 
+/** A large file that nobody wants and that has another size than before has changed; what is in it need not be known. */
+function isUnread({ path, size }: Suspect, before: TreeEntry | undefined, { wanted }: FreezeOptions): boolean {
+  return size > WHOLE_BYTES && size !== before?.size && wanted?.(path) === false;
+}
+
+/** Before anything is read: an agent can make a file of a terabyte in no time. */
+function refuseLarge(suspects: readonly Suspect[], base: KeptTree, options: FreezeOptions): void {
+  const { maxBytes = MAX_BYTES } = options;
+  let total = 0;
+  let largest: Suspect | undefined;
+  for (const suspect of suspects) {
+    if (isUnread(suspect, base.manifest.get(suspect.path), options)) continue;
+    total += suspect.size;
+    if (suspect.size > (largest?.size ?? 0)) largest = suspect;
+  }
+  if (total > maxBytes && largest !== undefined) throw tooLarge(largest, { total, maxBytes });
+}
+
+function tooLarge(
+  { path, size }: Suspect,
+  { total, maxBytes }: { readonly total: number; readonly maxBytes: number },
+): HeddleError {
+  const shown = toText(path);
+  return new HeddleError(
+    "limit.reached",
+    `the changed files have ${megabytes(total)}, more than the ${megabytes(maxBytes)} that are judged; the largest is ${shown} (${megabytes(size)}). Remove it, or name in the spec's \`deliver:\` what the task is to change, without it`,
+    { details: { path: shown, bytes: total, maxBytes } },
+  );
+}
+
 async function takeAll(
   root: string,
   base: KeptTree,
@@ -114,7 +167,14 @@ async function takeAll(
 ): Promise<readonly Change[]> {
   using cursor = new FolderCursor(root);
   const slices = sliced(options.signal);
-  const taker = new EntryTaker(cursor, slices);
+  const { maxBytes = MAX_BYTES } = options;
+  let total = 0;
+  // A file may have grown since it was looked at.
+  const admit = (path: RawPath, size: number): void => {
+    total += size;
+    if (total > maxBytes) throw tooLarge({ path, size }, { total, maxBytes });
+  };
+  const taker = new EntryTaker(cursor, slices, admit);
   const target = `${toRaw(folder)}/`;
   const made = new Set<RawPath>();
   const make = (path: RawPath): void => {
@@ -125,13 +185,15 @@ async function takeAll(
   };
   const changes: Change[] = [];
   const gone = new Set(missing);
-  for (const [index, path] of suspects.entries()) {
+  for (const [index, suspect] of suspects.entries()) {
     if (slices.isOverSoon()) await slices.rest();
+    const { path } = suspect;
     const before = base.manifest.get(path);
-    const wants = (entry: TreeEntry): boolean =>
-      !isSameEntry(before, entry) && (options.wanted === undefined || options.wanted(path));
+    const isWanted = options.wanted === undefined || options.wanted(path);
+    const wants = (entry: TreeEntry): boolean => !isSameEntry(before, entry);
     const at = (): string | Buffer => (make(parentOf(path)), toSystem(target + path));
-    const taken = taker.take(path, { at, wants });
+    const store = isWanted ? { at, wants } : undefined;
+    const taken = isUnread(suspect, before, options) ? taker.look(path) : takeOrLook(taker, path, store);
     const now = taken instanceof Promise ? await taken : taken;
     if (index === suspects.length >> 1) failpoint("tree.during-freeze");
     if (now === undefined) {
@@ -139,8 +201,13 @@ async function takeAll(
       continue;
     }
     if (isSameEntry(before, now)) continue;
-    if (now.kind === "folder" && wants(now)) make(path);
-    changes.push(before === undefined ? { path, how: "added", now } : { path, how: "changed", now, before });
+    if (now.kind === "folder" && isWanted) make(path);
+    const isLeftOut = !isWanted && (now.kind === "file" || now.kind === "link");
+    changes.push({
+      path,
+      ...(before === undefined ? { how: "added", now } : { how: "changed", now, before }),
+      ...(isLeftOut ? { isLeftOut } : {}),
+    });
   }
   for (const path of gone) {
     const before = base.manifest.get(path);
@@ -149,6 +216,20 @@ async function takeAll(
   changes.sort(byPath);
   finishMade(made, changes, { base, target, cursor });
   return changes;
+}
+
+/** What nobody wants need not be readable: then it is known by its stat alone. */
+function takeOrLook(taker: EntryTaker, path: RawPath, store: Store | undefined): ReturnType<EntryTaker["take"]> {
+  try {
+    return taker.take(path, store);
+  } catch (error) {
+    if (store === undefined && isClosed(error)) return taker.look(path);
+    throw error;
+  }
+}
+
+function isClosed(error: unknown): boolean {
+  return isHeddleError(error) && error.details?.["errno"] === "EACCES";
 }
 
 /** Folders on the way to what is stored have the modes and times that they have in the workspace. */

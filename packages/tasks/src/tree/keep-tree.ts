@@ -1,9 +1,9 @@
 /**
  * A copy of a whole workspace with a manifest: content, modes, times, links as links, empty folders, odd names. Nothing is
- * followed, nothing but regular files is opened, and what is hashed is what is stored. Nobody writes to a kept tree. It is
- * not synced: a power failure can leave files that are not as the manifest says, which their hash tells whoever reads them.
+ * followed, nothing but regular files is opened, and what is hashed is what is stored. Nobody writes to a kept tree. Its
+ * manifest is synced and its files are not: after a power failure their hash tells whoever reads them.
  */
-import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync, utimesSync } from "node:fs";
+import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -19,7 +19,7 @@ import { treePlace, type TreePlace } from "./tree-place.ts";
 import { kindOf, walkTree } from "./walk-tree.ts";
 
 /** A checkout with its dependencies has a tenth of it; what is larger is data, and a task has no business keeping it. */
-const MAX_BYTES = 20 * 1024 ** 3;
+export const MAX_BYTES = 20 * 1024 ** 3;
 const NAMED_FOLDERS = 5;
 
 export interface KeepOptions {
@@ -45,13 +45,14 @@ export async function keepTree(source: string, options: KeepOptions): Promise<Ke
   const found = await findAll(place, options.signal);
   refuseLarge(place.root, found, options.maxBytes ?? MAX_BYTES);
   const skipped = [...place.skipped];
+  const rootMode = statSync(place.root).mode & 0o7777;
   return await makeWhole(options.into, options.signal, async (dir) => {
     const folder = join(dir, FILES);
     mkdirSync(folder, { mode: 0o700 });
     const manifest = await copyAll(place, found, { folder, options });
-    const written = await writeTree(dir, manifest, { skipped, signal: options.signal });
+    const written = await writeTree(dir, manifest, { skipped, rootMode, signal: options.signal });
     failpoint("tree.before-kept");
-    return { folder: join(options.into, FILES), manifest, ...written, skipped };
+    return { folder: join(options.into, FILES), manifest, ...written, skipped, rootMode };
   });
 }
 
@@ -114,7 +115,7 @@ function refuseLarge(root: string, found: readonly Found[], maxBytes: number): v
   );
 }
 
-function megabytes(bytes: number): string {
+export function megabytes(bytes: number): string {
   return `${Math.ceil(bytes / 1e6)} MB`;
 }
 
@@ -142,7 +143,7 @@ async function copyAll(
         continue;
       }
     }
-    const taken = taker.take(path, { at: () => at });
+    const taken = taker.take(path, { at: () => at }, item.kind);
     const entry = taken instanceof Promise ? await taken : taken;
     if (entry !== undefined) {
       if ((entry.kind === "folder") !== (item.kind === "folder")) throw cannotRead(path, new Error("it changed"));

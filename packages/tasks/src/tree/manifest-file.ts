@@ -1,9 +1,10 @@
 /**
- * Manifests on disk: a first line that says what follows and its hash, then one JSON array for each entry or change. Written
- * and read in slices. Who changes one later is found out by the hashes in its first line.
+ * Manifests on disk: a first line that says what follows and its hash, then lines of up to a thousand entries or changes, each
+ * line a JSON array. Written and read in slices, and on the disk for good when it returns. Who changes one later is found out
+ * by the hashes in its first line.
  */
 import { createHash } from "node:crypto";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
@@ -15,11 +16,13 @@ import {
   type Manifest,
   type RawPath,
   type TreeEntry,
+  type TreeKind,
 } from "./manifest.ts";
-import { sliced, type Slices } from "./slices.ts";
+import { sliced } from "./slices.ts";
+import { writeAll } from "./take-entry.ts";
 import { codeOf, damaged } from "./tree-errors.ts";
 
-const NAME = "manifest";
+export const MANIFEST = "manifest";
 export const FILES = "files";
 
 const Head = z.strictObject({
@@ -32,40 +35,41 @@ const Head = z.strictObject({
   count: z.int(),
   bytes: z.number(),
   skipped: z.array(z.string()),
+  /** Of the workspace itself. */
+  rootMode: z.int().optional(),
 });
 type Head = z.infer<typeof Head>;
 
-const Entry = z.tuple([
-  z.enum(["file", "link", "folder", "other"]),
-  z.int(),
-  z.int(),
-  z.string().regex(/^-?\d+$/),
-  z.string(),
-  z.string().nullable(),
-  z.tuple([z.number(), z.number(), z.number()]).nullable(),
-]);
-type EntryRow = z.infer<typeof Entry>;
-
-const TreeRow = z.tuple([z.string(), Entry]);
-const WorkRow = z.tuple([z.enum(["added", "changed", "removed"]), z.string(), Entry.nullable(), Entry.nullable()]);
+/** kind, mode, size, mtimeNs, sha256, target, stamp */
+type EntryRow = readonly [
+  TreeKind,
+  number,
+  number,
+  string,
+  string,
+  RawPath | null,
+  readonly [number, number, number] | null,
+];
 
 export async function writeTree(
   dir: string,
   manifest: Manifest,
-  options: { readonly skipped: readonly RawPath[]; readonly signal: AbortSignal },
+  options: { readonly skipped: readonly RawPath[]; readonly rootMode?: number; readonly signal: AbortSignal },
 ): Promise<Pick<KeptTree, "sha256" | "bytes">> {
   const slices = sliced(options.signal);
   let bytes = 0;
   const file = new Rows(dir);
-  const digest = createHash("sha256");
+  const digest = new LineDigest();
   for (const [path, entry] of manifest) {
     if (slices.isOverSoon()) await slices.rest();
     bytes += entry.size;
-    digest.update(entryLine(path, entry));
+    digest.add(entryLine(path, entry));
     file.add([path, rowOf(entry)]);
   }
-  const sha256 = digest.digest("hex");
-  file.write({ v: 1, what: "tree", sha256, bytes, skipped: [...options.skipped] });
+  const sha256 = digest.end();
+  const { rootMode } = options;
+  const root = rootMode === undefined ? {} : { rootMode };
+  file.write({ v: 1, what: "tree", sha256, bytes, skipped: [...options.skipped], ...root });
   return { sha256, bytes };
 }
 
@@ -76,9 +80,10 @@ export async function writeWork(
 ): Promise<Pick<FrozenWork, "sha256">> {
   const slices = sliced(signal);
   const file = new Rows(dir);
-  for (const { how, path, now, before } of changes) {
+  for (const { how, path, now, before, isLeftOut } of changes) {
     if (slices.isOverSoon()) await slices.rest();
-    file.add([how, path, now === undefined ? null : rowOf(now), before === undefined ? null : rowOf(before)]);
+    const entries = [now === undefined ? null : rowOf(now), before === undefined ? null : rowOf(before)];
+    file.add([how, path, ...entries, isLeftOut === true]);
   }
   const sha256 = hashOfChanges(changes);
   file.write({ v: 1, what: "work", sha256, bytes: 0, skipped: [] });
@@ -87,110 +92,150 @@ export async function writeWork(
 
 /** undefined: there is none. `store.damaged` when it is not what was written. */
 export async function readTree(dir: string): Promise<KeptTree | undefined> {
-  const found = await readRows(dir, "tree");
-  if (found === undefined) return undefined;
   const manifest = new Map<RawPath, TreeEntry>();
-  const digest = createHash("sha256");
-  for (const line of found.lines) {
-    if (found.slices.isOverSoon()) await found.slices.rest();
-    const [path, row] = parsed(TreeRow, line, dir);
-    const entry = entryOf(row);
+  const digest = new LineDigest();
+  const head = await readRows(dir, "tree", (row) => {
+    const path = textOf(row[0]);
+    const entry = entryOf(row[1]);
     manifest.set(path, entry);
-    digest.update(entryLine(path, entry));
-  }
-  const { sha256, bytes, skipped } = found.head;
-  if (digest.digest("hex") !== sha256) throw damaged(`the kept tree ${dir} is not the one that was kept`);
-  return { folder: join(dir, FILES), manifest, sha256, bytes, skipped };
+    digest.add(entryLine(path, entry));
+  });
+  if (head === undefined) return undefined;
+  const { sha256, bytes, skipped, rootMode } = head;
+  if (digest.end() !== sha256) throw damaged(`the kept tree ${dir} is not the one that was kept`);
+  return {
+    folder: join(dir, FILES),
+    manifest,
+    sha256,
+    bytes,
+    skipped,
+    ...(rootMode === undefined ? {} : { rootMode }),
+  };
 }
 
 export async function readWork(dir: string): Promise<FrozenWork | undefined> {
-  const found = await readRows(dir, "work");
-  if (found === undefined) return undefined;
   const changes: Change[] = [];
-  for (const line of found.lines) {
-    if (found.slices.isOverSoon()) await found.slices.rest();
-    const [how, path, now, before] = parsed(WorkRow, line, dir);
+  const head = await readRows(dir, "work", ([how, path, now, before, isLeftOut]) => {
+    if (how !== "added" && how !== "changed" && how !== "removed") throw new Error("no such change");
     changes.push({
-      path,
+      path: textOf(path),
       how,
       ...(now === null ? {} : { now: entryOf(now) }),
       ...(before === null ? {} : { before: entryOf(before) }),
+      ...(isLeftOut === true ? { isLeftOut } : {}),
     });
-  }
-  const { sha256 } = found.head;
+  });
+  if (head === undefined) return undefined;
+  const { sha256 } = head;
   if (hashOfChanges(changes) !== sha256) throw damaged(`the frozen work ${dir} is not the one that was frozen`);
   return { folder: join(dir, FILES), changes, sha256 };
 }
 
 function hashOfChanges(changes: readonly Change[]): string {
-  const digest = createHash("sha256");
+  const digest = new LineDigest();
   for (const { how, path, now, before } of changes) {
-    digest.update(`${how} ${entryLine(path, now)}${entryLine(path, before)}`);
+    digest.add(`${how} ${entryLine(path, now)}${entryLine(path, before)}`);
   }
-  return digest.digest("hex");
+  return digest.end();
 }
 
-/** Lines are gathered into pieces of some size, because each is a call. */
-const PIECE_CHARACTERS = 256 * 1024;
+/** Each update of a hash is a call, which costs more than the few bytes of a line. */
+const PIECE_CHARACTERS = 64 * 1024;
+
+class LineDigest {
+  readonly #digest = createHash("sha256");
+  #piece = "";
+
+  add(line: string): void {
+    this.#piece += line;
+    if (this.#piece.length < PIECE_CHARACTERS) return;
+    this.#digest.update(this.#piece);
+    this.#piece = "";
+  }
+
+  end(): string {
+    return this.#digest.update(this.#piece).digest("hex");
+  }
+}
+
+/** One parse of some milliseconds at the most. */
+const LINE_ROWS = 1_000;
 
 class Rows {
   readonly #path: string;
   readonly #digest = createHash("sha256");
-  readonly #pieces: string[] = [];
-  #piece = "";
+  readonly #lines: Buffer[] = [];
+  #rows: unknown[] = [];
   #count = 0;
 
   constructor(dir: string) {
-    this.#path = join(dir, NAME);
+    this.#path = join(dir, MANIFEST);
   }
 
   add(row: readonly unknown[]): void {
     this.#count += 1;
-    this.#piece += `${JSON.stringify(row)}\n`;
-    if (this.#piece.length > PIECE_CHARACTERS) this.#flush();
+    this.#rows.push(row);
+    if (this.#rows.length === LINE_ROWS) this.#flush();
   }
 
   write(head: Omit<Head, "rows" | "count">): void {
-    this.#flush();
+    if (this.#rows.length > 0) this.#flush();
     const whole: Head = { ...head, rows: this.#digest.digest("hex"), count: this.#count };
     const fd = openSync(this.#path, "wx", 0o600);
     try {
-      for (const piece of [`${JSON.stringify(whole)}\n`, ...this.#pieces]) writeSync(fd, piece);
+      let position = 0;
+      for (const line of [Buffer.from(`${JSON.stringify(whole)}\n`), ...this.#lines]) {
+        writeAll(fd, line, position);
+        position += line.length;
+      }
+      fsyncSync(fd);
     } finally {
       closeSync(fd);
     }
   }
 
   #flush(): void {
-    this.#digest.update(this.#piece);
-    this.#pieces.push(this.#piece);
-    this.#piece = "";
+    const line = Buffer.from(`${JSON.stringify(this.#rows)}\n`);
+    this.#digest.update(line);
+    this.#lines.push(line);
+    this.#rows = [];
   }
 }
 
 async function readRows(
   dir: string,
   what: Head["what"],
-): Promise<{ readonly head: Head; readonly lines: readonly string[]; readonly slices: Slices } | undefined> {
-  const bytes = await readFile(join(dir, NAME)).catch((error: unknown) => {
+  each: (row: readonly unknown[]) => void,
+): Promise<Head | undefined> {
+  const bytes = await readFile(join(dir, MANIFEST)).catch((error: unknown) => {
     if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return undefined;
     throw error;
   });
   if (bytes === undefined) return undefined;
-  const end = bytes.indexOf("\n") + 1;
-  const head = parsed(Head, bytes.subarray(0, end).toString("utf8"), dir);
-  const rows = bytes.subarray(end);
-  if (head.what !== what || createHash("sha256").update(rows).digest("hex") !== head.rows) {
+  const slices = sliced(new AbortController().signal);
+  let start = bytes.indexOf("\n") + 1;
+  const head = understood(dir, () => Head.parse(JSON.parse(bytes.toString("utf8", 0, start))));
+  if (head.what !== what || createHash("sha256").update(bytes.subarray(start)).digest("hex") !== head.rows) {
     throw damaged(`the manifest in ${dir} is not the one that was written`);
   }
-  const lines = rows.toString("utf8").split("\n").slice(0, -1);
-  if (lines.length !== head.count) throw damaged(`the manifest in ${dir} is not whole`);
-  return { head, lines, slices: sliced(new AbortController().signal) };
+  let count = 0;
+  for (let end = bytes.indexOf("\n", start); end !== -1; end = bytes.indexOf("\n", start)) {
+    if (slices.isOver()) await slices.rest();
+    understood(dir, () => {
+      for (const row of listOf(JSON.parse(bytes.toString("utf8", start, end)))) {
+        each(listOf(row));
+        count += 1;
+      }
+    });
+    start = end + 1;
+  }
+  if (count !== head.count) throw damaged(`the manifest in ${dir} is not whole`);
+  return head;
 }
 
-function parsed<T>(schema: z.ZodType<T>, line: string, dir: string): T {
+function understood<T>(dir: string, read: () => T): T {
   try {
-    return schema.parse(JSON.parse(line));
+    return read();
   } catch (cause) {
     throw damaged(`the manifest in ${dir} cannot be read`, cause);
   }
@@ -201,14 +246,37 @@ function rowOf({ kind, mode, size, mtimeNs, sha256, target, stamp }: TreeEntry):
   return [kind, mode, size, String(mtimeNs), sha256, target ?? null, from];
 }
 
-function entryOf([kind, mode, size, mtimeNs, sha256, target, from]: EntryRow): TreeEntry {
-  return {
-    kind,
-    mode,
-    size,
-    mtimeNs: BigInt(mtimeNs),
-    sha256,
-    ...(target === null ? {} : { target }),
-    ...(from === null ? {} : { stamp: { dev: from[0], ino: from[1], ctimeMs: from[2] } }),
-  };
+/** By hand: a schema takes longer for fifty thousand of them than a room may take to open. */
+function entryOf(row: unknown): TreeEntry {
+  const list = listOf(row);
+  const kind = kindFrom(list[0]);
+  const mode = numberOf(list[1]);
+  const size = numberOf(list[2]);
+  const mtimeNs = BigInt(textOf(list[3]));
+  const sha256 = textOf(list[4]);
+  if (list[5] !== null) return { kind, mode, size, mtimeNs, sha256, target: textOf(list[5]) };
+  if (list[6] === null) return { kind, mode, size, mtimeNs, sha256 };
+  const from = listOf(list[6]);
+  const stamp = { dev: numberOf(from[0]), ino: numberOf(from[1]), ctimeMs: numberOf(from[2]) };
+  return { kind, mode, size, mtimeNs, sha256, stamp };
+}
+
+function kindFrom(value: unknown): TreeKind {
+  if (value === "file" || value === "link" || value === "folder" || value === "other") return value;
+  throw new Error("no such kind");
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Error("a list is missing");
+  return value;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== "string") throw new Error("a text is missing");
+  return value;
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value !== "number") throw new Error("a number is missing");
+  return value;
 }

@@ -44,6 +44,8 @@ export interface KeptTree {
   readonly bytes: number;
   /** Paths that are no part of it, whatever lies there. */
   readonly skipped: readonly RawPath[];
+  /** Permission bits of the workspace itself; no part of the hash. */
+  readonly rootMode?: number;
 }
 
 export interface Change {
@@ -51,6 +53,8 @@ export interface Change {
   readonly how: "added" | "changed" | "removed";
   readonly now?: TreeEntry;
   readonly before?: TreeEntry;
+  /** Nobody wanted its content when it was frozen, so that there is none; what is large has no hash either. */
+  readonly isLeftOut?: true;
 }
 
 export interface FrozenWork {

@@ -1,20 +1,39 @@
 /**
  * Puts a workspace back to its baseline, or verified work into it. Killed before the intent is on disk, nothing has changed;
- * killed later, `resumePutting` brings it to its end: never anything between. Content, modes, times, links, empty folders and
- * odd names come back; a pipe, a socket or a device that is gone does not.
+ * killed later, `resumePutting` brings it to its end; failing, it is taken back: never anything between. Content, modes, times, links, empty folders and
+ * odd names come back; a pipe, a socket or a device that is gone does not. One process at a time, by a claim on the folder
+ * of the task: an intent that is found under the claim is that of a dead process.
  */
-import { HeddleError } from "@heddle/protocol";
+import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { claimStore } from "@heddle/agent/store-claim";
+import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import type { Change, FrozenWork, KeptTree } from "./manifest.ts";
-import { completePicks } from "./picked-changes.ts";
-import { foldersWithIntents, isOwned, readIntent, removeIntent, writeIntent, type Intent } from "./put-intent.ts";
+import { requireOwnFolder } from "@heddle/tools";
+import { realPlace } from "@heddle/tools/held-folder";
+import { toText } from "@heddle/tools/raw-path";
+import { sha256, type Change, type FrozenWork, type KeptTree } from "./manifest.ts";
+import { completePicks, requireContent } from "./picked-changes.ts";
+import { requireStored, requireWritable, TakenBack } from "./put-checks.ts";
+import { foldersWithIntents, noteLeft, readIntent, removeIntent, writeIntent, type Intent } from "./put-intent.ts";
 import { findUndo, undoIntent, workIntent } from "./put-plan.ts";
-import { carryOut, requireStored } from "./put-steps.ts";
+import { carryOut } from "./put-steps.ts";
+import { cannotPut } from "./tree-errors.ts";
+
+export { readLeft } from "./put-intent.ts";
 
 export interface PutOptions {
-  /** Of the task: the intent is kept here. */
+  /** Of the task, in the rooms of a home: the intent is kept here. */
   readonly dir: string;
   readonly signal: AbortSignal;
+}
+
+export interface FinishedPut {
+  /** Of the task. */
+  readonly dir: string;
+  readonly workspace: string;
+  /** Paths as text that somebody else changed meanwhile: they were left as they are. */
+  readonly left: readonly string[];
 }
 
 /** What an undo would take back: the workspace against its baseline. */
@@ -30,12 +49,31 @@ export async function planUndo(
 export async function putBack(
   folder: string,
   base: KeptTree,
-  options: PutOptions & { readonly skip?: readonly string[] },
+  options: PutOptions & {
+    readonly skip?: readonly string[];
+    /** Asked about what was found, when nobody else may begin to change the folder; throws to refuse. */
+    readonly approve?: (changes: readonly Change[]) => Promise<void>;
+  },
 ): Promise<readonly Change[]> {
-  await takePlace(options);
+  requireOwnFolder(folder);
+  await using _folder = await claimFolder(folder, options);
+  await using _claim = await claimPlace(options.dir);
+  await finishEarlier(options);
   const plan = await findUndo(folder, base, { skip: [...(options.skip ?? []), options.dir], signal: options.signal });
-  await perform(await undoIntent(plan, base, options.signal), options);
+  await options.approve?.(plan.changes);
+  const left = await perform(await undoIntent(plan, base, options.signal), { ...options, refusesOthers: false });
+  if (left.length > 0) throw changedMeanwhile(folder, left);
   return plan.changes;
+}
+
+function changedMeanwhile(folder: string, left: readonly string[]): HeddleError {
+  const named = left.slice(0, 5).join(", ");
+  const more = left.length > 5 ? ` and ${left.length - 5} more` : "";
+  return new HeddleError(
+    "task.rejected",
+    `${named}${more} changed in ${folder} while it was put back, and was left as it is; the rest is as it was. Look at it, then undo once more with --force to take that back too`,
+    { details: { folder, files: left.slice(0, 1_000).join("\n") } },
+  );
 }
 
 /** `task.rejected` when the folder is not as the baseline where the work goes; nothing has changed then. */
@@ -45,57 +83,166 @@ export async function putWork(
   picked: readonly Change[],
   options: PutOptions & { readonly base: KeptTree },
 ): Promise<void> {
-  await takePlace(options);
+  await using _folder = await claimFolder(folder, options);
+  await using _claim = await claimPlace(options.dir);
+  await finishEarlier(options);
   const { base, signal } = options;
   const changes = completePicks(base.manifest, frozen.changes, picked);
-  await perform(await workIntent(folder, changes, { base, from: frozen.folder, signal }), options);
+  requireContent(changes);
+  await perform(await workIntent(folder, changes, { base, from: frozen.folder, signal }), {
+    ...options,
+    refusesOthers: true,
+  });
 }
 
+export interface FailedPut {
+  /** Of the task. */
+  readonly dir: string;
+  /** undefined: the intent cannot be read. */
+  readonly workspace?: string;
+  readonly error: HeddleError;
+}
+
+type OnFailed = (put: FailedPut) => void;
+
 /** Finishes what dead processes left, for every task; returns the workspaces. */
-export async function resumePutting(roomsFolder: string, signal: AbortSignal): Promise<readonly string[]> {
-  const finished: string[] = [];
+export async function resumePutting(
+  roomsFolder: string,
+  signal: AbortSignal,
+  onFailed?: OnFailed,
+): Promise<readonly string[]> {
+  return (await finishPutting(roomsFolder, signal, onFailed)).map(({ workspace }) => workspace);
+}
+
+/** The same, with what was left alone. One that cannot be finished keeps none of the others back. */
+export async function finishPutting(
+  roomsFolder: string,
+  signal: AbortSignal,
+  onFailed?: OnFailed,
+): Promise<readonly FinishedPut[]> {
+  const finished: FinishedPut[] = [];
   for (const dir of foldersWithIntents(roomsFolder)) {
-    const folder = await finishEarlier({ dir, signal });
-    if (folder !== undefined) finished.push(folder);
+    try {
+      await using _claim = await claimPlace(dir);
+      const put = await finishEarlier({ dir, signal });
+      if (put !== undefined) finished.push(put);
+    } catch (error) {
+      signal.throwIfAborted();
+      // Whoever is at it brings it to its end.
+      if (isHeddleError(error) && error.code === "store.busy") continue;
+      onFailed?.({ dir, ...workspaceOf(dir), error: toHeddleError(error) });
+    }
   }
   return finished;
 }
 
-/** Of this process: these are on their way. */
-const active = new Set<string>();
+function workspaceOf(dir: string): { readonly workspace?: string } {
+  try {
+    const intent = readIntent(dir);
+    return intent === undefined ? {} : { workspace: intent.folder };
+  } catch {
+    return {};
+  }
+}
+
+/** So long a put takes that has work to do; whoever waits longer is told. */
+const MAX_WAIT_MS = 120_000;
+const LOOK_MS = 50;
+/** In the home, beside the rooms: who is changing or copying which folder. */
+const FOLDER_CLAIMS = "putting";
+
+/**
+ * Nobody puts anything into a folder while this is held, and what a dead process was putting there is whole: whoever copies
+ * the folder sees one state of it. Waits for whoever is at it. Throws where what was begun there cannot be finished.
+ */
+export async function claimFolder(folder: string, { dir, signal }: PutOptions): Promise<AsyncDisposable> {
+  const own = join(dirname(dirname(dir)), FOLDER_CLAIMS, sha256(realPlace(folder)).slice(0, 32));
+  const until = performance.now() + MAX_WAIT_MS;
+  for (;;) {
+    try {
+      return await claimWhole(own, folder, { dir, signal });
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "store.busy" || performance.now() > until) throw error;
+    }
+    await setTimeout(LOOK_MS, undefined, { signal });
+  }
+}
+
+async function claimWhole(own: string, folder: string, { dir, signal }: PutOptions): Promise<AsyncDisposable> {
+  const claim = await claimPlace(own, folder);
+  try {
+    await finishPutting(dirname(dir), signal, (failed) => {
+      if (failed.dir === dir || failed.workspace === realPlace(folder)) throw failed.error;
+    });
+    return claim;
+  } catch (error) {
+    await claim[Symbol.asyncDispose]();
+    throw error;
+  }
+}
 
 /** Two at once would undo each other. */
-async function takePlace(options: PutOptions): Promise<void> {
-  await finishEarlier(options);
-  if (!active.has(options.dir) && readIntent(options.dir) === undefined) return;
-  throw new HeddleError(
-    "store.busy",
-    `another process is changing the workspace of ${options.dir}; retry when it is done`,
-  );
+async function claimPlace(dir: string, place = `the workspace of ${dir}`): Promise<AsyncDisposable> {
+  try {
+    return await claimStore(dir, "heddle");
+  } catch (error) {
+    if (!isHeddleError(error) || error.code !== "store.owned") throw error;
+    const message = `process ${String(error.details["pid"])} is changing or copying ${place}; retry when it is done`;
+    throw new HeddleError("store.busy", message, { cause: error, details: error.details });
+  }
 }
 
-async function finishEarlier({ dir, signal }: PutOptions): Promise<string | undefined> {
-  const intent = active.has(dir) ? undefined : readIntent(dir);
-  if (intent === undefined || isOwned(intent)) return undefined;
-  await carryOut(intent, { isResumed: true, signal });
-  removeIntent(dir);
-  return intent.folder;
+async function finishEarlier({ dir, signal }: PutOptions): Promise<FinishedPut | undefined> {
+  const intent = readIntent(dir);
+  if (intent === undefined) return undefined;
+  const left = await toTheEnd(intent, { dir, isResumed: true, refusesOthers: false, signal });
+  return { dir, workspace: intent.folder, left };
 }
 
-async function perform(intent: Intent, { dir, signal }: PutOptions): Promise<void> {
-  if (intent.steps.length === 0 && intent.times.length === 0 && intent.finals.length === 0) return;
+interface Performed extends PutOptions {
+  /** Nothing is put where somebody has changed something meanwhile. */
+  readonly refusesOthers: boolean;
+}
+
+async function perform(intent: Intent, { dir, signal, refusesOthers }: Performed): Promise<readonly string[]> {
+  if (intent.steps.length === 0 && intent.times.length === 0 && intent.finals.length === 0) return [];
   await requireStored(intent, signal);
   signal.throwIfAborted();
-  active.add(dir);
   try {
+    requireWritable(intent);
     failpoint("tree.before-intent");
     writeIntent(dir, intent);
-    failpoint("tree.after-intent");
-    // From here on it goes to its end: a workspace that is half of each is nobody's wish.
-    await carryOut(intent, { isResumed: false, signal: new AbortController().signal });
-    failpoint("tree.before-put-end");
-    removeIntent(dir);
-  } finally {
-    active.delete(dir);
+  } catch (error) {
+    throw takenBack(intent, error);
   }
+  failpoint("tree.after-intent");
+  // From here on it goes to its end: a workspace that is half of each is nobody's wish.
+  return await toTheEnd(intent, { dir, isResumed: false, refusesOthers, signal: new AbortController().signal });
+}
+
+/** When it fails and cannot be taken back the intent stays, and whoever comes next goes on from there. */
+async function toTheEnd(
+  intent: Intent,
+  { dir, isResumed, refusesOthers, signal }: Performed & { readonly isResumed: boolean },
+): Promise<readonly string[]> {
+  try {
+    const left = await carryOut(intent, { isResumed, refusesOthers, signal });
+    failpoint("tree.before-put-end");
+    noteLeft(dir, { folder: intent.folder, paths: left });
+    removeIntent(dir);
+    return left;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (error instanceof TakenBack) {
+      removeIntent(dir);
+      throw takenBack(intent, error);
+    }
+    throw cannotPut(intent.folder, error, "it is changed in part; any heddle task command goes on from there");
+  }
+}
+
+function takenBack({ folder }: Intent, error: unknown): HeddleError {
+  if (!(error instanceof TakenBack)) return cannotPut(folder, error, "nothing was changed");
+  const at = error.path === "" ? folder : `${folder}/${toText(error.path)}`;
+  return cannotPut(at, error.cause, "nothing was changed");
 }

@@ -5,7 +5,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { readProcStat } from "@heddle/tools/files";
 import { holdFolder } from "@heddle/tools/held-folder";
 import { codeOf, damaged } from "./tree-errors.ts";
 
@@ -27,8 +26,17 @@ const Step = z.strictObject({
   path: z.string(),
   /** Absent: nothing is to be there. */
   wanted: Wanted.optional(),
-  /** Of what was there when it was planned; absent: nothing was. */
-  was: z.strictObject({ kind: Kind, sha256: z.string() }).optional(),
+  /** What was there when it was planned; absent: nothing was. Instead of a hash: what `unreadMark` says of a large file. */
+  was: z
+    .strictObject({
+      kind: Kind,
+      sha256: z.string(),
+      /** Which file that was, and when it changed last. */
+      seen: z.string().optional(),
+      /** It had changed so recently that this proves nothing. */
+      isFresh: z.literal(true).optional(),
+    })
+    .optional(),
   /** A folder that could not be looked into: it goes with all that is in it. */
   isWhole: z.literal(true).optional(),
 });
@@ -39,14 +47,15 @@ export const Intent = z.strictObject({
   v: z.literal(1),
   /** In the names of files that are not in place yet. */
   id: z.string(),
-  owner: z.strictObject({ pid: z.int(), start: z.string() }),
   folder: z.string(),
+  /** Device and inode of the folder: another one in its place is not the one that is meant. */
+  root: z.string().optional(),
   /** Where the content is. */
   from: z.string(),
   /** In order of path. */
   steps: z.array(Step),
   /** Files and links whose times alone differ. */
-  times: z.array(z.strictObject({ path: z.string(), mtimeNs: z.string() })),
+  times: z.array(z.strictObject({ path: z.string(), mtimeNs: z.string(), seen: z.string().optional() })),
   /** Modes and times that folders have afterwards, in order of path. */
   finals: z.array(Final),
 });
@@ -66,17 +75,21 @@ export function removeIntent(dir: string): void {
 }
 
 export function readIntent(dir: string): Intent | undefined {
+  return readJson(join(dir, NAME), Intent);
+}
+
+function readJson<T>(path: string, schema: z.ZodType<T>): T | undefined {
   let text: string;
   try {
-    text = readFileSync(join(dir, NAME), "utf8");
+    text = readFileSync(path, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;
   }
   try {
-    return Intent.parse(JSON.parse(text));
+    return schema.parse(JSON.parse(text));
   } catch (cause) {
-    throw damaged(`${join(dir, NAME)} cannot be read`, cause);
+    throw damaged(`${path} cannot be read`, cause);
   }
 }
 
@@ -84,19 +97,33 @@ export function readIntent(dir: string): Intent | undefined {
 export function foldersWithIntents(roomsFolder: string): readonly string[] {
   if (!existsSync(roomsFolder)) return [];
   const folders = readdirSync(roomsFolder).map((name) => join(roomsFolder, name));
-  return folders.filter((folder) => existsSync(join(folder, NAME))).toSorted();
+  return folders.filter(hasIntent).toSorted();
 }
 
-export function thisProcess(): Intent["owner"] {
-  return { pid: process.pid, start: startOf(process.pid) ?? "unknown" };
+export function hasIntent(dir: string): boolean {
+  return existsSync(join(dir, NAME));
 }
 
-/** Whoever wrote it is still at it. */
-export function isOwned({ owner }: Intent): boolean {
-  return owner.pid !== process.pid && startOf(owner.pid) === owner.start;
+const LEFT = "put-left.json";
+/** Enough to look at; the number of all is beside them. */
+const MAX_LEFT = 1_000;
+
+const Left = z.strictObject({ v: z.literal(1), folder: z.string(), paths: z.array(z.string()), count: z.int() });
+type LeftPaths = Omit<z.infer<typeof Left>, "v">;
+
+/** Durable when it returns; the note of an earlier put goes. */
+export function noteLeft(
+  dir: string,
+  { folder, paths }: { readonly folder: string; readonly paths: readonly string[] },
+): void {
+  using held = holdFolder(dir);
+  if (paths.length === 0) return rmSync(held.at(LEFT), { force: true });
+  const left: z.infer<typeof Left> = { v: 1, folder, paths: paths.slice(0, MAX_LEFT), count: paths.length };
+  held.write(LEFT, JSON.stringify(left));
 }
 
-function startOf(pid: number): string | undefined {
-  const ticks = readProcStat(pid)?.startTicks;
-  return ticks === undefined ? undefined : String(ticks);
+/** What the last put into the workspace of a task left alone, because somebody else had changed it meanwhile. */
+export function readLeft(dir: string): LeftPaths | undefined {
+  const left = readJson(join(dir, LEFT), Left);
+  return left === undefined ? undefined : { folder: left.folder, paths: left.paths, count: left.count };
 }

@@ -1,6 +1,6 @@
 /** What has to be done to a folder so that it is as a baseline, or so that it has some changes: found before anything is touched. */
 import { randomBytes } from "node:crypto";
-import { lstatSync, type BigIntStats } from "node:fs";
+import { lstatSync, statSync, type BigIntStats } from "node:fs";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { toText } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
@@ -15,22 +15,28 @@ import {
   type RawPath,
   type TreeEntry,
 } from "./manifest.ts";
-import { thisProcess, type Intent, type PutStep } from "./put-intent.ts";
+import { type Intent, type PutStep } from "./put-intent.ts";
+import { seenOf, UNREADABLE } from "./put-seen.ts";
 import { sliced } from "./slices.ts";
-import { EntryTaker } from "./take-entry.ts";
+import { EntryTaker, unreadMark, WHOLE_BYTES } from "./take-entry.ts";
 import { codeOf } from "./tree-errors.ts";
 import { treePlace } from "./tree-place.ts";
-import { kindOf } from "./walk-tree.ts";
 
 /** Times are set through seconds with a fraction, which loses less than this. */
 const TIME_STEP_NS = 1_000n;
 
 export interface UndoPlan {
   readonly root: string;
+  /** The folder that was looked at. */
+  readonly rootId: string;
   /** Of the workspace against the baseline. */
   readonly changes: readonly Change[];
   /** Folders that could not be looked into. */
   readonly closed: ReadonlySet<RawPath>;
+  /** What was there when it was looked at. */
+  readonly seen: ReadonlyMap<RawPath, BigIntStats>;
+  /** Of these nothing but the time differs. */
+  readonly touched: readonly RawPath[];
 }
 
 export async function findUndo(
@@ -50,47 +56,68 @@ export async function findUndo(
   const slices = sliced(signal);
   const taker = new EntryTaker(cursor, slices);
   const changes: Change[] = [];
-  for (const path of suspects) {
+  const seen = new Map<RawPath, BigIntStats>();
+  const touched: RawPath[] = [];
+  for (const { path } of suspects) {
     if (slices.isOverSoon()) await slices.rest();
     const before = base.manifest.get(path);
-    const now = await takeOrKnow(taker, cursor, path);
-    if (now === undefined || (isSameEntry(before, now) && !closed.has(path))) continue;
+    const stat = statAt(cursor, path);
+    if (stat !== undefined) seen.set(path, stat);
+    const now = await takeOrKnow(taker, path, [before]);
+    if (now === undefined) continue;
+    if (isSameEntry(before, now) && !closed.has(path)) {
+      if (stat !== undefined && before !== undefined && differsInTime(stat, before)) touched.push(path);
+      continue;
+    }
     changes.push(before === undefined ? { path, how: "added", now } : { path, how: "changed", now, before });
   }
   for (const path of missing) {
     const before = base.manifest.get(path);
     if (before !== undefined) changes.push({ path, how: "removed", before });
   }
-  return { root, changes: changes.sort(byPath), closed };
+  return { root, rootId: rootOf(cursor), changes: changes.sort(byPath), closed, seen, touched };
 }
 
 /** The steps that undo changes, and the times that differ. */
 export async function undoIntent(
-  { root, changes, closed }: UndoPlan,
+  { root, rootId, changes, closed, seen, touched }: UndoPlan,
   base: KeptTree,
   signal: AbortSignal,
 ): Promise<Intent> {
   const steps = changes.map(({ path, now, before }) =>
-    stepOf(path, { now, wanted: before, isWhole: closed.has(path) }),
+    stepOf(path, { now, wanted: before, isWhole: closed.has(path), stat: seen.get(path) }),
   );
   const put = new Set(steps.map(({ path }) => path));
   const emptied = new Set(changes.map(({ path }) => parentOf(path)));
   using cursor = new FolderCursor(root);
   const slices = sliced(signal);
   const times: Intent["times"] = [];
-  const finals: Intent["finals"] = [];
+  for (const path of touched) {
+    const [entry, stat] = [base.manifest.get(path), seen.get(path)];
+    if (entry === undefined || stat === undefined || entry.kind === "folder" || entry.kind === "other") continue;
+    times.push({ path, mtimeNs: String(entry.mtimeNs), ...seenAt(stat) });
+  }
+  const finals = rootFinal(cursor, base.rootMode, steps.length > 0);
   for (const [path, entry] of base.manifest) {
     if (slices.isOverSoon()) await slices.rest();
-    const mtimeNs = String(entry.mtimeNs);
-    const isPut = put.has(path);
-    if (entry.kind === "folder") {
-      if (isPut || emptied.has(path) || differsInTime(cursor, path, entry))
-        finals.push({ path, mode: entry.mode, mtimeNs });
-    } else if (!isPut && entry.kind !== "other" && differsInTime(cursor, path, entry)) {
-      times.push({ path, mtimeNs });
-    }
+    if (entry.kind !== "folder") continue;
+    const stat = put.has(path) || emptied.has(path) ? undefined : statAt(cursor, path);
+    if (put.has(path) || emptied.has(path) || (stat !== undefined && differsInTime(stat, entry)))
+      finals.push({ path, mode: entry.mode, mtimeNs: String(entry.mtimeNs) });
   }
-  return { v: 1, id: newId(), owner: thisProcess(), folder: root, from: base.folder, steps, times, finals };
+  return { v: 1, id: newId(), folder: root, root: rootId, from: base.folder, steps, times, finals };
+}
+
+function seenAt(stat: BigIntStats): { readonly seen: string } | undefined {
+  const { seen } = seenOf(stat);
+  return seen === undefined ? undefined : { seen };
+}
+
+/** A folder that takes no names is opened for the while; it gets back the mode it began with. */
+function rootFinal(cursor: FolderCursor, wanted: number | undefined, isOpened: boolean): Intent["finals"] {
+  const now = Number(statSync(`/proc/self/fd/${cursor.folder("")}`, { bigint: true }).mode & 0o7777n);
+  const mode = wanted ?? now;
+  return isOpened || mode !== now ? [{ path: "", mode }] : [];
 }
 
 /** The steps that put changes into a folder. `task.rejected` when it is not as the baseline where they go. */
@@ -107,18 +134,20 @@ export async function workIntent(
   const finals = new Map<RawPath, Intent["finals"][number]>();
   for (const { path, now } of changes) {
     if (slices.isOverSoon()) await slices.rest();
-    const current = await takeOrKnow(taker, cursor, path);
+    const before = base.manifest.get(path);
+    const found = statAt(cursor, path);
+    const current = await takeOrKnow(taker, path, [before, now]);
     const isThere = isSameEntry(current, now) || (current?.kind === "folder" && now?.kind === "folder");
-    if (!isThere && !isSameEntry(current, base.manifest.get(path))) throw movedOn(path);
-    steps.push(stepOf(path, { now: current, wanted: now, isWhole: false }));
+    if (!isThere && !isSameEntry(current, before)) throw movedOn(path);
+    steps.push(stepOf(path, { now: current, wanted: now, isWhole: false, stat: found }));
     if (now?.kind === "folder") finals.set(path, { path, mode: now.mode, mtimeNs: String(now.mtimeNs) });
     const parent = parentOf(path);
     if (parent === "" || finals.has(parent)) continue;
     const stat = statAt(cursor, parent);
     if (stat !== undefined) finals.set(parent, { path: parent, mode: Number(stat.mode & 0o7777n) });
   }
-  const sorted = [...finals.values()].toSorted(byPath);
-  return { v: 1, id: newId(), owner: thisProcess(), folder: root, from, steps, times: [], finals: sorted };
+  const sorted = [...rootFinal(cursor, undefined, steps.length > 0), ...[...finals.values()].toSorted(byPath)];
+  return { v: 1, id: newId(), folder: root, root: rootOf(cursor), from, steps, times: [], finals: sorted };
 }
 
 function newId(): string {
@@ -131,12 +160,20 @@ function stepOf(
     now,
     wanted,
     isWhole,
-  }: { readonly now?: TreeEntry | undefined; readonly wanted?: TreeEntry | undefined; readonly isWhole: boolean },
+    stat,
+  }: {
+    readonly now?: TreeEntry | undefined;
+    readonly wanted?: TreeEntry | undefined;
+    readonly isWhole: boolean;
+    readonly stat: BigIntStats | undefined;
+  },
 ): PutStep {
   return {
     path,
     ...(wanted === undefined ? {} : { wanted: wantedOf(wanted) }),
-    ...(now === undefined ? {} : { was: { kind: now.kind, sha256: now.sha256 } }),
+    ...(now === undefined
+      ? {}
+      : { was: { kind: now.kind, sha256: now.sha256, ...(stat === undefined ? {} : seenOf(stat)) } }),
     ...(isWhole ? { isWhole } : {}),
   };
 }
@@ -145,22 +182,34 @@ function wantedOf({ kind, mode, size, mtimeNs, sha256, target }: TreeEntry): Non
   return { kind, mode, size, mtimeNs: String(mtimeNs), sha256, ...(target === undefined ? {} : { target }) };
 }
 
-/** A file that its maker has closed is known by its kind: it is going to be replaced. undefined: it is gone. */
-async function takeOrKnow(taker: EntryTaker, cursor: FolderCursor, path: RawPath): Promise<TreeEntry | undefined> {
+/**
+ * A file that its maker has closed is known by its kind: it is going to be replaced. A large one whose size is none of those
+ * that it may have differs for certain, and is not read: it may be a terabyte of nothing. undefined: it is gone.
+ */
+async function takeOrKnow(
+  taker: EntryTaker,
+  path: RawPath,
+  others: readonly (TreeEntry | undefined)[],
+): Promise<TreeEntry | undefined> {
+  const seen = taker.look(path);
+  if (seen?.kind === "file" && seen.size > WHOLE_BYTES && !others.some((other) => other?.size === seen.size)) {
+    return { ...seen, sha256: unreadMark(seen) };
+  }
   try {
     return await taker.take(path);
   } catch (error) {
     if (!isHeddleError(error) || error.details["errno"] !== "EACCES") throw error;
   }
-  const stat = statAt(cursor, path);
-  if (stat === undefined) return undefined;
-  const { size, mtimeNs } = stat;
-  return { kind: kindOf(stat), mode: Number(stat.mode & 0o7777n), size: Number(size), mtimeNs, sha256: "unreadable" };
+  return seen === undefined ? undefined : { ...seen, sha256: UNREADABLE };
 }
 
-function differsInTime(cursor: FolderCursor, path: RawPath, { mtimeNs }: TreeEntry): boolean {
-  const stat = statAt(cursor, path);
-  if (stat === undefined) return false;
+/** Of the folder that a cursor began at. */
+export function rootOf(cursor: FolderCursor): string {
+  const { dev, ino } = statSync(`/proc/self/fd/${cursor.folder("")}`, { bigint: true });
+  return `${dev} ${ino}`;
+}
+
+function differsInTime(stat: BigIntStats, { mtimeNs }: TreeEntry): boolean {
   const difference = stat.mtimeNs - mtimeNs;
   return difference > TIME_STEP_NS || difference < -TIME_STEP_NS;
 }
@@ -192,7 +241,7 @@ function refuseCovered(path: RawPath, skipped: ReadonlySet<RawPath>): void {
   }
 }
 
-function movedOn(path: RawPath): HeddleError {
+export function movedOn(path: RawPath): HeddleError {
   const shown = toText(path);
   return new HeddleError(
     "task.rejected",

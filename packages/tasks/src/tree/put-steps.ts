@@ -1,6 +1,7 @@
 /**
- * Carries out an intent, from the start or from wherever a dead process left it: every step can be done twice. A file is made
- * beside its place and renamed over it; every folder is reached through descriptors, so that a link where a folder should be
+ * Carries out an intent, from the start or from wherever a dead process left it: every step can be done twice. What is there
+ * is moved aside, and goes only when all is in its place; until then a put that fails is taken back. A file is made beside its
+ * place and named when it is whole; every folder is reached through descriptors, so that a link where a folder should be
  * is replaced and never written through.
  */
 import {
@@ -13,6 +14,7 @@ import {
   fstatSync,
   fsyncSync,
   futimesSync,
+  linkSync,
   lstatSync,
   lutimesSync,
   mkdirSync,
@@ -23,13 +25,18 @@ import {
   symlinkSync,
   unlinkSync,
   utimesSync,
+  type BigIntStats,
 } from "node:fs";
 import { createHash } from "node:crypto";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { toSystem, toText } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
-import { foldersOf, parentOf, type RawPath } from "./manifest.ts";
+import { comparePaths, foldersOf, parentOf, type RawPath } from "./manifest.ts";
+import { openRoot, TakenBack } from "./put-checks.ts";
 import type { Intent, PutStep } from "./put-intent.ts";
+import { movedOn } from "./put-plan.ts";
+import { Reverse } from "./put-reverse.ts";
+import { isAsPlanned, isSameMoved, isUnwritten } from "./put-seen.ts";
 import { removeBelow } from "./remove-tree.ts";
 import { sliced, type Slices } from "./slices.ts";
 import { EntryTaker, isForeign, secondsOf, writeAll } from "./take-entry.ts";
@@ -44,118 +51,207 @@ type Wanted = NonNullable<PutStep["wanted"]>;
 interface Place {
   readonly intent: Intent;
   readonly cursor: FolderCursor;
+  /** For the other end of a move. */
+  readonly second: FolderCursor;
   readonly stored: FolderCursor;
+  readonly taker: EntryTaker;
   readonly slices: Slices;
   readonly signal: AbortSignal;
+  readonly isResumed: boolean;
+  readonly refusesOthers: boolean;
+  /** Paths that are somebody else's. */
+  readonly left: Set<RawPath>;
+  readonly reverse: Reverse;
+  /** What was moved out of the way, as it was then. */
+  readonly aside: Map<RawPath, BigIntStats>;
+  /** Folders that do not outlast the put: nothing is moved aside into them. */
+  readonly going: ReadonlySet<RawPath>;
+  /** What is being done, for whoever is told that it failed. */
+  at: RawPath;
 }
 
-/** Throws `store.damaged` when something that is to be put is not what was kept: nothing may be begun then. */
-export async function requireStored(intent: Intent, signal: AbortSignal): Promise<void> {
-  using stored = new FolderCursor(intent.from);
-  const slices = sliced(signal);
-  const taker = new EntryTaker(stored, slices);
-  for (const { path, wanted } of intent.steps) {
-    if (slices.isOverSoon()) await slices.rest();
-    if (wanted?.kind !== "file") continue;
-    const found = await taker.take(path);
-    if (found?.kind !== "file" || found.sha256 !== wanted.sha256) {
-      throw damaged(`Heddle's copy of ${toText(path)} is missing or changed`);
-    }
-  }
-}
-
-/** `isResumed`: others may have worked there since; what is neither as planned nor as wanted is theirs and is left. */
+/**
+ * Returns what was left alone, as text: what is not as planned is somebody else's, and so is a folder with something in it
+ * that no plan knows. `refusesOthers`: nothing is put then. `isResumed`: what is as wanted was put by whoever died. Throws
+ * `TakenBack` when it failed and nothing has changed.
+ */
 export async function carryOut(
   intent: Intent,
-  { isResumed, signal }: { readonly isResumed: boolean; readonly signal: AbortSignal },
-): Promise<void> {
-  using cursor = new FolderCursor(intent.folder);
+  options: { readonly isResumed: boolean; readonly refusesOthers?: boolean; readonly signal: AbortSignal },
+): Promise<readonly string[]> {
+  const { isResumed, refusesOthers = false, signal } = options;
+  using cursor = openRoot(intent);
+  using second = cursor.twin();
   using stored = new FolderCursor(intent.from);
   const slices = sliced(signal);
-  const place: Place = { intent, cursor, stored, slices, signal };
-  const steps = [...intent.steps.entries()];
-  if (isResumed)
-    for (const [index, { path }] of steps) attempt(() => unlinkSync(cursor.at(temporary(intent, path, index))));
-  const left = isResumed ? await workOfOthers(place) : new Set();
-  const todo = steps.filter(([, { path }]) => !left.has(path));
-  const middle = todo.length >> 1;
-  let done = 0;
-  const count = (): void => {
-    if (done === middle) failpoint("tree.during-put");
-    done += 1;
+  const shared = { intent, cursor, second, stored, slices, signal, isResumed, refusesOthers };
+  const place: Place = {
+    ...shared,
+    taker: new EntryTaker(cursor, slices),
+    left: new Set(),
+    reverse: new Reverse(),
+    aside: new Map(),
+    going: new Set(intent.steps.filter(isGoing).map(({ path }) => path)),
+    at: "",
   };
-  for (const [, step] of todo.toReversed()) {
+  try {
+    await change(place);
+  } catch (error) {
+    if (isResumed) throw error;
+    removeFresh(place);
+    place.reverse.run(intent.folder);
+    throw new TakenBack(place.at, error);
+  }
+  // From here on there is no way back.
+  await sweep(place);
+  await finish(place);
+  return [...place.left].toSorted(comparePaths).map(toText);
+}
+
+function isGoing({ wanted, was, isWhole }: PutStep): boolean {
+  return was?.kind === "folder" && (wanted?.kind !== "folder" || isWhole === true);
+}
+
+async function change(place: Place): Promise<void> {
+  const { intent, slices, left, isResumed } = place;
+  const steps = [...intent.steps.entries()];
+  if (isResumed) removeFresh(place);
+  for (const [index, step] of steps.toReversed()) {
     if (slices.isOverSoon()) await slices.rest();
     if (step.wanted !== undefined && step.isWhole !== true) continue;
-    await remove(step, place);
-    if (step.wanted === undefined) count();
+    place.at = step.path;
+    await clear(step, index, place);
+    failpoint("tree.during-put");
   }
-  for (const [index, { path, wanted }] of todo) {
+  for (const [index, step] of steps) {
     if (slices.isOverSoon()) await slices.rest();
-    if (wanted === undefined) continue;
-    await put(path, wanted, { index, place });
-    count();
+    if (step.wanted === undefined || left.has(step.path)) continue;
+    place.at = step.path;
+    await put(step, step.wanted, { index, place });
+    failpoint("tree.during-put");
   }
-  await finish(place);
+  for (const { path, wanted } of intent.steps) {
+    if (slices.isOverSoon()) await slices.rest();
+    if (wanted?.kind === "file") attempt(() => sync(place.cursor.at(path), STORED));
+  }
 }
 
-async function workOfOthers({ intent, cursor, slices }: Place): Promise<ReadonlySet<RawPath>> {
-  const taker = new EntryTaker(cursor, slices);
-  const left = new Set<RawPath>();
-  for (const { path, wanted, was } of intent.steps) {
-    if (slices.isOverSoon()) await slices.rest();
-    const now = await settled(() => taker.take(path));
-    if (now === undefined || now.kind === "folder") continue;
-    if (now.sha256 !== was?.sha256 && now.sha256 !== wanted?.sha256) left.add(path);
+function removeFresh({ intent, cursor }: Place): void {
+  for (const [index, { path }] of intent.steps.entries()) {
+    attempt(() => unlinkSync(cursor.at(temporary(intent, path, index))));
   }
-  return left;
 }
 
-async function remove({ path, isWhole }: PutStep, { cursor, signal }: Place): Promise<void> {
-  const stat = attempt(() => opening(cursor, path, (at) => lstatSync(at, { throwIfNoEntry: false })));
-  if (stat === undefined) return;
-  if (isWhole === true) return await removeBelow(cursor, path, signal);
-  if (stat.isDirectory()) removeEmpty(cursor, path);
-  else opening(cursor, path, (at) => unlinkSync(at));
+/** false: what is there is somebody else's, and stays. */
+async function clear(step: PutStep, index: number, place: Place): Promise<boolean> {
+  const { path, isWhole } = step;
+  const look = (): BigIntStats => lstatSync(place.cursor.at(path), { bigint: true });
+  const stat = attempt(() => opening(place, path, look));
+  if (stat === undefined) return true;
+  if (!(await isAsPlanned(step, stat, place))) return leave(path, place);
+  if (stat.isDirectory() && isWhole !== true) return removeEmpty(path, place);
+  return await moveAside(path, { index, stat, place });
+}
+
+function leave(path: RawPath, { left, refusesOthers }: Place): false {
+  if (refusesOthers) throw movedOn(path);
+  left.add(path);
+  return false;
+}
+
+/** Looked at once more where nobody else finds it: what was put there at the last moment goes back. */
+async function moveAside(
+  path: RawPath,
+  { index, stat, place }: { readonly index: number; readonly stat: BigIntStats; readonly place: Place },
+): Promise<boolean> {
+  const { cursor, second, reverse, signal } = place;
+  const aside = asideOf(place, path, index);
+  if (lstatSync(second.at(aside), { throwIfNoEntry: false }) !== undefined) {
+    // A process that died has moved what was there.
+    await removeBelow(cursor, path, signal);
+    return true;
+  }
+  reverse.touch(cursor, parentOf(path));
+  reverse.touch(second, parentOf(aside));
+  if (stat.isDirectory()) openFolder(place, path);
+  cursor.leave(path);
+  opening(place, path, () => renameSync(cursor.at(path), second.at(aside)));
+  reverse.add({ did: "moved", path, aside });
+  const moved = lstatSync(second.at(aside), { bigint: true });
+  place.aside.set(aside, moved);
+  if (stat.isDirectory() || isSameMoved(stat, moved)) return true;
+  restore(path, aside, place);
+  return leave(path, place);
+}
+
+/** Not over what somebody has put there since. */
+function restore(path: RawPath, aside: RawPath, { cursor, second }: Place): void {
+  if (attempt(() => lstatSync(cursor.at(path))) === undefined) renameSync(second.at(aside), cursor.at(path));
 }
 
 /** false: something that is none of the plan's business lies in it, and stays. */
-function removeEmpty(cursor: FolderCursor, path: RawPath): boolean {
+function removeEmpty(path: RawPath, place: Place): boolean {
+  const { cursor, reverse } = place;
+  reverse.touch(cursor, parentOf(path));
+  reverse.touch(cursor, path);
   cursor.leave(path);
   try {
-    opening(cursor, path, (at) => rmdirSync(at));
+    opening(place, path, () => rmdirSync(cursor.at(path)));
+    reverse.add({ did: "removed", path });
     return true;
   } catch (error) {
     if (codeOf(error) !== "ENOTEMPTY" && codeOf(error) !== "EEXIST") throw error;
-    return false;
+    return leave(path, place);
   }
 }
 
 async function put(
-  path: RawPath,
+  step: PutStep,
   wanted: Wanted,
   { index, place }: { readonly index: number; readonly place: Place },
 ): Promise<void> {
-  const { cursor, intent } = place;
+  const { cursor, intent, reverse } = place;
+  const { path } = step;
   // A pipe or a socket is nothing without whoever made it.
   if (wanted.kind === "other") return;
-  const found = opening(cursor, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
   if (wanted.kind === "folder") {
-    if (found?.isDirectory() === true) return;
-    if (found !== undefined) opening(cursor, path, (at) => unlinkSync(at));
-    return opening(cursor, path, (at) => mkdirSync(at, { mode: 0o700 }));
+    const found = opening(place, path, () => lstatSync(cursor.at(path), { throwIfNoEntry: false }));
+    if (found?.isDirectory() === true || !(await clear(step, index, place))) return;
+    reverse.touch(cursor, parentOf(path));
+    opening(place, path, () => mkdirSync(cursor.at(path), { mode: 0o700 }));
+    return reverse.add({ did: "made", path });
   }
-  if (found?.isDirectory() === true && !removeEmpty(cursor, path)) return;
   const fresh = temporary(intent, path, index);
+  reverse.touch(cursor, parentOf(path));
   if (wanted.kind === "link") {
-    opening(cursor, fresh, (at) => symlinkSync(toSystem(wanted.target ?? ""), at));
+    opening(place, fresh, () => symlinkSync(toSystem(wanted.target ?? ""), cursor.at(fresh)));
     const seconds = secondsOf(BigInt(wanted.mtimeNs));
     lutimesSync(cursor.at(fresh), seconds, seconds);
   } else {
     await putFile(path, wanted, { fresh, place });
   }
-  const parent = cursor.folder(parentOf(path));
-  renameSync(inFolder(parent, fresh), inFolder(parent, path));
+  failpoint("tree.during-put");
+  if (!(await clear(step, index, place))) return unlinkSync(cursor.at(fresh));
+  const stat = lstatSync(cursor.at(fresh), { bigint: true });
+  if (!placed(cursor.folder(parentOf(path)), fresh, path)) return void leave(path, place);
+  reverse.add({ did: "placed", path, stat });
+}
+
+/** false: somebody has put something there at this moment, which is not written over. */
+function placed(parent: number, fresh: RawPath, path: RawPath): boolean {
+  try {
+    linkSync(inFolder(parent, fresh), inFolder(parent, path));
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") {
+      // Not every file system has hard links.
+      renameSync(inFolder(parent, fresh), inFolder(parent, path));
+      return true;
+    }
+    unlinkSync(inFolder(parent, fresh));
+    return false;
+  }
+  unlinkSync(inFolder(parent, fresh));
+  return true;
 }
 
 async function putFile(
@@ -165,7 +261,7 @@ async function putFile(
 ): Promise<void> {
   const from = openSync(place.stored.at(path), STORED);
   try {
-    const to = opening(place.cursor, fresh, (at) => openSync(at, NEW, 0o600));
+    const to = opening(place, fresh, () => openSync(place.cursor.at(fresh), NEW, 0o600));
     try {
       const digest = createHash("sha256");
       let position = 0;
@@ -193,25 +289,45 @@ async function putFile(
   }
 }
 
-/** Times and modes last, deepest first; then all of it to the disk, before the intent may go. */
+/** What was moved out of the way goes, unless a program that had it open has written to it since. */
+async function sweep(place: Place): Promise<void> {
+  const { intent, cursor, second, slices, signal, left } = place;
+  for (const [index, { path }] of intent.steps.entries()) {
+    if (slices.isOverSoon()) await slices.rest();
+    const aside = asideOf(place, path, index);
+    const now = attempt(() => lstatSync(second.at(aside), { bigint: true, throwIfNoEntry: false }));
+    if (now === undefined) continue;
+    const then = place.aside.get(aside);
+    if (then === undefined || now.isDirectory() || isSameMoved(then, now)) {
+      await removeBelow(second, aside, signal);
+    } else {
+      attempt(() => renameSync(second.at(aside), cursor.at(path)));
+      left.add(path);
+    }
+  }
+}
+
+/** Times, then modes and times of folders, deepest first; all of it is on the disk before the intent may go. */
 async function finish({ intent, cursor, slices }: Place): Promise<void> {
-  for (const { path, mtimeNs } of intent.times) {
+  for (const { path, mtimeNs, seen } of intent.times) {
     if (slices.isOverSoon()) await slices.rest();
     const seconds = secondsOf(BigInt(mtimeNs));
-    attempt(() => lutimesSync(cursor.at(path), seconds, seconds));
-  }
-  for (const { path, wanted } of intent.steps) {
-    if (slices.isOverSoon()) await slices.rest();
-    if (wanted?.kind === "file") attempt(() => sync(cursor.at(path), STORED));
+    attempt(() => {
+      // One that somebody has changed meanwhile keeps the time of that.
+      if (seen !== undefined && !isUnwritten(lstatSync(cursor.at(path), { bigint: true }), seen)) return;
+      lutimesSync(cursor.at(path), seconds, seconds);
+    });
+    failpoint("tree.during-put");
   }
   for (const { path, mode, mtimeNs } of intent.finals.toReversed()) {
     if (slices.isOverSoon()) await slices.rest();
     attempt(() => {
       const at = `/proc/self/fd/${cursor.folder(path)}`;
-      sync(`${at}/.`, FOLDER);
-      chmodSync(at, mode);
+      attempt(() => sync(`${at}/.`, FOLDER));
+      if ((statSync(at).mode & 0o7777) !== mode) chmodSync(at, mode);
       if (mtimeNs !== undefined) utimesSync(at, secondsOf(BigInt(mtimeNs)), secondsOf(BigInt(mtimeNs)));
     });
+    failpoint("tree.during-put");
   }
   attempt(() => sync(`/proc/self/fd/${cursor.folder("")}/.`, FOLDER));
 }
@@ -234,30 +350,37 @@ function inFolder(fd: number, path: RawPath): string | Buffer {
   return toSystem(`/proc/self/fd/${fd}/${path.slice(path.lastIndexOf("/") + 1)}`);
 }
 
+/** In the nearest folder that stays. */
+function asideOf({ intent, going }: Place, path: RawPath, index: number): RawPath {
+  let folder = parentOf(path);
+  for (const above of foldersOf(path)) {
+    if (!going.has(above)) continue;
+    folder = parentOf(above);
+    break;
+  }
+  return `${folder === "" ? "" : `${folder}/`}.heddle-put-${intent.id}-${index}-was`;
+}
+
 /** A folder that takes no names, or lets nobody in, is opened for the while; what it is afterwards is in the finals. */
-function opening<T>(cursor: FolderCursor, path: RawPath, work: (at: string | Buffer) => T): T {
+function opening<T>(place: Place, path: RawPath, work: () => T): T {
   try {
-    return work(cursor.at(path));
+    return work();
   } catch (error) {
     if (codeOf(error) !== "EACCES") throw error;
   }
-  for (const folder of foldersOf(path)) {
-    const itself = `/proc/self/fd/${cursor.folder(folder)}`;
-    const { mode } = statSync(itself);
-    if ((mode & 0o700) !== 0o700) chmodSync(itself, (mode & 0o7777) | 0o700);
-  }
-  return work(cursor.at(path));
+  for (const folder of ["", ...foldersOf(path)]) openFolder(place, folder);
+  return work();
 }
 
-async function settled<T>(take: () => T | Promise<T>): Promise<T | undefined> {
-  try {
-    return await take();
-  } catch {
-    return undefined;
-  }
+function openFolder({ cursor, reverse }: Place, folder: RawPath): void {
+  const itself = `/proc/self/fd/${cursor.folder(folder)}`;
+  const { mode, uid } = statSync(itself);
+  if ((mode & 0o700) === 0o700 || (uid !== process.getuid?.() && process.getuid?.() !== 0)) return;
+  reverse.touch(cursor, folder);
+  chmodSync(itself, (mode & 0o7777) | 0o700);
 }
 
-const GONE: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "EACCES"]);
+const GONE: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM"]);
 
 /** For what may be gone by now, or somebody else's. */
 function attempt<T>(work: () => T): T | undefined {

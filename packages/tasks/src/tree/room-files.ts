@@ -7,16 +7,9 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
 import { isText, toRaw, toText } from "@heddle/tools/raw-path";
-import { globOf, mayHoldMatches, type Glob } from "../checks/globs.ts";
+import { globOf, mayHoldMatches, SKIPPED, type Glob } from "../checks/globs.ts";
 import { relativePath } from "../checks/relative-path.ts";
-import {
-  MAX_ENTRIES,
-  MAX_READ_BYTES,
-  SKIPPED,
-  type Found,
-  type FoundFiles,
-  type Workspace,
-} from "../checks/workspace.ts";
+import { MAX_ENTRIES, MAX_READ_BYTES, type Found, type FoundFiles, type Workspace } from "../checks/workspace.ts";
 import { FolderCursor } from "./folder-cursor.ts";
 import {
   parentOf,
@@ -27,7 +20,7 @@ import {
   type RawPath,
   type TreeEntry,
 } from "./manifest.ts";
-import { completePicks } from "./picked-changes.ts";
+import { completePicks, requireContent } from "./picked-changes.ts";
 import { sliced } from "./slices.ts";
 import { damaged } from "./tree-errors.ts";
 import { unionTree, type Resolved, type UnionTree } from "./union-tree.ts";
@@ -99,8 +92,8 @@ export function openRoomFiles(
       if (found.entry.size > MAX_READ_BYTES) {
         throw new HeddleError("limit.reached", `${path} has more than ${MAX_READ_BYTES} bytes`);
       }
-      const folder = changed.has(found.path) ? work.frozen.folder : base.folder;
-      const bytes = readStored(folder, found.path, found.entry);
+      const change = changed.get(found.path);
+      const bytes = readStored(folderOf(change, { base, frozen: work.frozen }), found.path, found.entry);
       return { text: bytes.toString("utf8"), sha256: found.entry.sha256 };
     },
     async find(patterns) {
@@ -125,6 +118,16 @@ export function openRoomFiles(
       return hashes;
     },
   };
+}
+
+/** Where the content of a file is. */
+function folderOf(
+  change: Change | undefined,
+  { base, frozen }: { readonly base: KeptTree; readonly frozen: FrozenWork },
+): string {
+  if (change === undefined) return base.folder;
+  requireContent([change]);
+  return frozen.folder;
 }
 
 function refuseBad(path: string, found: Resolved): Resolved {

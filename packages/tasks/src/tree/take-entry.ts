@@ -26,7 +26,7 @@ import {
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
 import { toSystem, type RawPath } from "@heddle/tools/raw-path";
 import type { FolderCursor } from "./folder-cursor.ts";
-import { linkEntry, type Stamp, type TreeEntry } from "./manifest.ts";
+import { linkEntry, type Stamp, type TreeEntry, type TreeKind } from "./manifest.ts";
 import type { Slices } from "./slices.ts";
 import { cannotRead, codeOf, keepsChanging, StoreFault } from "./tree-errors.ts";
 import { kindOf } from "./walk-tree.ts";
@@ -34,7 +34,7 @@ import { kindOf } from "./walk-tree.ts";
 type Address = string | Buffer;
 
 /** Larger ones are copied in pieces. */
-const WHOLE_BYTES = 1024 * 1024;
+export const WHOLE_BYTES = 1024 * 1024;
 const MAX_TRIES = 5;
 const SOURCE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -53,19 +53,37 @@ class Moved extends Error {}
 export class EntryTaker {
   readonly #source: FolderCursor;
   readonly #slices: Slices;
+  readonly #admit: ((path: RawPath, size: number) => void) | undefined;
   readonly #buffer = Buffer.allocUnsafe(WHOLE_BYTES);
   /** Until the file system has said that it cannot. */
   #canClone = true;
 
-  constructor(source: FolderCursor, slices: Slices) {
+  /** `admit`: asked before a file is read; throws when that is too much. */
+  constructor(source: FolderCursor, slices: Slices, admit?: (path: RawPath, size: number) => void) {
     this.#source = source;
     this.#slices = slices;
+    this.#admit = admit;
+  }
+
+  /** Everything but the content. undefined: it is gone. */
+  look(path: RawPath): TreeEntry | undefined {
+    try {
+      const found = lstatSync(this.#source.at(path), { bigint: true });
+      const kind = kindOf(found);
+      const size = kind === "file" ? Number(found.size) : 0;
+      return { kind, mode: modeOf(found), size, mtimeNs: found.mtimeNs, sha256: "" };
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw cannotRead(path, error);
+    }
   }
 
   /** undefined: it is gone. Synchronous where it can be, because a wait costs more than reading a small file. */
-  take(path: RawPath, store?: Store): TreeEntry | undefined | Promise<TreeEntry | undefined> {
+  take(path: RawPath, store?: Store, seen?: TreeKind): TreeEntry | undefined | Promise<TreeEntry | undefined> {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       try {
+        // What was seen as a file a moment ago is opened at once; when it is none any more it is looked at again.
+        if (seen === "file" && tries === 0) return this.#file(path, this.#source.at(path), store);
         return this.#once(path, store);
       } catch (error) {
         if (isGone(error)) return undefined;
@@ -93,6 +111,7 @@ export class EntryTaker {
     try {
       const before = fstatSync(fd, { bigint: true });
       if (!before.isFile()) throw new Moved();
+      this.#admit?.(path, Number(before.size));
       if (before.size > WHOLE_BYTES) {
         isKept = true;
         return this.#large({ path, fd, store });
@@ -116,6 +135,7 @@ export class EntryTaker {
     try {
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {
         const before = fstatSync(file.fd, { bigint: true });
+        if (tries > 0) this.#admit?.(file.path, Number(before.size));
         const target = file.store?.at();
         const sha256 = await this.#copy(file.fd, target, before);
         const after = fstatSync(file.fd, { bigint: true });
@@ -187,6 +207,11 @@ export class EntryTaker {
   }
 }
 
+/** Stands for the hash of a file that is too large to be read without need. */
+export function unreadMark({ size, mtimeNs }: Pick<TreeEntry, "size" | "mtimeNs">): string {
+  return `unread ${size} ${mtimeNs}`;
+}
+
 /** Bounded by the file's size when it was opened: one that grows is seen by its next stat. */
 function readUpTo(fd: number, buffer: Buffer, size: number): number {
   let done = 0;
@@ -237,9 +262,10 @@ export function isForeign({ uid, gid }: Pick<BigIntStats, "uid" | "gid">): boole
   return process.getuid?.() === 0 && (uid !== 0n || gid !== 0n);
 }
 
-/** As `node:fs` takes it: a few hundred nanoseconds are lost. */
-export function secondsOf(mtimeNs: bigint): number {
-  return Number(mtimeNs) / 1e9;
+/** As `node:fs` takes it, which means now by a number below zero: a few hundred nanoseconds are lost. */
+export function secondsOf(mtimeNs: bigint): number | string {
+  const seconds = Number(mtimeNs) / 1e9;
+  return seconds < 0 ? String(seconds) : seconds;
 }
 
 function fileEntry(stat: BigIntStats, sha256: string): TreeEntry {

@@ -50,6 +50,22 @@ export function cannotStore(folder: string, cause: unknown): HeddleError {
   });
 }
 
+/** Into a workspace. */
+export function cannotPut(folder: string, cause: unknown, state: string): HeddleError {
+  if (isHeddleError(cause)) return cause;
+  const errno = codeOf(cause) ?? "unknown";
+  const isFull = errno === "ENOSPC" || errno === "EDQUOT";
+  const code = isFull ? "store.full" : errno === "EROFS" ? "store.read-only" : hostFaultOr(cause, "store.failed");
+  const what = isFull ? `no space left to change ${folder}` : `${folder} cannot be changed (${errno})`;
+  const isClosed = errno === "EACCES" || errno === "EPERM";
+  const help = isFull
+    ? "; free some, then retry"
+    : isClosed
+      ? "; make it writable for you (chmod, chown), then retry"
+      : "";
+  return new HeddleError(code, `${what}: ${state}${help}`, { cause, details: { folder, errno } });
+}
+
 export function damaged(what: string, cause?: unknown): HeddleError {
   return new HeddleError("store.damaged", `${what}; it was changed after Heddle wrote it: start the task anew`, {
     cause,

@@ -6,6 +6,8 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
+  rmSync,
   statfsSync,
   symlinkSync,
   writeFileSync,
@@ -13,16 +15,19 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { chanceOf, change, differences, entriesOf, makeTree } from "../../test/random-trees.ts";
+import { claimStore } from "@heddle/agent/store-claim";
+import { chanceOf, change, differences, entriesOf, makeTree, type Looked } from "../../test/random-trees.ts";
 import { freezeWork, readFrozenWork } from "./freeze-work.ts";
 import { keepTree, readKeptTree } from "./keep-tree.ts";
-import { putBack, resumePutting } from "./put-back.ts";
+import { finishPutting, putBack, resumePutting } from "./put-back.ts";
 import { removeTree } from "./remove-tree.ts";
 
 const CHILD = new URL("../../test/tree-in-child.ts", import.meta.url).pathname;
 const NOBODY = { uid: 65_534, gid: 65_534 };
 const isRoot = process.getuid?.() === 0;
 const canStepDown = isRoot && spawnSync(process.execPath, ["--check", CHILD], NOBODY).status === 0;
+const canMount = isRoot && spawnSync("unshare", ["--mount", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
+const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
 const TMPFS = 0x01021994;
 const { signal } = new AbortController();
 
@@ -33,9 +38,16 @@ function scratch(): AsyncDisposable & { readonly path: string } {
   return { path, [Symbol.asyncDispose]: () => removeTree(path, signal) };
 }
 
-async function run(args: readonly string[], strike?: string, as: { uid?: number; gid?: number } = {}): Promise<string> {
-  const child = spawn(process.execPath, ["--conditions=heddle-source", CHILD, ...args], {
-    env: { PATH: process.env["PATH"], ...(strike === undefined ? {} : { HEDDLE_FAILPOINT: strike }) },
+async function run(
+  args: readonly string[],
+  strike?: string,
+  as: { readonly uid?: number; readonly gid?: number } = {},
+  before: readonly string[] = [],
+): Promise<string> {
+  const [program = "", ...rest] = [...before, process.execPath, "--conditions=heddle-source", CHILD, ...args];
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(program, rest, {
+    env: { PATH, NODE_COMPILE_CACHE, ...(strike === undefined ? {} : { HEDDLE_FAILPOINT: strike }) },
     stdio: ["ignore", "pipe", "inherit"],
     ...as,
   });
@@ -45,19 +57,36 @@ async function run(args: readonly string[], strike?: string, as: { uid?: number;
   return killed === null ? `${output}exit ${code}` : `${output}${killed}`;
 }
 
-describe("13: trees made by chance are kept, frozen, read as one, undone and applied", () => {
-  test.for([[1, 100]])("from seed %i to %i", async ([from, to]) => {
+test.runIf(canStepDown || !isRoot)(
+  "13: what cannot be read and is not wanted is known by its stat, what is wanted is named (needs an ordinary user)",
+  async () => {
     await using place = scratch();
-    expect(await run(["random", place.path, String(from), String(to)])).toMatch(
-      /^done: \d+ trees, with changes\nexit 0$/,
-    );
+    chmodSync(place.path, 0o777);
+    const said = await run(["closed", place.path], undefined, isRoot ? NOBODY : {});
+    expect(said.split("\n")).toEqual([
+      "changed a.js kept 64",
+      "changed old kept 0",
+      "added secret left out 0",
+      "secret cannot be read (EACCES); make it readable (chmod u+rX), or remove it",
+      "exit 0",
+    ]);
+  },
+);
+
+describe("13: trees made by chance are kept, frozen, read as one, undone and applied", () => {
+  const trees = isFull ? 1_000 : 40;
+
+  test("40 of them (1,000 in the full run)", async () => {
+    await using place = scratch();
+    const said = await run(["random", place.path, "1", String(1 + trees)]);
+    expect(said).toBe(`done: ${trees} trees, with changes\nexit 0`);
   });
 
   test.runIf(canStepDown)("by an ordinary user (only root can become one)", async () => {
     await using place = scratch();
     chmodSync(place.path, 0o777);
-    const said = await run(["random", place.path, "500", "560"], undefined, NOBODY);
-    expect(said).toMatch(/^done: 60 trees, with changes\nexit 0$/);
+    const said = await run(["random", place.path, "500", "515"], undefined, NOBODY);
+    expect(said).toMatch(/^done: 15 trees, with changes\nexit 0$/);
   });
 });
 
@@ -133,41 +162,102 @@ describe("13: a process that is killed leaves the workspace as before or as afte
       expect(readdirSync(task)).toEqual(["base", "work"]);
     },
   );
+});
 
-  const PUTTING = ["tree.before-intent", "tree.after-intent", "tree.during-put", "tree.before-put-end"];
+describe("13: a put that is struck at any of its steps comes to its end", () => {
+  interface Prepared {
+    readonly workspace: string;
+    readonly task: string;
+    readonly start: Looked[];
+    readonly worked: Looked[];
+  }
 
-  test.for(PUTTING)("undoing, at %s", async (at) => {
-    await using place = scratch();
-    const { workspace, task } = prepare(place.path);
+  /** A changed file, a removed folder, a new one, and a folder turned into a link that leads out. */
+  async function prepare(place: string, what: "undo" | "apply"): Promise<Prepared> {
+    const [workspace, task] = [join(place, "workspace"), join(place, "rooms", "task")];
+    for (const name of ["gone", "way"]) mkdirSync(join(workspace, name), { recursive: true });
+    writeFileSync(join(workspace, "a.js"), "a");
+    writeFileSync(join(workspace, "gone", "x"), "x");
+    mkdirSync(join(place, "outside"));
+    writeFileSync(join(place, "outside", "x"), "not yours");
     const start = entriesOf(workspace);
-    await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
-    await work(place.path, workspace);
-    const worked = entriesOf(workspace);
-    expect(await run(["undo", place.path], `${at}=kill`)).toBe("SIGKILL");
-    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual(
-      at === "tree.before-intent" ? [] : [workspace],
-    );
-    const wanted = at === "tree.before-intent" ? worked : start;
-    expect(differences(entriesOf(workspace), wanted, { withTimes: true })).toEqual([]);
-    expect(existsSync(join(task, "put.json"))).toBe(false);
-    expect(entriesOf(join(place.path, "outside")).map(({ path }) => path)).toEqual(["file.js"]);
-  });
-
-  test.for(PUTTING)("applying, at %s", async (at) => {
-    await using place = scratch();
-    const { workspace, task } = prepare(place.path);
     const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
-    await work(place.path, workspace);
+    writeFileSync(join(workspace, "a.js"), "changed");
+    for (const name of ["gone", "way"]) rmSync(join(workspace, name), { recursive: true });
+    symlinkSync(join(place, "outside"), join(workspace, "way"));
+    mkdirSync(join(workspace, "new"));
+    writeFileSync(join(workspace, "new", "z"), "z");
     const worked = entriesOf(workspace);
     await freezeWork(workspace, base, { into: join(task, "work"), skip: [], signal });
-    await putBack(workspace, base, { dir: task, signal });
-    const start = entriesOf(workspace);
-    expect(await run(["apply", place.path], `${at}=kill`)).toBe("SIGKILL");
-    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual(
-      at === "tree.before-intent" ? [] : [workspace],
-    );
-    const wanted = at === "tree.before-intent" ? start : worked;
-    expect(differences(entriesOf(workspace), wanted, { withTimes: false })).toEqual([]);
-    expect(existsSync(join(task, "put.json"))).toBe(false);
+    if (what === "apply") await putBack(workspace, base, { dir: task, signal });
+    return { workspace, task, start, worked };
+  }
+
+  async function strikeAt(what: "undo" | "apply", strike: string): Promise<string> {
+    await using place = scratch();
+    const { workspace, task, start, worked } = await prepare(place.path, what);
+    const [before, after] = what === "undo" ? [worked, start] : [start, worked];
+    const said = await run([what, place.path], strike);
+    const isBegun = existsSync(join(task, "put.json"));
+    const finished = await finishPutting(join(place.path, "rooms"), signal);
+    expect(finished, strike).toEqual(isBegun ? [{ dir: task, workspace, left: [] }] : []);
+    const isUntouched = strike.startsWith("tree.before-intent") || !strike.endsWith("=kill");
+    const differ = differences(entriesOf(workspace), isUntouched ? before : after, { withTimes: what === "undo" });
+    expect(differ, strike).toEqual([]);
+    expect(existsSync(join(task, "put.json")), strike).toBe(false);
+    expect(readFileSync(join(place.path, "outside", "x"), "utf8")).toBe("not yours");
+    return said;
+  }
+
+  /** Two at a time: most of a child is its start. */
+  async function strikeAll(what: "undo" | "apply", every: number): Promise<number> {
+    for (let step = 1; ; step += 2 * every) {
+      const strikes = [step, step + every].map((n) => strikeAt(what, `tree.during-put@${n}=kill`));
+      const said = await Promise.all(strikes);
+      const survived = said.indexOf("exit 0");
+      if (survived !== -1) return step + survived * every;
+      expect(said).toEqual(["SIGKILL", "SIGKILL"]);
+    }
+  }
+
+  test.for([
+    ["undo", "every step", 1],
+    ["apply", "every third step (every one in the full run)", isFull ? 1 : 3],
+  ] as const)("%s, killed at %s", async ([what, , every]) => {
+    expect(await strikeAll(what, every)).toBeGreaterThan(7);
+    for (const at of ["tree.before-intent", "tree.after-intent", "tree.before-put-end"]) {
+      expect(await strikeAt(what, `${at}=kill`)).toBe("SIGKILL");
+    }
+  });
+
+  test.for([
+    ["tree.before-intent=enospc", "store.full"],
+    ["tree.during-put@3=enospc", "store.full"],
+    ["tree.during-put@4=eio", "store.failed"],
+    ["tree.during-put@8=eio", "store.failed"],
+  ] as const)("%s is the error %s, and all is as before", async ([strike, code]) => {
+    expect(await strikeAt("undo", strike)).toBe(`${code}: \nexit 1`);
+  });
+
+  test.runIf(canMount)(
+    "on a disk that is really full changes nothing, and does when there is room (only root mounts one)",
+    async () => {
+      await using place = scratch();
+      const said = await run(["full", place.path], undefined, {}, ["unshare", "--mount", "--propagation", "private"]);
+      expect(said).toBe("store.full: \nas before\nas kept\nexit 0");
+    },
+  );
+
+  test("a second process is refused while the first is at it, also to resume", async () => {
+    await using place = scratch();
+    const { task, workspace, worked } = await prepare(place.path, "undo");
+    expect(await run(["undo", place.path], "tree.after-intent=kill")).toBe("SIGKILL");
+    {
+      await using _other = await claimStore(task, "heddle");
+      expect(await run(["undo", place.path])).toBe("store.busy: \nexit 1");
+      expect(await finishPutting(join(place.path, "rooms"), signal)).toEqual([]);
+      expect(differences(entriesOf(workspace), worked, { withTimes: true })).toEqual([]);
+    }
+    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual([workspace]);
   });
 });

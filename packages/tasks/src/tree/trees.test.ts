@@ -5,12 +5,9 @@ import {
   existsSync,
   linkSync,
   lstatSync,
-  mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -19,66 +16,21 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { differences, entriesOf } from "../../test/random-trees.ts";
-import { freezeWork } from "./freeze-work.ts";
-import { keepTree, readKeptTree, verifyKeptTree, type KeepOptions } from "./keep-tree.ts";
-import type { Change, FrozenWork, KeptTree } from "./manifest.ts";
-import { planUndo, putBack, putWork } from "./put-back.ts";
-import { removeTree } from "./remove-tree.ts";
-import { openRoomFiles, type RoomFiles } from "./room-files.ts";
+import { entriesOf } from "../../test/random-trees.ts";
+import { brief, TreePlace } from "../../test/tree-place.ts";
+import { freezeWork, readFrozenWork } from "./freeze-work.ts";
+import { readKeptTree, verifyKeptTree } from "./keep-tree.ts";
+import { putBack, putWork } from "./put-back.ts";
+import { openRoomFiles } from "./room-files.ts";
 
 const { signal } = new AbortController();
 const isRoot = process.getuid?.() === 0;
 
-class Place implements AsyncDisposable {
-  readonly path = mkdtempSync(join(tmpdir(), "heddle-trees-"));
-  readonly workspace = join(this.path, "workspace");
-  readonly dir = join(this.path, "rooms", "task");
-  #rounds = 0;
-
-  constructor(files: Readonly<Record<string, string>>) {
-    mkdirSync(this.workspace);
-    for (const [name, content] of Object.entries(files)) this.write(name, content);
-  }
-
-  at(name: string): string {
-    return join(this.workspace, name);
-  }
-
-  write(name: string, content: string): void {
-    mkdirSync(dirname(this.at(name)), { recursive: true });
-    writeFileSync(this.at(name), content);
-  }
-
-  keep(options: Partial<KeepOptions> = {}): Promise<KeptTree> {
-    return keepTree(this.workspace, { into: join(this.dir, "base"), skip: [], signal, ...options });
-  }
-
-  freeze(base: KeptTree, wanted?: (path: string) => boolean): Promise<FrozenWork> {
-    const into = join(this.dir, `work-${(this.#rounds += 1)}`);
-    return freezeWork(this.workspace, base, { into, skip: [], signal, ...(wanted === undefined ? {} : { wanted }) });
-  }
-
-  async room(base: KeptTree, pick: (change: Change) => boolean = () => true): Promise<RoomFiles> {
-    const frozen = await this.freeze(base);
-    return openRoomFiles(base, { frozen, picked: frozen.changes.filter(pick) }, { root: this.workspace, signal });
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return removeTree(this.path, signal);
-  }
-}
-
-function brief(changes: readonly Change[]): string[] {
-  return changes.map(({ how, path }) => `${how} ${path}`);
-}
-
 describe("13: a kept tree", () => {
   test("has what git ignores, the git folder and dependencies, and knows a socket by its kind alone", async () => {
-    await using place = new Place({
+    await using place = new TreePlace({
       "a.js": "a",
       ".gitignore": "dist",
       "dist/x": "x",
@@ -108,7 +60,7 @@ describe("13: a kept tree", () => {
   });
 
   test("links what has not changed since an earlier one, and reads what has", async () => {
-    await using place = new Place({ "same.js": "same", "other.js": "other" });
+    await using place = new TreePlace({ "same.js": "same", "other.js": "other" });
     // Old enough that its change time proves something.
     while (Date.now() - statSync(place.at("other.js")).ctimeMs < 30) await new Promise(setImmediate);
     const base = await place.keep();
@@ -120,14 +72,14 @@ describe("13: a kept tree", () => {
   });
 
   test("above its size is refused before anything is copied, and names the largest folders; a sparse file counts", async () => {
-    await using place = new Place({ "small/a": "a", "data/big": "" });
+    await using place = new TreePlace({ "small/a": "a", "data/big": "" });
     truncateSync(place.at("data/big"), 30 * 1024 ** 3);
     await expect(place.keep()).rejects.toMatchObject({ code: "limit.reached", message: /data \(32213 MB\), small/ });
     expect(existsSync(place.dir)).toBe(false);
   });
 
   test("of a sparse file stays sparse and right", async () => {
-    await using place = new Place({ sparse: "begin" });
+    await using place = new TreePlace({ sparse: "begin" });
     truncateSync(place.at("sparse"), 8 * 1024 ** 2);
     appendFileSync(place.at("sparse"), "end");
     const base = await place.keep();
@@ -136,7 +88,7 @@ describe("13: a kept tree", () => {
   });
 
   test.runIf(!isRoot)("names a file that cannot be read (root reads all)", async () => {
-    await using place = new Place({ "deep/secret": "s" });
+    await using place = new TreePlace({ "deep/secret": "s" });
     chmodSync(place.at("deep/secret"), 0);
     await expect(place.keep()).rejects.toMatchObject({
       code: "path.invalid",
@@ -146,8 +98,8 @@ describe("13: a kept tree", () => {
   });
 
   test("of a file that somebody keeps writing is an error that names it", async () => {
-    await using place = new Place({ "log.txt": "" });
-    truncateSync(place.at("log.txt"), 64 * 1024 ** 2);
+    await using place = new TreePlace({ "log.txt": "" });
+    truncateSync(place.at("log.txt"), 32 * 1024 ** 2);
     let isOver = false;
     const write = (): void => {
       if (isOver) return;
@@ -167,16 +119,16 @@ describe("13: a kept tree", () => {
   });
 
   test("leaves out what it is told to, and its own place", async () => {
-    await using place = new Place({ "a.js": "a", "home/store": "s" });
+    await using place = new TreePlace({ "a.js": "a", "home/store": "s" });
     const into = place.at("home/rooms/base");
     const base = await place.keep({ into, skip: [place.at("home")] });
     expect([...base.manifest.keys()]).toEqual(["a.js"]);
-    await putBack(place.workspace, base, { dir: place.at("home/rooms"), signal });
+    await putBack(place.workspace, base, { dir: place.at("home/rooms/task"), signal, skip: [place.at("home")] });
     expect(readFileSync(place.at("home/store"), "utf8")).toBe("s");
   });
 
   test("that somebody changed is told by its hashes", async () => {
-    await using place = new Place({ "a.js": "aaa", "b.js": "bbb" });
+    await using place = new TreePlace({ "a.js": "aaa", "b.js": "bbb" });
     const base = await place.keep();
     writeFileSync(join(base.folder, "a.js"), "AAA");
     const room = await place.room(base);
@@ -195,7 +147,14 @@ describe("13: a kept tree", () => {
 
 describe("13: frozen work", () => {
   test("has changes of content, mode and kind; not what was touched or put back", async () => {
-    await using place = new Place({ "a.js": "a", "b.js": "b", "c.js": "c", "d.js": "d", "gone/x": "x", "kind/y": "y" });
+    await using place = new TreePlace({
+      "a.js": "a",
+      "b.js": "b",
+      "c.js": "c",
+      "d.js": "d",
+      "gone/x": "x",
+      "kind/y": "y",
+    });
     const base = await place.keep();
     place.write("a.js", "A");
     utimesSync(place.at("b.js"), 1, 1);
@@ -222,7 +181,7 @@ describe("13: frozen work", () => {
   });
 
   test("finds a change that keeps size and modification time", async () => {
-    await using place = new Place({ "a.js": "aaa" });
+    await using place = new TreePlace({ "a.js": "aaa" });
     const base = await place.keep();
     const { atime, mtime } = statSync(place.at("a.js"));
     place.write("a.js", "bbb");
@@ -231,7 +190,7 @@ describe("13: frozen work", () => {
   });
 
   test("stores only what is wanted and names all", async () => {
-    await using place = new Place({});
+    await using place = new TreePlace({});
     const base = await place.keep();
     place.write("src/a.js", "a");
     place.write("other.txt", "o");
@@ -241,9 +200,72 @@ describe("13: frozen work", () => {
   });
 });
 
+describe("13: frozen work has bounds", () => {
+  test("a terabyte of nothing is refused at once, with the file and the way out", async () => {
+    await using place = new TreePlace({ "a.js": "a" });
+    const base = await place.keep();
+    place.write("a.js", "A");
+    place.write("data/huge.bin", "");
+    truncateSync(place.at("data/huge.bin"), 1024 ** 4);
+    await expect(place.freeze(base)).rejects.toMatchObject({
+      code: "limit.reached",
+      message: /data\/huge\.bin \(1099512 MB\).*`deliver:`/,
+      details: { path: "data/huge.bin" },
+    });
+    expect(readdirSync(place.dir)).toEqual(["base"]);
+  });
+
+  test("what nobody wants may be as large as it likes, frozen and undone without being read", async () => {
+    await using place = new TreePlace({ "a.js": "a", "grown.bin": "g" });
+    const base = await place.keep();
+    place.write("a.js", "A");
+    for (const name of ["huge.bin", "grown.bin"]) {
+      place.write(name, "");
+      truncateSync(place.at(name), 1024 ** 4);
+    }
+    const frozen = await place.freeze(base, (path) => path === "a.js");
+    expect(brief(frozen.changes)).toEqual(["changed a.js", "changed grown.bin", "added huge.bin"]);
+    expect(await readFrozenWork(join(place.dir, "work-1"))).toEqual(frozen);
+    expect(brief(await putBack(place.workspace, base, { dir: place.dir, signal }))).toEqual(brief(frozen.changes));
+    expect(readdirSync(place.workspace)).toEqual(["a.js", "grown.bin"]);
+    expect(readFileSync(place.at("grown.bin"), "utf8")).toBe("g");
+  });
+
+  test("more files than may be are refused, and where they are is said", async () => {
+    await using place = new TreePlace({ "a.js": "a" });
+    const base = await place.keep();
+    for (let index = 0; index < 20; index += 1) place.write(`many/${index}`, "");
+    const into = join(place.dir, "work");
+    const frozen = freezeWork(place.workspace, base, { into, skip: [], maxEntries: 10, signal });
+    await expect(frozen).rejects.toMatchObject({
+      code: "limit.reached",
+      message: /more than 10 files/,
+      details: { path: "many" },
+    });
+  });
+
+  test("a picked file whose content was left out is called that, and not damaged", async () => {
+    await using place = new TreePlace({ "a.js": "a" });
+    const base = await place.keep();
+    place.write("other.js", "o");
+    await place.freeze(base, (path) => path === "a.js");
+    const frozen = await readFrozenWork(join(place.dir, "work-1"));
+    if (frozen === undefined) throw new Error("it is not there");
+    const picked = frozen.changes;
+    const room = openRoomFiles(base, { frozen, picked }, { root: place.workspace, signal });
+    const leftOut = { code: "task.illegal", message: /`deliver:`/, details: { path: "other.js" } };
+    await expect(room.read("other.js")).rejects.toMatchObject(leftOut);
+    rmSync(place.at("other.js"));
+    await expect(putWork(place.workspace, frozen, picked, { dir: place.dir, base, signal })).rejects.toMatchObject(
+      leftOut,
+    );
+    expect(readdirSync(place.workspace)).toEqual(["a.js"]);
+  });
+});
+
 describe("13: the files of a room", () => {
   test("are the baseline and what was picked, with the folders that it needs", async () => {
-    await using place = new Place({ "a.js": "a", "test.js": "t" });
+    await using place = new TreePlace({ "a.js": "a", "test.js": "t" });
     const base = await place.keep();
     place.write("a.js", "A");
     place.write("test.js", "cheated");
@@ -260,7 +282,7 @@ describe("13: the files of a room", () => {
   });
 
   test("follow links by name alone, and none out of the room", async () => {
-    await using place = new Place({ "src/a.js": "a" });
+    await using place = new TreePlace({ "src/a.js": "a" });
     const base = await place.keep();
     symlinkSync("src", place.at("way"));
     symlinkSync(place.at("src/a.js"), place.at("absolute"));
@@ -278,7 +300,7 @@ describe("13: the files of a room", () => {
   });
 
   test("tell of removed files that were looked for or would have matched", async () => {
-    await using place = new Place({ "a.js": "a", "b.js": "b", "c.txt": "c" });
+    await using place = new TreePlace({ "a.js": "a", "b.js": "b", "c.txt": "c" });
     const base = await place.keep();
     for (const name of ["a.js", "b.js", "c.txt"]) rmSync(place.at(name));
     const room = await place.room(base);
@@ -286,80 +308,5 @@ describe("13: the files of a room", () => {
     expect([...room.takeReads()]).toEqual(["c.txt"]);
     await room.find(["*.js"]);
     expect([...room.takeReads()]).toEqual(["a.js", "b.js"]);
-  });
-});
-
-describe("13: putting back", () => {
-  test("replaces a planted link and writes nothing through it", async () => {
-    await using place = new Place({ "src/a.js": "a", "src/lib/b.js": "b" });
-    const base = await place.keep();
-    const outside = join(place.path, "outside");
-    mkdirSync(join(outside, "lib"), { recursive: true });
-    writeFileSync(join(outside, "a.js"), "theirs");
-    renameSync(place.at("src"), place.at("moved"));
-    symlinkSync(outside, place.at("src"));
-    const plan = await planUndo(place.workspace, base, { skip: [], signal });
-    expect(brief(plan)).toEqual([
-      "added moved",
-      "added moved/a.js",
-      "added moved/lib",
-      "added moved/lib/b.js",
-      "changed src",
-      "removed src/a.js",
-      "removed src/lib",
-      "removed src/lib/b.js",
-    ]);
-    expect(brief(await putBack(place.workspace, base, { dir: place.dir, signal }))).toEqual(brief(plan));
-    expect(lstatSync(place.at("src")).isDirectory()).toBe(true);
-    expect(differences(entriesOf(place.workspace), entriesOf(base.folder), { withTimes: true })).toEqual([]);
-    expect(entriesOf(outside).map(({ path }) => path)).toEqual(["a.js", "lib"]);
-    expect(readFileSync(join(outside, "a.js"), "utf8")).toBe("theirs");
-  });
-
-  test("breaks a hard link instead of writing to the other name", async () => {
-    await using place = new Place({ "a.js": "a" });
-    const base = await place.keep();
-    rmSync(place.at("a.js"));
-    writeFileSync(join(place.path, "theirs"), "theirs");
-    linkSync(join(place.path, "theirs"), place.at("a.js"));
-    await putBack(place.workspace, base, { dir: place.dir, signal });
-    expect(readFileSync(place.at("a.js"), "utf8")).toBe("a");
-    expect(readFileSync(join(place.path, "theirs"), "utf8")).toBe("theirs");
-  });
-
-  test("opens folders that an agent has closed, and removes a tree too deep to be named", async () => {
-    await using place = new Place({ "src/lib/b.js": "b" });
-    const base = await place.keep();
-    place.write("src/lib/more", "m");
-    chmodSync(place.at("src/lib"), 0);
-    const part = "d".repeat(200);
-    let deep = place.at("deep");
-    mkdirSync(deep);
-    for (let level = 0; level < 300; level += 1) {
-      // Deeper than any path: the one above is put into a new one.
-      const above = place.at("above");
-      mkdirSync(above);
-      renameSync(deep, join(above, part));
-      renameSync(above, place.at("deep"));
-      deep = place.at("deep");
-    }
-    await putBack(place.workspace, base, { dir: place.dir, signal });
-    expect(differences(entriesOf(place.workspace), entriesOf(base.folder), { withTimes: true })).toEqual([]);
-  });
-
-  test("of work is refused where the workspace has moved on, and changes nothing", async () => {
-    await using place = new Place({ "a.js": "a", "b.js": "b" });
-    const base = await place.keep();
-    place.write("a.js", "A");
-    place.write("b.js", "B");
-    const frozen = await place.freeze(base);
-    await putBack(place.workspace, base, { dir: place.dir, signal });
-    place.write("b.js", "mine");
-    const put = putWork(place.workspace, frozen, frozen.changes, { dir: place.dir, base, signal });
-    await expect(put).rejects.toMatchObject({ code: "task.rejected", details: { path: "b.js" } });
-    expect(readFileSync(place.at("a.js"), "utf8")).toBe("a");
-    await putWork(place.workspace, frozen, frozen.changes.slice(0, 1), { dir: place.dir, base, signal });
-    expect(readFileSync(place.at("a.js"), "utf8")).toBe("A");
-    expect(readFileSync(place.at("b.js"), "utf8")).toBe("mine");
   });
 });

@@ -8,7 +8,7 @@ import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
-import type { TreeKind } from "./manifest.ts";
+import { parentOf, type TreeKind } from "./manifest.ts";
 import { sliced } from "./slices.ts";
 import { cannotRead, codeOf } from "./tree-errors.ts";
 
@@ -23,8 +23,10 @@ export interface WalkOptions {
   /** Passed over with everything below. */
   readonly skipped: ReadonlySet<RawPath>;
   readonly signal: AbortSignal;
-  /** Told of folders that cannot be looked into; absent: they are errors. */
-  readonly closed?: (path: RawPath) => void;
+  /** A million when absent. */
+  readonly maxEntries?: number;
+  /** Told of folders that cannot be looked into, with the error that it may throw; absent: they are errors. */
+  readonly closed?: (path: RawPath, error: Error) => void;
 }
 
 interface Level {
@@ -35,6 +37,12 @@ interface Level {
   readonly isAscii: boolean;
   readonly names: readonly string[];
   next: number;
+}
+
+interface Named {
+  readonly level: Level;
+  readonly name: string;
+  readonly absolute: RawPath;
 }
 
 export async function walkTree(
@@ -55,9 +63,10 @@ export async function walkTree(
       continue;
     }
     level.next += 1;
-    const path = level.prefix + name;
+    const absolute = level.absolute + name;
+    const path = absolute.slice(top.length);
     if (options.skipped.size > 0 && options.skipped.has(path)) continue;
-    const stat = statOf(cursor, level, name);
+    const stat = statOf(cursor, { level, name, absolute });
     if (stat === "closed") {
       // A folder may be listed and yet not entered.
       refuseClosed(
@@ -70,13 +79,18 @@ export async function walkTree(
     }
     if (stat === undefined) continue;
     seen += 1;
-    if (seen > MAX_ENTRIES) throw tooMany(root);
+    if (seen > (options.maxEntries ?? MAX_ENTRIES)) throw tooMany(root, path, options);
     visit(path, stat);
     if (!stat.isDirectory()) continue;
     const names = enter(cursor, path, { depth: levels.length, options });
     if (names === undefined) continue;
-    const absolute = `${level.absolute}${name}/`;
-    levels.push({ prefix: `${path}/`, absolute, isAscii: level.isAscii && isAscii(name), names, next: 0 });
+    levels.push({
+      prefix: `${path}/`,
+      absolute: `${absolute}/`,
+      isAscii: level.isAscii && isAscii(name),
+      names,
+      next: 0,
+    });
   }
 }
 
@@ -101,8 +115,9 @@ function enter(
 }
 
 function refuseClosed(path: RawPath, error: unknown, { closed }: WalkOptions): void {
-  if (closed === undefined || path === "") throw cannotRead(path === "" ? "." : path, error);
-  closed(path);
+  const told = cannotRead(path === "" ? "." : path, error);
+  if (closed === undefined || path === "") throw told;
+  closed(path, told);
 }
 
 function namesIn(cursor: FolderCursor, path: RawPath): readonly string[] {
@@ -110,19 +125,18 @@ function namesIn(cursor: FolderCursor, path: RawPath): readonly string[] {
 }
 
 /** undefined: it is gone by now. */
-function statOf(cursor: FolderCursor, level: Level, name: string): Stats | "closed" | undefined {
+function statOf(cursor: FolderCursor, found: Named): Stats | "closed" | undefined {
   try {
-    return lstatSync(addressOf(cursor, level, name), NOT_THERE);
+    return lstatSync(addressOf(cursor, found), NOT_THERE);
   } catch (error) {
     if (codeOf(error) === "EACCES") return "closed";
-    throw cannotRead(level.prefix + name, error);
+    throw cannotRead(found.level.prefix + found.name, error);
   }
 }
 
 /** Only the last part is looked through for bytes that are no ASCII: this is done for every entry. */
-function addressOf(cursor: FolderCursor, level: Level, name: string): string | Buffer {
+function addressOf(cursor: FolderCursor, { level, name, absolute }: Named): string | Buffer {
   if (level.absolute.length > MAX_PATH_BYTES) return cursor.at(level.prefix + name);
-  const absolute = level.absolute + name;
   return level.isAscii && isAscii(name) ? absolute : Buffer.from(absolute, "latin1");
 }
 
@@ -139,9 +153,11 @@ function tooDeep(path: RawPath): HeddleError {
   });
 }
 
-function tooMany(root: string): HeddleError {
+function tooMany(root: string, path: RawPath, { maxEntries = MAX_ENTRIES }: WalkOptions): HeddleError {
+  const shown = toText(parentOf(path)) || root;
   return new HeddleError(
     "limit.reached",
-    `${root} has more than ${MAX_ENTRIES} entries; a task needs a smaller folder`,
+    `${root} has more than ${maxEntries} files and folders; remove those that are not needed (the last ones seen are in ${shown}), or give the task a smaller folder`,
+    { details: { path: shown, maxEntries } },
   );
 }
