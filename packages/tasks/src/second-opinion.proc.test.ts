@@ -1,11 +1,22 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { openHeddle } from "@heddle/agent";
 import type { Script } from "@heddle/models";
 import type { StoredEvent } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { openWorkPlace } from "../test/work-place.ts";
-import { secondOpinion, type Opinion } from "./second-opinion.ts";
+import { secondOpinion, type Opinion, type OpinionRequest } from "./second-opinion.ts";
+import { readFrozenWork } from "./tree/freeze-work.ts";
+import { readKeptTree } from "./tree/keep-tree.ts";
 import type { Verdict } from "./verify.ts";
+
+/** What the place kept and froze for its first verdict. */
+async function workOf(home: string): Promise<OpinionRequest["work"]> {
+  const base = await readKeptTree(join(home, "rooms", "task_1", "base"));
+  const frozen = await readFrozenWork(join(home, "rooms", "task_1", "work-1"));
+  if (base === undefined || frozen === undefined) throw new Error("nothing was kept");
+  return { base, frozen, changes: frozen.changes };
+}
 
 const usage = { inputTokens: 100, outputTokens: 20 };
 const says = (answer: unknown): Script => [
@@ -40,7 +51,8 @@ async function opinionOn(
     env: { PATH: process.env["PATH"] },
     isUnattended: true,
   });
-  const opinion = await secondOpinion({ place: place.place, baseline, verdict, heddle, provider: "scripted" });
+  const judged = await workOf(place.place.home);
+  const opinion = await secondOpinion({ place: place.place, work: judged, verdict, heddle, provider: "scripted" });
   const events = await heddle.journal.read({ stream: opinion?.threadId ?? "none", after: 0, limit: 100 });
   return { opinion, verdict, events };
 }
@@ -117,7 +129,8 @@ test("an opinion that is no longer needed is stopped", async () => {
     env: { PATH: process.env["PATH"] },
     isUnattended: true,
   });
-  const opinion = secondOpinion({ place: place.place, baseline, verdict, heddle, provider: "scripted" });
+  const work = await workOf(place.place.home);
+  const opinion = secondOpinion({ place: place.place, work, verdict, heddle, provider: "scripted" });
   const stopped = expect(opinion).rejects.toThrow();
   for await (const { body } of heddle.journal.tail({ after: 0, signal: AbortSignal.timeout(10_000) })) {
     if (body.type === "model.requested") break;

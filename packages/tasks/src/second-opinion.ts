@@ -5,12 +5,11 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Heddle } from "@heddle/agent";
-import { HeddleError, toHeddleError, type EventOf, type TaskBaseline } from "@heddle/protocol";
+import { HeddleError, toHeddleError, type EventOf } from "@heddle/protocol";
 import { askOnce, type Asked } from "./ask-once.ts";
 import type { CheckPlace } from "./checks/check.ts";
-import { openCheckPlace } from "./checks/run-all.ts";
 import type { Verdict } from "./verify.ts";
-import { describeWork } from "./work-changes.ts";
+import { describeWork, type WorkToShow } from "./work-changes.ts";
 
 /** One answer, with the time that slow models take for it. */
 const OPINION_MS = 10 * 60_000;
@@ -20,8 +19,9 @@ export type Opinion = NonNullable<EventOf<"task.checked">["opinion"]>;
 
 export interface OpinionRequest {
   readonly place: CheckPlace;
-  readonly baseline: TaskBaseline;
-  readonly verdict: Verdict;
+  readonly verdict: Pick<Verdict, "passed" | "results">;
+  /** What was judged. */
+  readonly work: WorkToShow;
   readonly heddle: Pick<Heddle, "startTurn" | "interrupt" | "journal">;
   /** Where the spec names none. */
   readonly provider: string;
@@ -43,7 +43,7 @@ export async function secondOpinion(request: OpinionRequest): Promise<Opinion | 
   if (wanted === undefined || !request.verdict.passed) return undefined;
   const asked: Asked = {};
   try {
-    const text = await describe(request);
+    const text = describe(request);
     return { model: wanted.model, ...(await ask(request, text, asked)), ...asked };
   } catch (error) {
     request.place.signal.throwIfAborted();
@@ -78,9 +78,8 @@ async function ask(
   throw new HeddleError("schema.violated", "its answer does not say whether it accepts, and why");
 }
 
-async function describe({ place, baseline, verdict }: OpinionRequest): Promise<string> {
+function describe({ place, verdict, work }: OpinionRequest): string {
   const { goal, steps, acceptance } = place.spec;
-  await using open = await openCheckPlace(place);
   const list = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join("\n");
   // Nobody who wrote what stands between them could know it.
   const mark = `===== ${randomUUID()} =====`;
@@ -93,7 +92,7 @@ async function describe({ place, baseline, verdict }: OpinionRequest): Promise<s
     steps.length > 0 ? section("The steps", list(steps.flatMap((step) => [step.title, ...step.acceptance]))) : "",
     acceptance.length > 0 ? section("What a person would look at", list(acceptance)) : "",
     section("What the checks found", list(verdict.results.map((r) => `${r.outcome}: ${r.name}: ${r.message}`))),
-    section("What has changed", await describeWork(open, baseline)),
+    section("What has changed", describeWork(work)),
     'Answer with JSON alone: {"accepts": true or false, "reason": "…"}',
   ];
   return parts.filter((part) => part !== "").join("\n\n");

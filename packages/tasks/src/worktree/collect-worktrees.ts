@@ -1,16 +1,24 @@
 /**
- * Removes worktrees that nobody needs any more. One is kept while its task may go on, while it is younger than the rule
+ * Removes worktrees and drafts that nobody needs any more. One is kept while its task may go on, while it is younger than the rule
  * says, and while something is only there: a change that is not committed, or a commit that its repository does not have.
  */
-import { readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { hasEnded, toHeddleError } from "@heddle/protocol";
-import { TaskSpec } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
-import { ask } from "../checks/git.ts";
-import { openCheckPlace } from "../checks/run-all.ts";
+import { gitFilesAt } from "../git/git-files.ts";
+import { formatOf } from "../git/names.ts";
+import { objectFolders } from "../git/objects.ts";
+import { openOwnGit, type OwnGit } from "../git/own-git.ts";
+import { readHead } from "../git/refs.ts";
+import { openScratch, sweepScratch } from "../judge/scratch.ts";
+import { baseFolder } from "../judge/task-rooms.ts";
+import { readKeptTree } from "../tree/keep-tree.ts";
+import { planUndo } from "../tree/put-back.ts";
+import { removeTree } from "../tree/remove-tree.ts";
+import { readDraft } from "./draft.ts";
 import { readWorktree, worktreesRoot, type Worktree } from "./open-worktree.ts";
-import { tryGit } from "./repository-git.ts";
+import { git, tryGit } from "./repository-git.ts";
 
 export interface CollectOptions {
   readonly journal: Journal;
@@ -32,12 +40,13 @@ export interface Collected {
 
 export async function collectWorktrees(options: CollectOptions): Promise<readonly Collected[]> {
   const root = worktreesRoot(options.home);
+  if (!options.isDryRun) await sweepScratch(options.home, options.signal);
   const names: readonly string[] = await readdir(root).catch(() => []);
   const collected: Collected[] = [];
   for (const name of names.toSorted()) {
     const path = join(root, name);
     const reason = await keeps(options, name, path);
-    if (reason === undefined && !options.isDryRun) await rm(path, { recursive: true, force: true });
+    if (reason === undefined && !options.isDryRun) await removeTree(path, options.signal);
     const outcome = reason !== undefined ? "kept" : options.isDryRun ? "would-remove" : "removed";
     collected.push({
       taskId: name,
@@ -56,26 +65,64 @@ async function keeps(options: CollectOptions, taskId: string, path: string): Pro
   if (task !== undefined && !hasEnded(task)) return `its task is ${task.state}`;
   const endedAt = task?.updatedAt ?? (await stat(path)).mtimeMs;
   if (now() - endedAt < olderThanMs) return "its task ended not long ago";
+  if ((await readDraft(path)) !== undefined)
+    return task?.state === "verified" ? undefined : draftKeeps(path, taskId, options);
   const worktree = await readWorktree(path);
   // Half-made, and nobody is making it any more.
   return worktree === undefined ? undefined : onlyThere(worktree, options);
 }
 
-async function onlyThere(
-  { tree, repository }: Worktree,
-  { home, signal }: CollectOptions,
-): Promise<string | undefined> {
+/** Verified work of a draft is in the workspace; other work is nowhere else. */
+async function draftKeeps(path: string, taskId: string, { home, signal }: CollectOptions): Promise<string | undefined> {
+  const base = await readKeptTree(baseFolder(home, taskId)).catch(() => undefined);
+  if (base === undefined) return "whether something is only there cannot be told: what it began with is gone";
+  const changes = await planUndo(join(path, "tree"), base, { skip: [], signal });
+  return changes.length === 0 ? undefined : "it has changes that were not put into the workspace";
+}
+
+async function onlyThere(worktree: Worktree, { home, signal }: CollectOptions): Promise<string | undefined> {
+  const { tree, repository, delivered } = worktree;
+  const files = gitFilesAt(join(tree, ".git"));
+  await using scratch = await openScratch(home, "collect");
   try {
-    // Inside the walls: the tree was an agent's, and git does what its configuration says.
-    const spec = TaskSpec.parse({ name: "collect", workspace: tree, goal: "look" });
-    await using open = await openCheckPlace({ folder: tree, spec, home, signal });
-    const status = await ask(open.commands, ["status", "--porcelain", "--untracked-files=normal"]);
-    if (status.trim() !== "") return "it has changes that are not committed";
-    const head = (await ask(open.commands, ["rev-parse", "HEAD"])).trim();
-    const known = await tryGit(repository, ["cat-file", "-e", `${head}^{commit}`], { signal });
-    return known.exitCode === 0 ? undefined : "it has commits that its repository does not have";
+    const head = await readHead({ own: files, common: files });
+    // Commits that were delivered as one are in the repository by what they made, not by their names.
+    const named = [delivered, head?.commit].filter((commit) => commit !== undefined);
+    const known = await knownIn(repository, named, signal);
+    const [first] = known;
+    if (first === undefined) return "it has commits that its repository does not have";
+    const common = resolve(repository, await git(repository, ["rev-parse", "--git-common-dir"], { signal }));
+    const objects = await objectFolders(gitFilesAt(common), { path: common, at: gitFilesAt });
+    const own = await openOwnGit({ folder: join(scratch.folder, "git"), objects, format: formatOf(first), signal });
+    for (const commit of known) if (await isAllIn(own, commit, tree)) return undefined;
+    return head !== undefined && !known.includes(head.commit)
+      ? "it has commits that its repository does not have"
+      : "it has changes that are not committed";
   } catch (error) {
     signal.throwIfAborted();
     return `whether something is only there cannot be told: ${toHeddleError(error).message}`;
   }
+}
+
+async function knownIn(
+  repository: string,
+  commits: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const known: string[] = [];
+  for (const commit of commits) {
+    const end = await tryGit(repository, ["cat-file", "-e", `${commit}^{commit}`], { signal });
+    if (end.exitCode === 0) known.push(commit);
+  }
+  return known;
+}
+
+/** The tree was an agent's: its files are compared with a fresh index of the commit, and nothing of its repository is asked. */
+async function isAllIn(own: OwnGit, commit: string, workTree: string): Promise<boolean> {
+  const known = await own.try(["read-tree", commit]);
+  if (known.exitCode !== 0) return false;
+  await own.try(["update-index", "-q", "--refresh"], { workTree });
+  const differing = await own.run(["diff-files", "--name-only", "--ignore-submodules=all", "-z"], { workTree });
+  const fresh = await own.run(["ls-files", "--others", "--exclude-standard", "-z"], { workTree });
+  return differing.length === 0 && fresh.length === 0;
 }

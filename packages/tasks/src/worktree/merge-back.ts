@@ -1,176 +1,203 @@
 /**
- * Brings verified work of a worktree back, and only what was verified on what comes back: a fresh tree of the result, with
- * its setup, in which all checks are run again. So nothing counts that git leaves out, or that others changed meanwhile.
- * What an agent may not write it may not bring back either, whichever way it got into a commit.
+ * Brings verified work of a worktree back: byte for byte what was judged. The result is built in a repository of Heddle's
+ * own from the commit the worktree began with and what was picked of the frozen work; nothing is read from the agent's tree.
+ * What an agent may not write it may not bring back either. Where the repository has moved on meanwhile, the joined result
+ * is judged once more, because nobody has judged that yet.
  *
- *   commit what is there ─▶ result (itself, or joined with what the repository has now)
- *     ─▶ no protected path in any of its commits ─▶ fresh tree ─▶ checks ─▶ deliver
+ *   build ─▶ no protected path in it ─▶ (moved on: join ─▶ fresh tree ─▶ checks) ─▶ deliver ─▶ compare
  */
-import { realpath, rename, rm } from "node:fs/promises";
-import { join, relative } from "node:path";
-import { type CheckResult, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  HeddleError,
+  toHeddleError,
+  type CheckResult,
+  type EventOf,
+  type TaskBaseline,
+  type TaskRecord,
+} from "@heddle/protocol";
 import type { CheckPlace } from "../checks/check.ts";
-import { ask } from "../checks/git.ts";
-import { openCheckPlace } from "../checks/run-all.ts";
-import { verifyWork } from "../verify.ts";
-import { branchOf, cloneOnly, readWorktree, setUp, worktreesRoot, type Worktree } from "./open-worktree.ts";
+import { listed } from "../checks/shown.ts";
+import type { OwnGit } from "../git/own-git.ts";
+import { inGitForm } from "../judge/git-form.ts";
+import { judgePicked } from "../judge/judge-picked.ts";
+import { openScratch } from "../judge/scratch.ts";
+import { completePicks } from "../tree/picked-changes.ts";
+import { shownPath } from "../work-changes.ts";
+import { buildCommit, requireJudged, type Built, type WorkToDeliver } from "./build-commit.ts";
+import { failingIn, joinAndJudge } from "./join-and-judge.ts";
+import { keepHistory } from "./keep-history.ts";
+import { branchOf, readWorktree, worktreesRoot, writeWorktree, type Worktree } from "./open-worktree.ts";
 import { protectedInCommits } from "./protected-commits.ts";
 import { git, tryGit } from "./repository-git.ts";
+import { tiedLinks } from "./tied-links.ts";
 
 export interface BroughtBack {
   readonly merged?: Pick<EventOf<"task.merged">, "how" | "ref">;
-  /** Why nothing came back; empty when it did. */
-  readonly failing: readonly CheckResult[];
+  /** What the verdict says beside its checks; a failure means that nothing came back. */
+  readonly results: readonly CheckResult[];
+  /** What is in the way and is the owner's: no work of the agent's would change it. */
+  readonly obstacle?: string;
 }
 
 export interface MergeOptions {
   readonly place: CheckPlace;
   readonly task: Pick<TaskRecord, "id" | "spec">;
   readonly baseline: TaskBaseline;
+  readonly work: WorkToDeliver;
 }
 
 const NAME = "merge back";
-/** For a host where git has no name to commit under. */
-const IDENTITY = ["-c", "user.name=Heddle", "-c", "user.email=heddle@localhost"];
+const NOTHING: BroughtBack = { results: [] };
 
 export async function mergeBack(options: MergeOptions): Promise<BroughtBack> {
-  const { place, task } = options;
+  const { place, task, work } = options;
   const how = task.spec.worktree?.merge ?? "none";
   const worktree = await readWorktree(join(worktreesRoot(place.home), task.id));
-  if (how === "none" || worktree === undefined) return { failing: [] };
-  const work = await commitAll(worktree, options);
-  if (work === worktree.base) return refused("the worktree has no change that git would bring back");
-  const result = join(worktree.tree, "..", "result");
+  if (how === "none" || worktree === undefined) return NOTHING;
+  const tied = tiedLinks(work.picked);
+  if (tied !== undefined) return refused(tied);
+  await using scratch = await openScratch(place.home, "merge");
+  const { folder } = scratch;
   try {
-    await rm(result, { recursive: true, force: true });
-    const made = await makeResult({ how, worktree, work, result }, options);
-    if ("problem" in made) return refused(made.problem);
-    const failing = await judgeResult(worktree, result, options);
-    return failing.length > 0 ? { failing } : await deliver({ ...made, how, worktree, result }, options);
-  } finally {
-    await rm(result, { recursive: true, force: true });
-    await rm(patchFile(result), { force: true });
+    const message = `${task.spec.name}\n\nTask: ${task.id}\n`;
+    const built = await buildCommit({ worktree, work, message, folder, signal: place.signal });
+    const { commit, leftOut } = built;
+    if (commit === undefined) return refused(`the work has no change that git would bring back${told(leftOut)}`);
+    const failing = await judgeWithout(leftOut, worktree, options);
+    if (failing.length > 0) return { results: failing };
+    const back = await bring({ how, worktree, built: { ...built, commit }, folder }, options);
+    return leftOut.length === 0 || back.merged === undefined
+      ? back
+      : { ...back, results: [...back.results, note(leftOut)] };
+  } catch (error) {
+    place.signal.throwIfAborted();
+    const { code, message } = toHeddleError(error);
+    // What was built or delivered is not what was judged: the agent has no part in that any more.
+    if (code === "task.rejected") return obstructed(message);
+    throw error;
   }
 }
 
-/** Inside the walls: the tree is the agent's, and git does what its configuration says. */
-async function commitAll({ tree, taskId }: Worktree, { place, task }: MergeOptions): Promise<string> {
-  await using open = await openCheckPlace({ ...place, folder: tree });
-  await ask(open.commands, ["add", "--all"]);
-  const staged = await ask(open.commands, ["diff", "--cached", "--name-only", "--no-ext-diff"]);
-  const message = `${task.spec.name}\n\nTask: ${taskId}`;
-  if (staged.trim() !== "") await ask(open.commands, [...IDENTITY, "commit", "--quiet", "--no-verify", "-m", message]);
-  return (await ask(open.commands, ["rev-parse", "HEAD"])).trim();
+/** What is left out must not be what the verdict rests on. */
+async function judgeWithout(
+  leftOut: Built["leftOut"],
+  worktree: Worktree,
+  { place, baseline, work }: MergeOptions,
+): Promise<readonly CheckResult[]> {
+  if (leftOut.length === 0) return [];
+  const left = new Set(leftOut);
+  const kept = work.picked.filter(({ path }) => !left.has(path));
+  const whole = completePicks(work.base.manifest, work.frozen.changes, kept);
+  const { picked } = inGitForm(work.base.manifest, whole);
+  const room = { ...work, picked, workspace: worktree.folder };
+  return failingIn(await judgePicked(place, { baseline, room }));
 }
 
-interface Wanted {
+function told(leftOut: Built["leftOut"]): string {
+  return leftOut.length === 0 ? "" : `; git leaves out ${listed(leftOut.map(shownPath))}`;
+}
+
+function note(leftOut: Built["leftOut"]): CheckResult {
+  const message = `not delivered, because git leaves them out: ${listed(leftOut.map(shownPath))}`;
+  return { ...result(message), outcome: "passed" };
+}
+
+interface Bringing {
   readonly how: "branch" | "patch" | "commit";
   readonly worktree: Worktree;
-  /** The commit of the work itself. */
-  readonly work: string;
-  /** A fresh tree of what comes back. */
-  readonly result: string;
+  readonly built: Built & { readonly commit: string };
+  /** Of Heddle's own; gone afterwards. */
+  readonly folder: string;
 }
 
-/** Named before the checks run: they are the agent's programs too, and leave branches and objects there as they like. */
-interface Delivery extends Omit<Wanted, "work"> {
+async function bring({ how, worktree, built, folder }: Bringing, options: MergeOptions): Promise<BroughtBack> {
+  const { place, work } = options;
+  const { repository, base } = worktree;
+  const planted = await protectedInCommits({ git: built.git, tip: built.commit, owners: [base] });
+  if (planted !== undefined) return refused(planted);
+  const history = await keepHistory({ worktree, work, built, signal: place.signal });
+  const own = history ?? built.commit;
+  await requireJudged(built.git, { base, commit: own, delivered: built.delivered });
+  const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], place) : base;
+  if (head === base) return await deliver({ how, worktree, git: built.git, commit: own }, options);
+  const joined = await joinAndJudge({ worktree, built, commit: own, head, folder }, options);
+  if ("problem" in joined) return refused(joined.problem);
+  if ("obstacle" in joined) return obstructed(joined.obstacle);
+  if (joined.failing.length > 0) {
+    const names = listed(joined.failing.map(({ name }) => name));
+    const obstacle = `the repository has moved on since, and with it the work does not pass: ${names}`;
+    return { results: joined.failing, obstacle };
+  }
+  return await deliver({ how, worktree, git: built.git, commit: joined.commit }, options);
+}
+
+interface Delivery {
+  readonly how: Bringing["how"];
+  readonly worktree: Worktree;
+  /** Has the commit. */
+  readonly git: OwnGit;
   /** What comes back, and nothing else. */
   readonly commit: string;
 }
 
-type Made = Pick<Delivery, "commit"> | { readonly problem: string };
-
-/**
- * The work itself; where it is to be committed on top of a repository that has moved on, joined with that. Looked at in a
- * repository of Heddle's own: in the agent's a commit can be made to look like another one (`git replace`).
- */
-async function makeResult({ how, worktree, work, result }: Wanted, { place: { signal } }: MergeOptions): Promise<Made> {
-  const { repository, base, tree } = worktree;
-  const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], { signal }) : base;
-  if (head === base) await cloneOnly({ repository: tree, tree: result, signal });
-  else {
-    await cloneOnly({ repository, tree: result, signal });
-    await git(result, ["fetch", "--quiet", "--no-tags", tree, "HEAD"], { signal });
-  }
-  const judge = (tip: string): Promise<string | undefined> =>
-    protectedInCommits({ folder: result, tip, owners: [base, head], signal });
-  const planted = await judge(work);
-  if (planted !== undefined) return { problem: planted };
-  await git(result, ["checkout", "--quiet", "-B", RESULT, head === base ? work : head], { signal });
-  if (how === "patch") await writePatch(result, { base, work, signal });
-  if (head === base) return { commit: work };
-  const end = await tryGit(result, [...IDENTITY, "merge", "--quiet", "--no-edit", "--no-verify", work], { signal });
-  if (end.exitCode === 0) {
-    const problem = await judge("HEAD");
-    return problem === undefined ? { commit: await git(result, ["rev-parse", "HEAD"], { signal }) } : { problem };
-  }
-  const words = `${end.stdout}\n${end.stderr}`.trim();
-  return { problem: `the repository has moved on since, and the work does not join with it:\n${words}` };
-}
-
-/** By git itself, beside the result, where no agent writes: what it changes may be no text, and may be large. */
-async function writePatch(
-  result: string,
-  { base, work, signal }: { readonly base: string; readonly work: string; readonly signal: AbortSignal },
-): Promise<void> {
-  const output = `--output=${patchFile(result)}`;
-  await git(result, ["diff", "--binary", "--no-ext-diff", "--no-textconv", output, base, work], { signal });
-}
-
-function patchFile(result: string): string {
-  return `${result}.patch`;
-}
-
-const RESULT = "result";
-
-/** Checks run where only the result is; what they find there decides. */
-async function judgeResult(worktree: Worktree, result: string, options: MergeOptions): Promise<readonly CheckResult[]> {
-  const { place, baseline } = options;
-  const folder = join(result, relative(worktree.tree, worktree.folder));
-  await setUp({ ...place, folder });
-  const verdict = await verifyWork({ ...place, folder }, { ...baseline, folder: await realpath(folder) });
-  if (verdict.passed) return [];
-  const broken = verdict.violations.map(({ message }) => failed(message));
-  return [...broken, ...verdict.results.filter(({ outcome }) => outcome !== "passed").map(onResult)];
-}
-
-function onResult(result: CheckResult): CheckResult {
-  return { ...result, name: `${result.name} (on what comes back)` };
-}
-
 async function deliver(delivery: Delivery, options: MergeOptions): Promise<BroughtBack> {
-  const { how, commit, worktree, result } = delivery;
-  if (how === "patch") return { merged: { how, ref: await asPatch(delivery, options) }, failing: [] };
+  const { how, commit, worktree, git: own } = delivery;
+  if (how === "patch") return { merged: { how, ref: await asPatch(delivery, options) }, results: [] };
+  await own.run(["update-ref", DELIVERED, commit]);
   const { repository } = worktree;
-  await tryGit(repository, ["fetch", "--quiet", "--no-tags", result, RESULT], options.place);
-  const has = await tryGit(repository, ["cat-file", "-e", `${commit}^{commit}`], options.place);
-  if (has.exitCode !== 0) return refused(`what was judged is not there any more: the checks changed ${commit}`);
-  return how === "commit" ? asCommit(delivery, options) : asBranch(delivery, options);
+  await git(repository, ["fetch", "--quiet", "--no-tags", own.folder, DELIVERED], options.place);
+  const back = how === "commit" ? await asCommit(delivery, options) : await asBranch(delivery, options);
+  if (back.merged === undefined) return back;
+  writeWorktree({ ...worktree, delivered: commit });
+  const tree = await git(repository, ["rev-parse", "--verify", `${back.merged.ref}^{tree}`], options.place);
+  const judged = (await own.run(["rev-parse", "--verify", `${commit}^{tree}`])).toString("latin1").trim();
+  if (tree === judged) return back;
+  throw new HeddleError(
+    "task.rejected",
+    `${back.merged.ref} in ${repository} is not what was judged: tree ${tree}, not ${judged}`,
+  );
 }
+
+const DELIVERED = "refs/heads/delivered";
 
 async function asBranch({ worktree, commit }: Delivery, { place, task }: MergeOptions): Promise<BroughtBack> {
   const branch = branchOf(task);
-  await git(worktree.repository, ["branch", "--quiet", "--force", "--no-track", branch, commit], place);
-  return { merged: { how: "branch", ref: branch }, failing: [] };
+  const { repository } = worktree;
+  const end = await tryGit(repository, ["branch", "--quiet", "--force", "--no-track", branch, commit], place);
+  if (end.exitCode === 0) return { merged: { how: "branch", ref: branch }, results: [] };
+  return obstructed(`the branch ${branch} could not be made in ${repository}: ${end.stderr.trim()}`);
 }
 
-async function asPatch({ worktree: { tree }, result }: Delivery, { task }: MergeOptions): Promise<string> {
+/** By git itself, in the repository of Heddle's own: what it changes may be no text, and may be large. */
+async function asPatch(
+  { worktree: { tree, base }, git: own, commit }: Delivery,
+  { task }: MergeOptions,
+): Promise<string> {
   const file = join(tree, "..", `${branchOf(task).replace("heddle/", "")}.patch`);
-  await rename(patchFile(result), file);
+  const fresh = `${file}.new`;
+  const format = ["--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-renames"];
+  await own.run(["diff", ...format, `--output=${fresh}`, base, commit, "--"]);
+  await rename(fresh, file);
   return file;
 }
 
 /** Git itself refuses to walk over what is not committed there, and to go anywhere but forward. */
 async function asCommit({ worktree: { repository }, commit }: Delivery, { place }: MergeOptions): Promise<BroughtBack> {
   const end = await tryGit(repository, ["merge", "--quiet", "--ff-only", commit], place);
-  if (end.exitCode === 0) return { merged: { how: "commit", ref: commit }, failing: [] };
-  return refused(`it could not be committed to ${repository}: ${end.stderr.trim()}`);
+  if (end.exitCode === 0) return { merged: { how: "commit", ref: commit }, results: [] };
+  return obstructed(`it could not be committed to ${repository}: ${end.stderr.trim()}`);
+}
+
+/** Only who owns the repository can clear it. */
+function obstructed(obstacle: string): BroughtBack {
+  return { results: [result(obstacle)], obstacle };
 }
 
 function refused(message: string): BroughtBack {
-  return { failing: [failed(message)] };
+  return { results: [result(message)] };
 }
 
-function failed(message: string): CheckResult {
+function result(message: string): CheckResult {
   return { name: NAME, kind: "merge", outcome: "failed", message, startedAt: Date.now(), durationMs: 0 };
 }

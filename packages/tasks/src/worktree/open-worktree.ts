@@ -7,8 +7,8 @@
  *     origin.json   where it came from; written last, so that a half-made one is made anew
  *     tree/         where the agent works
  */
-import { mkdir, readFile, realpath, rm } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
 import { holdFolder } from "@heddle/tools/held-folder";
 import type { CheckPlace } from "../checks/check.ts";
@@ -26,6 +26,8 @@ export interface Worktree {
   readonly tree: string;
   /** Where the task works: the workspace's place in the clone. */
   readonly folder: string;
+  /** The commit in which its work went back to the repository. */
+  readonly delivered?: string;
 }
 
 export interface WorktreePlace {
@@ -61,9 +63,13 @@ export async function openWorktree(place: WorktreePlace): Promise<Worktree> {
   holdFolder(await realPlace(tree, folder), { makes: true, refusesLinks: true })[Symbol.dispose]();
   await setUp({ folder, spec, home, signal });
   const worktree: Worktree = { taskId: task.id, repository, base, tree, folder };
-  using held = holdFolder(own);
-  held.write(ORIGIN, JSON.stringify(worktree));
+  writeWorktree(worktree);
   return worktree;
+}
+
+export function writeWorktree(worktree: Worktree): void {
+  using held = holdFolder(dirname(worktree.tree));
+  held.write(ORIGIN, JSON.stringify(worktree));
 }
 
 async function realPlace(tree: string, folder: string): Promise<string> {
@@ -75,23 +81,25 @@ export async function readWorktree(own: string): Promise<Worktree | undefined> {
   return text === undefined ? undefined : (JSON.parse(text) as Worktree);
 }
 
-export interface CloneWish {
+export interface CloneOptions {
   readonly repository: string;
   readonly tree: string;
+  readonly commit: string;
+  readonly branch: string;
   readonly signal: AbortSignal;
 }
 
-/** Fast because nothing is copied but the files of the commit; of a repository that is not seen inside the walls all is. */
-async function cloneAt(clone: CloneWish & { readonly commit: string; readonly branch: string }): Promise<void> {
-  await cloneOnly(clone);
-  await git(clone.tree, ["checkout", "--quiet", "-B", clone.branch, clone.commit], clone);
-}
-
-/** Without its files: what is in a commit can be looked at before any of it is written. */
-export async function cloneOnly({ repository, tree, signal }: CloneWish): Promise<void> {
+/**
+ * Fast because nothing is copied but the files of the commit; of a repository that is not seen inside the sandbox all is.
+ * The files are as the commit has them, so that what is changed in them and brought back is that, byte for byte.
+ */
+export async function cloneAt({ repository, tree, commit, branch, signal }: CloneOptions): Promise<void> {
   const objects = isHiddenInside(repository) ? "--no-hardlinks" : "--shared";
   const options = ["--quiet", objects, "--no-checkout", "--no-tags", "--template="];
   await git(repository, ["clone", ...options, "--", repository, tree], { signal });
+  await mkdir(join(tree, ".git", "info"), { recursive: true });
+  await writeFile(join(tree, ".git", "info", "attributes"), "* -text -ident !working-tree-encoding\n");
+  await git(tree, ["checkout", "--quiet", "-B", branch, commit], { signal });
 }
 
 /** Every sandbox has temporary folders of its own. */

@@ -1,9 +1,14 @@
 /** 12.4: what comes back from a worktree is held to the paths an agent may not write, whichever way it got into a commit. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { openJudgedRepository } from "../../test/judged-repository.ts";
 import { openTestHarness, shell, type TestHarness } from "../../test/test-harness.ts";
+import { gitFilesAt } from "../git/git-files.ts";
+import { objectFolders } from "../git/objects.ts";
+import { openOwnGit } from "../git/own-git.ts";
+import { protectedInCommits } from "./protected-commits.ts";
 
 function git(folder: string, ...args: readonly string[]): string {
   const identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"];
@@ -24,6 +29,7 @@ async function openRepository(command: string): Promise<TestHarness> {
 async function run(t: TestHarness, merge: "commit" | "patch" | "branch") {
   const { id } = await t.add({
     checks: [{ kind: "file-exists", path: "done.txt" }],
+    deliver: ["**"],
     maxNudges: 0,
     worktree: { merge },
   });
@@ -50,7 +56,7 @@ test.for([
   ["dependency", plant("160000", "dependency", "$(git rev-parse HEAD)")],
   [".VSCode/tasks.json", plant("100644", ".VSCode/tasks.json")],
   [".claude", plant("120000", ".claude")],
-  ["link", `ln -s /etc link; ${plant("100644", "fine.txt")}`],
+  ["link", `ln -s /etc link; git add link; ${plant("100644", "fine.txt")}`],
   [".vscode/settings.json", `git rm -q --cached .vscode/settings.json; ${plant("100644", "fine.txt")}`],
   [
     ".vscode\\\\tasks.json",
@@ -58,31 +64,64 @@ test.for([
   ],
   [".GIT/tasks.json", plantTree(".GIT")],
   ["../tasks.json", plantTree("..")],
-] as const)("12.4: %s made with plumbing is not delivered", async ([path, command]) => {
+] as const)("12.4: %s made with plumbing is found in the commits", async ([path, command]) => {
+  await using place = openJudgedRepository({ files: { "readme.txt": "first\n", ".vscode/settings.json": "{}\n" } });
+  const owners = [place.git("rev-parse", "HEAD")];
+  place.sh(command);
+  const tip = place.git("rev-parse", "HEAD");
+  const git = join(place.workspace, ".git");
+  const objects = await objectFolders(gitFilesAt(git), { path: git, at: gitFilesAt });
+  const signal = AbortSignal.timeout(20_000);
+  await using own = await openOwnGit({ folder: join(place.root, "own"), objects, format: "sha1", signal });
+  const problem = await protectedInCommits({ git: own, tip, owners });
+  expect(problem).toContain(`"${path}"`);
+  expect(problem).toContain("let a person make that change");
+  expect(await protectedInCommits({ git: own, tip, owners: [tip] })).toBeUndefined();
+});
+
+test.for([
+  [".vscode/tasks.json", plant("100644", ".vscode/tasks.json"), ["done.txt"]],
+  [
+    ".vscode/settings.json",
+    `git rm -q --cached .vscode/settings.json; ${plant("100644", "fine.txt")}`,
+    ["done.txt", "fine.txt"],
+  ],
+  [".GIT", plantTree(".GIT"), ["done.txt"]],
+  [
+    ".envrc of an earlier commit",
+    `${plant("100644", ".envrc")}; git rm -q --cached .envrc; ${GIT} commit -qm later`,
+    ["done.txt"],
+  ],
+  [
+    ".envrc that looks like another commit",
+    `touch done.txt; git add done.txt; ${GIT} commit -qm good; good=$(git rev-parse HEAD); ${plant("100644", ".envrc")}; evil=$(git rev-parse HEAD); git replace $evil $good`,
+    ["done.txt"],
+  ],
+] as const)("12.4: %s made with plumbing is not delivered, nor a commit that has it", async ([, command, fresh]) => {
   await using t = await openRepository(command);
-  const head = git(t.workspace, "rev-parse", "HEAD");
-  const task = await run(t, "commit");
-  expect([task?.state, task?.merged]).toEqual(["paused", undefined]);
-  const last = task?.lastCheck?.results.at(-1);
-  expect(last).toMatchObject({ name: "merge back", outcome: "failed" });
-  expect(last?.message).toContain(`"${path}"`);
-  expect(last?.message).toContain("let a person make that change");
-  expect(git(t.workspace, "rev-parse", "HEAD")).toBe(head);
+  expect(await run(t, "commit")).toMatchObject({ state: "verified", merged: { how: "commit" } });
+  const files = git(t.workspace, "ls-tree", "-r", "--name-only", "HEAD").split("\n");
+  expect(files.toSorted()).toEqual([".vscode/settings.json", ...fresh, "readme.txt"].toSorted());
+  expect(git(t.workspace, "log", "--format=%s", "--all")).toBe("mend\nfirst");
   expect(git(t.workspace, "status", "--porcelain")).toBe("");
 });
 
-test("12.4: one that only an earlier commit has counts, and one that was made to look like another", async () => {
-  const earlier = `${plant("100644", ".envrc")}; git rm -q --cached .envrc; ${GIT} commit -qm later`;
-  await using t = await openRepository(earlier);
+test("12.4: a protected path in the work itself is not delivered, and says who can", async () => {
+  await using t = await openRepository("ln -s .git link; touch done.txt");
   const task = await run(t, "branch");
-  expect(task?.lastCheck?.results.at(-1)?.message).toContain('".envrc"');
+  expect([task?.state, task?.merged]).toEqual(["paused", undefined]);
+  const last = task?.lastCheck?.results.at(-1);
+  expect(last).toMatchObject({ name: "merge back", outcome: "failed" });
+  expect(last?.message).toContain('"link"');
+  expect(last?.message).toContain("let a person make that change");
   expect(git(t.workspace, "branch", "--list", "heddle/*")).toBe("");
+});
 
-  const replaced = `touch done.txt; git add done.txt; ${GIT} commit -qm good; good=$(git rev-parse HEAD); ${plant("100644", ".envrc")}; evil=$(git rev-parse HEAD); git replace $evil $good`;
-  await using u = await openRepository(replaced);
-  const other = await run(u, "patch");
-  expect(other?.lastCheck?.results.at(-1)?.message).toContain('".envrc"');
-  expect(readdirSync(join(other?.folder ?? "", "..")).filter((name) => name.endsWith(".patch"))).toEqual([]);
+test("13: a link that leads out of the workspace is left behind, and the rest comes back", async () => {
+  await using t = await openRepository("ln -s /etc link; touch done.txt");
+  const task = await run(t, "branch");
+  expect(task).toMatchObject({ state: "verified", lastCheck: { work: { others: [{ path: "link" }] } } });
+  expect(git(t.workspace, "ls-tree", "--name-only", task?.merged?.ref ?? "")).not.toContain("link");
 });
 
 test("12.4: a patch says what was judged, not what the agent's repository makes of it", async () => {

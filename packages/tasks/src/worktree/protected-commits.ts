@@ -5,18 +5,17 @@
  */
 import { posix } from "node:path";
 import { plainName, protectedPart } from "@heddle/tools/files";
-import { git, tryGit } from "./repository-git.ts";
+import type { OwnGit } from "../git/own-git.ts";
 
 export interface CommitsToJudge {
   /** A repository of Heddle's own. */
-  readonly folder: string;
+  readonly git: OwnGit;
   readonly tip: string;
   /** Commits of the owner's: what is in one of them is fine as it is there. */
   readonly owners: readonly string[];
-  readonly signal: AbortSignal;
 }
 
-interface Change {
+export interface CommittedChange {
   readonly path: string;
   /** As git writes it; 000000: gone. */
   readonly mode: string;
@@ -50,7 +49,7 @@ const ADVICE =
   "programs outside Heddle act on them, so nothing was delivered. Take them out of every commit, or let a person make that change in the repository";
 
 /** Against every parent, so that nothing hides in a merge. */
-async function changesIn({ folder, tip, owners, signal }: CommitsToJudge): Promise<Change[]> {
+export async function changesIn({ git, tip, owners }: CommitsToJudge): Promise<readonly CommittedChange[]> {
   const format = [
     "--format=",
     "--raw",
@@ -61,8 +60,8 @@ async function changesIn({ folder, tip, owners, signal }: CommitsToJudge): Promi
     "--no-renames",
     "--ignore-submodules=none",
   ];
-  const words = (await git(folder, ["log", ...format, tip, "--not", ...owners, "--"], { signal })).split("\0");
-  const changes = new Map<string, Change>();
+  const words = (await git.run(["log", ...format, tip, "--not", ...owners, "--"])).toString("utf8").split("\0");
+  const changes = new Map<string, CommittedChange>();
   for (let index = 0; index < words.length; index += 1) {
     const [, mode, , object] = words[index]?.split(" ") ?? [];
     if (words[index]?.startsWith(":") !== true || mode === undefined || object === undefined) continue;
@@ -74,27 +73,26 @@ async function changesIn({ folder, tip, owners, signal }: CommitsToJudge): Promi
 }
 
 /** A backslash is a separator elsewhere. */
-function isForbidden({ path, mode }: Change): boolean {
+function isForbidden({ path, mode }: CommittedChange): boolean {
   const parts = path.split(/[/\\]/);
   if (mode === SUBMODULE || protectedPart(parts) !== undefined) return true;
   return parts.some((part) => part === "" || part === "." || part === "..");
 }
 
-async function isOwners({ path, mode, object }: Change, { folder, owners, signal }: CommitsToJudge): Promise<boolean> {
+async function isOwners({ path, mode, object }: CommittedChange, { git, owners }: CommitsToJudge): Promise<boolean> {
   for (const commit of new Set(owners)) {
-    const end = await tryGit(folder, ["--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--", path], {
-      signal,
-    });
-    const [itsMode, , itsObject] = (end.stdout.split("\t", 1)[0] ?? "").split(" ");
+    const end = await git.try(["--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--", path]);
+    const found = end.stdout.toString("utf8");
+    const [itsMode, , itsObject] = (found.split("\t", 1)[0] ?? "").split(" ");
     if (end.exitCode !== 0) continue;
-    if (end.stdout === "" ? mode === "000000" : itsMode === mode && itsObject === object) return true;
+    if (found === "" ? mode === "000000" : itsMode === mode && itsObject === object) return true;
   }
   return false;
 }
 
 /** Out of the tree or into git's own folder: whoever writes there later writes elsewhere. */
-async function leadsOut({ path, object }: Change, { folder, signal }: CommitsToJudge): Promise<boolean> {
-  const target = await git(folder, ["cat-file", "blob", object], { signal });
+async function leadsOut({ path, object }: CommittedChange, { git }: CommitsToJudge): Promise<boolean> {
+  const target = (await git.run(["cat-file", "blob", object])).toString("utf8");
   if (target.startsWith("/")) return true;
   const parts = posix.join(posix.dirname(path), target).split(/[/\\]/);
   return parts[0] === ".." || parts.some((part) => plainName(part) === ".git");

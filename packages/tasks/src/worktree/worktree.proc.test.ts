@@ -93,25 +93,35 @@ test("where the walls let it be seen, the repository's objects are read where th
   }
 });
 
-test("work that does not join with what the repository has now is not verified", async () => {
+test("13: work that does not join with what the repository has now waits for the owner, not for the agent", async () => {
   await using t = await openRepository(works("echo mine > readme.txt; touch done.txt"));
   const base = git(t.workspace, "rev-parse", "HEAD");
   writeFileSync(join(t.workspace, "readme.txt"), "theirs\n");
   git(t.workspace, "commit", "--quiet", "-am", "theirs");
-  const task = await run(t, { worktree: { merge: "commit", base } });
+  const task = await run(t, { worktree: { merge: "commit", base }, deliver: ["*.txt"], maxNudges: 3 });
   expect([task.state, task.merged]).toEqual(["paused", undefined]);
   expect(task.lastCheck?.results.at(-1)).toMatchObject({ name: "merge back", outcome: "failed" });
   expect(task.lastCheck?.results.at(-1)?.message).toContain("readme.txt");
   expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("theirs\n");
+  expect(task.lastCheck?.review).toMatchObject({ reasons: [{ kind: "delivery" }] });
+  git(t.workspace, "reset", "--quiet", "--hard", base);
+  await t.tasks.resume(task.id);
+  expect(await t.settled(task.id)).toMatchObject([{ state: "verified", round: 1, merged: { how: "commit" } }]);
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("mine\n");
 });
 
-test("what is not committed in the workspace is never walked over", async () => {
+test("13: what is not committed in the workspace is never walked over; when it is gone the work comes back without a turn", async () => {
   await using t = await openRepository(works("echo mine > readme.txt; touch done.txt"));
   writeFileSync(join(t.workspace, "readme.txt"), "being edited\n");
-  const task = await run(t, { worktree: { merge: "commit" } });
+  const task = await run(t, { worktree: { merge: "commit" }, deliver: ["*.txt"], maxNudges: 3 });
   expect(task.state).toBe("paused");
+  expect(task.reason).toContain(`heddle task resume ${task.id}`);
   expect(task.reason).toContain("readme.txt");
   expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("being edited\n");
+  git(t.workspace, "checkout", "--quiet", "readme.txt");
+  await t.tasks.resume(task.id);
+  expect(await t.settled(task.id)).toMatchObject([{ state: "verified", round: 1 }]);
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("mine\n");
 });
 
 test("as a patch it lies beside the worktree and applies to the workspace, byte for byte", async () => {
@@ -124,12 +134,22 @@ test("as a patch it lies beside the worktree and applies to the workspace, byte 
 });
 
 test("a file that git leaves out does not count: the checks are run again on what comes back", async () => {
-  await using t = await openRepository(works("echo done.txt > .gitignore; touch done.txt"));
-  const task = await run(t, { worktree: { merge: "branch" } });
+  await using t = await openRepository(works("touch done.txt other.txt"));
+  writeFileSync(join(t.workspace, ".gitignore"), "done.txt\n");
+  git(t.workspace, "add", "--all");
+  git(t.workspace, "commit", "--quiet", "-m", "rules");
+  const task = await run(t, { worktree: { merge: "branch" }, deliver: ["*.txt"] });
   expect(task.state).toBe("paused");
   expect(task.lastCheck).toMatchObject({ passed: false });
   expect(task.lastCheck?.results.at(-1)?.name).toContain("on what comes back");
   expect(git(t.workspace, "branch", "--list", "heddle/*")).toBe("");
+});
+
+test("13: what the agent tells git to leave out comes back all the same, because the rules of the beginning count", async () => {
+  await using t = await openRepository(works("echo done.txt > .gitignore; touch done.txt"));
+  const task = await run(t, { worktree: { merge: "branch" } });
+  expect(task).toMatchObject({ state: "verified", merged: { how: "branch" } });
+  expect(git(t.workspace, "ls-tree", "--name-only", task.merged?.ref ?? "")).toBe("done.txt\nreadme.txt");
 });
 
 test("the setup runs before the first prompt, and its failure is the task's, with what it printed", async () => {
@@ -196,4 +216,20 @@ test("worktrees are removed by rule: never while in use, changed or ahead; a dry
   expect(await collect({ isDryRun: false })).toMatchObject([{ outcome: "removed" }]);
   expect(existsSync(folder)).toBe(false);
   expect(await collect({ isDryRun: false })).toEqual([]);
+});
+
+test("13: a worktree whose commits came back as one is collected", async () => {
+  const commit = "git add -A && git -c user.name=A -c user.email=a@example.org commit -qm";
+  await using t = await openRepository(
+    works(`touch half.txt; ${commit} 1; rm half.txt; echo x > done.txt; ${commit} 2`),
+  );
+  const task = await run(t, { worktree: { merge: "branch" }, deliver: ["done.txt"] });
+  expect(task.state).toBe("verified");
+  const tip = git(task.folder ?? "", "rev-parse", "HEAD");
+  expect(() => git(t.workspace, "cat-file", "-e", tip), "they stayed behind").toThrow();
+  const collect = { journal: t.heddle.journal, home: t.home, olderThanMs: 0, isDryRun: false };
+  const signal = AbortSignal.timeout(20_000);
+  expect(await collectWorktrees({ ...collect, now: () => Date.now() + 1000, signal })).toMatchObject([
+    { taskId: task.id, outcome: "removed" },
+  ]);
 });

@@ -1,0 +1,65 @@
+/**
+ * Where the objects of a repository lie. Of the beginning they are read in place, its alternates followed by Heddle itself.
+ * What was added since is only handed on to git under names that git itself would give, and counts for nothing until it has
+ * been through a fetch, which makes the name of every object anew from its content.
+ */
+import { copyFile, link, mkdir } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { FrozenWork } from "../tree/manifest.ts";
+import { toRaw, toSystem } from "@heddle/tools/raw-path";
+import { gitPlace, type GitFiles } from "./git-files.ts";
+import { LOOSE_OBJECT, PACK_FILE } from "./names.ts";
+import type { ObjectFolder } from "./own-git.ts";
+
+/** As deep as git follows alternates. */
+const MAX_DEPTH = 5;
+
+export interface Alternates {
+  /** Where the git folder was at the beginning, for alternates that are said from there. */
+  readonly path: string;
+  /** Other folders of objects, as they were at the beginning. */
+  readonly at: (path: string) => GitFiles;
+}
+
+export async function objectFolders(files: GitFiles, { path, at }: Alternates): Promise<readonly ObjectFolder[]> {
+  const found: ObjectFolder[] = [];
+  const seen = new Set<string>();
+  const take = async (from: GitFiles, prefix: string, place: string, depth: number): Promise<void> => {
+    if (seen.has(place) || depth > MAX_DEPTH) return;
+    seen.add(place);
+    found.push(await partsOf(from, prefix));
+    const text = (await from.read(`${prefix}info/alternates`))?.toString("utf8") ?? "";
+    for (const line of text.split("\n")) {
+      if (line === "" || line.startsWith("#")) continue;
+      const other = resolve(place, line);
+      await take(at(dirname(other)), `${other.slice(dirname(other).length + 1)}/`, other, depth + 1);
+    }
+  };
+  await take(files, "objects/", join(path, "objects"), 0);
+  return found;
+}
+
+async function partsOf(files: GitFiles, prefix: string): Promise<ObjectFolder> {
+  const parts = new Map<string, string>();
+  for (const name of ["pack", ...LOOSE_FOLDERS]) {
+    if ((await files.entry(`${prefix}${name}`))?.kind === "folder")
+      parts.set(name, gitPlace(files, `${prefix}${name}`));
+  }
+  return { parts };
+}
+
+const LOOSE_FOLDERS: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+/** Puts the objects that were added since into a git directory of Heddle's own, unlooked at. */
+export async function takeAddedObjects(frozen: FrozenWork, gitFolder: string, into: string): Promise<void> {
+  const prefix = `${gitFolder}/objects/`;
+  for (const { path, now } of frozen.changes) {
+    if (now?.kind !== "file" || !path.startsWith(prefix)) continue;
+    const name = path.slice(prefix.length);
+    if (!LOOSE_OBJECT.test(name) && !PACK_FILE.test(name)) continue;
+    const to = join(into, "objects", name);
+    await mkdir(dirname(to), { recursive: true });
+    const from = toSystem(`${toRaw(frozen.folder)}/${path}`);
+    await link(from, to).catch(() => copyFile(from, to));
+  }
+}

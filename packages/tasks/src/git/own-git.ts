@@ -1,0 +1,140 @@
+/**
+ * A git directory of Heddle's own, in a folder no agent reaches: its configuration, refs and index are written here, and
+ * of other repositories it reads nothing but objects. So no setting, attribute, filter, replacement, graft or flag of an
+ * index that lies in a judged repository has a say in what git answers here.
+ */
+import { symlinkSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import { runGit, saidBy, type GitEnd, type GitRun } from "./run-git.ts";
+
+export interface OwnGit extends AsyncDisposable {
+  readonly folder: string;
+  /** Throws `tool.failed` with git's own words. */
+  run(args: readonly string[], options?: OwnRun): Promise<Buffer>;
+  /** For questions whose answer may be no. */
+  try(args: readonly string[], options?: OwnRun): Promise<GitEnd>;
+}
+
+export interface OwnRun {
+  readonly input?: GitRun["input"];
+  /** Files that the command looks at beside the objects; it has none when absent. */
+  readonly workTree?: string;
+}
+
+export interface OwnGitOptions {
+  /** Made here; must not exist. */
+  readonly folder: string;
+  /** Where objects are read, besides its own: folders as `objects` of a repository. */
+  readonly objects: readonly ObjectFolder[];
+  /** Names under `refs/` with the commits they stand for. */
+  readonly refs?: ReadonlyMap<string, string>;
+  /** Patterns of files that are no part of a repository, as `info/exclude` has them. */
+  readonly exclude?: Uint8Array;
+  readonly format: ObjectFormat;
+  readonly signal: AbortSignal;
+}
+
+export type ObjectFormat = "sha1" | "sha256";
+
+/** The parts of an `objects` folder that hold objects; its `info` is never among them. */
+export interface ObjectFolder {
+  /** `pack` and the loose folders (`00` to `ff`), by name: where each lies. */
+  readonly parts: ReadonlyMap<string, string>;
+}
+
+export async function openOwnGit(options: OwnGitOptions): Promise<OwnGit> {
+  const { folder, signal } = options;
+  for (const name of ["objects/info", "objects/pack", "refs/heads", "info"]) {
+    await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
+  }
+  await writeFile(join(folder, "config"), configFor(options.format));
+  await writeFile(join(folder, "HEAD"), "ref: refs/heads/heddle\n");
+  await writeFile(join(folder, "info", "exclude"), options.exclude ?? "");
+  await writeFile(join(folder, "packed-refs"), packedRefs(options.refs ?? new Map()));
+  await writeFile(join(folder, "objects", "info", "alternates"), await shelves(folder, options.objects));
+  const git = (args: readonly string[], { input, workTree }: OwnRun = {}): Promise<GitEnd> =>
+    runGit({
+      cwd: workTree ?? folder,
+      env: environment(folder, workTree),
+      args: ["--no-optional-locks", "--no-pager", ...args],
+      ...(input === undefined ? {} : { input }),
+      signal,
+    });
+  return {
+    folder,
+    try: git,
+    async run(args, run) {
+      const end = await git(args, run);
+      if (end.exitCode === 0) return end.stdout;
+      throw new HeddleError("tool.failed", `git ${args[0] ?? ""}: ${saidBy(end)}`);
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Everything that git would do for somebody who works in a repository, and that nobody needs here, is off. */
+function configFor(format: ObjectFormat): string {
+  const lines = [
+    "[core]",
+    `\trepositoryformatversion = ${format === "sha1" ? 0 : 1}`,
+    "\tbare = true",
+    "\thooksPath = /dev/null",
+    "\tattributesFile = /dev/null",
+    "\texcludesFile = /dev/null",
+    "\tfsmonitor = false",
+    "\tcommitGraph = false",
+    "\tquotePath = false",
+    "[gc]",
+    "\tauto = 0",
+    "[maintenance]",
+    "\tauto = false",
+    "[protocol]",
+    "\tallow = never",
+    '[protocol "file"]',
+    "\tallow = always",
+  ];
+  if (format === "sha256") lines.push("[extensions]", "\tobjectFormat = sha256");
+  return `${lines.join("\n")}\n`;
+}
+
+function environment(folder: string, workTree: string | undefined): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env["PATH"],
+    LC_ALL: "C.UTF-8",
+    // No git looks for a configuration beyond this folder, whatever its version.
+    HOME: folder,
+    XDG_CONFIG_HOME: folder,
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ATTR_NOSYSTEM: "1",
+    GIT_NO_REPLACE_OBJECTS: "1",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_EDITOR: "true",
+    GIT_CEILING_DIRECTORIES: folder,
+    GIT_DIR: folder,
+    ...(workTree === undefined ? {} : { GIT_WORK_TREE: workTree }),
+  };
+}
+
+function packedRefs(refs: ReadonlyMap<string, string>): string {
+  const names = [...refs.keys()].toSorted();
+  return names.map((name) => `${refs.get(name)} ${name}\n`).join("");
+}
+
+/**
+ * Alternates that have no `info` of their own: git follows the alternates of an alternate, wherever they lead.
+ */
+async function shelves(folder: string, objects: readonly ObjectFolder[]): Promise<string> {
+  const lines: string[] = [];
+  for (const [index, { parts }] of objects.entries()) {
+    const shelf = join(folder, "shelves", String(index));
+    await mkdir(shelf, { recursive: true });
+    // Some hundred short calls; waiting for each takes ten times as long.
+    for (const [name, place] of parts) symlinkSync(place, join(shelf, name));
+    lines.push(`${shelf}\n`);
+  }
+  return lines.join("");
+}

@@ -1,0 +1,125 @@
+/**
+ * What of a judged tree is not in the commit that is checked out: everything that was changed, whatever an index says of
+ * it, and what was uncommitted at the beginning and still is. Files that the rules of the beginning leave out do not count.
+ */
+import { dirname } from "node:path";
+import { foldersOf, type RawPath } from "../tree/manifest.ts";
+import { withChanges, type JudgedTree } from "./find-repository.ts";
+import { entryIn, placeIn, type TreeWithChanges } from "./git-files.ts";
+import { blobOf, blobWithPlainLineEnds, gitModeOf, isSameGitEntry, readTree, SUBMODULE_MODE } from "./git-tree.ts";
+import type { GitTreeEntry } from "./git-tree.ts";
+import { ignoredOf } from "./ignored.ts";
+import { formatOf } from "./names.ts";
+import type { OwnGit } from "./own-git.ts";
+import type { ReadRepository } from "./read-repository.ts";
+
+type GitTree = ReadonlyMap<RawPath, GitTreeEntry>;
+
+/** In order. */
+export async function uncommittedIn(judged: JudgedTree, read: ReadRepository): Promise<readonly RawPath[]> {
+  const { repository, git, head, before } = read;
+  const tree = withChanges(judged);
+  const committed = await readTree(git, head.commit, repository.prefix);
+  const began = before === undefined ? NOTHING : await readTree(git, before.commit, repository.prefix);
+  const looked = new Set<RawPath>();
+  const uncommitted = new Set<RawPath>();
+  for (const { path, now, before: old } of tree.changes.values()) {
+    if (isGits(path, repository.inside) || (!isFile(now?.kind) && !isFile(old?.kind))) continue;
+    // A submodule is another repository: that it was changed is all that can be told.
+    const submodule = submoduleOf(path, began) ?? submoduleOf(path, committed);
+    if (submodule === undefined) looked.add(path);
+    else uncommitted.add(submodule);
+  }
+  for (const path of [...began.keys(), ...committed.keys()]) {
+    if (!isSameGitEntry(began.get(path), committed.get(path))) looked.add(path);
+  }
+  for (const path of await modifiedBefore(judged, read, began)) looked.add(path);
+  for (const [path, { kind }] of judged.base.manifest) {
+    if (!isFile(kind) || began.has(path) || isGits(path, repository.inside)) continue;
+    if (submoduleOf(path, began) === undefined) looked.add(path);
+  }
+  const untracked: RawPath[] = [];
+  for (const path of looked) {
+    judged.signal.throwIfAborted();
+    if (committed.has(path)) {
+      if (!(await isCommitted(tree, path, committed))) uncommitted.add(path);
+    } else if (isFile(entryIn(tree, path)?.kind)) untracked.push(path);
+  }
+  const rules = { base: judged.base, repository, scratch: dirname(git.folder), signal: judged.signal };
+  const ignored = await ignoredOf(untracked, rules);
+  return [...uncommitted, ...untracked.filter((path) => !ignored.has(path))].toSorted();
+}
+
+const NOTHING: GitTree = new Map();
+
+/** The submodule that a path lies in. */
+function submoduleOf(path: RawPath, tree: GitTree): RawPath | undefined {
+  for (const folder of foldersOf(path)) if (tree.get(folder)?.mode === SUBMODULE_MODE) return folder;
+  return undefined;
+}
+
+function isFile(kind: string | undefined): boolean {
+  return kind === "file" || kind === "link";
+}
+
+/** Git's own files are no part of what it looks after, at any depth. */
+export function isGits(path: RawPath, folder: RawPath | undefined): boolean {
+  if (folder !== undefined && path.startsWith(`${folder}/`)) return true;
+  return path.split("/").some((part) => part.toLowerCase() === ".git");
+}
+
+async function isCommitted(tree: TreeWithChanges, path: RawPath, committed: GitTree): Promise<boolean> {
+  const [entry, wanted] = [entryIn(tree, path), committed.get(path)];
+  if (entry === undefined || wanted === undefined) return false;
+  // What is below is not looked at by this repository; that it is there is all that can be told.
+  if (wanted.mode === SUBMODULE_MODE) return entry.kind === "folder";
+  if (gitModeOf(entry) !== wanted.mode) return false;
+  const [place, format] = [placeIn(tree, path), formatOf(wanted.object)];
+  if ((await blobOf(entry, place, format)) === wanted.object) return true;
+  return (await blobWithPlainLineEnds(entry, place, format)) === wanted.object;
+}
+
+/**
+ * Tracked files that differed at the beginning already. A fresh index of the commit is compared with the kept files; what
+ * a filter of the owner's stores differently is as it was while neither the file nor the commit says otherwise.
+ */
+async function modifiedBefore(
+  { base }: JudgedTree,
+  { git, before, repository }: ReadRepository,
+  began: GitTree,
+): Promise<readonly RawPath[]> {
+  if (before === undefined || began.size === 0) return [];
+  const subtree = repository.prefix === "" ? before.commit : `${before.commit}:${repository.prefix}`;
+  const workTree = base.folder;
+  await git.run(["read-tree", subtree]);
+  // Ends with 1 when something differs.
+  await git.try(["update-index", "-q", "--refresh"], { workTree });
+  const args = ["diff-files", "--name-only", "--no-ext-diff", "--ignore-submodules=all", "-z"];
+  const differing = zeroed(await git.run(args, { workTree }));
+  if (differing.length === 0) return [];
+  const filters = await filtersOf(git, differing, workTree);
+  return differing.filter((path) => !filters.has(path));
+}
+
+/** By path, the name of the filter that the attributes in a tree give it. */
+export async function filtersOf(
+  git: OwnGit,
+  paths: readonly RawPath[],
+  workTree: string,
+): Promise<ReadonlyMap<RawPath, string>> {
+  const input = Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1");
+  const words = zeroed(await git.run(["check-attr", "-z", "--stdin", "filter"], { input, workTree }));
+  const found = new Map<RawPath, string>();
+  for (let index = 0; index + 2 < words.length; index += 3) {
+    const [path, value] = [words[index] ?? "", words[index + 2] ?? ""];
+    if (value !== "unspecified" && value !== "unset") found.set(path, value);
+  }
+  return found;
+}
+
+function zeroed(bytes: Buffer): RawPath[] {
+  return bytes
+    .toString("latin1")
+    .split("\0")
+    .filter((part) => part !== "");
+}

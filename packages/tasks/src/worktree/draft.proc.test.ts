@@ -1,0 +1,171 @@
+/** 13: `apply: on-verified`: the agent works in a draft, and the workspace is touched only with what was verified. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { TaskRecord } from "@heddle/protocol";
+import type { TaskSpecInput } from "@heddle/protocol/tasks";
+import { openTestHarness, shell, type TestHarness, type TestHarnessOptions } from "../../test/test-harness.ts";
+import { collectWorktrees } from "./collect-worktrees.ts";
+
+const DRAFT: Partial<TaskSpecInput> = {
+  apply: "on-verified",
+  checks: [{ kind: "contains", path: "done.txt", text: "x" }],
+  maxNudges: 0,
+};
+
+type Script = NonNullable<TestHarnessOptions["script"]>;
+
+const works = (command: string): Script => [{ calls: [shell(command)] }, { text: "done" }];
+
+/** The agent waits for a file in its draft, for ten seconds at most. */
+const UNTIL_GO = "i=0; while [ ! -e go ] && [ $i -lt 500 ]; do sleep 0.02; i=$((i+1)); done";
+
+async function open(script: Script, folder?: string): Promise<TestHarness> {
+  const t = await openTestHarness({ script, ...(folder === undefined ? {} : { folder }) });
+  writeFileSync(join(t.workspace, "readme.txt"), "first\n");
+  writeFileSync(join(t.workspace, "mine.txt"), "not committed\n");
+  execFileSync("git", ["init", "-q"], { cwd: t.workspace });
+  return t;
+}
+
+async function run(t: TestHarness, spec: Partial<TaskSpecInput> = {}): Promise<TaskRecord> {
+  const { id } = await t.add({ ...DRAFT, ...spec });
+  await t.work();
+  const [task] = await t.settled(id);
+  if (task === undefined) throw new Error("no task");
+  return task;
+}
+
+const names = (t: TestHarness): string[] =>
+  readdirSync(t.workspace)
+    .filter((name) => name !== ".git")
+    .toSorted();
+
+test("13: the workspace gets what was verified and nothing else of the draft, after the verdict", async () => {
+  await using t = await open(
+    works(
+      `cat mine.txt > done.txt; echo x >> done.txt; ls ${"$PWD"} > seen; echo y > readme.txt; mkdir extra; touch extra/z; touch .git/left`,
+    ),
+  );
+  writeFileSync(join(t.workspace, "seen"), "old\n");
+  const task = await run(t, { deliver: ["done.txt", "seen"] });
+  expect(task.state).toBe("verified");
+  expect(task.folder).toBe(join(`${t.home}-worktrees`, task.id, "tree"));
+  expect(names(t)).toEqual(["done.txt", "mine.txt", "readme.txt", "seen"]);
+  expect(readFileSync(join(t.workspace, "done.txt"), "utf8")).toBe("not committed\nx\n");
+  expect(readFileSync(join(t.workspace, "seen"), "utf8")).toBe("done.txt\nmine.txt\nreadme.txt\nseen\n");
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("first\n");
+  expect(existsSync(join(t.workspace, ".git", "left"))).toBe(false);
+});
+
+test("13: work that is rejected never reaches the workspace, and its draft is kept while something is only there", async () => {
+  await using t = await open(works("echo nothing > done.txt"));
+  const task = await run(t);
+  expect(task.state).toBe("paused");
+  expect(names(t)).toEqual(["mine.txt", "readme.txt"]);
+  await t.tasks.cancel(task.id, "enough");
+  const { journal } = t.heddle;
+  const collect = { journal, home: t.home, olderThanMs: 0, isDryRun: false, now: () => Date.now() + 1000 };
+  const signal = AbortSignal.timeout(20_000);
+  expect(await collectWorktrees({ ...collect, signal })).toMatchObject([
+    { outcome: "kept", reason: "it has changes that were not put into the workspace" },
+  ]);
+  rmSync(join(task.folder ?? "", "done.txt"));
+  expect(await collectWorktrees({ ...collect, signal })).toMatchObject([{ outcome: "removed" }]);
+});
+
+test("13: where the owner changed a file meanwhile, nothing is put there, and when it is as before the work goes there without a turn", async () => {
+  await using t = await open(works(`${UNTIL_GO}; echo x > done.txt; echo theirs > readme.txt`));
+  const { id } = await t.add({ ...DRAFT, deliver: ["*.txt"], maxNudges: 3 });
+  await t.work();
+  const { folder = "" } = await t.until(id, (task) => task.openPrompt !== undefined);
+  writeFileSync(join(t.workspace, "readme.txt"), "by the owner\n");
+  writeFileSync(join(folder, "go"), "");
+  const [task] = await t.settled(id);
+  expect(task?.state).toBe("paused");
+  expect(task?.lastCheck?.results.at(-1)).toMatchObject({ name: "apply", outcome: "failed" });
+  expect(task?.lastCheck?.results.at(-1)?.message).toContain("readme.txt has changed since the task began");
+  expect(names(t)).toEqual(["mine.txt", "readme.txt"]);
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("by the owner\n");
+  expect(task?.lastCheck?.review).toMatchObject({ reasons: [{ kind: "delivery" }] });
+  expect(task?.reason).toContain(`heddle task resume ${id}`);
+  await t.tasks.resume(id);
+  expect(await t.settled(id), "nothing is cleared yet").toMatchObject([{ state: "paused" }]);
+  writeFileSync(join(t.workspace, "readme.txt"), "first\n");
+  await t.tasks.accept(id);
+  expect(await t.settled(id)).toMatchObject([{ state: "verified", round: 1 }]);
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("theirs\n");
+});
+
+test("13: a link with the whole path of the draft is refused, a relative one comes back", async () => {
+  const link = (how: string): Script => works(`echo x > real.txt; ln -s ${how}real.txt done.txt`);
+  await using t = await open(link("$PWD/"));
+  const task = await run(t, { deliver: ["*.txt"] });
+  expect(task.state).not.toBe("verified");
+  expect(task.lastCheck?.results.at(-1)).toMatchObject({
+    name: "apply",
+    outcome: "failed",
+    message: expect.stringMatching(/done\.txt; make them relative/),
+  });
+  expect(names(t)).toEqual(["mine.txt", "readme.txt"]);
+  await using u = await open(link(""));
+  expect(await run(u, { deliver: ["*.txt"] })).toMatchObject({ state: "verified" });
+  expect(readFileSync(join(u.workspace, "done.txt"), "utf8")).toBe("x\n");
+});
+
+test("13: two tasks work on one workspace at once; of two that change one file the second is told", async () => {
+  const calls = [shell("own=$(basename $(dirname $PWD)); echo x $own > done.txt; echo $own > own-$own.txt")];
+  const script: Script = [{ calls }, { calls }, { text: "done" }, { text: "done" }];
+  const both = async (t: TestHarness, spec: Partial<TaskSpecInput>): Promise<readonly string[]> => {
+    const tasks = [await t.add({ ...DRAFT, ...spec }), await t.add({ ...DRAFT, ...spec })];
+    await t.work();
+    return (await t.settled(...tasks.map(({ id }) => id))).map(({ state }) => state).toSorted();
+  };
+  await using t = await open(script);
+  const own = { deliver: ["own-*"], checks: [{ kind: "glob-count", glob: "own-*" } as const] };
+  expect(await both(t, own)).toEqual(["verified", "verified"]);
+  expect(names(t).filter((name) => name.startsWith("own-"))).toHaveLength(2);
+  await using u = await open(script);
+  expect(await both(u, { deliver: ["done.txt"] })).toEqual(["paused", "verified"]);
+});
+
+test("13: killed while verified work is put there, the workspace is as before or as after, and the task ends verified", async () => {
+  for (const failpoint of ["tree.during-put", "task.before-verdict"]) {
+    const folder = mkdtempSync(join(tmpdir(), "heddle-draft-"));
+    try {
+      let id = "";
+      {
+        await using t = await open([], folder);
+        ({ id } = await t.add({ ...DRAFT, deliver: ["*.txt"] }));
+      }
+      const child = strike(folder, id, failpoint);
+      expect(child.signal, child.stderr).toBe("SIGKILL");
+      await using t = await openTestHarness({ folder });
+      await t.work();
+      const [task] = await t.settled(id);
+      expect(task?.state, failpoint).toBe("verified");
+      expect(names(t)).toEqual(["done.txt", "mine.txt", "readme.txt"]);
+      expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("better\n");
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+});
+
+/** A worker that is killed at the failpoint. */
+function strike(
+  folder: string,
+  id: string,
+  failpoint: string,
+): { readonly signal: string | null; readonly stderr: string } {
+  const program = new URL("../../test/harness-in-child.ts", import.meta.url).pathname;
+  const env = { ...process.env, HEDDLE_FAILPOINT: `${failpoint}=kill` };
+  const { signal, stderr } = spawnSync(
+    process.execPath,
+    ["--conditions=heddle-source", program, folder, id, "echo x > done.txt; echo better > readme.txt"],
+    { env, encoding: "utf8" },
+  );
+  return { signal, stderr };
+}

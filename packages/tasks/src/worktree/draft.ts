@@ -1,0 +1,110 @@
+/**
+ * A draft (`apply: on-verified`): the agent works in a copy of the workspace, and the workspace is touched only when the
+ * verdict is in, with what was judged and nothing else. So several tasks may work on one workspace at once.
+ *
+ *   <home>-worktrees/<task id>/
+ *     draft.json   written last, so that a half-made one is made anew
+ *     tree/        where the agent works
+ */
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { hasOwnTree, toHeddleError, type CheckResult, type TaskRecord } from "@heddle/protocol";
+import { requireOwnFolder } from "@heddle/tools";
+import { protectedPart } from "@heddle/tools/files";
+import { holdFolder } from "@heddle/tools/held-folder";
+import { toText } from "@heddle/tools/raw-path";
+import { roomsOf } from "../judge/task-rooms.ts";
+import { listed } from "../checks/shown.ts";
+import { keepTree } from "../tree/keep-tree.ts";
+import { claimFolder, putWork } from "../tree/put-back.ts";
+import { hasIntent } from "../tree/put-intent.ts";
+import { shownPath } from "../work-changes.ts";
+import type { WorkToDeliver } from "./build-commit.ts";
+import type { BroughtBack } from "./merge-back.ts";
+import { tiedLinks } from "./tied-links.ts";
+import { worktreesRoot, type WorktreePlace } from "./open-worktree.ts";
+
+const MARK = "draft.json";
+
+export function isDraft({ spec }: Pick<TaskRecord, "spec">): boolean {
+  return spec.worktree === undefined && hasOwnTree(spec);
+}
+
+/** The one there is, or a new one. */
+export async function openDraft({ home, task, signal }: WorktreePlace): Promise<string> {
+  const own = join(worktreesRoot(home), task.id);
+  const tree = join(own, "tree");
+  if (existsSync(join(own, MARK))) return tree;
+  requireOwnFolder(task.spec.workspace);
+  await rm(own, { recursive: true, force: true });
+  await mkdir(own, { recursive: true, mode: 0o700 });
+  const copy = join(own, "copy");
+  // Another draft may be putting its work there.
+  await using _claim = await claimFolder(task.spec.workspace, { dir: roomsOf(home, task.id), signal });
+  const kept = await keepTree(task.spec.workspace, { into: copy, skip: [home, worktreesRoot(home)], signal });
+  await rename(kept.folder, tree);
+  await rm(copy, { recursive: true, force: true });
+  using held = holdFolder(own);
+  held.write(MARK, JSON.stringify({ workspace: task.spec.workspace }));
+  return tree;
+}
+
+/** The workspace that a draft was made of; undefined: there is no draft. */
+export async function readDraft(own: string): Promise<string | undefined> {
+  const text = await readFile(join(own, MARK), "utf8").catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as { readonly workspace: string }).workspace;
+}
+
+export interface ApplyOptions extends WorktreePlace {
+  readonly work: WorkToDeliver;
+}
+
+/** What stands in the way; nothing has been changed then. Doing it once more changes nothing more. */
+export async function applyDraft({ home, task, work, signal }: ApplyOptions): Promise<Omit<BroughtBack, "merged">> {
+  const { workspace } = task.spec;
+  const closed = work.picked.filter(({ path }) => protectedPart(toText(path).split("/")) !== undefined);
+  if (closed.length > 0) {
+    const names = listed(closed.map(({ path }) => shownPath(path)));
+    return {
+      results: [failed(`protected paths are changed: ${names}; let a person make that change in ${workspace}`)],
+    };
+  }
+  const tied = tiedLinks(work.picked);
+  if (tied !== undefined) return { results: [failed(tied)] };
+  requireOwnFolder(workspace);
+  const dir = roomsOf(home, task.id);
+  return await inTurn(workspace, async () => {
+    try {
+      await putWork(workspace, work.frozen, work.picked, { dir, base: work.base, signal });
+      return { results: [] };
+    } catch (error) {
+      signal.throwIfAborted();
+      const { code, message } = toHeddleError(error);
+      // Trying again helps neither a closed folder nor a full disk; where it is half done the next attempt goes on.
+      if (hasIntent(dir) || !OBSTACLES.has(code)) throw error;
+      const obstacle = `${message}; the work is in ${join(worktreesRoot(home), task.id, "tree")}`;
+      return { results: [failed(obstacle)], obstacle };
+    }
+  });
+}
+
+const OBSTACLES: ReadonlySet<string> = new Set(["task.rejected", "store.full", "store.failed", "store.read-only"]);
+
+/** Of two drafts that are done at once, the second sees what the first has put there. */
+const turns = new Map<string, Promise<unknown>>();
+
+async function inTurn<T>(workspace: string, act: () => Promise<T>): Promise<T> {
+  const before = turns.get(workspace);
+  const own = (before ?? Promise.resolve()).then(act, act);
+  turns.set(workspace, own);
+  try {
+    return await own;
+  } finally {
+    if (turns.get(workspace) === own) turns.delete(workspace);
+  }
+}
+
+function failed(message: string): CheckResult {
+  return { name: "apply", kind: "merge", outcome: "failed", message, startedAt: Date.now(), durationMs: 0 };
+}

@@ -1,0 +1,111 @@
+/**
+ * The work joined with what the repository has by now, which nobody has judged yet: joined in a clone of the owner's
+ * repository, then judged in rooms whose beginning is the owner's commit with its setup, and whose changes are the join.
+ */
+import { mkdir, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import type { CheckResult, TaskBaseline, TaskRecord } from "@heddle/protocol";
+import { toText } from "@heddle/tools/raw-path";
+import type { CheckPlace } from "../checks/check.ts";
+import { judgePicked, type JudgedRoom } from "../judge/judge-picked.ts";
+import { freezeWork } from "../tree/freeze-work.ts";
+import { keepTree } from "../tree/keep-tree.ts";
+import { removeTree } from "../tree/remove-tree.ts";
+import { prefixOf, type Built } from "./build-commit.ts";
+import { branchOf, cloneAt, setUp, worktreesRoot, type Worktree } from "./open-worktree.ts";
+import { protectedInCommits } from "./protected-commits.ts";
+import { git, tryGit } from "./repository-git.ts";
+
+export interface Joining {
+  readonly worktree: Worktree;
+  readonly built: Built;
+  /** Of the work itself, in the repository of what was built. */
+  readonly commit: string;
+  /** What the owner's repository has checked out now. */
+  readonly head: string;
+  /** Of Heddle's own; gone afterwards. */
+  readonly folder: string;
+}
+
+export interface JoinOptions {
+  readonly place: CheckPlace;
+  readonly task: Pick<TaskRecord, "id" | "spec">;
+  readonly baseline: TaskBaseline;
+}
+
+export type Joined =
+  | { readonly commit: string; readonly failing: readonly CheckResult[] }
+  | { readonly problem: string }
+  /** The two do not join, which is not for the agent to settle: it does not see what the repository has now. */
+  | { readonly obstacle: string };
+
+/** For a host where git has no name to commit under. */
+const IDENTITY = ["-c", "user.name=Heddle", "-c", "user.email=heddle@localhost"];
+const WORK = "refs/heads/work";
+const JOINED = "refs/heads/joined";
+
+export async function joinAndJudge(joining: Joining, options: JoinOptions): Promise<Joined> {
+  const { worktree, built, commit, head, folder } = joining;
+  const { place, task } = options;
+  const result = join(worktreesRoot(place.home), task.id, "result");
+  await removeTree(result, place.signal);
+  try {
+    await cloneAt({
+      repository: worktree.repository,
+      commit: head,
+      tree: result,
+      branch: branchOf(task),
+      signal: place.signal,
+    });
+    await built.git.run(["update-ref", WORK, commit]);
+    await git(result, ["fetch", "--quiet", "--no-tags", built.git.folder, WORK], place);
+    const end = await tryGit(result, [...IDENTITY, "merge", "--quiet", "--no-edit", "--no-verify", commit], place);
+    if (end.exitCode !== 0) {
+      const words = `${end.stdout}\n${end.stderr}`.trim();
+      return { obstacle: `the repository has moved on since, and the work does not join with it:\n${words}` };
+    }
+    const joined = await git(result, ["rev-parse", "--verify", "HEAD"], place);
+    // Taken over before anything of the result is run.
+    await built.git.run(["fetch", "--quiet", "--no-tags", result, `+HEAD:${JOINED}`]);
+    const problem = await protectedInCommits({ git: built.git, tip: joined, owners: [worktree.base, head] });
+    if (problem !== undefined) return { problem };
+    await git(result, ["reset", "--quiet", "--hard", head], place);
+    const failing = await judgeJoined({ result, joined, folder, prefix: toText(prefixOf(worktree)) }, options);
+    return { commit: joined, failing };
+  } finally {
+    await removeTree(result, place.signal);
+  }
+}
+
+async function judgeJoined(
+  where: { readonly result: string; readonly joined: string; readonly folder: string; readonly prefix: string },
+  { place, baseline }: JoinOptions,
+): Promise<readonly CheckResult[]> {
+  const { result, joined, folder, prefix } = where;
+  const { signal } = place;
+  await mkdir(join(result, prefix), { recursive: true });
+  const workspace = await realpath(join(result, prefix));
+  await setUp({ ...place, folder: workspace });
+  const base = await keepTree(workspace, { into: join(folder, "base"), skip: [place.home], signal });
+  await git(result, ["reset", "--quiet", "--hard", joined], place);
+  const frozen = await freezeWork(workspace, base, { into: join(folder, "work"), skip: [place.home], signal });
+  const room = { base, frozen, picked: frozen.changes, workspace };
+  return failingIn(
+    await judgePicked({ ...place, folder: workspace }, { baseline: { ...baseline, folder: workspace }, room }),
+  );
+}
+
+/** Why what comes back is not what was verified; empty when it is. */
+export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
+  if (verdict.passed) return [];
+  const broken = verdict.violations.map(({ message, kind }): CheckResult => ({
+    name: `${kind} (on what comes back)`,
+    kind: "merge",
+    outcome: "failed",
+    message,
+    startedAt: Date.now(),
+    durationMs: 0,
+  }));
+  const failing = verdict.results.filter(({ outcome }) => outcome !== "passed");
+  return [...broken, ...failing.map((one) => ({ ...one, name: `${one.name} (on what comes back)` }))];
+}

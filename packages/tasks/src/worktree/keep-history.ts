@@ -1,0 +1,45 @@
+/**
+ * The agent's own commits, where they can stand for what was built: every one of them touches only what is delivered, the
+ * last one holds exactly the built tree, and none holds what an agent may not bring back. Otherwise they stay behind.
+ */
+import { toRaw } from "@heddle/tools/raw-path";
+import { readRepository } from "../git/read-repository.ts";
+import type { Built, WorkToDeliver } from "./build-commit.ts";
+import type { Worktree } from "./open-worktree.ts";
+import { changesIn, protectedInCommits } from "./protected-commits.ts";
+
+/** More are no history that anybody reads. */
+const MAX_COMMITS = 1_000;
+const HISTORY_REF = "refs/heads/history";
+
+export interface HistoryOptions {
+  readonly worktree: Worktree;
+  readonly work: WorkToDeliver;
+  readonly built: Built & { readonly commit: string };
+  readonly signal: AbortSignal;
+}
+
+/** The agent's last commit, with its objects in the repository of what was built; undefined: it cannot be kept. */
+export async function keepHistory({ worktree, work, built, signal }: HistoryOptions): Promise<string | undefined> {
+  const { git } = built;
+  try {
+    await using read = await readRepository({ ...work, workspace: worktree.folder, signal }, { began: worktree.base });
+    if (read === undefined || read.head.commit === worktree.base) return undefined;
+    const tip = read.head.commit;
+    const treeOf = async (own: typeof git, commit: string): Promise<string> =>
+      (await own.run(["rev-parse", "--verify", `${commit}^{tree}`])).toString("latin1");
+    if ((await treeOf(read.git, tip)) !== (await treeOf(git, built.commit))) return undefined;
+    const count = await read.git.run(["rev-list", "--count", tip, "--not", worktree.base, "--"]);
+    if (Number(count.toString("latin1")) > MAX_COMMITS) return undefined;
+    await read.git.run(["update-ref", HISTORY_REF, tip]);
+    const fetch = ["-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", read.git.folder];
+    await git.run([...fetch, `${HISTORY_REF}:${HISTORY_REF}`]);
+    const commits = { git, tip, owners: [worktree.base] };
+    const isWithin = (await changesIn(commits)).every(({ path }) => built.delivered.has(toRaw(path)));
+    return isWithin && (await protectedInCommits(commits)) === undefined ? tip : undefined;
+  } catch {
+    signal.throwIfAborted();
+    // A repository that cannot be read has no history to keep; what is delivered does not come from it.
+    return undefined;
+  }
+}
