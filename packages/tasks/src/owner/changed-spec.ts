@@ -1,0 +1,141 @@
+/**
+ * A task file that lies where an agent works can be written or rewritten by it, and would then decide about the next run.
+ * Which content an agent left under which name is known from what was frozen when it stopped; a file that is like that is
+ * not run before somebody has looked at it.
+ */
+import { createHash } from "node:crypto";
+import { lstat, readlink, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { hasEnded, hasOwnTree, HeddleError, type TaskRecord } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
+import { CLOCK_STEP_MS } from "@heddle/tools/files";
+import { readLeft } from "../judge/left.ts";
+import { baseFolder } from "../judge/task-rooms.ts";
+import { readKeptTree } from "../tree/keep-tree.ts";
+
+export interface SpecFile {
+  readonly file: string;
+  /** Of the file as it was read. */
+  readonly sha256: string;
+  /** Of the task in it. */
+  readonly workspace: string;
+  /** What takes it as it is. */
+  readonly help: string;
+}
+
+export interface SpecStore {
+  readonly journal: Journal;
+  readonly home: string;
+}
+
+/** `task.invalid` when an earlier task left the file like this and nobody has accepted that since. */
+export async function refuseChangedSpec(store: SpecStore, spec: SpecFile): Promise<void> {
+  const traces = await tracesOf(spec);
+  // Newest first: who was added from the very content later has accepted it.
+  for (const task of await earlierTasks(store.journal, traces, spec.workspace)) {
+    const found = await leftBy(store.home, task, traces);
+    if (found !== undefined) throw refusal(spec, task, found);
+    if (task.source.sha256 === spec.sha256 && (await realFile(task.source.ref ?? "")) === traces.path) return;
+  }
+}
+
+/** Everything that decides what is read under the name of the file: itself, and links on the way to it. */
+interface Traces {
+  /** Where it really is. */
+  readonly path: string;
+  /** Hashes as a manifest has them, by absolute path. */
+  readonly hashes: ReadonlyMap<string, string>;
+  /** When it last changed in any way, which no program can set; undefined: it is not there any more under this name. */
+  readonly changedAt: number | undefined;
+}
+
+async function tracesOf({ file, sha256 }: SpecFile): Promise<Traces> {
+  const path = await realFile(file);
+  const hashes = new Map([[path, sha256]]);
+  for (let at = resolve(file); at !== dirname(at); at = dirname(at)) {
+    if ((await lstat(at).catch(() => undefined))?.isSymbolicLink() !== true) continue;
+    const target = await readlink(at, { encoding: "buffer" });
+    // The name of the link by where it lies, because the folder of a task is known so.
+    hashes.set(await realFile(at, false), createHash("sha256").update(target).digest("hex"));
+  }
+  return { path, hashes, changedAt: (await stat(path).catch(() => undefined))?.ctimeMs };
+}
+
+async function realFile(file: string, isFollowed = true): Promise<string> {
+  const byFolder = async (): Promise<string> =>
+    join(await realpath(dirname(file)).catch(() => dirname(file)), basename(file));
+  return isFollowed ? await realpath(file).catch(byFolder) : await byFolder();
+}
+
+const PAGE = 200;
+
+/** Of all folders that the file lies in, and of the one that it is about. Newest first. */
+async function earlierTasks(journal: Journal, { hashes }: Traces, workspace: string): Promise<readonly TaskRecord[]> {
+  const folders = new Set([workspace, await realpath(workspace).catch(() => workspace)]);
+  for (const path of hashes.keys()) for (let at = path; at !== dirname(at); at = dirname(at)) folders.add(dirname(at));
+  const tasks: TaskRecord[] = [];
+  for (const folder of folders) {
+    for (let after: string | undefined; ;) {
+      const wish = { workspace: folder, limit: PAGE, ...(after === undefined ? {} : { after }) };
+      const page = await journal.tasks.page(wish);
+      tasks.push(...page);
+      after = page.at(-1)?.id;
+      if (page.length < PAGE) break;
+    }
+  }
+  return tasks.toSorted((a, b) => b.createdAt - a.createdAt);
+}
+
+interface Found {
+  readonly path: RawPath;
+  /** Nothing says what the agent changed, and the file changed while the task lasted. */
+  readonly isGuess?: true;
+}
+
+async function leftBy(home: string, task: TaskRecord, traces: Traces): Promise<Found | undefined> {
+  if (task.round === 0) return undefined;
+  const folder = await realpath(task.spec.workspace).catch(() => task.spec.workspace);
+  const wanted = new Map<RawPath, string>();
+  for (const [path, sha256] of traces.hashes)
+    if (path.startsWith(`${folder}/`)) wanted.set(toRaw(path.slice(folder.length + 1)), sha256);
+  if (wanted.size === 0) return undefined;
+  const { spec, delivered = [], others = [] } = task.lastCheck?.work ?? {};
+  const told = [...delivered, ...others];
+  const left = await readLeft(home, task, new Set(wanted.values()));
+  for (const [path, sha256] of wanted) {
+    const isTold = told.some((file) => file.sha256 === sha256 && file.path === toText(path));
+    const isSpec = spec?.path === traces.path && spec.sha256 === sha256;
+    if (isTold || isSpec || left.changes.some((change) => change.path === path && change.now?.sha256 === sha256))
+      return { path };
+  }
+  return left.isKnown ? undefined : await guess(home, task, { ...traces, wanted });
+}
+
+/** A worker that died, or a copy that was collected, leaves no word about the agent's last changes. */
+async function guess(
+  home: string,
+  task: TaskRecord,
+  { changedAt, wanted }: Traces & { readonly wanted: ReadonlyMap<RawPath, string> },
+): Promise<Found | undefined> {
+  const isOver = hasEnded(task) || task.state === "paused";
+  if (!isOver || hasOwnTree(task.spec) || changedAt === undefined) return undefined;
+  if (changedAt < task.createdAt - CLOCK_STEP_MS || changedAt > task.updatedAt + CLOCK_STEP_MS) return undefined;
+  const base = await readKeptTree(baseFolder(home, task.id)).catch(() => undefined);
+  for (const [path, sha256] of wanted) if (base?.manifest.get(path)?.sha256 !== sha256) return { path, isGuess: true };
+  return undefined;
+}
+
+function refusal({ file, help }: SpecFile, task: TaskRecord, { path, isGuess }: Found): HeddleError {
+  const text = toText(path);
+  const shown = /^[\w@%+=:,./-]+$/.test(text) ? text : JSON.stringify(text);
+  const what =
+    isGuess === true
+      ? `changed while ${task.id} (${task.spec.name}) worked in its folder, and nothing says that you did it`
+      : `is as the agent of ${task.id} (${task.spec.name}) left it, not as you wrote it`;
+  return new HeddleError(
+    "task.invalid",
+    `${file} ${what}; look at it with heddle task diff ${task.id} -- ${shown}, then ${help}`,
+    { details: { taskId: task.id, path: text } },
+  );
+}
