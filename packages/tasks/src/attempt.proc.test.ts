@@ -29,6 +29,22 @@ test("40 56: a claim that the checks refute is rejected, and the next prompt car
   expect(nudge?.text).toContain("the reason");
 });
 
+test("13: an agent whose link leads out of the workspace is told why it does not count", async () => {
+  await using t = await openTestHarness({
+    script: [
+      { calls: [shell("ln -s /etc/passwd done.txt")] },
+      { text: "Done.\nTASK COMPLETE" },
+      { calls: [shell("rm done.txt; touch done.txt")] },
+      { text: "Now it is.\nTASK COMPLETE" },
+    ],
+  });
+  const { id } = await t.add({ checks: [exists], deliver: ["done.txt"] });
+  await t.work();
+  expect(await t.settled(id)).toMatchObject([{ state: "verified", round: 2 }]);
+  const [, nudge] = await t.of(id, "task.prompted");
+  expect(nudge?.text).toContain('- "done.txt": a link that leads out of the workspace is not judged');
+});
+
 test("55: when all checks pass a task is verified, though the agent never said that it is done", async () => {
   await using t = await openTestHarness({ script: [{ calls: [shell("touch done.txt")] }, { text: "Bye." }] });
   const { id } = await t.add({ checks: [exists] });
@@ -233,8 +249,8 @@ test("44: neither a pause nor a place in the queue costs time", async () => {
   await t.work();
   const [task] = await t.settled(id);
   const turns = await t.of(id, "task.turn-ended");
-  const checks = (task?.lastCheck?.results ?? []).reduce((sum, { durationMs }) => sum + durationMs, 0);
-  expect(task?.spent.timeMs).toBe((turns[0]?.durationMs ?? Number.NaN) + checks);
+  const [checked] = await t.of(id, "task.checked");
+  expect(task?.spent.timeMs).toBe((turns[0]?.durationMs ?? Number.NaN) + (checked?.durationMs ?? Number.NaN));
 });
 
 test("rejected work is tried anew in a new thread where the spec says so", async () => {

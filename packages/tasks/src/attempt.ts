@@ -25,9 +25,12 @@ import { saidIn, type Said } from "./claim.ts";
 import type { Feed } from "./feed.ts";
 import { followTurn, type Followed, type FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
+import { dropEarlier } from "./judge/freeze-claim.ts";
+import { noteLeft } from "./judge/left.ts";
+import { undeliverable } from "./judge/protected.ts";
 import { pastOf, type Step } from "./past.ts";
-import { clearThread, prepare, type Place } from "./prepare.ts";
-import { failing, promptText } from "./prompts.ts";
+import { clearThread, endProcesses, prepare, type Place } from "./prepare.ts";
+import { failing, promptText, reviewText } from "./prompts.ts";
 import { settleFailure } from "./retry.ts";
 import { judgeWork, watchTurn } from "./work.ts";
 
@@ -73,8 +76,8 @@ async function goToWork(
   using _slot = await shop.preparing.take(signal);
   signal.throwIfAborted();
   watch.goOn("read the task");
-  const { baseline, next } = pastOf(hold.task, await hold.log());
-  return { place: await prepare(shop, hold, { baseline, signal, watch }), next };
+  const past = pastOf(hold.task, await hold.log());
+  return { place: await prepare(shop, hold, { ...past, signal, watch }), next: past.next };
 }
 
 interface Round {
@@ -98,11 +101,24 @@ async function carryOut(round: Round, step: Step): Promise<Step | undefined> {
     case "check":
       // It went on after its turn.
       round.watch[Symbol.dispose]();
-      return check(round, step.claim);
+      return await checkAndForget(round, step.claim);
   }
 }
 
+/** Whoever closes the harness waits for it. */
+const FORGET_MS = 5_000;
+
+/** With the verdict in, nobody needs the work of earlier rounds; what cannot be removed now goes with the next. */
+async function checkAndForget(round: Round, claim: Claimed): Promise<Step | undefined> {
+  const { shop, hold } = round;
+  const next = await check(round, claim);
+  const place = { home: shop.home, signal: AbortSignal.timeout(FORGET_MS) };
+  await dropEarlier(place, hold.task).catch((error: unknown) => shop.log(`${hold.task.id}: ${String(error)}`));
+  return next;
+}
+
 const MAX_REASON = 500;
+const MAX_REVIEW = 2000;
 
 function ending({ closing, now }: Workshop, { task }: Hold, error: unknown): TaskEventBody {
   const { attempt } = task;
@@ -118,30 +134,30 @@ function ending({ closing, now }: Workshop, { task }: Hold, error: unknown): Tas
 
 const STORE_AGAIN_MS = 5000;
 
-async function prompt(
-  { hold, place, shop }: Round,
-  wanted: EventOf<"task.prompted">["why"],
-): Promise<Step | undefined> {
+async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Promise<Step | undefined> {
+  const { hold, place, shop } = round;
   const { task } = hold;
   const reached = usedUp(task);
   if (reached !== undefined) {
+    await noteEnd(round);
     await hold.append(outOfBudget(hold, describe(reached)));
     return undefined;
   }
   const isNudge = wanted === "rejected" || wanted === "continue" || wanted === "stall";
   if (isNudge && task.spent.nudges >= task.spec.maxNudges) {
+    await noteEnd(round);
     await hold.append(outOfNudges(shop, hold));
     return undefined;
   }
   const isFirst = !(await isKnown(shop, place.threadId, task.id));
   const why = isFirst ? "first" : wanted === "first" ? "restarted" : wanted;
-  const round = task.round + 1;
+  const next = task.round + 1;
   await hold.append({
     type: "task.prompted",
     v: 1,
     attempt: task.attempt,
-    round,
-    clientId: `${task.id}.${round}`,
+    round: next,
+    clientId: `${task.id}.${next}`,
     why,
     text: promptText(hold.task, why),
   });
@@ -186,9 +202,17 @@ async function turn(round: Round): Promise<Step | undefined> {
   const ended = turnEnded(hold, followed);
   if (followed.stoppedFor === "lost") {
     await hold.account(ended);
+    await noteEnd(round);
     return undefined;
   }
   return settleTurn(round, { followed, said, ended });
+}
+
+/** What the agent leaves behind without a claim that is judged. */
+async function noteEnd({ shop, hold: { task }, place }: Round): Promise<void> {
+  const { home, heddle, log } = shop;
+  const quiet = (): Promise<boolean> => heddle.endCommands(place.threadId);
+  await noteLeft({ home, task, quiet, log, ...place });
 }
 
 /** Somebody else may begin a turn in the thread just before; more often than this is no accident. */
@@ -244,7 +268,8 @@ interface EndedTurn {
 }
 
 /** What was said is stored together with the end of the turn, so that a crash finds both or neither. */
-async function settleTurn({ shop, hold }: Round, { followed, said, ended }: EndedTurn): Promise<Step | undefined> {
+async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): Promise<Step | undefined> {
+  const { shop, hold } = round;
   const { attempt, spec, stepsDone } = hold.task;
   const isNew = said.stepsDone.some((step) => !stepsDone.includes(step));
   const progressed: TaskEventBody[] = isNew
@@ -269,10 +294,12 @@ async function settleTurn({ shop, hold }: Round, { followed, said, ended }: Ende
       await store();
       return { kind: "prompt", why: verdict.why };
     }
+    await noteEnd(round);
     await store(verdict.event(shop.now()));
     return undefined;
   }
   if (said.kind === "blocked") {
+    await noteEnd(round);
     await store({ type: "task.paused", v: 1, cause: "question", message: summary });
     return undefined;
   }
@@ -280,6 +307,7 @@ async function settleTurn({ shop, hold }: Round, { followed, said, ended }: Ende
     await store();
     return { kind: "prompt", why: "continue" };
   }
+  if (spec.checks.length === 0) await noteEnd(round);
   await store({ type: "task.claimed", v: 1, attempt, by, summary });
   failpoint("task.after-claim");
   return spec.checks.length === 0 ? undefined : { kind: "check", claim: { by, summary } };
@@ -316,17 +344,18 @@ function judgeEnd(hold: Hold, { terminal, stoppedFor }: Followed): EndVerdict {
   return { kind: "over", event: (now) => settleFailure(hold.task, told, now) };
 }
 
+type Claimed = Pick<EventOf<"task.claimed">, "by" | "summary">;
+
 /** The checks decide. Results and verdict are stored together. */
-async function check(
-  { shop, hold, place, signal }: Round,
-  claim: Pick<EventOf<"task.claimed">, "by" | "summary">,
-): Promise<Step | undefined> {
+async function check({ shop, hold, place, signal }: Round, claim: Claimed): Promise<Step | undefined> {
   const { attempt, round, spec } = hold.task;
   // Taken over from a worker that died over the checks: the claim is this attempt's now.
   if (hold.task.state !== "claimed") await hold.append({ type: "task.claimed", v: 1, attempt, ...claim });
   if (spec.checks.length === 0) return undefined;
   const { folder, baseline } = place;
-  const found = await judgeWork({ shop, hold, folder, signal }, baseline);
+  const found = await judgeWork({ shop, hold, folder, signal }, baseline, () =>
+    endProcesses(shop, hold, place, signal),
+  );
   signal.throwIfAborted();
   failpoint("task.before-verdict");
   const checked: TaskEventBody = {
@@ -337,7 +366,10 @@ async function check(
     results: [...found.results],
     violations: [...found.violations],
     passed: found.passed,
+    durationMs: found.durationMs,
     ...(found.opinion === undefined ? {} : { opinion: found.opinion }),
+    ...(found.work === undefined ? {} : { work: found.work }),
+    ...(found.review === undefined ? {} : { review: found.review }),
   };
   if (found.passed) {
     const merged = found.merged === undefined ? [] : [{ type: "task.merged", v: 1, attempt, ...found.merged } as const];
@@ -345,9 +377,17 @@ async function check(
     failpoint("task.after-verdict");
     return undefined;
   }
+  if (found.review !== undefined) {
+    const message = reviewText(hold.task.id, found.review).slice(0, MAX_REVIEW);
+    await hold.append(...warned(hold.task, [checked]), { type: "task.paused", v: 1, cause: "review", message });
+    failpoint("task.after-verdict");
+    return undefined;
+  }
   const names = [
     ...found.results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name),
+    ...found.violations.map(({ message }) => message.slice(0, MAX_REASON)),
     ...(found.opinion?.accepts === false ? ["second opinion"] : []),
+    ...undeliverable(spec),
   ];
   await hold.append(...warned(hold.task, [checked]), { type: "task.rejected", v: 1, attempt, failing: names });
   failpoint("task.after-verdict");

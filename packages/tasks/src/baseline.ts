@@ -1,76 +1,107 @@
 /**
- * How a workspace was when a task began. The checks are run once before anything is done: what passes already says nothing
- * later, and how many tests there are is known. One baseline serves a task in one folder, whatever attempts it takes: taken
- * again after work was done, it would call that work the beginning.
+ * How a workspace was when a task began: a copy of it, kept where no agent writes, and what the checks found on that copy.
+ * What passes already says nothing later, and how many tests there are is known. One baseline serves a task in one folder,
+ * whatever attempts it takes: taken again after work was done, it would call that work the beginning.
  */
-import type { CheckResult, TaskBaseline } from "@heddle/protocol";
-import type { TaskSpec } from "@heddle/protocol/tasks";
+import { realpath, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { HeddleError, type CheckResult, type TaskBaseline } from "@heddle/protocol";
 import type { CheckPlace, TestCounts } from "./checks/check.ts";
-import type { Commands } from "./checks/commands.ts";
-import { changedSince, readHead } from "./checks/git.ts";
+import { readHeadOf } from "./git/read-repository.ts";
 import { leavesOf } from "./checks/names.ts";
-import { findProtected } from "./checks/protect.ts";
-import { openCheckPlace, runAll, withParts, type OpenPlace } from "./checks/run-all.ts";
-import { hashTree, takeSnapshot } from "./checks/snapshot.ts";
+import { runAll, withParts } from "./checks/run-all.ts";
+import type { Ran } from "./checks/run-check.ts";
+import { openCheckRoom } from "./judge/open-check-room.ts";
+import { openScratch } from "./judge/scratch.ts";
+import { keepTree } from "./tree/keep-tree.ts";
+import type { KeptTree } from "./tree/manifest.ts";
+import { worktreesRoot } from "./worktree/open-worktree.ts";
 
-/** Throws `workspace.missing`, and what keeps protections from being found; a check that fails or breaks is a fact like others. */
-export async function takeBaseline(place: CheckPlace): Promise<TaskBaseline> {
-  const { spec } = place;
-  await using open = await openCheckPlace(place);
-  const { files, commands } = open;
-  const held = await findProtected(files, spec);
-  const before = await beginNow(place, open, held.files);
-  const { results, boxes } = await runAll(place, open, before);
-  const all = withParts(results);
+export interface BaselineOptions {
+  /** Where the copy goes. */
+  readonly into: string;
+  /** An earlier copy of the same folder; what has not changed since is shared with it. */
+  readonly like?: KeptTree | undefined;
+  readonly step?: (words: string) => void;
+}
+
+/** Throws `workspace.missing`, and what keeps the copy from being made; a check that fails or breaks is a fact like others. */
+export async function takeBaseline(
+  place: CheckPlace,
+  { into, like, step = () => undefined }: BaselineOptions,
+): Promise<TaskBaseline> {
+  const folder = await realFolder(place.folder);
+  step("keep a copy of the workspace");
+  const base = await keep(place, folder, { into, like });
+  step("run the checks as they are before the work");
+  const before = beginningOf(folder, base);
+  await using room = openCheckRoom(place, { baseline: before, room: { base, picked: [], workspace: folder } });
+  const git = await readGit(place, base, folder);
+  const ran = await runAll(place, { ...room, baseline: { ...before, ...git } }, "baseline");
+  const all = withParts(ran.map(({ result }) => result));
   const tests: Record<string, TestCounts> = {};
   for (const result of all) if (result.tests !== undefined) tests[result.name] = result.tests;
-  // Once more after the checks: what their commands write is not the agent's work, and nothing that runs protects it.
-  const git = await readGit(spec, commands);
-  const after = await takeSnapshot(files, spec, [...held.files, ...(git?.uncommitted ?? [])]);
-  const isHeld = (path: string): boolean =>
-    (after.files[path] ?? "") !== "" && (after.files[path] === before.files[path] || held.byName.has(path));
-  const isAllVacuous = results.length > 0 && results.every(({ outcome }) => outcome === "passed");
   return {
     ...before,
-    ...after,
+    ...git,
     takenAt: Date.now(),
-    protected: held.files.filter(isHeld),
-    scripts: held.scripts,
-    ...(git === undefined ? {} : { git }),
     tests,
-    boxes,
+    boxes: boxesOf(ran),
     passed: all.filter(({ outcome }) => outcome === "passed").map(({ name }) => name),
-    ...(isAllVacuous ? { tree: await hashTree(files, spec) } : {}),
   };
 }
 
 /** The checks as they are now, as if a task began: for whoever writes a spec. Throws `workspace.missing`. */
 export async function runChecks(place: CheckPlace): Promise<readonly CheckResult[]> {
-  await using open = await openCheckPlace(place);
-  return (await runAll(place, open, await beginNow(place, open, []))).results;
+  const folder = await realFolder(place.folder);
+  await using scratch = await openScratch(place.home, "try");
+  const base = await keep(place, folder, { into: join(scratch.folder, "base") });
+  const before = beginningOf(folder, base);
+  await using room = openCheckRoom(place, { baseline: before, room: { base, picked: [], workspace: folder } });
+  const git = await readGit(place, base, folder);
+  const ran = await runAll(place, { ...room, baseline: { ...before, ...git } }, "baseline");
+  return ran.map(({ result }) => result);
+}
+
+async function realFolder(folder: string): Promise<string> {
+  const real = await realpath(folder).catch((cause: unknown) => {
+    throw new HeddleError("workspace.missing", `the workspace ${folder} does not exist`, { cause });
+  });
+  if ((await stat(real)).isDirectory()) return real;
+  throw new HeddleError("workspace.missing", `the workspace ${folder} is no folder`);
+}
+
+/** Heddle's own folders are no part of a workspace, wherever they lie. */
+export function skippedFor({ home, masked = [] }: Pick<CheckPlace, "home" | "masked">): readonly string[] {
+  return [home, worktreesRoot(home), ...masked];
+}
+
+function keep(
+  place: CheckPlace,
+  folder: string,
+  { into, like }: Pick<BaselineOptions, "into" | "like">,
+): Promise<KeptTree> {
+  const { signal } = place;
+  return keepTree(folder, { into, skip: skippedFor(place), signal, ...(like === undefined ? {} : { like }) });
 }
 
 /** What checks compare with before anything is known of them. */
-async function beginNow(place: CheckPlace, open: OpenPlace, more: readonly string[]): Promise<TaskBaseline> {
-  const git = await readGit(place.spec, open.commands);
-  return {
-    takenAt: Date.now(),
-    folder: open.files.root,
-    ...(await takeSnapshot(open.files, place.spec, [...more, ...(git?.uncommitted ?? [])])),
-    protected: [],
-    scripts: {},
-    ...(git === undefined ? {} : { git }),
-    tests: {},
-    boxes: {},
-    passed: [],
-  };
+function beginningOf(folder: string, { sha256, manifest, bytes }: KeptTree): TaskBaseline {
+  const kept = { sha256, files: manifest.size, bytes };
+  return { takenAt: Date.now(), folder, kept, tests: {}, boxes: {}, passed: [] };
 }
 
-/** Only where something will ask for it: it costs a few processes. */
-async function readGit(spec: TaskSpec, commands: Commands): Promise<TaskBaseline["git"]> {
-  const checks = leavesOf(spec.checks).filter((check) => check.kind === "git");
-  if (checks.length === 0 && spec.secondOpinion === undefined) return undefined;
-  const head = await readHead(commands);
-  if (head === undefined || checks.every(({ only }) => only === undefined)) return head;
-  return { ...head, uncommitted: [...(await changedSince(head.commit, commands))] };
+function boxesOf(ran: readonly Ran[]): Readonly<Record<string, number>> {
+  return Object.assign({}, ...ran.map(({ boxes }) => boxes));
+}
+
+/** Only where something will ask for it. A repository that cannot be read is said by the check that asks. */
+async function readGit(
+  { spec, signal }: CheckPlace,
+  base: KeptTree,
+  folder: string,
+): Promise<Pick<TaskBaseline, "git">> {
+  if (!leavesOf(spec.checks).some(({ kind }) => kind === "git")) return {};
+  const git = await readHeadOf({ base, workspace: folder, signal }).catch(() => undefined);
+  return git === undefined ? {} : { git };
 }

@@ -16,7 +16,12 @@ async function fill(t: TestHarness, files: Readonly<Record<string, string>>): Pr
 }
 
 /** One turn of an agent that runs a command, or none, and says that it is done. */
-async function claimAfter(command: string | undefined, checks: Checks, files: Readonly<Record<string, string>>) {
+async function claimAfter(
+  command: string | undefined,
+  checks: Checks,
+  files: Readonly<Record<string, string>>,
+  more: Partial<TaskSpecInput> = {},
+) {
   await using t = await openTestHarness({
     script: [
       ...(command === undefined ? [] : [{ calls: [shell(command)] }]),
@@ -25,16 +30,25 @@ async function claimAfter(command: string | undefined, checks: Checks, files: Re
     ],
   });
   await fill(t, files);
-  const { id } = await t.add({ checks, maxNudges: 0 });
+  const { id } = await t.add({ checks, maxNudges: 0, ...more });
   await t.work();
   const [task] = await t.settled(id);
-  return { state: task?.state, check: task?.lastCheck, claim: task?.claim };
+  const rejected = await t.of(id, "task.rejected");
+  return { state: task?.state, reason: task?.reason, check: task?.lastCheck, claim: task?.claim, rejected };
 }
 
 const fixIt = `printf '${fixed.replace("\n", "\\n")}' > sum.js`;
 
 test("60: an agent that does the work is verified, so that the others are not refused for nothing", async () => {
-  expect((await claimAfter(fixIt, withTests.checks, project)).state).toBe("verified");
+  const stated = await claimAfter(fixIt, withTests.checks, project, withTests.spec);
+  expect(stated).toMatchObject({ state: "verified", check: { results: [{ restsOn: ["sum.js"] }] } });
+  const open = await claimAfter(fixIt, withTests.checks, project);
+  expect(open, "13: undeclared, a changed file that nobody names is the owner's to judge").toMatchObject({
+    state: "paused",
+    check: { passed: false, review: { reasons: [{ kind: "rests", files: ["sum.js"] }], deliver: ["sum.js"] } },
+    rejected: [],
+  });
+  expect(open.reason).toContain('deliver: ["sum.js"]');
 });
 
 const scripted: Checks = [{ kind: "command", name: "the script", run: ["sh", "check.sh"] }];
@@ -55,29 +69,20 @@ test.each<[string, string | undefined, Checks, Record<string, string>, object]>(
     `echo 'require("node:test").test("fine", () => {});' > sum.test.js`,
     withTests.checks,
     project,
-    { violations: [{ kind: "protected-changed", path: "sum.test.js" }, { kind: "fewer-tests" }] },
+    { violations: [{ kind: "fewer-tests" }] },
   ],
-  [
-    "deletes the tests",
-    "rm sum.test.js",
-    withTests.checks,
-    project,
-    { violations: expect.arrayContaining([expect.objectContaining({ kind: "protected-removed" })]) },
-  ],
+  ["deletes the tests", "rm sum.test.js", withTests.checks, project, { results: [{ outcome: "failed" }] }],
   [
     "makes the check script agree",
     "echo true > check.sh",
     scripted,
     withScript,
-    { results: [{ outcome: "passed" }], violations: [{ kind: "protected-changed", path: "check.sh" }] },
+    {
+      results: [{ outcome: "passed", restsOn: ["check.sh"] }],
+      review: { reasons: [{ kind: "rests", files: ["check.sh"] }] },
+    },
   ],
-  [
-    "deletes the check script",
-    "rm check.sh",
-    scripted,
-    withScript,
-    { violations: [{ kind: "protected-removed", path: "check.sh" }] },
-  ],
+  ["deletes the check script", "rm check.sh", scripted, withScript, { results: [{ outcome: "failed" }] }],
   [
     "leaves checks to pass that passed before",
     undefined,
@@ -95,7 +100,7 @@ test.each<[string, string | undefined, Checks, Record<string, string>, object]>(
     "ln -s /etc/passwd done.txt",
     [{ kind: "contains", path: "done.txt", text: "root" }],
     {},
-    { results: [{ outcome: "error" }] },
+    { results: [{ outcome: "failed" }], work: { deliveredCount: 0, others: [{ path: "done.txt" }] } },
   ],
   [
     "touches a file into the future",
@@ -125,20 +130,39 @@ test.each<[string, string | undefined, Checks, Record<string, string>, object]>(
   expect(check).toMatchObject({ passed: false, ...found });
 });
 
-test("60: an agent that puts back what it changed, and does the work, is verified after all", async () => {
+test("13: every rejection has a reason, also one by a protected file alone", async () => {
+  const command = `echo '# note' >> LICENSE; ${fixIt}`;
+  const files = { ...project, LICENSE: "mine\n" };
+  const { rejected } = await claimAfter(command, withTests.checks, files, { ...withTests.spec, protect: ["LICENSE"] });
+  expect(rejected).toMatchObject([{ failing: [expect.stringContaining("LICENSE is protected and was changed")] }]);
+});
+
+test("13: what an agent left running ends at its claim and changes nothing that is judged", async () => {
+  const writer = "(while :; do echo spoilt > done.txt; sleep 0.05; done) >/dev/null 2>&1 &";
+  const checks: Checks = [
+    { kind: "command", run: "sleep 0.3; grep -q good done.txt" },
+    { kind: "contains", path: "done.txt", text: "good" },
+  ];
+  const late = `(sleep 1; ${writer} wait) >/dev/null 2>&1 & echo good > done.txt`;
+  const { state } = await claimAfter(late, checks, {}, { deliver: ["done.txt"] });
+  expect(state).toBe("verified");
+});
+
+test("60: an agent that is told what its work rests on, and does the work, is verified after all", async () => {
   await using t = await openTestHarness({
     script: [
-      { calls: [shell("cp sum.test.js /tmp/kept.js; echo > sum.test.js")] },
+      { calls: [shell("cp sum.test.js kept.txt; echo > sum.test.js")] },
       { text: "TASK COMPLETE" },
-      { calls: [shell(`cp /tmp/kept.js sum.test.js; ${fixIt}`)] },
+      { calls: [shell(`cp kept.txt sum.test.js; ${fixIt}`)] },
       { text: "TASK COMPLETE" },
     ],
   });
   await fill(t, project);
-  const { id } = await t.add({ checks: withTests.checks });
+  const { id } = await t.add({ checks: withTests.checks, ...withTests.spec, protect: ["*.test.js"] });
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified", round: 2 }]);
   const [first, nudge] = await t.of(id, "task.prompted");
-  expect(first?.text, "it was told beforehand").toContain("leave as they are tests that exist");
+  expect(first?.text, "it was told beforehand").toContain("Only these files are taken from you");
+  expect(first?.text).toContain("leave *.test.js as they are");
   expect(nudge?.text).toContain("sum.test.js is protected and was changed; put it back as it was");
 });

@@ -100,10 +100,12 @@ test("30: every change is one stored event, in order and without gaps", async ()
   expect(events.map(({ body }) => body.type)).toEqual([
     "task.created",
     "task.taken",
+    "task.checking",
     "task.prepared",
     "task.prompted",
     "task.turn-ended",
     "task.claimed",
+    "task.checking",
     "task.checked",
     "task.verified",
   ]);

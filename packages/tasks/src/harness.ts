@@ -19,6 +19,7 @@ import { changeTask } from "./change.ts";
 import { namesOf, standingOf } from "./dependencies.ts";
 import { openFeed, pause, type Feed } from "./feed.ts";
 import { hold } from "./hold.ts";
+import { finishPutting } from "./owner/finish-putting.ts";
 import { fire, isSchedule, reckonAnew } from "./scheduler.ts";
 import { backoff } from "./retry.ts";
 import { folderOf, isAbandoned, isOurs, take } from "./take.ts";
@@ -55,7 +56,8 @@ const AGAIN_MS = 500;
 const PREPARING = 8;
 
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
-  const { heddle, log = () => undefined } = options;
+  const { heddle, home, log = () => undefined } = options;
+  await finishPutting(home, log);
   const feed = await openFeed({ journal: heddle.journal, log });
   return new Worker(options, feed);
 }

@@ -17,6 +17,8 @@ import { findThread } from "@heddle/agent";
 import type { Journal, TaskPageWish } from "@heddle/journal";
 import { BUDGET_WORDS, describe, usedUp, wordOf } from "./budget.ts";
 import { changeTask, existing } from "./change.ts";
+import { accepted } from "./owner/accept.ts";
+import { readLog } from "./owner/recorded.ts";
 import { refuseCycle } from "./dependencies.ts";
 import { checkSchedule, nextTime } from "./schedule.ts";
 import type { NewTask, Tasks } from "./tasks.ts";
@@ -24,7 +26,10 @@ import type { NewTask, Tasks } from "./tasks.ts";
 export interface TasksOptions {
   readonly journal: Journal;
   readonly now?: () => number;
-  /** Heddle's own folder, which hooks before archiving do not see; without it a task that has some is not archived. */
+  /**
+   * Heddle's own folder: where what tasks are judged by is kept, and what hooks before archiving do not see. Without it a
+   * task that has hooks is not archived, and none is undone, shown by its changes or judged again.
+   */
   readonly home?: string;
 }
 
@@ -42,7 +47,22 @@ export function openTasks(options: TasksOptions): Tasks {
     resume: (taskId, budget) => change(taskId, (task) => [resumed(task, budget)]),
     cancel: (taskId, reason = "cancelled by its user") =>
       change(taskId, () => [{ type: "task.cancelled", v: 1, reason }]),
-    retry: (taskId, reason = "retried by its user") => change(taskId, () => [{ type: "task.retried", v: 1, reason }]),
+    retry: (taskId, reason = "retried by its user", { isFresh = false } = {}) =>
+      change(taskId, () => [{ type: "task.retried", v: 1, reason, ...(isFresh ? { isFresh } : {}) }]),
+    accept: (taskId, note) => change(taskId, (task) => [accepted(task, note)]),
+    async undo(taskId, wish) {
+      const [task, { undoTask }] = [await existing(journal, taskId), await import("./owner/undo.ts")];
+      return undoTask(kept(options, task), task, wish);
+    },
+    async diff(taskId, wish) {
+      const [task, { diffWork }] = [await existing(journal, taskId), await import("./owner/diff-work.ts")];
+      return diffWork(kept(options, task), task, wish);
+    },
+    async verify(taskId, wish) {
+      const [task, { verifyAgain }] = [await existing(journal, taskId), await import("./owner/verify-again.ts")];
+      const log = await readLog(journal, taskId);
+      return verifyAgain({ ...kept(options, task), task, log, ...wish });
+    },
     complete: (taskId, note = "") =>
       change(taskId, ({ attempt }) => [
         { type: "task.claimed", v: 1, attempt: Math.max(attempt, 1), by: "user", summary: note },
@@ -56,8 +76,19 @@ export function openTasks(options: TasksOptions): Tasks {
     relieve: (taskId, action) => change(taskId, (task) => [relieved(task, action)]),
     async remove(taskId) {
       await change(taskId, () => [{ type: "task.deleted", v: 1 }]);
+      if (options.home === undefined) return;
+      const { removeRooms } = await import("./owner/collect-rooms.ts");
+      await removeRooms(options.home, taskId);
     },
   };
+}
+
+function kept(
+  { journal, home }: TasksOptions,
+  { id }: TaskRecord,
+): { readonly journal: Journal; readonly home: string } {
+  if (home === undefined) throw new HeddleError("task.illegal", `this door does not reach what was kept of ${id}`);
+  return { journal, home };
 }
 
 /** Loaded when it is needed: it brings the sandbox. */

@@ -9,6 +9,7 @@ import { HeddleError, type TurnSettings } from "@heddle/protocol";
 import { stringify } from "yaml";
 import { z } from "zod";
 import { askOnce, type Asked } from "./ask-once.ts";
+import { lacksDeliver, proposeDeliver } from "./spec/propose-deliver.ts";
 import { readSpec } from "./spec/read-spec.ts";
 
 export interface PlanWish {
@@ -58,10 +59,13 @@ export async function proposePlan(wish: PlanWish): Promise<Plan> {
   const answer = Proposed.safeParse(await askOnce({ ...question, text: await words(prompt, workspace) }, asked));
   if (!answer.success) throw new HeddleError("schema.violated", "the model proposed no plan; ask again in other words");
   const { name, goal, steps, checks } = answer.data;
-  const plan = { name, workspace, goal, ...(steps.length === 0 ? {} : { steps }), checks: checks.map(checkOf) };
-  const text = stringify(plan);
+  const bare = { name, workspace, goal, ...(steps.length === 0 ? {} : { steps }), checks: checks.map(checkOf) };
   // What could not be added is not proposed.
-  const { warnings } = readSpec({ file: "plan.yaml", text, format: "yaml", folder: workspace });
+  const { specs, warnings } = readSpec({ file: "plan.yaml", text: stringify(bare), format: "yaml", folder: workspace });
+  const [spec] = specs;
+  const deliver = spec === undefined || !lacksDeliver(spec) ? undefined : await proposeDeliver(spec);
+  const plan = { ...bare, ...(deliver === undefined ? {} : { deliver }) };
+  const text = stringify(plan);
   return { plan, text, warnings, threadId: asked.threadId ?? "" };
 }
 

@@ -1,11 +1,13 @@
 /** What the harness says to an agent. Only facts it needs: the order, what is demanded, and what was found. */
-import { never, type CheckResult, type PromptReason, type TaskRecord } from "@heddle/protocol";
-import type { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
-import { protectionText } from "./checks/protect.ts";
+import { isObstructed, never, type CheckResult, type PromptReason, type TaskRecord } from "@heddle/protocol";
+import type { TaskCheck, TaskSpec, WorkReview } from "@heddle/protocol/tasks";
+import { rulesText } from "./judge/protected.ts";
 
 /** One check that prints much must not push the goal out of the context. */
 const MAX_OUTPUT = 4000;
 const MAX_ALL_OUTPUT = 16_000;
+/** Files that were not judged as they are. */
+const MAX_UNJUDGED = 20;
 
 export function promptText(task: TaskRecord, why: PromptReason): string {
   switch (why) {
@@ -18,7 +20,7 @@ export function promptText(task: TaskRecord, why: PromptReason): string {
     case "restarted":
       return `Heddle was restarted while you worked. Look at what is there before you go on: a command may have run whose result you have not seen. Then go on with the task. ${ENDING}`;
     case "resumed":
-      return `The task was paused and goes on now.${failing(task).length === 0 ? "" : `\n\n${rejection(task)}`}\n\nGo on with it. ${ENDING}`;
+      return `The task was paused and goes on now.${isOpen(task) ? `\n\n${rejection(task)}` : ""}\n\nGo on with it. ${ENDING}`;
     case "retry":
       return `The last attempt did not come to its end. Look at what is there, and go on with the task. ${ENDING}`;
     case "stall":
@@ -46,7 +48,7 @@ function order(spec: TaskSpec): string {
     [
       "Work without asking for confirmation.",
       checks.length === 0 ? "" : "What decides is what the checks find, not what you say.",
-      protectionText(spec),
+      rulesText(spec),
       steps.length === 0 ? "" : "Name the steps that are done in task_report as steps_done (or write STEP DONE: n).",
       ENDING,
     ]
@@ -76,8 +78,34 @@ export function failing({ lastCheck }: TaskRecord): readonly CheckResult[] {
   return (lastCheck?.results ?? []).filter(({ outcome }) => outcome !== "passed");
 }
 
+function isOpen({ lastCheck }: TaskRecord): boolean {
+  return lastCheck !== undefined && !lastCheck.passed;
+}
+
+/** Git can say much; what helps stands behind it. */
+const MAX_OBSTACLE = 1500;
+
+/** Files that people read one by one. */
+const MAX_IN_LINE = 200;
+
+/** What an owner is told who has to decide. */
+export function reviewText(taskId: string, review: WorkReview): string {
+  const { reasons, deliver } = review;
+  const why = reasons.map(({ message }) => message).join("; ");
+  if (isObstructed(review))
+    return `the work passed its checks and could not be put in its place: ${why.slice(0, MAX_OBSTACLE)}. When the way is clear: heddle task resume ${taskId} judges it again and delivers it, without the agent`;
+  if (deliver === undefined) return `${why}. heddle task accept ${taskId} takes it on your word, not as verified`;
+  if (deliver.length > MAX_IN_LINE)
+    return `${why}. If these ${deliver.length} files are the work: heddle task accept ${taskId}, or say so in the spec (deliver: [globs])`;
+  const line = `deliver: [${deliver.map((path) => JSON.stringify(path)).join(", ")}]`;
+  return `${why}. If these are the work: heddle task accept ${taskId}, or say so in the spec: ${line}`;
+}
+
 function rejection(task: TaskRecord): string {
-  const { violations = [], opinion } = task.lastCheck ?? {};
+  const { violations = [], opinion, review, work } = task.lastCheck ?? {};
+  const unjudged = [...(work?.others ?? []), ...(work?.delivered ?? [])].flatMap(({ path, why }) =>
+    why === undefined ? [] : [`- ${JSON.stringify(path)}: ${why}`],
+  );
   let left = MAX_ALL_OUTPUT;
   const found = failing(task).map((result) => {
     const output = (result.output ?? "").slice(-Math.min(MAX_OUTPUT, left));
@@ -89,6 +117,8 @@ function rejection(task: TaskRecord): string {
     "The task is not done. Heddle ran its checks, and this was found:",
     ...found,
     ...violations.map(({ message }) => `- ${message}`),
+    ...unjudged.slice(0, MAX_UNJUDGED),
+    ...(review?.reasons ?? []).map(({ message }) => `- ${message}`),
     ...(opinion === undefined || opinion.accepts ? [] : [`- a second opinion: ${opinion.reason}`]),
   ].join("\n");
 }

@@ -2,7 +2,7 @@
  * Taking a task: one append on the version that was seen, so that of two workers one has it. Two tasks of one folder are
  * two streams, so whoever took an exclusive one looks once more: of two that took at once, the later gives back.
  */
-import { type Holder, type TaskRecord } from "@heddle/protocol";
+import { hasOwnTree, type Holder, type TaskRecord } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { stateOf, thisHolder } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
@@ -45,9 +45,9 @@ async function rivalOf(journal: Journal, task: TaskRecord): Promise<TaskRecord |
   return undefined;
 }
 
-/** Where it works; undefined: in a worktree that is not made yet, and is nobody else's. */
+/** Where it works; undefined: in a tree of its own that is not made yet, and is nobody else's. */
 export function folderOf({ folder, spec }: TaskRecord): string | undefined {
-  return folder ?? (spec.worktree === undefined ? spec.workspace : undefined);
+  return folder ?? (hasOwnTree(spec) ? undefined : spec.workspace);
 }
 
 async function takenAt(journal: Journal, taskId: string): Promise<number> {

@@ -15,4 +15,10 @@ export const project = {
 };
 export const fixed = "exports.sum = (a, b) => a + b;\n";
 const counted = { kind: "tests" as const, name: "the tests", run: [process.execPath, "--test"] };
-export const withTests = { files: project, checks: [counted] } satisfies WorkPlaceOptions;
+export const withTests = {
+  files: project,
+  checks: [counted],
+  spec: { deliver: ["sum.js"] },
+} satisfies WorkPlaceOptions;
+/** The same where the spec does not say what the work is. */
+export const undeclared = { files: project, checks: [counted] } satisfies WorkPlaceOptions;

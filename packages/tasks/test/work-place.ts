@@ -7,7 +7,9 @@ import type { CheckResult, TaskBaseline } from "@heddle/protocol";
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
 import { runChecks, takeBaseline } from "../src/baseline.ts";
 import type { CheckPlace } from "../src/checks/check.ts";
-import { verifyWork, type Verdict } from "../src/verify.ts";
+import { readBase } from "../src/judge/freeze-claim.ts";
+import { freezeWork } from "../src/tree/freeze-work.ts";
+import { unjudged, verifyWork, workspaceFault, type Verdict } from "../src/verify.ts";
 
 export interface WorkPlaceOptions {
   readonly files?: Readonly<Record<string, string>>;
@@ -29,7 +31,8 @@ export interface WorkPlace extends AsyncDisposable {
   stop(): void;
   runChecks(): Promise<readonly CheckResult[]>;
   takeBaseline(): Promise<TaskBaseline>;
-  verify(baseline: TaskBaseline): Promise<Verdict>;
+  /** Freezes what is there now, and judges that. */
+  verify(baseline: TaskBaseline, accepted?: readonly string[]): Promise<Verdict>;
 }
 
 export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<WorkPlace> {
@@ -40,6 +43,7 @@ export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<Wor
   await mkdir(home);
   await writeFile(join(home, "secret.txt"), "a key nobody may see\n");
   const control = new AbortController();
+  let rounds = 0;
   const spec = TaskSpec.parse({ name: "a task", workspace, goal: "do it", checks: options.checks, ...options.spec });
   const place: CheckPlace = {
     folder: workspace,
@@ -65,8 +69,19 @@ export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<Wor
       }),
     stop: () => control.abort(),
     runChecks: () => runChecks(place),
-    takeBaseline: () => takeBaseline(place),
-    verify: (baseline) => verifyWork(place, baseline),
+    takeBaseline: () => takeBaseline(place, { into: join(home, "rooms", "task_1", "base") }),
+    async verify(baseline, accepted) {
+      const fault = await workspaceFault(workspace, baseline);
+      if (fault !== undefined) return unjudged(place, fault.message, [fault]);
+      const base = await readBase(home, { id: "task_1" }, baseline);
+      rounds += 1;
+      const frozen = await freezeWork(workspace, base, {
+        into: join(home, "rooms", "task_1", `work-${rounds}`),
+        skip: [home],
+        signal: control.signal,
+      });
+      return await verifyWork(place, { baseline, base, frozen, accepted });
+    },
     [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
   };
   for (const [path, content] of Object.entries(options.files ?? {})) await opened.write(path, content);

@@ -1,14 +1,14 @@
 /** Every glob has at least one file that is not as it was when the task began: other content, new, or gone. Times say nothing. */
-import { cannot, failed, passed, type RunLeaf } from "./check.ts";
+import { failed, passed, type RunLeaf } from "./check.ts";
 import { differences } from "./differences.ts";
 import { listed } from "./shown.ts";
 
 export const changed: RunLeaf<"changed"> = async ({ paths }, context) => {
   const found = await differences(paths, context);
-  if (found.kind === "unknown") return cannot(found.message);
   const same = paths.filter((_, index) => found.changed[index]?.length === 0);
-  const output = found.changed.flat().join("\n");
+  const looked = found.changed.flat();
+  const output = looked.join("\n");
   return same.length > 0
     ? failed(`nothing has changed since the task began in ${listed(same)}`, { output })
-    : passed(`changed: ${listed([...new Set(found.changed.flat())])}`, { output });
+    : passed(`changed: ${listed([...new Set(looked)])}`, { output, looked });
 };

@@ -1,7 +1,8 @@
 /** What one kind of check is given and what it answers; every file beside this one carries out one kind. */
-import type { LeafCheck, LeafCheckOf, TaskBaseline } from "@heddle/protocol";
+import type { EventOf, LeafCheck, LeafCheckOf, TaskBaseline } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { Commands } from "./commands.ts";
+import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** Where checks are run, and for what. */
@@ -14,14 +15,31 @@ export interface CheckPlace {
   readonly signal: AbortSignal;
   /** Further paths that do not exist for a check. */
   readonly masked?: readonly string[];
+  /** Folders that commands see empty, but for the workspace where it lies in one. */
+  readonly emptied?: readonly string[];
   /** Commands get the allow-listed part of it; absent: of this process. */
   readonly env?: NodeJS.ProcessEnv;
+  /** Told before a check is run, so that one that hangs is seen. */
+  readonly onCheck?: (name: string, room: EventOf<"task.checking">["room"]) => Promise<void>;
+  /** What the task has left of its time; no command gets more. Absent: no end. */
+  readonly timeLeftMs?: () => number;
+}
+
+/** What a check is run on: the beginning, with what was picked of the work. */
+export interface RoomContents {
+  readonly base: KeptTree;
+  /** Absent: the beginning itself. */
+  readonly frozen?: FrozenWork;
+  readonly picked: readonly Change[];
+  /** Absolute, without links: where the tree was taken from, and where the room appears. */
+  readonly workspace: string;
 }
 
 export interface CheckContext {
   readonly files: Workspace;
   readonly commands: Commands;
   readonly baseline: TaskBaseline;
+  readonly room: RoomContents;
   /** What the baseline and the result call this check. */
   readonly name: string;
   readonly signal: AbortSignal;
@@ -37,6 +55,8 @@ export interface Finding {
   readonly boxes?: number;
   /** There was nothing to judge, so that `not` makes no pass of this failure: an agent could delete what must not be said. */
   readonly isMoot?: true;
+  /** Files of the work that it looked at otherwise than by reading them. */
+  readonly looked?: readonly string[];
 }
 
 export interface TestCounts {

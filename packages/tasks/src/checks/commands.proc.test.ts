@@ -100,7 +100,7 @@ test("50: commands see neither keys nor Heddle's home nor the network, and write
   expect(results[0]?.output).not.toMatch(/sk-secret|HEDDLE/);
   expect(results[0]?.output).toContain("CI=true");
   expect([join(place.root, "outside.txt"), "/etc/heddle-outside"].filter(existsSync)).toEqual([]);
-  expect(readFileSync(join(place.workspace, "inside.txt"), "utf8")).toBe("x\n");
+  expect(existsSync(join(place.workspace, "inside.txt")), "13: nothing of a check reaches the workspace").toBe(false);
 });
 
 test("a program of the workspace does not stand for one of the host, and a link leads no command out", async () => {
@@ -136,9 +136,9 @@ test("a check that says so reaches the network", async () => {
 });
 
 test("stopping ends a running check, and nothing is judged", async () => {
-  await using place = await openWorkPlace({ checks: [{ kind: "command", run: "touch began; sleep 987125" }] });
+  await using place = await openWorkPlace({ checks: [{ kind: "command", run: "sleep 987125" }] });
   const done = place.runChecks();
-  await expect.poll(() => existsSync(join(place.workspace, "began")), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => running("987125").length, { timeout: 10_000 }).toBeGreaterThan(0);
   place.stop();
   await expect(done).rejects.toThrow();
   expect(running("987125")).toEqual([]);
@@ -177,7 +177,7 @@ test("51: git tells what is uncommitted, new commits, the branch, and whether on
   expect((await outcomes())[0]).toBe("passed");
 });
 
-test("git that was told to look away, and a folder without git, prove nothing", async () => {
+test("13: git that was told to look away is not asked, and a folder without git proves nothing", async () => {
   await using place = await openWorkPlace({
     git: true,
     files: { "a.txt": "a" },
@@ -189,7 +189,7 @@ test("git that was told to look away, and a folder without git, prove nothing", 
   const baseline = await place.takeBaseline();
   place.git("update-index", "--assume-unchanged", "a.txt");
   await place.write("a.txt", "changed");
-  expect((await place.verify(baseline)).results.map(({ outcome }) => outcome)).toEqual(["error", "error"]);
+  expect((await place.verify(baseline)).results.map(({ outcome }) => outcome)).toEqual(["failed", "failed"]);
   const results = await run({
     checks: [
       { kind: "git", clean: true },

@@ -1,6 +1,7 @@
 /**
- * Commands of checks, in sandboxes of their own: they may write the workspace and their private temporary folder, reach no
- * network unless the check says so, and see neither keys nor Heddle's home. Closing ends whatever is left of them.
+ * Commands, in sandboxes of their own: they may write the workspace and their private temporary folder, reach no network
+ * unless they are allowed to, and see neither keys nor Heddle's home. Closing ends whatever is left of them. Commands of
+ * checks run in a room, a throw-away tree at the path of the workspace; setups and clean-ups in the folder itself.
  */
 import { createHash } from "node:crypto";
 import { delimiter, isAbsolute, join, normalize } from "node:path";
@@ -14,12 +15,16 @@ import {
   type Sandbox,
   type SandboxPolicy,
 } from "@heddle/tools";
+import type { RawPath } from "@heddle/tools/raw-path";
+import { openRoom, type Room, type RoomLayer } from "@heddle/tools/room";
 import type { CheckPlace } from "./check.ts";
 import { relativePath } from "./relative-path.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** What an output is judged by. A run that says more has to write a report. */
 const JUDGED_BYTES = 4 * 1024 * 1024;
+/** With less, a command that failed may have failed for that. */
+const FULL_BYTES = 1024 * 1024;
 /** What a result keeps: the beginning says what was run, the end says how it went. */
 const KEPT_HEAD_CHARS = 2_000;
 const KEPT_TAIL_CHARS = 6_000;
@@ -34,6 +39,8 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>;
   /** Judged alone; errors are then kept apart. */
   readonly onlyStdout?: true;
+  /** What is kept of its output; the rest makes it one that is not whole. */
+  readonly maxBytes?: number;
 }
 
 export interface Ended {
@@ -58,10 +65,74 @@ export interface Commands extends AsyncDisposable {
   run(command: Command): Promise<Ended | Broken>;
 }
 
+export interface RoomCommands extends Commands {
+  /** How the rooms were made; undefined: nothing was run. */
+  readonly kind: Room["kind"] | undefined;
+  /** Makes the room of a command ready; `run` does so as well. */
+  open(command: Pick<Command, "network">): Promise<void>;
+  /** Entries of the layer that were read since the last call; undefined: this host cannot tell. */
+  reads(): Promise<ReadonlySet<RawPath> | undefined>;
+}
+
+export interface RoomWish {
+  /** Trees that are shown, the uppermost first. */
+  readonly lower: readonly string[];
+  readonly layer: RoomLayer;
+  /** What is written stays there. */
+  readonly keepUpper?: string;
+}
+
+/** A room of its own for each kind of network; nothing is opened before something is run. */
+export function openRoomCommands(place: CheckPlace, files: Workspace, wish: RoomWish): RoomCommands {
+  const open = new Map<SandboxPolicy["network"], Promise<Room>>();
+  let kind: Room["kind"] | undefined;
+  const roomFor = async (command: Pick<Command, "network">): Promise<Room> => {
+    const network = command.network ? "all" : "none";
+    const mayBeUnconfined = place.spec.sandbox === "danger-full-access";
+    const known =
+      open.get(network) ?? openRoom({ ...wish, policy: policyOf(place, files.root, network), mayBeUnconfined });
+    open.set(network, known);
+    const room = await known;
+    kind = room.kind;
+    return room;
+  };
+  const each = async (): Promise<readonly Room[]> =>
+    (await Promise.allSettled(open.values())).flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+  return {
+    get kind() {
+      return kind;
+    },
+    async open(command) {
+      await roomFor(command);
+    },
+    async run(command) {
+      await requireFolder(files, command.cwd);
+      const room = await roomFor(command);
+      const end = await runIn(room.sandbox, command, { place, root: room.root });
+      const isFull = (isBroken(end) || end.exitCode !== 0) && (await room.freeBytes()) < FULL_BYTES;
+      if (!isFull) return end;
+      return { message: "the room of the check has no space left", output: end.output, sha256: end.sha256 };
+    },
+    async reads() {
+      const read = new Set<RawPath>();
+      for (const room of await each()) {
+        const found = await room.reads();
+        if (found === undefined) return undefined;
+        for (const path of found) read.add(path);
+      }
+      return read;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const room of await each()) await room[Symbol.asyncDispose]();
+    },
+  };
+}
+
 export function isBroken(end: Ended | Broken): end is Broken {
   return !("exitCode" in end);
 }
 
+/** In the folder itself. */
 export function openCommands(place: CheckPlace, files: Workspace): Commands {
   const open = new Map<SandboxPolicy["network"], Promise<Sandbox>>();
   const sandboxFor = (network: SandboxPolicy["network"]): Promise<Sandbox> => {
@@ -71,10 +142,7 @@ export function openCommands(place: CheckPlace, files: Workspace): Commands {
   };
   return {
     async run(command) {
-      const entry = await files.entry(command.cwd);
-      if (entry?.kind !== "directory") {
-        throw new HeddleError("path.invalid", `${command.cwd} is no folder of the workspace to run a command in`);
-      }
+      await requireFolder(files, command.cwd);
       const sandbox = await sandboxFor(command.network ? "all" : "none");
       return await runIn(sandbox, command, { place, root: files.root });
     },
@@ -86,13 +154,19 @@ export function openCommands(place: CheckPlace, files: Workspace): Commands {
   };
 }
 
+async function requireFolder(files: Workspace, cwd: string): Promise<void> {
+  const entry = await files.entry(cwd);
+  if (entry?.kind === "directory") return;
+  throw new HeddleError("path.invalid", `${cwd} is no folder of the workspace to run a command in`);
+}
+
+function policyOf(place: CheckPlace, root: string, network: SandboxPolicy["network"]): SandboxPolicy {
+  const { home, masked = [], emptied = [] } = place;
+  return { workspace: root, writeRoots: [root], masked: [home, ...masked, ...emptied], network };
+}
+
 async function openFor(place: CheckPlace, root: string, network: SandboxPolicy["network"]): Promise<Sandbox> {
-  const policy: SandboxPolicy = {
-    workspace: root,
-    writeRoots: [root],
-    masked: [place.home, ...(place.masked ?? [])],
-    network,
-  };
+  const policy = policyOf(place, root, network);
   try {
     return await openSandbox(policy, { quarantineDir: join(place.home, "quarantine", "checks") });
   } catch (error) {
@@ -108,7 +182,10 @@ async function runIn(
   command: Command,
   { place, root }: { readonly place: CheckPlace; readonly root: string },
 ): Promise<Ended | Broken> {
-  const half = JUDGED_BYTES / 2;
+  const half = (command.maxBytes ?? JUDGED_BYTES) / 2;
+  const leftMs = place.timeLeftMs?.() ?? Number.POSITIVE_INFINITY;
+  if (leftMs <= 0) return { message: "the time of the task is used up (budget.time)", output: "", sha256: "" };
+  const timeoutMs = Math.min(command.timeoutMs, leftMs);
   const judged = new CappedOutput({ headBytes: half, tailBytes: half });
   const hash = createHash("sha256");
   const errors = new CappedOutput();
@@ -130,7 +207,7 @@ async function runIn(
     },
     ...(command.onlyStdout === true ? { errors } : {}),
     signal: place.signal,
-    timeoutMs: command.timeoutMs,
+    timeoutMs,
   });
   const exit = await owned.exited;
   await judged.close();
@@ -139,8 +216,9 @@ async function runIn(
   const { text, truncatedBytes } = judged.snapshot();
   const more = { output: endsOf(`${text}${errors.snapshot().text}`), sha256: hash.digest("hex") };
   if (exit.cause === "timeout") {
+    const why = timeoutMs < command.timeoutMs ? ", when the time of the task was used up (budget.time)," : "";
     return {
-      message: `it had not ended after ${command.timeoutMs} ms and was stopped, with all it had started`,
+      message: `it had not ended after ${timeoutMs} ms${why} and was stopped, with all it had started`,
       ...more,
     };
   }
@@ -166,11 +244,4 @@ export function endsOf(text: string): string {
   const left = text.length - KEPT_HEAD_CHARS - KEPT_TAIL_CHARS;
   const [head, tail] = [text.slice(0, KEPT_HEAD_CHARS), text.slice(-KEPT_TAIL_CHARS)];
   return `${head}\n[... ${left} characters left out ...]\n${tail}`.toWellFormed();
-}
-
-/** Throws what a broken command is, for checks that have nothing more to say about it. */
-export function whole(end: Ended | Broken, what: string): Ended {
-  if (isBroken(end)) throw new HeddleError("tool.failed", `${what}: ${end.message}`);
-  if (!end.isWhole) throw new HeddleError("limit.reached", `${what} printed more than ${JUDGED_BYTES} bytes`);
-  return end;
 }

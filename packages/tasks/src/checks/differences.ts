@@ -1,35 +1,30 @@
-/** What is not as it was when the task began, glob by glob, by content alone. */
+/** What is not as it was when the task began, glob by glob: by content and kind, never by time. */
+import { toText } from "@heddle/tools/raw-path";
 import type { CheckContext } from "./check.ts";
-import { globOf } from "./globs.ts";
+import { finds, globOf } from "./globs.ts";
 
-export type Differences =
-  | {
-      readonly kind: "known";
-      /** By glob. */
-      readonly changed: readonly (readonly string[])[];
-      /** Globs that match nothing, now or then. */
-      readonly empty: readonly string[];
-    }
-  | { readonly kind: "unknown"; readonly message: string };
+export interface Differences {
+  /** By glob. */
+  readonly changed: readonly (readonly string[])[];
+  /** Globs that match nothing, now or then. */
+  readonly empty: readonly string[];
+}
 
-export async function differences(globs: readonly string[], { files, baseline }: CheckContext): Promise<Differences> {
-  if (baseline.isTruncated) {
-    return {
-      kind: "unknown",
-      message: "there were more files than a task remembers when it began; name fewer of them",
-    };
-  }
+export async function differences(
+  patterns: readonly string[],
+  { files, room }: Pick<CheckContext, "files" | "room">,
+): Promise<Differences> {
+  const known = room.picked
+    .filter(({ now, before }) => [now, before].some((entry) => entry !== undefined && entry.kind !== "folder"))
+    .filter(({ now, before }) => now?.kind !== before?.kind || now?.sha256 !== before?.sha256)
+    .map(({ path }) => toText(path));
   const changed: string[][] = [];
   const empty: string[] = [];
-  for (const pattern of globs) {
+  for (const pattern of patterns) {
     const glob = globOf(pattern);
-    const now = await files.find([pattern]);
-    if (now.isPartial) return { kind: "unknown", message: `not everything in ${pattern} could be looked at` };
-    const before = Object.keys(baseline.files).filter((path) => glob.matches(path));
-    const both = [...new Set([...before, ...now.entries.map(({ path }) => path)])];
-    if (both.length === 0) empty.push(pattern);
-    const hashes = await files.hashes(both);
-    changed.push(both.filter((path) => (hashes.get(path) ?? "") !== (baseline.files[path] ?? "")).toSorted());
+    const here = known.filter((path) => finds(glob, path));
+    changed.push(here.toSorted());
+    if (here.length === 0 && (await files.find([pattern])).entries.length === 0) empty.push(pattern);
   }
-  return { kind: "known", changed, empty };
+  return { changed, empty };
 }

@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
-import { globOf, mayHoldMatches } from "./globs.ts";
+import { tmpdir } from "node:os";
+import { describe, expect, test } from "vitest";
+import { deliverLine } from "../spec/propose-deliver.ts";
+import { readSpec } from "../spec/read-spec.ts";
+import { globList, globOf, literalGlob, mayHoldMatches } from "./globs.ts";
 
 test.each([
   ["src", "src/a.ts", true],
@@ -26,4 +29,37 @@ test.each([
   ["node_modules", "node_modules/y", true],
 ])("a walk for %s enters %s: %s", (pattern, folder, expected) => {
   expect(mayHoldMatches(globOf(pattern), folder, folder === "node_modules")).toBe(expected);
+});
+
+describe("13: a literal glob", () => {
+  const names = [
+    "pages/[slug].js",
+    "!x.json",
+    "a*b",
+    "a?b",
+    "{a,b}.js",
+    "\\odd",
+    "a\\*b",
+    " a b ",
+    "[!]",
+    "#x: y",
+    "it's",
+    '"q"',
+  ];
+
+  test.each(names)("means %s and nothing else, read back from the line of a spec too", (name) => {
+    const text = `name: a\nworkspace: .\ngoal: g\n${deliverLine([literalGlob(name)])}\n`;
+    const { specs } = readSpec({ file: "task.yaml", text, folder: tmpdir() });
+    const isTaken = globList(specs[0]?.deliver ?? []);
+    const others = ["pages/s.js", "x.json", "axb", "aab", "a.js", "b.js", "odd", "b", "a b", `\\${name}`];
+    expect([name, ...others].filter(isTaken)).toEqual([name]);
+  });
+
+  test("of a folder takes nothing in it, takes out what it names, and a plain name stays as it is", () => {
+    expect(globList([literalGlob("strict", true)])("strict")).toBe(true);
+    expect(globList([literalGlob("strict", true)])("strict/x")).toBe(false);
+    expect(globList(["**", `!${literalGlob("[a]")}`])("[a]")).toBe(false);
+    expect(globList(["**", `!${literalGlob("[a]")}`])("a")).toBe(true);
+    expect(literalGlob("src/a.js")).toBe("src/a.js");
+  });
 });

@@ -13,6 +13,10 @@ export interface Glob {
  * `app/[id].ts` is found by its name.
  */
 export function globOf(pattern: string): Glob {
+  if (pattern.startsWith(LITERAL) && pattern.length > 1) {
+    const path = pattern.slice(1);
+    return { matches: (found) => found === path, fixed: path.split("/") };
+  }
   const path = relativePath(pattern);
   const whole = path === "" ? "**" : pattern.endsWith("/") ? `${path}/**` : path;
   const parts = whole.split("/");
@@ -25,9 +29,36 @@ export function globOf(pattern: string): Glob {
   return { matches, fixed: variable === -1 ? parts : parts.slice(0, variable) };
 }
 
+/** Before a pattern: the rest is one path as it stands, without wildcards, and nothing in it if it is a folder. */
+const LITERAL = "\\";
+
+/** The glob for one path and no other; `isFolder`: it is or was one, so that its plain name would mean all that is in it. */
+export function literalGlob(path: string, isFolder = false): string {
+  return isFolder || /[*?[{]|^[!\\]|^\.\/|\/$/.test(path) ? `${LITERAL}${path}` : path;
+}
+
 /** Whether something below the folder can match. A skipped folder is entered only when the glob names it. */
 export function mayHoldMatches({ fixed }: Glob, folder: string, isSkipped: boolean): boolean {
   const parts = folder.split("/");
   if (isSkipped && fixed[parts.length - 1] !== parts.at(-1)) return false;
   return parts.every((part, index) => fixed[index] === undefined || fixed[index] === part);
+}
+
+/** Made by tools and never by hand; looked into only when a glob names them. */
+export const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);
+
+/** Whether a walk for the glob comes to the path and takes it. */
+export function finds(glob: Glob, path: string): boolean {
+  if (!glob.matches(path)) return false;
+  const parts = path.split("/");
+  return parts
+    .slice(0, -1)
+    .every((part, index) => !SKIPPED.has(part) || mayHoldMatches(glob, parts.slice(0, index + 1).join("/"), true));
+}
+
+/** `!glob` takes out of what the others match. */
+export function globList(patterns: readonly string[]): (path: string) => boolean {
+  const taken = patterns.filter((pattern) => !pattern.startsWith("!")).map(globOf);
+  const free = patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => globOf(pattern.slice(1)));
+  return (path) => taken.some((glob) => finds(glob, path)) && !free.some(({ matches }) => matches(path));
 }

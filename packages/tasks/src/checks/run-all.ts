@@ -1,9 +1,10 @@
-/** All checks of a spec, one after another in the order of the spec, each told how it went. */
-import type { CheckResult, TaskBaseline } from "@heddle/protocol";
+/** All checks of a spec, one after another in the order of the spec, each in rooms of its own and each told how it went. */
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { CheckResult, EventOf } from "@heddle/protocol";
 import type { CheckPlace } from "./check.ts";
 import { openCommands, type Commands } from "./commands.ts";
 import { nameChecks } from "./names.ts";
-import { runCheck } from "./run-check.ts";
+import { runCheck, type CheckRoom, type Ran } from "./run-check.ts";
 import { openWorkspace, type Workspace } from "./workspace.ts";
 
 export interface OpenPlace extends AsyncDisposable {
@@ -11,7 +12,7 @@ export interface OpenPlace extends AsyncDisposable {
   readonly commands: Commands;
 }
 
-/** `workspace.missing` when there is none. */
+/** The folder itself, for setups and clean-ups. `workspace.missing` when there is none. */
 export async function openCheckPlace(place: CheckPlace): Promise<OpenPlace> {
   const masked = [place.home, ...(place.masked ?? [])];
   const files = await openWorkspace(place.folder, { masked, signal: place.signal });
@@ -19,25 +20,19 @@ export async function openCheckPlace(place: CheckPlace): Promise<OpenPlace> {
   return { files, commands, [Symbol.asyncDispose]: () => commands[Symbol.asyncDispose]() };
 }
 
-export interface AllRan {
-  readonly results: readonly CheckResult[];
-  readonly boxes: Readonly<Record<string, number>>;
-}
-
 export async function runAll(
-  { spec, signal }: CheckPlace,
-  { files, commands }: OpenPlace,
-  baseline: TaskBaseline,
-): Promise<AllRan> {
-  const results: CheckResult[] = [];
-  const boxes: Record<string, number> = {};
+  { spec, signal, onCheck }: CheckPlace,
+  room: CheckRoom,
+  told: EventOf<"task.checking">["room"],
+): Promise<readonly Ran[]> {
+  const all: Ran[] = [];
   for (const named of nameChecks(spec.checks)) {
     signal.throwIfAborted();
-    const ran = await runCheck(named, { files, commands, baseline, signal });
-    results.push(ran.result);
-    Object.assign(boxes, ran.boxes);
+    await onCheck?.(named.name, told);
+    all.push(await runCheck(named, room));
+    failpoint("task.between-checks");
   }
-  return { results, boxes };
+  return all;
 }
 
 /** Each with the checks below it. */

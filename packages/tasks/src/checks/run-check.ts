@@ -5,9 +5,11 @@
 import { toHeddleError, type CheckResult, type LeafCheck } from "@heddle/protocol";
 import { changed } from "./changed.ts";
 import { checkboxes } from "./checkboxes.ts";
+import { toRaw, type RawPath } from "@heddle/tools/raw-path";
+import type { RoomFiles } from "../tree/room-files.ts";
 import type { CheckContext, Finding, RunLeaf } from "./check.ts";
 import { command } from "./command.ts";
-import { endsOf } from "./commands.ts";
+import { endsOf, type RoomCommands } from "./commands.ts";
 import { contains } from "./contains.ts";
 import { fileAbsent } from "./file-absent.ts";
 import { fileExists } from "./file-exists.ts";
@@ -49,23 +51,33 @@ export interface Ran {
   readonly isMoot: boolean;
   /** Checkboxes that were counted, by name of the check. */
   readonly boxes: Readonly<Record<string, number>>;
+  /** What of the work it read or ran, everything below it included; undefined: this host cannot tell. */
+  readonly reads: ReadonlySet<RawPath> | undefined;
 }
 
-export async function runCheck(named: NamedCheck, context: Omit<CheckContext, "name">): Promise<Ran> {
+/** Where checks are run. Each that runs commands gets a room of its own. */
+export interface CheckRoom extends Omit<CheckContext, "name" | "commands"> {
+  readonly files: RoomFiles;
+  readonly openCommands: (kind: LeafCheck["kind"]) => RoomCommands;
+}
+
+export async function runCheck(named: NamedCheck, room: CheckRoom): Promise<Ran> {
   const startedAt = Date.now();
   const began = performance.now();
   const { name, check } = named;
   const below: Ran[] = [];
   let finding: Finding;
-  if (isLeaf(check)) finding = await runLeaf(check, { ...context, name });
+  let reads: Ran["reads"];
+  if (isLeaf(check)) ({ finding, reads } = await runLeaf(check, name, room));
   else {
     for (const part of named.parts) {
-      below.push(await runCheck(part, context));
+      below.push(await runCheck(part, room));
       if (check.kind === "any" && below.at(-1)?.result.outcome === "passed") break;
     }
     finding = combine(check.kind, below);
+    reads = joined(below.map((one) => one.reads));
   }
-  const { message, boxes, isMoot, output, ...rest } = finding;
+  const { message, boxes, isMoot, output, looked: _, ...rest } = finding;
   const parts = below.flatMap(({ result: { parts: inner, ...own } }) => [own, ...(inner ?? [])]);
   const result: CheckResult = {
     name,
@@ -78,17 +90,40 @@ export async function runCheck(named: NamedCheck, context: Omit<CheckContext, "n
     ...(parts.length === 0 ? {} : { parts }),
   };
   const counted = Object.assign({}, ...below.map((one) => one.boxes), boxes === undefined ? {} : { [name]: boxes });
-  return { result, isMoot: isMoot === true, boxes: counted };
+  return { result, isMoot: isMoot === true, boxes: counted, reads };
 }
 
-async function runLeaf(check: LeafCheck, context: CheckContext): Promise<Finding> {
+function joined(all: readonly Ran["reads"][]): Ran["reads"] {
+  const paths = new Set<RawPath>();
+  for (const reads of all) {
+    if (reads === undefined) return undefined;
+    for (const path of reads) paths.add(path);
+  }
+  return paths;
+}
+
+async function runLeaf(
+  check: LeafCheck,
+  name: string,
+  room: CheckRoom,
+): Promise<Pick<Ran, "reads"> & { finding: Finding }> {
+  const { openCommands, ...rest } = room;
   // One table for all kinds: the entry of a kind takes checks of that kind.
   const run = LEAVES[check.kind] as RunLeaf<LeafCheck["kind"]>;
+  // What was looked at before was looked at by others.
+  room.files.takeReads();
   try {
-    return await run(check, context);
+    await using commands = openCommands(check.kind);
+    const finding = await run(check, { ...rest, commands, name }).catch((error: unknown): Finding => {
+      room.signal.throwIfAborted();
+      return { outcome: "error", message: toHeddleError(error).message };
+    });
+    const looked = new Set((finding.looked ?? []).map(toRaw));
+    return { finding, reads: joined([await commands.reads(), room.files.takeReads(), looked]) };
   } catch (error) {
-    context.signal.throwIfAborted();
-    return { outcome: "error", message: toHeddleError(error).message };
+    // The room could not be closed, or asked.
+    room.signal.throwIfAborted();
+    return { finding: { outcome: "error", message: toHeddleError(error).message }, reads: undefined };
   }
 }
 

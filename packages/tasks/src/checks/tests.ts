@@ -2,11 +2,9 @@
  * A test run passes, by its exit code and by its counts: no failure, enough tests, no fewer than before the task began. What
  * was skipped was not run. A report must come from this very run; one that was lying there says nothing.
  */
-import { lstat } from "node:fs/promises";
-import { join } from "node:path";
 import type { LeafCheckOf } from "@heddle/protocol";
 import { cannot, failed, passed, type CheckContext, type Finding, type RunLeaf, type TestCounts } from "./check.ts";
-import { endsOf, isBroken, killedBy, type Ended } from "./commands.ts";
+import { endsOf, isBroken, killedBy, type Command, type Ended } from "./commands.ts";
 import { countLines, countNodeSummary } from "./count-lines.ts";
 import { countJunit } from "./junit.ts";
 import { relativePath } from "./relative-path.ts";
@@ -14,14 +12,18 @@ import { countTap } from "./tap.ts";
 
 type TestsCheck = LeafCheckOf<"tests">;
 
+const MAX_REPORT_BYTES = 16 * 1024 * 1024;
+const REPORT_MS = 60_000;
+
 export const tests: RunLeaf<"tests"> = async (check, context) => {
-  const before = await identityOf(check, context);
+  const left = await removeReport(check, context);
+  if (left !== undefined) return left;
   const end = await context.commands.run(check);
   const { output, sha256 } = end;
   if (isBroken(end)) return cannot(end.message, { output, sha256 });
   const killed = killedBy(end);
   if (killed !== undefined) return cannot(killed, { output, sha256 });
-  const counts = await countsOf(check, { end, before, context });
+  const counts = await countsOf(check, end, context);
   if (typeof counts === "string") {
     const message = `it ended with ${end.exitCode}, and its tests cannot be counted: ${counts}`;
     return cannot(message, { output, sha256 });
@@ -54,23 +56,14 @@ function judge(
 }
 
 /** The counts, or why there are none. */
-async function countsOf(
-  check: TestsCheck,
-  {
-    end,
-    before,
-    context,
-  }: { readonly end: Ended; readonly before: string | undefined; readonly context: CheckContext },
-): Promise<TestCounts | string> {
+async function countsOf(check: TestsCheck, end: Ended, context: CheckContext): Promise<TestCounts | string> {
   if (check.report === undefined) {
     if (!end.isWhole) return "it printed too much; let it write a report";
     return count(end.text, check.format) ?? `nothing in its output is understood as ${wanted(check)}`;
   }
-  const file = await context.files.read(check.report);
-  if (file === undefined) return `it has written no ${check.report}`;
-  if (before !== undefined && (await identityOf(check, context)) === before) {
-    return `${check.report} was there before, and this run did not write it`;
-  }
+  const file = await context.commands.run({ ...besideRun(check), run: ["cat", "--", relativePath(check.report)] });
+  if (isBroken(file) || file.exitCode !== 0) return `it has written no ${check.report}`;
+  if (!file.isWhole) return `${check.report} has more than ${MAX_REPORT_BYTES} bytes`;
   const counts = count(file.text, check.format);
   return counts ?? `${check.report} is not understood as ${wanted(check)}: ${endsOf(file.text).slice(0, 200)}`;
 }
@@ -93,9 +86,19 @@ function count(text: string, format: TestsCheck["format"]): TestCounts | undefin
   }
 }
 
-/** Changes with every writing; undefined when there is no report. */
-async function identityOf({ report }: TestsCheck, { files }: CheckContext): Promise<string | undefined> {
+/**
+ * What lay there says nothing of this run; the room is thrown away, so that nobody misses it. It is removed in the room
+ * itself, whoever left it: the beginning, the agent or the setup. A finding: it is still there.
+ */
+async function removeReport({ report, network }: TestsCheck, context: CheckContext): Promise<Finding | undefined> {
   if (report === undefined) return undefined;
-  const stat = await lstat(join(files.root, relativePath(report)), { bigint: true }).catch(() => undefined);
-  return stat === undefined ? undefined : `${stat.ino} ${stat.ctimeNs} ${stat.size}`;
+  const end = await context.commands.run({ ...besideRun({ network }), run: ["rm", "-f", "--", relativePath(report)] });
+  if (!isBroken(end) && end.exitCode === 0) return undefined;
+  const { output, sha256 } = end;
+  return cannot(`${report} was there before the run and cannot be removed`, { output, sha256 });
+}
+
+/** With the network of the test run, because that is its room. */
+function besideRun({ network }: Pick<TestsCheck, "network">): Omit<Command, "run"> {
+  return { cwd: ".", timeoutMs: REPORT_MS, network, onlyStdout: true, maxBytes: MAX_REPORT_BYTES };
 }

@@ -5,7 +5,6 @@ import { listed } from "./shown.ts";
 
 export const unchanged: RunLeaf<"unchanged"> = async ({ paths }, context) => {
   const found = await differences(paths, context);
-  if (found.kind === "unknown") return cannot(found.message);
   if (found.empty.length > 0) return cannot(`nothing matches ${listed(found.empty)}, now or when the task began`);
   const files = [...new Set(found.changed.flat())];
   return files.length > 0

@@ -16,7 +16,7 @@ import {
   type EntryStat,
   type PathRules,
 } from "@heddle/tools/files";
-import { globOf, mayHoldMatches, type Glob } from "./globs.ts";
+import { globOf, mayHoldMatches, SKIPPED, type Glob } from "./globs.ts";
 import { relativePath } from "./relative-path.ts";
 
 /** A document that a check reads whole. */
@@ -28,9 +28,6 @@ const MAX_HASHED_BYTES = 64 * 1024 * 1024;
 const HASHED_IN_A_ROW = 100;
 export const MAX_ENTRIES = 200_000;
 const MAX_FOLDER_ENTRIES = 50_000;
-
-/** Made by tools and never by hand; walked only when a glob names them. */
-export const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);
 
 export interface Found {
   readonly path: string;
@@ -204,7 +201,7 @@ async function hashStream(fd: number): Promise<string> {
   return hash.digest("hex");
 }
 
-export function sha256(content: string | Uint8Array): string {
+function sha256(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 

@@ -187,6 +187,7 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
     const { task } = await takeOrder(inbox, {
       file: path.posix.basename(order),
       text: read.bytes,
+      path: path.join(connector.place, order),
       source: { kind: "inbox", ref: path.join(connector.place, order) },
       key: `inbox:${orderId}`,
     });

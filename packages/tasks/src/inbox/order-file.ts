@@ -7,12 +7,15 @@ import { fsConnector } from "./fs-connector.ts";
 import type { Order } from "./take-order.ts";
 
 /** `folders`: of inboxes. It stays where it is. */
-export async function readOrderFile(file: string, folders: readonly string[]): Promise<Pick<Order, "file" | "text">> {
+export async function readOrderFile(
+  file: string,
+  folders: readonly string[],
+): Promise<Pick<Order, "file" | "text" | "path">> {
   for (const folder of folders) {
     const below = await pathBelow(file, folder);
     if (below === undefined) continue;
     const read = await fsConnector(folder).download(below, { maxBytes: MAX_SPEC_BYTES });
-    if (read !== undefined) return { file: path.basename(file), text: read.bytes };
+    if (read !== undefined) return { file: path.basename(file), text: read.bytes, path: file };
   }
   // The same answer for what is not there and what is not shown: nobody learns which files exist.
   throw new HeddleError("task.invalid", `there is no order ${file}; send its text, or put it into an inbox`);

@@ -6,12 +6,14 @@
  *
  * Without a workspace there is no task, and where roots are set it must lie in one of them.
  */
+import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import { findThread } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
 import type { TaskSource, TaskSpec, TaskSpecInput } from "@heddle/protocol/tasks";
+import { refuseChangedSpec } from "../owner/changed-spec.ts";
 import { requireAllowedWorkspace } from "../spec/allowed-roots.ts";
 import { readSpec, type SpecText } from "../spec/read-spec.ts";
 import type { Tasks } from "../tasks.ts";
@@ -22,6 +24,8 @@ import { withFrontMatter } from "./legacy-head.ts";
 export interface OrderDoor {
   readonly tasks: Tasks;
   readonly journal: Journal;
+  /** Where it is on record what agents left; absent: orders are no files. */
+  readonly home?: string | undefined;
   readonly defaultWorkspace?: string | undefined;
   readonly defaultThread?: string | undefined;
   /** Folders that workspaces must lie in; absent: any. */
@@ -36,6 +40,8 @@ export interface Order {
   /** How it is called; its ending tells what it is, Markdown where it has none. */
   readonly file: string;
   readonly text: string | Uint8Array;
+  /** Of the file that it was; absent: it was none. */
+  readonly path?: string;
   readonly source: TaskSource;
   /** The same key again answers the first task. */
   readonly key?: string;
@@ -72,12 +78,21 @@ export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrd
     ...(said.name === UNNAMED ? { name: firstWords(said.goal) } : {}),
   };
   requireAllowedWorkspace(spec.workspace, door.roots);
+  await refuseLeft(door, order, spec);
   const task = await door.tasks.add({
     spec,
     source: order.source,
     ...(order.key === undefined ? {} : { key: order.key }),
   });
   return { task, warnings };
+}
+
+/** What an agent wrote into an inbox is nobody's wish. */
+async function refuseLeft({ journal, home }: OrderDoor, order: Order, { workspace }: TaskSpec): Promise<void> {
+  if (order.path === undefined || home === undefined) return;
+  const sha256 = createHash("sha256").update(order.text).digest("hex");
+  const help = "put it here again under another name if it is what you want";
+  await refuseChangedSpec({ journal, home }, { file: order.path, sha256, workspace, help });
 }
 
 async function readOrder(

@@ -8,6 +8,7 @@ import {
   TaskCheck,
   TaskRetries,
   TaskSchedule,
+  TaskSetup,
   TaskSpec,
   TaskStep,
   TaskWorktree,
@@ -120,6 +121,7 @@ const SHORT: ReadonlyMap<unknown, (value: unknown) => Table | undefined> = new M
   [TaskStep, (value: unknown) => (typeof value === "string" ? { title: value } : undefined)],
   [TaskSchedule, scheduleOf],
   [TaskRetries, (value: unknown) => (typeof value === "number" ? { max: value } : undefined)],
+  [TaskSetup, (value: unknown) => (typeof value === "string" || Array.isArray(value) ? { run: value } : undefined)],
   [TaskWorktree, (value: unknown) => (value === true ? {} : undefined)],
   [
     unwrapped(TaskSpec.shape.secondOpinion),

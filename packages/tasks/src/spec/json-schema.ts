@@ -16,8 +16,11 @@ const MEANING: Readonly<Record<string, string>> = {
   steps: "The way there, one text or {title, acceptance} each",
   acceptance: "What a person would look at: told to the agent, decided by nobody",
   checks: "What decides that it is done",
+  deliver: "Paths and globs that the agent is hired to change: only these come from it when the checks run",
+  apply: "Whether the folder is changed as the agent works, or only with what was verified",
+  setup: "A command that the clean room of the checks runs first, such as npm ci",
   protect: "Paths and globs that the agent must leave as they are",
-  protect_tests: "Tests and check scripts count as protected",
+  protect_tests: "No verdict rests on tests the agent wrote unless deliver names them, and none may be lost",
   second_opinion: "Another model that looks at work whose checks passed; it can only reject",
   runner: "Who carries out the turns",
   provider: "Whose model; that of config.toml when absent",
@@ -115,6 +118,8 @@ function short(key: string, schema: Table): Table {
       return { anyOf: [{ type: "integer", minimum: 0 }, schema] };
     case "worktree":
       return { anyOf: [{ type: "boolean" }, schema] };
+    case "setup":
+      return { anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }, schema] };
     case "checks":
       return { anyOf: [TEXT, schema] };
     case "steps": {

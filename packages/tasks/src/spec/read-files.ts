@@ -1,4 +1,5 @@
 /** Work orders from a file, or from every file of a folder. */
+import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
@@ -13,6 +14,8 @@ const MAX_FILES = 1000;
 export interface FoundSpec {
   readonly file: string;
   readonly spec: TaskSpec;
+  /** Of the whole file; absent: it is none. */
+  readonly sha256?: string;
 }
 
 export interface FoundSpecs {
@@ -39,7 +42,8 @@ export async function readSpecFiles(
         continue;
       }
       const read = readSpec({ file: shown, text, folder: path.dirname(file) }, options);
-      found.push(...read.specs.map((spec) => ({ file, spec })));
+      const sha256 = createHash("sha256").update(text).digest("hex");
+      found.push(...read.specs.map((spec) => ({ file, spec, sha256 })));
       warnings.push(...read.warnings);
     } catch (error) {
       if (!(error instanceof SpecError)) throw readable(error, shown);

@@ -331,3 +331,32 @@ describe("hostile input is refused, and soon", { timeout: 30_000 }, () => {
     expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 });
+
+describe("13: what is delivered", () => {
+  test("deliver, apply and setup are read, in their short forms too", () => {
+    const spec = one(`${HEAD}deliver: src/**\napply: on-verified\nsetup: npm ci\nchecks: [npm test]\n`);
+    expect(spec).toMatchObject({
+      deliver: ["src/**"],
+      apply: "on-verified",
+      setup: { run: "npm ci", network: false, timeoutMs: 600_000 },
+    });
+    const long = one(`${HEAD}setup: { run: [npm, ci], network: true, timeout: 5m }\nchecks: [npm test]\n`);
+    expect(long.setup).toEqual({ run: ["npm", "ci"], network: true, timeoutMs: 300_000 });
+  });
+
+  test.each([
+    ["deliver: [src/**, ../other/**]", /"\.\.\/other\/\*\*" leads out of the workspace/],
+    ["deliver: [src/**, '!../x']", /leads out of the workspace/],
+    ["deliver: ['!src/a.js']", /deliver only takes out; name what the agent is to change first/],
+    ["deliver: ['.git/hooks/**']", /never part of the work/],
+    ["deliver: []", /needs at least one entry/],
+    ["apply: live\nworktree: true", /apply: live means the folder itself, and worktree means another/],
+    ["apply: later", /apply must be one of live, on-verified/],
+    ["setup: npm ci", /there are none; add checks/],
+  ])("%s is told", (line, message) => {
+    const checks = line.startsWith("setup") ? "" : "checks: [npm test]\n";
+    expect(problems(`${HEAD}${line}\n${checks}`)).toEqual([
+      expect.objectContaining({ message: expect.stringMatching(message) }),
+    ]);
+  });
+});

@@ -28,6 +28,7 @@ export function applyRules(places: Places, input: Table, spec: TaskSpec, options
     scheduleRules(spec.schedule, options, (at, message) => tell(["schedule", ...at], message));
   spec.checks.forEach((check, index) => checkRules(check, ["checks", index], tell));
   sameNames(spec.checks, tell);
+  deliverRules(spec, tell);
   spec.protect.forEach((glob, index) => staysInside(glob, ["protect", index], tell));
   if (spec.dependsOn.includes(spec.name))
     tell(["dependsOn"], `"${spec.name}" cannot wait for itself; take it out of depends_on`);
@@ -39,6 +40,20 @@ export function applyRules(places: Places, input: Table, spec: TaskSpec, options
       ["name"],
       `"${spec.name}" has no checks: somebody can claim it is done, nothing can verify it`,
     );
+}
+
+function deliverRules({ deliver, apply, worktree, checks, setup }: TaskSpec, tell: Tell): void {
+  deliver?.forEach((glob, index) => {
+    staysInside(glob.replace(/^!/, ""), ["deliver", index], tell);
+    if (/^!?(?:\.git|\*\*\/\.git)(?:\/|$)/.test(glob.replace(/^(!?)\.\//, "$1")))
+      tell(["deliver", index], `"${glob}" is git's own folder; what the agent writes there is never part of the work`);
+  });
+  if (deliver?.every((glob) => glob.startsWith("!")) === true)
+    tell(["deliver"], "deliver only takes out; name what the agent is to change first, such as src/**");
+  if (apply === "live" && worktree !== undefined)
+    tell(["apply"], "apply: live means the folder itself, and worktree means another; leave out one of them");
+  if (setup !== undefined && checks.length === 0)
+    tell(["setup"], "setup prepares the clean room of checks, and there are none; add checks, or take it out");
 }
 
 function isFolder(folder: string): boolean {

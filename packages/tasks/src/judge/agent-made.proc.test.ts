@@ -1,0 +1,160 @@
+/** 13: what the agent chooses beside the content of its files decides nothing: where links lead, times, what git drops. */
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { judge, openWorkPlace, type WorkPlace } from "../../test/work-place.ts";
+import type { Verdict } from "../verify.ts";
+
+const run = (line: string) => ({ kind: "command", name: "works", run: line }) as const;
+const LEADS_OUT = "a link that leads out of the workspace is not judged";
+
+const others = (verdict: Verdict): unknown => verdict.work?.others.map(({ path, why }) => ({ path, why }));
+const delivered = (verdict: Verdict): unknown => verdict.work?.delivered.map(({ path }) => path);
+
+describe("13: a link of the agent's that leads out of the workspace is not judged", () => {
+  const options = {
+    files: { "sub/t.sh": "grep -q real impl.txt\n", "a/b/c": "" },
+    checks: [run("sh sub/t.sh")],
+    spec: { deliver: ["impl.txt", "way", "via"] },
+  };
+  const LINKS: Readonly<Record<string, (place: WorkPlace) => Promise<void>>> = {
+    "by its whole path": ({ root, workspace }) => symlink(join(root, "else/planted"), join(workspace, "impl.txt")),
+    "by dots": ({ workspace }) => symlink("sub/../../else/planted", join(workspace, "impl.txt")),
+    "by the workspace and dots": ({ workspace }) =>
+      symlink(`${workspace}/../else/planted`, join(workspace, "impl.txt")),
+    "through another link": async ({ workspace }) => {
+      await symlink("way/planted", join(workspace, "impl.txt"));
+      await symlink("via", join(workspace, "way"));
+      await symlink("../else", join(workspace, "via"));
+    },
+  };
+  test.each(Object.entries(LINKS))("%s", async (_, make) => {
+    for (const spec of [options.spec, {}]) {
+      const verdict = await judge({ ...options, spec }, async (place) => {
+        await mkdir(join(place.root, "else"));
+        await writeFile(join(place.root, "else/planted"), "real\n");
+        await make(place);
+      });
+      expect(verdict.passed).toBe(false);
+      expect(verdict.results).toMatchObject([{ outcome: "failed" }]);
+      expect(others(verdict)).toContainEqual({ path: expect.stringMatching(/impl|via/), why: LEADS_OUT });
+    }
+  });
+
+  test("a link inside is judged, relative or not, and one of the beginning stays", async () => {
+    for (const target of ["a/b/real", "W/a/b/real"]) {
+      await using place = await openWorkPlace({ ...options, spec: { deliver: ["impl.txt", "a/**"] } });
+      await writeFile(join(place.root, "owners"), "x\n");
+      await symlink("../owners", join(place.workspace, "out"));
+      const baseline = await place.takeBaseline();
+      await place.write("a/b/real", "real\n");
+      await symlink(target.replace("W", place.workspace), join(place.workspace, "impl.txt"));
+      const verdict = await place.verify(baseline);
+      expect(verdict, target).toMatchObject({ passed: true, work: { deliveredCount: 2, othersCount: 0 } });
+    }
+  });
+
+  test("nor what makes a link of the owner's lead out", async () => {
+    await using place = await openWorkPlace({ ...options, spec: { deliver: ["way", "note"] } });
+    await symlink("a/b", join(place.workspace, "way"));
+    await symlink("way/../../planted", join(place.workspace, "impl.txt"));
+    const baseline = await place.takeBaseline();
+    await writeFile(join(place.root, "planted"), "real\n");
+    await place.remove("way");
+    await symlink("a", join(place.workspace, "way"));
+    await place.write("note", "x\n");
+    const verdict = await place.verify(baseline);
+    expect(verdict).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
+    expect(others(verdict)).toEqual([{ path: "way", why: LEADS_OUT }]);
+  });
+});
+
+test("13: a source that the agent dates back is newer than what was built of the beginning", async () => {
+  // As make does it.
+  const build = "[ build/app -nt src/app ] || cp src/app build/app; grep good build/app && grep feature src/app";
+  await using place = await openWorkPlace({
+    files: { "src/app": "good\n", "build/app": "good\n" },
+    checks: [run(build)],
+    spec: { deliver: ["src/**"] },
+  });
+  // Also where what was built says that it is from tomorrow.
+  const tomorrow = Date.now() / 1000 + 86_400;
+  await utimes(join(place.workspace, "build/app"), tomorrow, tomorrow);
+  await utimes(join(place.workspace, "src/app"), 1, 1);
+  const baseline = await place.takeBaseline();
+  const workWith = async (text: string): Promise<Verdict> => {
+    await place.write("src/app", text);
+    await utimes(join(place.workspace, "src/app"), 1, 1);
+    return await place.verify(baseline);
+  };
+  expect(await workWith("feature, broken\n")).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
+  expect(await workWith("feature, good\n")).toMatchObject({ passed: true });
+});
+
+describe("13: work that comes back through git is judged as git brings it", () => {
+  const judged = async (line: string, work: (place: WorkPlace) => Promise<void>, deliver: string[]): Promise<Verdict> =>
+    await judge(
+      {
+        files: { "a.txt": "a\n", "old/x": "x\n", "s.sh": "echo s\n" },
+        checks: [run(line)],
+        spec: { worktree: { merge: "branch" }, deliver },
+      },
+      work,
+    );
+  const at = ({ workspace }: WorkPlace, path: string): string => join(workspace, path);
+
+  test("an empty folder, made or left, is none", async () => {
+    const work = async (place: WorkPlace): Promise<void> => {
+      await mkdir(at(place, "empty/deep"), { recursive: true });
+      await place.write("note.md", "n\n");
+      await place.remove("old/x");
+    };
+    const made = await judged("[ -d empty ]", work, ["empty", "note.md", "old/x"]);
+    expect(made).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
+    expect(others(made)).toEqual([{ path: "empty/deep", why: "git keeps no empty folders" }]);
+    expect(await judged("[ ! -d old ] && [ -f note.md ]", work, ["note.md", "old/x"])).toMatchObject({ passed: true });
+  });
+
+  test("a mode is 644 or 755", async () => {
+    const work = async (place: WorkPlace): Promise<void> => {
+      await place.write("key", "k\n");
+      await place.write("bin/run", "r\n");
+      await chmod(at(place, "key"), 0o600);
+      await chmod(at(place, "bin/run"), 0o700);
+      await chmod(at(place, "bin"), 0o700);
+      await chmod(at(place, "a.txt"), 0o600);
+      await chmod(at(place, "s.sh"), 0o755);
+    };
+    const line = "[ $(stat -c %a key bin bin/run a.txt s.sh | tr '\\n' -) = 644-755-755-644-755- ]";
+    const verdict = await judged(line, work, ["**"]);
+    expect(verdict).toMatchObject({ passed: true });
+    expect(delivered(verdict)).toEqual(["bin/run", "key", "s.sh"]);
+    expect(others(verdict)).toEqual([
+      { path: "a.txt", why: "git keeps no mode but 644 and 755: 600 comes back as 644" },
+    ]);
+  });
+});
+
+test("13: a stale cache of compiled Python is not taken for a source of the same size and time (needs python3)", async ({
+  skip,
+}) => {
+  const env = { PATH: process.env["PATH"] };
+  try {
+    execFileSync("python3", ["--version"], { stdio: "ignore" });
+  } catch {
+    skip();
+  }
+  const good = "def f(): return 5 # pad\n";
+  await using place = await openWorkPlace({
+    files: { "m.py": good, "t.py": "import m\nassert m.f() == 5\nassert 'feature' in open('m.py').read()\n" },
+    checks: [run("python3 t.py")],
+    spec: { deliver: ["m.py"] },
+  });
+  await utimes(join(place.workspace, "m.py"), 1_700_000_000, 1_700_000_000);
+  execFileSync("python3", ["-c", "import m"], { cwd: place.workspace, env });
+  const baseline = await place.takeBaseline();
+  await place.write("m.py", "feature broken".padEnd(good.length, "#"));
+  await utimes(join(place.workspace, "m.py"), 1_700_000_000, 1_700_000_000);
+  expect(await place.verify(baseline)).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
+});

@@ -1,0 +1,168 @@
+/**
+ * Which files the checks of a spec name as the work, so that a verdict may rest on what the agent made of them: those that a
+ * check demands to be there, gone, changed or of some content. What judges is never the work: schema files, and files that
+ * a command of a check names. What stays as it was names nothing: under `not` only a check that did not pass before.
+ */
+import { posix } from "node:path";
+import type { LeafCheck } from "@heddle/protocol";
+import type { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
+import { boxGlobs } from "../checks/checkboxes.ts";
+import { finds, globOf, type Glob } from "../checks/globs.ts";
+import { isLeaf, leavesOf, nameChecks, type NamedCheck } from "../checks/names.ts";
+import { foldersOf } from "../tree/manifest.ts";
+import { relativePath } from "../checks/relative-path.ts";
+
+/** `passedBefore`: names of the checks that passed when the task began. */
+export function namedWork(
+  { checks }: Pick<TaskSpec, "checks">,
+  passedBefore: readonly string[],
+): (path: string) => boolean {
+  const globs = nameChecks(checks)
+    .flatMap((named) => namedIn(named, new Set(passedBefore)))
+    .flatMap(usable);
+  const judges = isJudge({ checks });
+  return (path) => !judges(path) && globs.some((glob) => finds(glob, path));
+}
+
+/** What the checks name as the work, as they name it; a check that must not pass names nothing. */
+export function namedGlobs({ checks }: Pick<TaskSpec, "checks">): readonly string[] {
+  const demanding = ({ check, parts }: NamedCheck): readonly string[] => {
+    if (isLeaf(check)) return namedBy(check);
+    return check.kind === "not" ? [] : parts.flatMap(demanding);
+  };
+  return nameChecks(checks).flatMap(demanding);
+}
+
+/** Files that a check runs, or judges by. A command may leave out the ending of what it names: `node check`. */
+export function isJudge({ checks }: Pick<TaskSpec, "checks">): (path: string) => boolean {
+  const judges = new Set(leavesOf(checks).flatMap(judgesOf));
+  return (path) => judges.has(path) || judges.has(withoutEnding(path));
+}
+
+/**
+ * What a command comes to by the names in it without saying which file that is: the ending left out, or what stands for a
+ * folder (`index.js`, `__main__.py`). New source by such a name can take the place of the tool that the check means; a file
+ * that the command names in full and that was not there is what it asks for.
+ */
+export function isRun({ checks }: Pick<TaskSpec, "checks">): (path: string) => boolean {
+  const judges = new Set(leavesOf(checks).flatMap(judgesOf));
+  return (path) => {
+    const name = withoutEnding(path);
+    if (name !== path && judges.has(name)) return true;
+    return /^(index|main|__init__|__main__)$/.test(posix.basename(name)) && judges.has(posix.dirname(path));
+  };
+}
+
+function withoutEnding(path: string): string {
+  return path.replace(/\.[^./]+$/, "");
+}
+
+/** What is to be gone, by the checks: with a folder, everything in it. */
+export function namedToGo({ checks }: Pick<TaskSpec, "checks">): (path: string) => boolean {
+  const names = new Set(leavesOf(checks).flatMap((check) => (check.kind === "file-absent" ? paths(check.path) : [])));
+  return (path) => names.has(path) || [...foldersOf(path)].some((folder) => names.has(folder));
+}
+
+function namedIn({ name, check, parts }: NamedCheck, passedBefore: ReadonlySet<string>): readonly string[] {
+  if (isLeaf(check)) return namedBy(check);
+  if (check.kind === "not" && passedBefore.has(name)) return [];
+  return parts.flatMap((part) => namedIn(part, passedBefore));
+}
+
+function namedBy(check: LeafCheck): readonly string[] {
+  switch (check.kind) {
+    case "file-exists":
+    case "file-absent":
+    case "contains":
+    case "matches":
+    case "json":
+    case "yaml":
+    case "schema":
+      return [check.path];
+    case "glob-count":
+      return [check.glob];
+    case "changed":
+      return check.paths;
+    case "checkboxes":
+      return boxGlobs(check);
+    case "git":
+      return check.only ?? [];
+    case "unchanged":
+    case "command":
+    case "tests":
+    case "http":
+      return [];
+  }
+}
+
+/** A path or glob that cannot be one is told by its check. */
+function usable(pattern: string): readonly Glob[] {
+  try {
+    return [globOf(pattern)];
+  } catch {
+    return [];
+  }
+}
+
+function judgesOf(check: LeafCheck): readonly string[] {
+  if (check.kind === "schema") return typeof check.schema === "string" ? paths(check.schema) : [];
+  if (check.kind !== "command" && check.kind !== "tests") return [];
+  const words = typeof check.run === "string" ? check.run.split(/[\s"'`;&|()<>=$]+/) : check.run;
+  return [...words, ...(check.kind === "tests" && check.report !== undefined ? [check.report] : [])].flatMap((word) => [
+    ...paths(posix.join(check.cwd, word)),
+    // `python -m package.module`
+    ...(/^\w+(\.\w+)+$/.test(word) ? paths(posix.join(check.cwd, word.replaceAll(".", "/"))) : []),
+  ]);
+}
+
+function paths(word: string): readonly string[] {
+  try {
+    const path = relativePath(word);
+    return path === "" ? [] : [path];
+  } catch {
+    return [];
+  }
+}
+
+/** A command or a test run is in it, so that it can come out otherwise on the same files. */
+export function runsCommands(check: TaskCheck): boolean {
+  return leavesOf([check]).some(({ kind }) => kind === "command" || kind === "tests");
+}
+
+/** What it finds may depend on what is no file: another machine, or a server of this one. */
+export function seesOutside(check: TaskCheck): boolean {
+  return leavesOf([check]).some(
+    (leaf) => leaf.kind === "http" || ((leaf.kind === "command" || leaf.kind === "tests") && leaf.network),
+  );
+}
+
+/** It demands that something stays as it is, so that it passes before any work is done. */
+export function isGuardKind(check: TaskCheck): boolean {
+  switch (check.kind) {
+    case "unchanged":
+    case "file-absent":
+    case "not":
+      return true;
+    case "git":
+      return check.commit === undefined && check.branch === undefined;
+    case "all":
+    case "any":
+      return check.of.every(isGuardKind);
+    default:
+      return false;
+  }
+}
+
+/** Named as itself, not by a wildcard or a folder that many things lie in. */
+export function namedByName(
+  { checks }: Pick<TaskSpec, "checks">,
+  passedBefore: readonly string[],
+): (path: string) => boolean {
+  const before = new Set(passedBefore);
+  const names = new Set(
+    nameChecks(checks)
+      .flatMap((named) => namedIn(named, before))
+      .flatMap(paths),
+  );
+  return (path) => names.has(path);
+}

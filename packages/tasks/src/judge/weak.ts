@@ -1,0 +1,45 @@
+/**
+ * What a pass is worth. A check that passed before any work was done says nothing about the work: it is vacuous, or, where
+ * it demands that something stays as it was, a guard. One that comes out differently on the same files is flaky. A verdict
+ * needs a ground: one pass that is none of these.
+ */
+import type { CheckResult, TaskBaseline } from "@heddle/protocol";
+import type { TaskCheck, WorkReview } from "@heddle/protocol/tasks";
+import { listed } from "../checks/shown.ts";
+import { isGuardKind } from "./named-work.ts";
+
+export function flagWeak(result: CheckResult, check: TaskCheck, { passed }: TaskBaseline): CheckResult {
+  const parts = result.parts?.map((part) =>
+    part.outcome === "passed" && passed.includes(part.name) ? { ...part, isVacuous: true } : part,
+  );
+  const whole = { ...result, ...(parts === undefined ? {} : { parts }) };
+  if (result.outcome !== "passed" || !passed.includes(result.name)) return whole;
+  return isGuardKind(check) ? { ...whole, isGuard: true } : { ...whole, isVacuous: true };
+}
+
+function isGround({ outcome, isVacuous, isGuard, isFlaky }: CheckResult): boolean {
+  return outcome === "passed" && isVacuous !== true && isGuard !== true && isFlaky !== true;
+}
+
+/** Why passes prove nothing; undefined when one of them is a ground. */
+export function weakness(results: readonly CheckResult[]): WorkReview["reasons"][number] | undefined {
+  if (results.some(isGround)) return undefined;
+  const flaky = results.filter(({ isFlaky }) => isFlaky === true).map(({ name }) => name);
+  if (flaky.length > 0) {
+    const message = `nothing but flaky checks speaks for the work: ${listed(flaky)} passed and failed on the same files`;
+    return { kind: "flaky", message, files: [] };
+  }
+  const message =
+    "every check passed before the task began as well, so none of them says anything about the work; " +
+    "add a check that fails without it";
+  return { kind: "vacuous", message, files: [] };
+}
+
+/** Nothing speaks against the work but checks that passed on the same files before; undefined when something else does. */
+export function flakyFailure(results: readonly CheckResult[]): WorkReview["reasons"][number] | undefined {
+  const failing = results.filter(({ outcome }) => outcome !== "passed");
+  if (failing.length === 0 || failing.some(({ isFlaky }) => isFlaky !== true)) return undefined;
+  const names = listed(failing.map(({ name }) => name));
+  const message = `nothing but flaky checks speaks against the work: ${names} came out differently on the same files before`;
+  return { kind: "flaky", message, files: [] };
+}
