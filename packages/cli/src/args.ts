@@ -17,8 +17,8 @@ export interface OptionSpec {
   readonly isMultiple?: boolean;
   /** Also takes the words that follow its first value, as long as this says that they belong to it. */
   readonly takesMore?: (word: string) => boolean;
-  /** The one subcommand that knows this option; absent: all do. */
-  readonly of?: string;
+  /** The subcommands that know this option; absent: all do. */
+  readonly of?: string | readonly string[];
   /** Understood, and left out of the help. */
   readonly isHidden?: boolean;
   readonly help: string;
@@ -31,6 +31,24 @@ export interface ParsedArgs {
   has(name: string): boolean;
   value(name: string): string | undefined;
   values(name: string): readonly string[];
+}
+
+/** The subcommands that know an option; none: all do. */
+export function ownersOf({ of = [] }: OptionSpec): readonly string[] {
+  return typeof of === "string" ? [of] : of;
+}
+
+/** What was given and belongs to other subcommands. */
+export function foreignOption(
+  options: readonly OptionSpec[],
+  args: ParsedArgs,
+  subcommand: string | undefined,
+): { readonly name: string; readonly owners: readonly string[] } | undefined {
+  const given = options.find((option) => {
+    const owners = ownersOf(option);
+    return owners.length > 0 && !(subcommand !== undefined && owners.includes(subcommand)) && args.has(option.name);
+  });
+  return given === undefined ? undefined : { name: given.name, owners: ownersOf(given) };
 }
 
 export const HELP_OPTION: OptionSpec = { name: "help", short: "h", help: "Show this text" };

@@ -1,5 +1,5 @@
 /** What a command of the table in main.ts is, and how its help is written. */
-import type { OptionSpec, ParsedArgs } from "./args.ts";
+import { ownersOf, type OptionSpec, type ParsedArgs } from "./args.ts";
 
 export interface Command {
   /** After `heddle `: `exec [OPTIONS] [PROMPT]`. */
@@ -29,7 +29,8 @@ export interface CommandContext {
 export function helpText(command: Command): string {
   const shown = command.options.filter(({ isHidden }) => isHidden !== true);
   const width = Math.min(34, Math.max(...shown.map((option) => optionNames(option).length)));
-  const owners = [...new Set(shown.map((option) => option.of))].filter((of) => of !== undefined);
+  const ownerOf = (option: OptionSpec): string => ownersOf(option).join(" and ");
+  const owners = [...new Set(shown.map(ownerOf))].filter((owner) => owner !== "");
   const section = (title: string, options: readonly OptionSpec[]): readonly string[] => [
     title,
     ...options.map((option) => optionLine(option, width)),
@@ -47,7 +48,7 @@ export function helpText(command: Command): string {
     ...owners.flatMap((owner) =>
       section(
         `Options of ${owner}:`,
-        shown.filter((option) => option.of === owner),
+        shown.filter((option) => ownerOf(option) === owner),
       ),
     ),
     "Examples:",

@@ -4,6 +4,7 @@ import { follow, type FollowOptions } from "./follow.ts";
 import type { Call, Http } from "./http.ts";
 import type {
   Accepted,
+  AcceptTask,
   AttemptList,
   CheckRunList,
   ClearedTasks,
@@ -18,12 +19,18 @@ import type {
   Reason,
   RelieveTask,
   ResumeTask,
+  RetryTask,
   SendOrder,
   StallList,
   Task,
+  TaskDiff,
+  TaskDiffQuery,
   TaskLogQuery,
   TaskPage,
   TasksQuery,
+  TaskVerification,
+  UndoneTask,
+  UndoTask,
 } from "./types.ts";
 
 export interface RunTaskOptions extends Omit<FollowOptions, "threadId" | "taskId" | "only" | "after" | "live"> {
@@ -89,8 +96,27 @@ export class TaskClient {
     return this.#move(taskId, "cancel", why, call);
   }
 
-  retry(taskId: string, why: Reason = {}, call?: Call): Promise<Task> {
-    return this.#move(taskId, "retry", why, call);
+  retry(taskId: string, how: RetryTask = {}, call?: Call): Promise<Task> {
+    return this.#move(taskId, "retry", how, call);
+  }
+
+  /** What was put to its owner is the work: judged again with it, or ended on a person's word. */
+  accept(taskId: string, word: AcceptTask = {}, call?: Call): Promise<Task> {
+    return this.#move(taskId, "accept", word, call);
+  }
+
+  /** Puts its workspace back to how it was when the task began. */
+  undo(taskId: string, how: UndoTask = {}, call?: Call): Promise<UndoneTask> {
+    return this.#http.json("POST", at(taskId, "undo"), { ...call, body: how });
+  }
+
+  diff(taskId: string, query: TaskDiffQuery = {}, call?: Call): Promise<TaskDiff> {
+    return this.#http.json("GET", at(taskId, "diff"), { ...call, query });
+  }
+
+  /** Judges it again from what was kept of it; nothing is stored. */
+  verify(taskId: string, call?: Call): Promise<TaskVerification> {
+    return this.#http.json("POST", at(taskId, "verify"), { ...call, body: {} });
   }
 
   /** A person's word: claimed, never verified. */

@@ -4,6 +4,7 @@ import type {
   NotificationsQueryInput,
   StreamedDelta,
   StreamedEvent,
+  TaskDiffQueryInput,
   TaskLogQueryInput,
   TasksQueryInput,
   ThreadsQueryInput,
@@ -14,6 +15,7 @@ import type {
 export type { Decision, TaskState } from "@heddle/protocol";
 export type {
   Accepted,
+  AcceptTaskInput as AcceptTask,
   AccountsAnswer,
   AnswerInput as Answer,
   Approval,
@@ -39,6 +41,7 @@ export type {
   ReasonInput as Reason,
   RelieveTaskInput as RelieveTask,
   ResumeTaskInput as ResumeTask,
+  RetryTaskInput as RetryTask,
   SandboxAnswer,
   SendOrderInput as SendOrder,
   ServerAnswer,
@@ -50,12 +53,16 @@ export type {
   StreamedDelta,
   StreamedEvent,
   Task,
+  TaskDiff,
   TaskPage,
+  TaskVerification,
   Thread,
   ThreadDetail,
   ThreadPage,
   Turn,
   TurnPage,
+  UndoneTask,
+  UndoTaskInput as UndoTask,
   UsageBy,
   UsagePage,
   WorkspaceList,
@@ -63,11 +70,12 @@ export type {
 
 /** An address is text; whoever asks writes numbers and flags. */
 type Written<Q> = {
-  readonly [K in keyof Q]: K extends "limit" | "after" ? number : K extends "archived" ? boolean : Q[K];
+  readonly [K in keyof Q]: K extends "limit" | "after" ? number : K extends "archived" | "stat" ? boolean : Q[K];
 };
 
 export type ThreadsQuery = Written<ThreadsQueryInput>;
 export type TasksQuery = Omit<Written<TasksQueryInput>, "state"> & { readonly state?: readonly TaskState[] };
+export type TaskDiffQuery = Written<TaskDiffQueryInput>;
 export type TaskLogQuery = Written<TaskLogQueryInput>;
 export type NotificationsQuery = Written<NotificationsQueryInput>;
 export type UsageQuery = Omit<Written<UsageQueryInput>, "by"> & { readonly by?: readonly UsageBy[] };

@@ -107,11 +107,13 @@ describe("12.19: heddle models", () => {
 /** Writes down which files of the catalog a process reads. */
 const SPY = `
 const fs = require("node:fs");
-const read = fs.readFileSync;
-fs.readFileSync = (file, ...rest) => {
-  if (String(file).includes("models-snapshot")) fs.appendFileSync(process.env.READS, String(file) + "\\n");
-  return read(file, ...rest);
-};
+for (const name of ["readFileSync", "openSync"]) {
+  const act = fs[name];
+  fs[name] = (file, ...rest) => {
+    if (String(file).includes("models-snapshot")) fs.appendFileSync(process.env.READS, String(file) + "\\n");
+    return act(file, ...rest);
+  };
+}
 `;
 
 describe("12.19: heddle exec", () => {

@@ -1,22 +1,42 @@
 /** `heddle task`: work orders, from the first file to the last look. What carries them out is `heddle watch`, or `heddle serve`. */
 import { didYouMean, EXIT } from "@heddle/protocol";
-import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
+import { foreignOption, usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import { CONFIG_OPTIONS } from "../app-server/engine.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
+import { acceptTask } from "../tasks/accept.ts";
 import { addTasks } from "../tasks/add.ts";
 import { CHANGES, changeTasks, type Change } from "../tasks/change.ts";
 import { collect } from "../tasks/collect.ts";
+import { diffTask } from "../tasks/diff.ts";
 import { initTask } from "../tasks/init.ts";
 import { lintTasks } from "../tasks/lint.ts";
 import { listTasks } from "../tasks/list.ts";
 import { logTask, showTask } from "../tasks/show.ts";
 import { planTask } from "../tasks/plan.ts";
 import { tellFailure } from "../tasks/tell-failure.ts";
+import { undoTask } from "../tasks/undo.ts";
+import { exportTask, verifyTask } from "../tasks/verify.ts";
 import { watchTasks } from "../tasks/watch-tasks.ts";
 
-const VERBS = ["init", "plan", "lint", "add", "run", "list", "show", "log", "collect", ...CHANGES] as const;
+const VERBS = [
+  "init",
+  "plan",
+  "lint",
+  "add",
+  "run",
+  "list",
+  "show",
+  "log",
+  "diff",
+  "accept",
+  "undo",
+  "verify",
+  "export",
+  "collect",
+  ...CHANGES,
+] as const;
 type Verb = (typeof VERBS)[number];
 
 const OPTIONS: readonly OptionSpec[] = [
@@ -38,7 +58,19 @@ const OPTIONS: readonly OptionSpec[] = [
     isMultiple: true,
     help: "More budget: turns=5, time=30m, tokens=N, cost_usd=N",
   },
-  { name: "reason", value: "TEXT", help: "Kept with a pause, cancel, retry or complete" },
+  { name: "reason", value: "TEXT", help: "Kept with a pause, cancel, retry, accept or complete" },
+  { name: "fresh", of: "retry", help: "In a new thread; with a new copy of the workspace where it has none" },
+  { name: "from-baseline", of: "retry", help: "First put the workspace back to how it was when the task began" },
+  { name: "force", of: ["undo", "retry"], help: "Also put back what changed after the work was judged" },
+  { name: "stat", of: "diff", help: "Only which files, and how many lines" },
+  {
+    name: "bundle",
+    value: "FILE",
+    of: ["verify", "export"],
+    completes: "file",
+    help: "A file with all that judging again needs",
+  },
+  { name: "accept-spec", of: ["add", "run"], help: "Take a task file as the agent of an earlier task left it" },
   {
     name: "action",
     value: "ACTION",
@@ -46,8 +78,13 @@ const OPTIONS: readonly OptionSpec[] = [
     choices: ["eof", "kill-child", "interrupt", "retry"],
     help: "What to do about a stall; kill-child unless said",
   },
-  { name: "dry-run", of: "collect", help: "Only say which worktrees would go" },
-  { name: "older-than", value: "TIME", of: "collect", help: "How long ago their tasks ended (default 1d)" },
+  { name: "dry-run", of: ["collect", "undo"], help: "Only say what would be done" },
+  {
+    name: "older-than",
+    value: "TIME",
+    of: "collect",
+    help: "How long ago their tasks ended (default 1d for worktrees, 7d for what tasks were judged by)",
+  },
   { name: "back", of: "archive", help: "Take it back from the archive" },
   { name: "items", of: "run", help: "Show what the agent says and does too" },
   { name: "verbose", short: "v", of: "run", help: "Say first what it runs with; secrets are masked" },
@@ -56,11 +93,15 @@ const OPTIONS: readonly OptionSpec[] = [
 
 export const taskCommand: Command = {
   usage:
-    "task init [--path FILE]\ntask plan WORDS\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\ntask collect [--dry-run]\n" +
+    "task init [--path FILE]\ntask plan WORDS\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\n" +
+    "task diff ID [PATH...] [--stat]\ntask accept ID\ntask undo ID [--dry-run] [--force]\ntask retry ID [--from-baseline]\n" +
+    "task verify ID | --bundle FILE\ntask export ID --bundle FILE\ntask collect [--dry-run]\n" +
     `task ${CHANGES.join("|")} ID...`,
   about:
     "Work orders whose completion is decided by checks. add puts them into the queue of this home, where heddle watch or a\n" +
-    "running heddle serve finds them; run adds one and watches it to its end. ID is an id, a beginning of one, or a name.",
+    "running heddle serve finds them; run adds one and watches it to its end. ID is an id, a beginning of one, or a name.\n" +
+    "diff shows what a task changed, undo puts its workspace back to how it was when the task began, accept says that what\n" +
+    "was put to you is the work. verify judges again from what was kept: 0 the same, 1 another verdict, 3 evidence is missing.",
   subcommands: VERBS,
   options: OPTIONS,
   examples: [
@@ -74,6 +115,13 @@ export const taskCommand: Command = {
     "heddle task log 01a1 --follow",
     "heddle task resume 01a1 --more turns=5",
     "heddle task relieve 01a1 --action eof",
+    "heddle task diff 01a1 src --stat",
+    "heddle task accept 01a1",
+    "heddle task undo 01a1 --dry-run",
+    "heddle task retry 01a1 --from-baseline",
+    "heddle task verify 01a1",
+    "heddle task export 01a1 --bundle work.heddle.gz",
+    "heddle task verify --bundle work.heddle.gz",
     "heddle task archive 01a1 --back",
     "heddle task collect --dry-run",
   ],
@@ -93,12 +141,17 @@ async function runVerb(args: ParsedArgs, context: CommandContext): Promise<numbe
   const verb = VERBS.find((known) => known === word);
   if (verb === undefined)
     throw usage(`write heddle task ${VERBS.join(", ")}${word === undefined ? "" : didYouMean(word, VERBS)}`);
-  for (const { name, of } of OPTIONS) {
-    if (of !== undefined && of !== verb && args.has(name)) throw usage(`--${name} belongs to heddle task ${of}`);
+  const foreign = foreignOption(OPTIONS, args, verb);
+  if (foreign !== undefined) throw usage(`--${foreign.name} belongs to heddle task ${foreign.owners.join(" and ")}`);
+  const [first, ...more] = words;
+  if (verb === "retry" && args.has("from-baseline")) {
+    if (first === undefined || more.length > 0) throw usage("write heddle task retry ID --from-baseline");
+    return undoTask(first, args, context, { isRetried: true });
   }
   if (isChange(verb)) return changeTasks(verb, words, args, context);
   if (verb === "plan") return planTask(words, args, context);
-  const [first, ...more] = words;
+  if (verb === "diff" && first !== undefined) return diffTask(words, args, context);
+  if (verb === "verify" && more.length === 0) return verifyTask(first, args, context);
   const isWordless = verb === "init" || verb === "list" || verb === "collect";
   if (more.length > 0 || (isWordless && first !== undefined)) throw usage(`write heddle task ${FORMS[verb]}`);
   if (verb === "init") return init(args, context);
@@ -116,6 +169,15 @@ async function runVerb(args: ParsedArgs, context: CommandContext): Promise<numbe
       return showTask(first, args, context);
     case "log":
       return logTask(first, args, context);
+    case "accept":
+      return acceptTask(first, args, context);
+    case "undo":
+      return undoTask(first, args, context, { isRetried: false });
+    case "export":
+      return exportTask(first, args, context);
+    case "diff":
+    case "verify":
+      throw usage(`write heddle task ${FORMS[verb]}`);
   }
 }
 
@@ -131,6 +193,11 @@ const FORMS: Readonly<Record<Exclude<Verb, Change | "plan">, string>> = {
   list: "list; --text WORDS and --state STATE choose some",
   show: "show ID; heddle task list shows them",
   log: "log ID; heddle task list shows them",
+  diff: "diff ID, then paths or globs to see only some",
+  accept: "accept ID; heddle task list --state paused shows them",
+  undo: "undo ID, with --dry-run to look first",
+  verify: "verify ID, or verify --bundle FILE",
+  export: "export ID --bundle FILE",
   collect: "collect, with --dry-run to look first",
 };
 

@@ -2,7 +2,7 @@
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
 import { createRedactor, type Journal, type ThreadRow } from "@heddle/journal";
 import { didYouMean, EXIT, HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
-import { usage, type ParsedArgs } from "../args.ts";
+import { foreignOption, usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { knownSecrets } from "../config/known-secrets.ts";
 import { heddleHome } from "../config/read-config.ts";
@@ -50,9 +50,8 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   if (verb === undefined) {
     throw usage(`write heddle threads ${VERBS.join(", ")}${word === undefined ? "" : didYouMean(word, VERBS)}`);
   }
-  for (const { name, of } of threadsCommand.options) {
-    if (of !== undefined && of !== verb && args.has(name)) throw usage(`--${name} belongs to heddle threads ${of}`);
-  }
+  const foreign = foreignOption(threadsCommand.options, args, verb);
+  if (foreign !== undefined) throw usage(`--${foreign.name} belongs to heddle threads ${foreign.owners.join(" and ")}`);
   if (verb === "list") {
     if (id !== undefined) throw usage("heddle threads list takes no words; -C DIR names a folder");
     return list(args, context, out);

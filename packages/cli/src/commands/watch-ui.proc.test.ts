@@ -100,7 +100,7 @@ test("7: a watched task is seen over HTTP while it runs, with its attempt, its t
   expect(token).toMatch(/^token {4}\S+\/serve\.token \(new: \S{43}\)$/);
   expect(tried).toMatch(/^try {6}curl /);
   expect(added).toContain("[made] added: made");
-  expect(ended.stdout).toMatch(/^verified {2}made {2}task_\S+ {2}1 check passed$/m);
+  expect(ended.stdout).toMatch(/^=#= verified {2}made {2}task_\S+ {2}1 check passed$/m);
   expect(ended.stderr).not.toContain(watched.token);
   await expectClosed(world, watched.url);
   // The home is free, and whoever serves it next has the same port.

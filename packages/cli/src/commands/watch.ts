@@ -14,6 +14,7 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "json", help: "JSON lines: every stored event of the tasks, and how it ended" },
   { name: "items", help: "Show what the agents say and do too" },
   { name: "ui", help: "Open the doors of heddle serve meanwhile, to look and to act: HTTP, WebSocket, a socket" },
+  { name: "accept-spec", help: "Take a task file as the agent of an earlier task left it" },
   { name: "verbose", short: "v", help: "Say first what tasks run with; secrets are masked" },
   ...CONFIG_OPTIONS,
   ...DOOR_OPTIONS.map((option) => ({ ...option, of: "--ui" })),

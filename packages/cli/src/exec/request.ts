@@ -1,6 +1,6 @@
 /** What the words of `heddle exec` ask for: a new thread, an old one, a fork of one, or a review; and where the prompt is. */
 import type { ReviewTarget } from "@heddle/agent";
-import { usage, type ParsedArgs } from "../args.ts";
+import { foreignOption, usage, type ParsedArgs } from "../args.ts";
 import { EXEC_OPTIONS, EXEC_SUBCOMMANDS, type ExecSubcommand } from "../commands/exec-options.ts";
 
 export type ThreadChoice =
@@ -48,11 +48,10 @@ export function isSecondPrompt([, second, ...more]: readonly string[]): boolean 
 }
 
 function refuseForeignOptions(args: ParsedArgs, subcommand: ExecSubcommand | undefined): void {
-  for (const { name, of } of EXEC_OPTIONS) {
-    if (of !== undefined && of !== subcommand && args.has(name)) {
-      throw usage(`--${name} belongs to ${of}: heddle exec ${of} --${name}`);
-    }
-  }
+  const foreign = foreignOption(EXEC_OPTIONS, args, subcommand);
+  if (foreign === undefined) return;
+  const { name, owners } = foreign;
+  throw usage(`--${name} belongs to ${owners.join(" and ")}: heddle exec ${owners[0] ?? ""} --${name}`);
 }
 
 function resume(args: ParsedArgs, words: readonly string[]): ExecRequest {

@@ -1,10 +1,11 @@
 /** Tasks into the queue. Durable when they are told of; whoever works on this home takes them up. */
 import { createHash } from "node:crypto";
 import { canonical, EXIT, hasEnded, isHeddleError, visibleLine, type TaskRecord } from "@heddle/protocol";
-import type { FoundSpec, Tasks } from "@heddle/tasks";
+import type { TaskSource } from "@heddle/protocol/tasks";
+import { refuseChangedSpec, type FoundSpec, type SpecStore, type Tasks } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { loadConfig } from "../config/read-config.ts";
+import { heddleHome, loadConfig } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
 import { readTasks, warn } from "./read-tasks.ts";
@@ -16,12 +17,24 @@ export async function addTasks(place: string, args: ParsedArgs, context: Command
   warn(warnings);
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   await using store = await openTaskStore(context.env);
+  if (!args.has("accept-spec")) await refuseChanged({ journal: store.journal, home: heddleHome(context.env) }, found);
   for (const one of found) {
-    const task = await store.tasks.add({ spec: one.spec, source: { kind: "cli", ref: one.file } });
+    const task = await store.tasks.add({ spec: one.spec, source: sourceOf(one) });
     await out.write(args.has("json") ? toLine(task) : `${task.id}  ${task.state}  ${visibleLine(task.spec.name)}\n`);
   }
   if (!args.has("json")) process.stderr.write("heddle: heddle watch, or a running heddle serve, carries them out\n");
   return EXIT.ok;
+}
+
+function sourceOf({ file, sha256 }: FoundSpec): TaskSource {
+  return { kind: "cli", ref: file, ...(sha256 === undefined ? {} : { sha256 }) };
+}
+
+/** As an agent left it, a file is nobody's wish. Before any of them is added. */
+export async function refuseChanged(store: SpecStore, found: readonly FoundSpec[]): Promise<void> {
+  const help = "run it with --accept-spec";
+  for (const { file, spec, sha256 } of found)
+    if (sha256 !== undefined) await refuseChangedSpec(store, { file, sha256, workspace: spec.workspace, help });
 }
 
 export interface Added {
@@ -34,21 +47,22 @@ export interface Added {
  * The task of this very file and content that has not ended, or a new one. The key counts those that have ended, so that
  * two who watch the same file at once have one task.
  */
-export async function addOrTakeUp(tasks: Tasks, { file, spec }: FoundSpec): Promise<Added> {
+export async function addOrTakeUp(tasks: Tasks, found: FoundSpec): Promise<Added> {
+  const { file, spec } = found;
   const earlier = await sameTasks(tasks, { file, spec });
   const open = earlier.find((task) => !hasEnded(task));
   if (open !== undefined) return { task: open, isTakenUp: true };
   const hash = createHash("sha256").update(canonical(spec)).digest("hex");
   for (let number = earlier.length; ; number += 1) {
-    const added = await addAs(tasks, { file, spec }, `watch:${file}:${hash}:${number}`);
+    const added = await addAs(tasks, found, `watch:${file}:${hash}:${number}`);
     if (added !== undefined) return { task: added, isTakenUp: false };
   }
 }
 
 /** undefined: the number was that of a task which is deleted. */
-async function addAs(tasks: Tasks, { file, spec }: FoundSpec, key: string): Promise<TaskRecord | undefined> {
+async function addAs(tasks: Tasks, found: FoundSpec, key: string): Promise<TaskRecord | undefined> {
   try {
-    return await tasks.add({ spec, source: { kind: "cli", ref: file }, key });
+    return await tasks.add({ spec: found.spec, source: sourceOf(found), key });
   } catch (error) {
     if (isHeddleError(error) && error.code === "store.id-conflict") return undefined;
     throw error;

@@ -35,6 +35,7 @@ export async function changeTasks(
       isBack: args.has("back"),
       more,
       action,
+      isFresh: args.has("fresh"),
     });
     if (args.has("json")) await out.write(toLine(task ?? { id, isDeleted: true }));
     else {
@@ -52,12 +53,13 @@ interface Wish {
   readonly isBack: boolean;
   readonly more: Readonly<Record<string, number>> | undefined;
   readonly action: StallAction | undefined;
+  readonly isFresh: boolean;
 }
 
 async function change(
   tasks: Tasks,
   id: string,
-  { verb, note, isBack, more, action }: Wish,
+  { verb, note, isBack, more, action, isFresh }: Wish,
 ): Promise<TaskRecord | undefined> {
   switch (verb) {
     case "pause":
@@ -67,7 +69,7 @@ async function change(
     case "cancel":
       return tasks.cancel(id, note);
     case "retry":
-      return tasks.retry(id, note);
+      return tasks.retry(id, note, { isFresh });
     case "relieve":
       return tasks.relieve(id, action ?? "kill-child");
     case "complete":

@@ -1,6 +1,6 @@
-/** `heddle task collect`: removes worktrees of tasks that have ended, and says of each why it goes or stays. */
+/** `heddle task collect`: removes worktrees of tasks that have ended and what was kept to judge them by, and says why. */
 import { EXIT, visibleLine } from "@heddle/protocol";
-import { collectWorktrees, parseDuration } from "@heddle/tasks";
+import { collectRooms, collectWorktrees, parseDuration, type Collected } from "@heddle/tasks";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { heddleHome } from "../config/read-config.ts";
@@ -9,30 +9,33 @@ import { openScreen } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
 import { lookAtTasks } from "./store.ts";
 
-const DEFAULT_AGE = "1d";
+/** A worktree is in the way; what a task was judged by is small beside it, and undoing and judging again need it. */
+const WORKTREE_AGE = "1d";
+const ROOM_AGE = "7d";
 
 export async function collect(args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  const age = args.value("older-than") ?? DEFAULT_AGE;
-  const olderThanMs = parseDuration(age);
-  if (olderThanMs === undefined) throw usage(`--older-than ${age} is no length of time; write 1d, 12h or 0s`);
+  const [worktrees, rooms] = [WORKTREE_AGE, ROOM_AGE].map((age) => msOf(args.value("older-than") ?? age));
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
   await using store = await lookAtTasks(env);
-  const found =
-    store === undefined
-      ? []
-      : await collectWorktrees({
-          journal: store.journal,
-          home: heddleHome(env),
-          olderThanMs,
-          isDryRun: args.has("dry-run"),
-          now: Date.now,
-          signal: stop.signal,
-        });
+  const common = { home: heddleHome(env), isDryRun: args.has("dry-run"), now: Date.now, signal: stop.signal };
+  const found: Collected[] = [];
+  if (store !== undefined) {
+    const { journal } = store;
+    found.push(...(await collectWorktrees({ ...common, journal, olderThanMs: worktrees ?? 0 })));
+    found.push(...(await collectRooms({ ...common, journal, olderThanMs: rooms ?? 0 })));
+  }
   for (const one of found) {
     const line = `${one.outcome.padEnd(12)}  ${one.taskId}  ${visibleLine(one.path)}  ${visibleLine(one.reason)}\n`;
     await out.write(args.has("json") ? toLine(one) : line);
   }
-  if (found.length === 0 && !args.has("json")) await out.write("there are no worktrees of tasks\n");
+  if (found.length === 0 && !args.has("json"))
+    await out.write("there are no worktrees of tasks, and nothing is kept of any\n");
   return EXIT.ok;
+}
+
+function msOf(age: string): number {
+  const ms = parseDuration(age);
+  if (ms === undefined) throw usage(`--older-than ${age} is no length of time; write 1d, 12h or 0s`);
+  return ms;
 }

@@ -23,6 +23,10 @@ checks:
   # - changed: ["src/**"]
   # - git: { clean: true }
 
+# What the agent is hired to change: only these files are judged, and kept as the work. Without it Heddle
+# names what the verdict rests on, and asks you where that is a file no check names. For code: deliver: [src/**]
+deliver: [README.md]
+
 # steps: # told to the agent, shown as progress
 #   - Look at the code
 #   - { title: Write it down, acceptance: [every command in it was tried] }
@@ -30,11 +34,12 @@ checks:
 # model: gpt-5.5 # that of config.toml unless said
 # sandbox: workspace-write # read-only, workspace-write, danger-full-access
 # network: false
-# protect: ["docs/**"] # the agent must leave these as they are; tests are protected anyway
+# protect: ["docs/**"] # the agent must leave these as they are
 
 # schedule: 1d # or { cron: "0 9 * * 1-5", time_zone: Europe/Berlin }, or a date and time
 # depends_on: [another task]
 # worktree: true # in a git worktree of its own
+# apply: on-verified # your folder is touched only with work that is verified
 # labels: [docs]
 
 budget: { time: 30m, turns: 6 } # reached: paused, and heddle task resume goes on

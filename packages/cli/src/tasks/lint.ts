@@ -1,6 +1,15 @@
 /** `heddle task lint`: what is wrong with task files, before anything runs; with --run, what their checks say as things are. */
 import { EXIT, exitCodeOf, visibleLine, visibleText, type CheckResult } from "@heddle/protocol";
-import { problemLine, runChecks, SpecError, type FoundSpec } from "@heddle/tasks";
+import {
+  deliverLine,
+  lacksDeliver,
+  problemLine,
+  proposeDeliver,
+  runChecks,
+  SpecError,
+  undeliverable,
+  type FoundSpec,
+} from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
@@ -25,26 +34,41 @@ export async function lintTasks(place: string, args: ParsedArgs, context: Comman
   const { found, warnings, problems } = linted;
   const code = problems.length > 0 ? exitCodeOf("task.invalid") : EXIT.ok;
   const runs = args.has("run") && code === EXIT.ok ? await runAll(found, context) : [];
+  const proposals: (readonly string[] | undefined)[] = [];
+  for (const { spec } of found) proposals.push(lacksDeliver(spec) ? await proposeDeliver(spec) : undefined);
   if (args.has("json")) {
     const tasks = found.map(({ file, spec }, index) => ({
       file,
       spec,
       ...(args.has("run") ? { results: runs[index] } : {}),
+      ...(proposals[index] === undefined ? {} : { proposes: { deliver: proposals[index] } }),
     }));
     await out.write(toLine({ isValid: code === EXIT.ok, tasks, warnings, problems }));
     return code;
   }
   for (const problem of problems) await out.write(`${visibleText(problemLine(problem))}\n`);
   for (const warning of warnings) await out.write(`warning: ${visibleText(warning)}\n`);
+  for (const [index, one] of found.entries()) await tellDeliver(out, one, proposals[index]);
   if (args.has("run")) await tellRuns(out, linted, runs, context.env);
   if (code === EXIT.ok) await out.write(`${count(found.length, "task")}, nothing wrong\n`);
   return code;
 }
 
+/** What a spec without `deliver` cannot promise, and the line that does. */
+async function tellDeliver(out: Output, { spec }: FoundSpec, proposed: readonly string[] | undefined): Promise<void> {
+  if (!lacksDeliver(spec)) return;
+  const line = proposed === undefined ? "say deliver: [paths or globs]" : `for example ${deliverLine(proposed)}`;
+  await out.write(
+    `note: ${visibleLine(spec.name)} does not say what it delivers: whatever the agent leaves is judged with it, and work that rests on a file no check names is put to you instead of being verified; ${visibleLine(line)}\n`,
+  );
+}
+
 async function lint(place: string, context: CommandContext): Promise<Linted> {
   try {
     const { config } = await loadConfig(context.env);
-    return { ...(await readTasks(place, config, context)), problems: [] };
+    const { found, warnings } = await readTasks(place, config, context);
+    const closed = found.flatMap(({ spec }) => undeliverable(spec).map((why) => `${spec.name}: ${why}`));
+    return { found, warnings: [...warnings, ...closed], problems: [] };
   } catch (error) {
     if (error instanceof SpecError) return { found: [], warnings: [], problems: error.problems };
     throw error;

@@ -19,6 +19,7 @@ export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">)
   const { folder, rescanMs: _rescan, settleMs: _settle, ...common } = inboxOf(config, env);
   const door = {
     journal,
+    home,
     tasks: openTasks({ journal, home }),
     specDefaults: openLoomSettings(env).defaults,
     minEveryMs: parseDuration(config.tasks?.min_interval ?? ""),

@@ -81,7 +81,7 @@ export function paintState(state: TaskState, style: Style): string {
 export function standing(task: TaskRecord): string {
   switch (task.state) {
     case "verified":
-      return `${count(task.lastCheck?.results.length ?? 0, "check")} passed`;
+      return `${count(task.lastCheck?.results.length ?? 0, "check")} passed${task.undone === undefined ? "" : "; its workspace was put back since"}`;
     case "claimed":
       if (!hasEnded(task)) return "not verified yet";
       return task.claim?.by === "user"
@@ -90,6 +90,8 @@ export function standing(task: TaskRecord): string {
     case "failed":
       return `${task.failure === undefined ? "" : `${task.failure.code}: `}${task.reason ?? "no reason is known"}`;
     case "paused":
+      if (isPutToOwner(task)) return `its work is put to you: heddle task show ${task.id} says why`;
+      return task.reason ?? "by its user";
     case "cancelled":
       return task.reason ?? "by its user";
     case "waiting":
@@ -97,20 +99,26 @@ export function standing(task: TaskRecord): string {
     case "stalled":
       return task.stall?.message ?? "nothing moves";
     case "rejected":
-      return failing(task).join(", ");
+      return failing(task).join(", ") || "no check passed that could speak for it";
     case "archived":
       return `${task.stateBefore ?? "cancelled"} before`;
     case "pending":
     case "running":
-      return "";
+      return task.undone === undefined ? "" : "its workspace was put back";
   }
 }
 
+/** Its checks passed, and yet it is the owner's to decide. */
+export function isPutToOwner({ state, lastCheck, round }: TaskRecord): boolean {
+  return state === "paused" && lastCheck?.review !== undefined && lastCheck.round === round;
+}
+
 function failing(task: TaskRecord): readonly string[] {
-  const { results = [], violations = [] } = task.lastCheck ?? {};
+  const { results = [], violations = [], opinion } = task.lastCheck ?? {};
   return [
     ...results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name),
     ...violations.map(({ message }) => message),
+    ...(opinion?.accepts === false ? [`second opinion: ${opinion.reason}`] : []),
   ];
 }
 

@@ -13,6 +13,7 @@ export async function settingsForTask(source: SettingsSource, spec: TaskSpec): P
     sandboxMode: spec.sandbox,
     approvalPolicy: spec.approval,
   });
-  // The wall of a task is what its own file says.
-  return { ...settings, networkAccess: spec.network };
+  // The sandbox of a task is what its own file says. Checks see the host outside the workspace as it is, so an agent that may
+  // write there would write what judges it.
+  return { ...settings, networkAccess: spec.network, writableRoots: [] };
 }

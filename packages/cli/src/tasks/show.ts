@@ -17,7 +17,8 @@ import { duration, money, styleFor, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { count, paintState, standing } from "./outcome.ts";
 import { requireTasks } from "./store.ts";
-import { checkLines, taskLines } from "./task-lines.ts";
+import { checkLines, ROOMS, taskLines } from "./task-lines.ts";
+import { listed, reviewLines, wayOnLines, workLines } from "./work-lines.ts";
 
 export async function showTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
@@ -42,6 +43,15 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
       "folder",
       task.folder === undefined || task.folder === spec.workspace ? undefined : visibleLine(task.folder),
     ),
+    ...line("checking", checking(task)),
+    ...line("delivers", spec.deliver === undefined ? undefined : spec.deliver.map(visibleLine).join(", ")),
+    ...line("accepted", task.deliver === undefined ? undefined : listed(task.deliver.map(visibleLine))),
+    ...line(
+      "undone",
+      task.undone === undefined
+        ? undefined
+        : `${new Date(task.undone.at).toISOString()}, ${count(task.undone.files, "file")} put back`,
+    ),
     ...line("thread", task.threadId),
     ...line(
       "next",
@@ -64,11 +74,20 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
     ...(task.lastCheck === undefined
       ? line("checks", spec.checks.length === 0 ? "none: nothing can verify it" : `${spec.checks.length}, not run yet`)
       : [`checks     run by the harness at ${new Date(task.lastCheck.at).toISOString()}`]),
-    ...(task.lastCheck?.results ?? []).flatMap((result) => checkLines(result, style)),
+    ...(task.lastCheck?.results ?? []).flatMap((result) => checkLines(result, style, task.lastCheck?.work)),
+    ...workLines(task.lastCheck?.work, style),
     ...(task.lastCheck?.violations ?? []).map(({ message }) => style.red(`  VIOLATION ${visibleLine(message)}`)),
+    ...(task.lastCheck?.round === task.round ? reviewLines(task.lastCheck.review, style) : []),
+    ...wayOnLines(task),
     "goal",
     ...quoted(spec.goal.trimEnd()),
   ];
+}
+
+/** The check that runs, and since when. */
+function checking({ checking: now }: TaskRecord): string | undefined {
+  if (now === undefined) return undefined;
+  return `${visibleLine(now.name)} ${ROOMS[now.room]}, for ${duration(Math.max(0, Date.now() - now.since))}`;
 }
 
 export async function logTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {

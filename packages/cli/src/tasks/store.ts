@@ -1,10 +1,11 @@
 /** The tasks of this home, for commands that look and for those that change something. */
 import { openJournal, type Journal } from "@heddle/journal";
 import { HeddleError, visibleLine } from "@heddle/protocol";
-import { openTasks, type Tasks } from "@heddle/tasks";
+import { finishPutting, openTasks, type Tasks } from "@heddle/tasks";
 import { makeHome } from "../app-server/engine.ts";
 import { knownSecrets } from "../config/known-secrets.ts";
 import { heddleHome } from "../config/read-config.ts";
+import { say } from "../print/screen.ts";
 import { openRecord } from "../record.ts";
 
 export interface TaskStore extends AsyncDisposable {
@@ -15,13 +16,14 @@ export interface TaskStore extends AsyncDisposable {
 /** Makes the home where there is none. */
 export async function openTaskStore(env: NodeJS.ProcessEnv): Promise<TaskStore> {
   const home = await makeHome(env);
-  return storeOf(await openJournal({ home, secrets: await knownSecrets(env) }), home);
+  const journal = await openJournal({ home, secrets: await knownSecrets(env) });
+  return await storeOf(journal, home);
 }
 
 /** undefined: this home has no record yet. */
 export async function lookAtTasks(env: NodeJS.ProcessEnv): Promise<TaskStore | undefined> {
   const journal = await openRecord(env);
-  return journal === undefined ? undefined : storeOf(journal, heddleHome(env));
+  return journal === undefined ? undefined : await storeOf(journal, heddleHome(env));
 }
 
 /** For one task that must be there. */
@@ -38,6 +40,8 @@ export async function requireTasks(env: NodeJS.ProcessEnv, selector: string): Pr
   );
 }
 
-function storeOf(journal: Journal, home: string): TaskStore {
+/** What a process that died was putting into a workspace is finished before anybody looks. */
+async function storeOf(journal: Journal, home: string): Promise<TaskStore> {
+  await finishPutting(home, say);
   return { journal, tasks: openTasks({ journal, home }), [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
 }

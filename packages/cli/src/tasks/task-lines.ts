@@ -7,9 +7,11 @@ import {
   type StoredEvent,
   type TaskEventBody,
 } from "@heddle/protocol";
+import type { JudgedWork } from "@heddle/protocol/tasks";
 import { quoted } from "../print/screen.ts";
 import { duration, money, type Style } from "../print/style.ts";
 import { count } from "./outcome.ts";
+import { flags, listed, restsLine, reviewLines, workLines } from "./work-lines.ts";
 
 const WHY: Readonly<Record<PromptReason, string>> = {
   first: "started by the harness, the goal",
@@ -20,6 +22,13 @@ const WHY: Readonly<Record<PromptReason, string>> = {
   retry: "started by the harness, to try again",
   stall: "started by the harness, after a stall",
   user: "started by its user",
+};
+
+export const ROOMS: Readonly<Record<EventOf<"task.checking">["room"], string>> = {
+  baseline: "as it is before the work",
+  work: "on the frozen work",
+  delivered: "on the deliverables alone",
+  again: "once more: it may be flaky",
 };
 
 const CLAIMED_BY: Readonly<Record<EventOf<"task.claimed">["by"], string>> = {
@@ -55,7 +64,9 @@ export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): r
     case "task.verified":
       return [style.green("VERIFIED: every check passed")];
     case "task.rejected":
-      return [style.red(`rejected: ${body.failing.map(visibleLine).join(", ")}`)];
+      return [
+        style.red(`rejected: ${body.failing.map(visibleLine).join(", ") || "no check passed that could speak for it"}`),
+      ];
     case "task.merged":
       return [`merged as ${body.how}: ${visibleLine(body.ref)}`];
     default:
@@ -75,6 +86,7 @@ function other(body: Other, style: Style): string {
     case "task.paused":
       return style.yellow(`paused (${body.cause}): ${visibleLine(body.message)}`);
     case "task.resumed":
+      if (body.deliver !== undefined) return `its user accepted as the work: ${listed(body.deliver.map(visibleLine))}`;
       return `resumed${body.budget === undefined ? "" : ` with more: ${JSON.stringify(body.budget)}`}`;
     case "task.budget-warned":
       return style.yellow(`its budget of ${body.what} is nearly used: ${body.spent} of ${body.limit}`);
@@ -90,6 +102,10 @@ function other(body: Other, style: Style): string {
       return `another attempt: ${visibleLine(body.reason)}`;
     case "task.cancelled":
       return style.yellow(`cancelled: ${visibleLine(body.reason)}`);
+    case "task.checking":
+      return style.dim(`runs ${visibleLine(body.name)} ${ROOMS[body.room]}`);
+    case "task.undone":
+      return `the workspace was put back: ${count(body.files, "file")}`;
     case "task.archived":
       return body.isArchived ? "archived" : "taken back from the archive";
     case "task.deleted":
@@ -114,31 +130,37 @@ function turnEnded({ status, usage, costUsd, durationMs, failure }: EventOf<"tas
 
 const SHOWN_LINES = 8;
 
-function checked({ results, violations, opinion }: EventOf<"task.checked">, style: Style): readonly string[] {
+function checked(
+  { results, violations, opinion, work, review }: EventOf<"task.checked">,
+  style: Style,
+): readonly string[] {
   const passed = results.filter(({ outcome }) => outcome === "passed").length;
   return [
     `the harness ran ${count(results.length, "check")}: ${passed} passed`,
-    ...results.flatMap((result) => checkLines(result, style)),
+    ...results.flatMap((result) => checkLines(result, style, work)),
+    ...workLines(work, style),
     ...violations.map(({ message }) => style.red(`  VIOLATION ${visibleLine(message)}`)),
     ...(opinion === undefined
       ? []
       : [
           `  ${visibleLine(opinion.model)} ${opinion.accepts ? "agrees" : style.red("REJECTS")}: ${visibleLine(opinion.reason)}`,
         ]),
+    ...reviewLines(review, style),
   ];
 }
 
 /** A pass is plain: only the whole is verified. */
-export function checkLines(result: CheckResult, style: Style): readonly string[] {
-  const { name, outcome, message, output, isVacuous } = result;
+export function checkLines(result: CheckResult, style: Style, work?: JudgedWork): readonly string[] {
+  const { name, outcome, message, output, isFlaky } = result;
   const words = `${visibleLine(name)}: ${visibleLine(message)}`;
-  if (outcome === "passed")
-    return [
-      `  passed ${words}${isVacuous === true ? style.yellow(" (vacuous: it passed before the work began)") : ""}`,
-    ];
+  if (outcome === "passed") return [`  passed ${words}${flags(result, style)}`, ...restsLine(result, work)];
   const tail = (output ?? "").trimEnd().split("\n").slice(-SHOWN_LINES);
   const shown = quoted(tail.filter((line) => line.trim() !== "").join("\n")).map((line) => style.dim(line));
-  return [style.red(`  ${outcome === "failed" ? "FAILED" : "ERROR"} ${words}`), ...shown];
+  return [
+    style.red(`  ${outcome === "failed" ? "FAILED" : "ERROR"} ${words}`) +
+      (isFlaky === true ? flags(result, style) : ""),
+    ...shown,
+  ];
 }
 
 function said(summary: string): string {

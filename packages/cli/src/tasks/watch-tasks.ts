@@ -4,7 +4,7 @@
  */
 import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { openLoomSettings, openTasks, type FoundSpec, type Harness } from "@heddle/tasks";
+import { openLoomSettings, openTasks, type FoundSpec, type Harness, type SpecStore } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import { log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
 import type { DoorPlan, Doors } from "../app-server/open-doors.ts";
@@ -15,9 +15,9 @@ import type { Output } from "../print/output.ts";
 import { marked, openScreen } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
-import { addOrTakeUp } from "./add.ts";
+import { addOrTakeUp, refuseChanged } from "./add.ts";
 import { concurrencyOf, openWorker } from "./open-worker.ts";
-import { exitCodeOfTasks, paintState, standing } from "./outcome.ts";
+import { exitCodeOfTasks, isPutToOwner, paintState, standing } from "./outcome.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 import { settingsForTask } from "./settings-for.ts";
 import { showTasks } from "./show-tasks.ts";
@@ -61,7 +61,7 @@ export async function watchTasks({ place, args, context, isOnce, ui }: Watching)
   const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, configWarnings: warnings });
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (doors !== undefined) await tellDoors(doors, args, out);
-  const chosen = read === undefined ? undefined : await addAll(journal, read.found);
+  const chosen = read === undefined ? undefined : await addAll({ journal, home }, read.found, args);
   const style = styleFor("auto", out.isTerminal, env);
   const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
@@ -85,9 +85,10 @@ async function tellDoors({ addresses, url, tokenFile, how }: Doors, args: Parsed
   await out.write(args.has("json") ? toLine({ type: "watch.serving", addresses, url, tokenFile }) : how);
 }
 
-async function addAll(journal: Journal, found: readonly FoundSpec[]): Promise<readonly TaskRecord[]> {
-  const tasks = openTasks({ journal });
+async function addAll(store: SpecStore, found: readonly FoundSpec[], args: ParsedArgs): Promise<readonly TaskRecord[]> {
+  const tasks = openTasks({ journal: store.journal });
   const chosen: TaskRecord[] = [];
+  if (!args.has("accept-spec")) await refuseChanged(store, found);
   for (const one of found) {
     const { task, isTakenUp } = await addOrTakeUp(tasks, one);
     chosen.push(task);
@@ -212,6 +213,10 @@ function whatNext(tasks: readonly TaskRecord[], exitCode: number, stop: Stop): s
     return "stopped; what has not ended goes on with the next heddle watch or heddle serve";
   if (tasks.length === 0) return "there is nothing to do; heddle task add FILE brings something";
   if (exitCode === EXIT.ok) return undefined;
-  const goesOn = tasks.some(({ state }) => state === "paused") ? ", heddle task resume ID goes on" : "";
+  const paused = tasks.filter(({ state }) => state === "paused");
+  const reviewed = paused.find(isPutToOwner);
+  if (reviewed !== undefined)
+    return `heddle task diff ${reviewed.id} shows the work, heddle task accept ${reviewed.id} takes it, heddle task undo ${reviewed.id} puts it back`;
+  const goesOn = paused.length > 0 ? ", heddle task resume ID goes on" : "";
   return `heddle task log ID says what happened${goesOn}`;
 }

@@ -2,6 +2,7 @@
 import { createHmac } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { TaskSpecInput } from "@heddle/protocol/tasks";
 import { fileSink, type Sink } from "@heddle/tasks";
 import { expect, test } from "vitest";
 import { ask, openHttpWorld, type DeskWishes } from "../../test/http-world.ts";
@@ -113,6 +114,7 @@ test("122: tasks work only in allowed folders; a user only below the server's ow
     { network: true },
     { checks: [{ any: [{ command: "true", network: true }] }] },
     { checks: [{ http: "http://127.0.0.1:1/" }] },
+    { setup: { run: "true", network: true }, checks: [{ command: "true" }] },
   ]) {
     const refused = await post(free, "/api/tasks", spec(more), user);
     expect(refused, JSON.stringify(more)).toMatchObject({ status: 403, json: { error: { code: "door.forbidden" } } });
@@ -120,6 +122,55 @@ test("122: tasks work only in allowed folders; a user only below the server's ow
     expect(await post(free, "/api/inbox", order, user), JSON.stringify(more)).toMatchObject({ status: 403 });
   }
   expect(await count(free)).toBe(1);
+});
+
+/** Calls by which whoever may write goes on with a task or changes its workspace. */
+const GOES_ON = [
+  ["resume", {}],
+  ["retry", {}],
+  ["accept", {}],
+  ["verify", {}],
+  ["undo", {}],
+  ["undo", { dryRun: true }],
+  ["undo", { retry: true }],
+  ["relieve", { action: "retry" }],
+  ["archive", {}],
+  ["unarchive", {}],
+] as const;
+const FORBIDDEN = { status: 403, json: { error: { code: "door.forbidden" } } };
+
+test.each<[string, Partial<TaskSpecInput>]>([
+  ["network", { network: true }],
+  ["setup", { setup: { run: "true", network: true } }],
+  ["check", { checks: [{ kind: "not", of: { kind: "command", run: "true", network: true } }] }],
+  ["folder", { workspace: "/usr" }],
+  ["sandbox", { sandbox: "danger-full-access" }],
+])("13: a user goes on with no task that it may not order, for its %s", async (_what, more) => {
+  await using world = await openHttpWorld();
+  const id = await world.newTask(more);
+  const before = await world.heddle.journal.position();
+  for (const [verb, body] of GOES_ON) {
+    const refused = await post(world, `/api/tasks/${id}/${verb}`, body, world.tokens.user);
+    expect(refused, `${verb} ${JSON.stringify(body)}: ${refused.text}`).toMatchObject(FORBIDDEN);
+    // The owner is let through to the machine, which knows what is possible now.
+    if (verb !== "resume") continue;
+    const owners = await post(world, `/api/tasks/${id}/${verb}`, body);
+    expect(owners.status, owners.text).not.toBe(403);
+  }
+  expect(await world.heddle.journal.position()).toBe(before);
+  // Stopping is everybody's who may write.
+  expect(await post(world, `/api/tasks/${id}/cancel`, {}, world.tokens.user)).toMatchObject({ status: 200 });
+});
+
+test("13: files of a folder outside of the server's are shown by no diff but the owner's", async () => {
+  await using world = await openHttpWorld();
+  const [outside, inside] = [await world.newTask({ workspace: "/usr" }), await world.newTask({ network: true })];
+  const diff = (id: string, token: string) => world.ask(`/api/tasks/${id}/diff`, { token });
+  for (const token of [world.tokens.user, world.tokens.viewer]) {
+    expect(await diff(outside, token)).toMatchObject(FORBIDDEN);
+    expect((await diff(inside, token)).status).not.toBe(403);
+  }
+  expect((await diff(outside, world.tokens.owner)).status).not.toBe(403);
 });
 
 test("86: notifications are listed, dead ones are put back, and a sink can be tried", async () => {

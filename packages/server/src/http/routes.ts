@@ -6,6 +6,7 @@ import { ORDER_ROUTES } from "./order-routes.ts";
 import type { Route } from "./route.ts";
 import { TASK_FACTS_ROUTES } from "./task-facts-routes.ts";
 import { TASK_ROUTES } from "./task-routes.ts";
+import { TASK_WORK_ROUTES } from "./task-work-routes.ts";
 import { THREAD_ROUTES } from "./thread-routes.ts";
 import { TURN_ROUTES } from "./turn-routes.ts";
 
@@ -15,6 +16,7 @@ export const ROUTES: readonly Route[] = [
   ...TURN_ROUTES,
   ...EVENT_ROUTES,
   ...TASK_ROUTES,
+  ...TASK_WORK_ROUTES,
   ...TASK_FACTS_ROUTES,
   ...ORDER_ROUTES,
 ];

@@ -1,6 +1,6 @@
 /** What the doors need to take orders and tell of tasks: known to whoever starts the server. */
 import { HeddleError } from "@heddle/protocol";
-import type { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
+import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { Sink, Tasks, WebhookDoor } from "@heddle/tasks";
 import { folderFor } from "../folders.ts";
 import { refuseOpenWalls } from "../open-walls.ts";
@@ -17,25 +17,67 @@ export interface TaskDesk {
   readonly concurrency: number;
 }
 
-/** The calls about tasks as whoever calls may make them: nobody gets further by a task than by a turn. */
+/**
+ * The calls about tasks as whoever calls may make them: nobody gets further by a task than by a turn, nor by a task of
+ * somebody else than by one of their own. Every call is written out, so that a new one cannot be let through unseen.
+ */
 export function tasksFor({ context: { desk, cwd }, principal }: HttpCall): Tasks {
   const { tasks, journal } = desk.door;
-  /** Goes on with work that somebody else may have ordered without walls. */
-  const mayGoOn = async (taskId: string): Promise<void> =>
-    refuseOpenWalls(principal, (await journal.tasks.get(taskId))?.spec.sandbox);
+  const specOf = async (taskId: string): Promise<TaskSpec | undefined> => (await journal.tasks.get(taskId))?.spec;
+  /** Reads files of its workspace. */
+  const mayRead = async (taskId: string): Promise<void> => {
+    const spec = await specOf(taskId);
+    // An owner reads what was kept of a folder that is gone.
+    if (spec !== undefined && !isOwner(principal)) await folderFor({ principal, wanted: spec.workspace, cwd });
+  };
+  /** Has commands of its spec run, or its workspace changed: whoever may not order it may not do that either. */
+  const mayGoOn = async (taskId: string): Promise<void> => {
+    const spec = await specOf(taskId);
+    if (spec === undefined) return;
+    refuseOpenWalls(principal, spec.sandbox);
+    refuseNetwork(principal, spec);
+    await mayRead(taskId);
+  };
   return {
-    ...tasks,
+    find: (selector) => tasks.find(selector),
+    page: (wish) => tasks.page(wish),
+    log: (taskId, range) => tasks.log(taskId, range),
+    // Stopping, and a person's word about it, start nothing and touch no file.
+    pause: (taskId, reason) => tasks.pause(taskId, reason),
+    cancel: (taskId, reason) => tasks.cancel(taskId, reason),
+    complete: (taskId, note) => tasks.complete(taskId, note),
+    remove: (taskId) => tasks.remove(taskId),
+    async diff(taskId, wish) {
+      await mayRead(taskId);
+      return tasks.diff(taskId, wish);
+    },
     async resume(taskId, budget) {
       await mayGoOn(taskId);
       return tasks.resume(taskId, budget);
     },
-    async retry(taskId, reason) {
+    async retry(taskId, reason, how) {
       await mayGoOn(taskId);
-      return tasks.retry(taskId, reason);
+      return tasks.retry(taskId, reason, how);
+    },
+    async accept(taskId, note) {
+      await mayGoOn(taskId);
+      return tasks.accept(taskId, note);
+    },
+    async verify(taskId, how) {
+      await mayGoOn(taskId);
+      return tasks.verify(taskId, how);
+    },
+    async undo(taskId, wish) {
+      await mayGoOn(taskId);
+      return tasks.undo(taskId, wish);
     },
     async relieve(taskId, action) {
       await mayGoOn(taskId);
       return tasks.relieve(taskId, action);
+    },
+    async archive(taskId, isArchived) {
+      await mayGoOn(taskId);
+      return tasks.archive(taskId, isArchived);
     },
     async add(task) {
       refuseOpenWalls(principal, task.spec.sandbox);
@@ -46,25 +88,22 @@ export function tasksFor({ context: { desk, cwd }, principal }: HttpCall): Tasks
   };
 }
 
-function refuseNetwork(principal: Principal | undefined, spec: TaskSpec): void {
-  const isOwner = principal !== undefined && scopeAllows(principal.role, "admin");
-  if (isOwner || (!spec.network && !spec.checks.some(reachesOut))) return;
-  throw new HeddleError("door.forbidden", "only an owner lets a task, or one of its checks, reach the network");
+function isOwner(principal: Principal | undefined): boolean {
+  return principal !== undefined && scopeAllows(principal.role, "admin");
 }
 
-function reachesOut(check: TaskCheck): boolean {
-  switch (check.kind) {
-    case "all":
-    case "any":
-      return check.of.some(reachesOut);
-    case "not":
-      return reachesOut(check.of);
-    case "command":
-    case "tests":
-      return check.network;
-    case "http":
-      return true;
-    default:
-      return false;
-  }
+function refuseNetwork(principal: Principal | undefined, spec: TaskSpec): void {
+  if (isOwner(principal) || !reachesOut(spec)) return;
+  throw new HeddleError(
+    "door.forbidden",
+    "only an owner lets a task, its setup or one of its checks reach the network",
+  );
+}
+
+/** Anything in a spec that asks for the network, wherever it stands; a value that only looks like it is refused too. */
+function reachesOut(part: unknown): boolean {
+  if (typeof part !== "object" || part === null) return false;
+  if ("network" in part && part.network === true) return true;
+  if ("kind" in part && part.kind === "http") return true;
+  return Object.values(part).some(reachesOut);
 }

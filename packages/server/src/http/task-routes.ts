@@ -18,6 +18,7 @@ import {
   ReasonBody,
   RelieveTaskBody,
   ResumeTaskBody,
+  RetryTaskBody,
   Task,
   TaskPage,
   TaskParams,
@@ -149,8 +150,9 @@ const MOVES: readonly Route[] = [
   move({ name: "cancel", summary: "Ends it unfinished", body: ReasonBody }, cancel),
   move({ name: "abort", summary: "The same as cancel", body: ReasonBody }, cancel),
   move(
-    { name: "retry", summary: "Another attempt at one that has ended", body: ReasonBody },
-    (tasks, taskId, { reason }, who) => tasks.retry(taskId, reason ?? `retried by ${who}`),
+    { name: "retry", summary: "Another attempt at one that has ended", body: RetryTaskBody },
+    (tasks, taskId, { reason, fresh }, who) =>
+      tasks.retry(taskId, reason ?? `retried by ${who}`, { isFresh: fresh ?? false }),
   ),
   move(
     {

@@ -66,8 +66,18 @@ export async function checkRuns(journal: Journal, taskId: string): Promise<z.out
   const runs: z.output<typeof CheckRun>[] = [];
   for await (const { body, at } of eventsAfter(journal, taskId, 0)) {
     if (body.type !== "task.checked") continue;
-    const { attempt, round, passed, results, violations, opinion } = body;
-    runs.push({ attempt, round, at, passed, results, violations, ...(opinion === undefined ? {} : { opinion }) });
+    const { attempt, round, passed, results, violations, opinion, work, review } = body;
+    runs.push({
+      attempt,
+      round,
+      at,
+      passed,
+      results,
+      violations,
+      ...(opinion === undefined ? {} : { opinion }),
+      ...(work === undefined ? {} : { work }),
+      ...(review === undefined ? {} : { review }),
+    });
   }
   return runs;
 }

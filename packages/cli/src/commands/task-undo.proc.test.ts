@@ -1,0 +1,27 @@
+/** What an undo does not touch. */
+import { mkdir, readdir, rename, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { run } from "../../test/heddle-process.ts";
+import { MOCK_KEY, openMockWorld } from "../../test/mock-model.ts";
+
+test("13: undo follows no link that lies where the workspace was, also by force", { timeout: 60_000 }, async () => {
+  await using mock = await openMockWorld({
+    respond: ({ answers }) =>
+      answers > 0 ? { text: "It is done." } : { calls: [{ tool: "exec_command", args: { cmd: "echo x > done.txt" } }] },
+  });
+  const { world } = mock;
+  const { workspace, root } = world;
+  const spec = `name: t\nworkspace: ${workspace}\ngoal: g\nchecks:\n  - file-exists: done.txt\ndeliver: [done.txt]\n`;
+  await world.file("spec/task.yaml", spec);
+  expect(await run(["task", "run", `${root}/spec/task.yaml`], { world, env: MOCK_KEY })).toMatchObject({ code: 0 });
+  const precious = path.join(root, "precious");
+  await mkdir(precious);
+  await writeFile(path.join(precious, "mine.txt"), "mine");
+  await rename(workspace, `${workspace}-away`);
+  await symlink(precious, workspace);
+  const refused = await run(["task", "undo", "t", "--force"], { world, env: MOCK_KEY, cwd: root });
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toContain(`is behind a link that leads to ${precious}`);
+  expect(await readdir(precious)).toEqual(["mine.txt"]);
+});

@@ -1,0 +1,59 @@
+/** `heddle task undo` and `heddle task retry --from-baseline`: back to how the workspace was when the task began. */
+import { EXIT, visibleLine } from "@heddle/protocol";
+import type { Undone } from "@heddle/tasks";
+import type { ParsedArgs } from "../args.ts";
+import type { CommandContext } from "../command.ts";
+import { toLine } from "../print/jsonl.ts";
+import { openScreen, say } from "../print/screen.ts";
+import { watchForStop } from "../stop.ts";
+import { count } from "./outcome.ts";
+import { requireTasks } from "./store.ts";
+import { fileLine } from "./work-lines.ts";
+
+export interface UndoOptions {
+  /** Another attempt begins from there. */
+  readonly isRetried: boolean;
+}
+
+export async function undoTask(
+  selector: string,
+  args: ParsedArgs,
+  { env }: CommandContext,
+  { isRetried }: UndoOptions,
+): Promise<number> {
+  const isJson = args.has("json");
+  const out = openScreen(process.stdout, { isRaw: isJson });
+  using stop = watchForStop(undefined);
+  await using store = await requireTasks(env, selector);
+  const { id } = await store.tasks.find(selector);
+  const reason = args.value("reason") ?? "begun again from the baseline by its user";
+  const undone = await store.tasks.undo(id, {
+    isForced: args.has("force"),
+    isDryRun: args.has("dry-run"),
+    signal: stop.signal,
+    ...(isRetried ? { retry: { reason } } : {}),
+  });
+  if (isJson) {
+    const { task, ...rest } = undone;
+    await out.write(toLine({ taskId: id, state: task.state, ...rest }));
+    return EXIT.ok;
+  }
+  await out.write(`${undoLines(undone).join("\n")}\n`);
+  if (!undone.isDone && undone.later.length > 0)
+    say(`heddle task undo ${id} --force takes back what changed later, too`);
+  if (isRetried) say("heddle watch, or a running heddle serve, begins the new attempt");
+  return EXIT.ok;
+}
+
+const MAX_SHOWN = 100;
+
+function undoLines({ task, files, count: all, later, isDone }: Undone): readonly string[] {
+  const changedLater = new Set(later);
+  const shown = files
+    .slice(0, MAX_SHOWN)
+    .map((file) => `  ${fileLine(file)}${changedLater.has(file.path) ? ", changed after the work was judged" : ""}`);
+  const more = all > shown.length ? [`  and ${all - shown.length} more`] : [];
+  const where = visibleLine(task.folder ?? task.spec.workspace);
+  const what = all === 0 ? "nothing has changed since the task began" : `${count(all, "file")}:`;
+  return [`${isDone ? "put back" : "would be put back"} in ${where}: ${what}`, ...shown, ...more];
+}

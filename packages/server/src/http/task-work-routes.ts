@@ -1,0 +1,91 @@
+/** What an owner does with the work of a task: looks at it, accepts it, puts the workspace back, has it judged again. */
+import {
+  AcceptTaskBody,
+  EmptyBody,
+  Task,
+  TaskDiff,
+  TaskDiffQuery,
+  TaskParams,
+  TaskVerification,
+  UndoneTask,
+  UndoTaskBody,
+} from "@heddle/protocol/http";
+import { route, type HttpCall, type Route } from "./route.ts";
+import { tasksFor } from "./task-desk.ts";
+import { requireTask, taskView } from "./task-views.ts";
+
+/** Until whoever asked has gone. */
+function whileAsked({ response }: HttpCall): AbortSignal {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  return gone.signal;
+}
+
+export const TASK_WORK_ROUTES: readonly Route[] = [
+  route({
+    name: "diffTask",
+    method: "GET",
+    path: "/api/tasks/{taskId}/diff",
+    summary: "What it changed against how its workspace was when it began, and what of that the verdict stands for",
+    scope: "read",
+    params: TaskParams,
+    query: TaskDiffQuery,
+    answer: TaskDiff,
+    async handle({ params: { taskId }, query: { path, stat } }, call) {
+      await requireTask(call.context.heddle.journal, taskId);
+      const signal = whileAsked(call);
+      const paths = path === undefined ? {} : { paths: [path] };
+      return tasksFor(call).diff(taskId, { ...paths, isStat: stat ?? false, signal });
+    },
+  }),
+  route({
+    name: "acceptTask",
+    method: "POST",
+    path: "/api/tasks/{taskId}/accept",
+    summary:
+      "What was put to its owner is the work: judged again with it, or ended on a person's word, never verified by it",
+    scope: "write",
+    params: TaskParams,
+    body: AcceptTaskBody,
+    answer: Task,
+    async handle({ params: { taskId }, body: { note } }, call) {
+      await requireTask(call.context.heddle.journal, taskId);
+      return taskView(await tasksFor(call).accept(taskId, note));
+    },
+  }),
+  route({
+    name: "undoTask",
+    method: "POST",
+    path: "/api/tasks/{taskId}/undo",
+    summary: "Puts its workspace back to how it was when the task began",
+    scope: "write",
+    params: TaskParams,
+    body: UndoTaskBody,
+    answer: UndoneTask,
+    async handle({ params: { taskId }, body: { dryRun, force, retry } }, call) {
+      await requireTask(call.context.heddle.journal, taskId);
+      const who = call.principal?.name ?? "nobody";
+      const { task, ...undone } = await tasksFor(call).undo(taskId, {
+        isDryRun: dryRun ?? false,
+        isForced: force ?? false,
+        ...(retry === true ? { retry: { reason: `begun again from the baseline by ${who}` } } : {}),
+        signal: whileAsked(call),
+      });
+      return { ...undone, task: taskView(task) };
+    },
+  }),
+  route({
+    name: "verifyTask",
+    method: "POST",
+    path: "/api/tasks/{taskId}/verify",
+    summary: "Judges it again from what was kept of it, and says whether the verdict is the same; nothing is stored",
+    scope: "write",
+    params: TaskParams,
+    body: EmptyBody,
+    answer: TaskVerification,
+    async handle({ params: { taskId } }, call) {
+      await requireTask(call.context.heddle.journal, taskId);
+      return tasksFor(call).verify(taskId, { signal: whileAsked(call) });
+    },
+  }),
+];
