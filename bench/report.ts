@@ -25,6 +25,10 @@ export const METRICS = [
   "roomOpenMs",
   "roomLayerMs",
   "roomCheckRatio",
+  "treeKeepMs",
+  "treeReadMs",
+  "treeFreezeMs",
+  "treeFreezeRatio",
 ] as const;
 export type Metric = (typeof METRICS)[number];
 export type SubjectFigures = Record<Metric, number[]>;
@@ -87,6 +91,10 @@ const ROWS: readonly Row[] = [
   { label: "room for a check over 50,000 files, opening", key: "roomOpenMs", unit: "ms", absolute: 300 },
   { label: "the same, 1,000 changed files more", key: "roomLayerMs", unit: "ms", absolute: 150 },
   { label: "a check in a room, CPU against a plain sandbox", key: "roomCheckRatio", unit: "×", absolute: 1.05 },
+  { label: "keeping a baseline of 50,000 files", key: "treeKeepMs", unit: "ms", absolute: 5000 },
+  { label: "reading its manifest", key: "treeReadMs", unit: "ms", absolute: 150 },
+  { label: "freezing 1,000 changed files of it", key: "treeFreezeMs", unit: "ms", absolute: 200 },
+  { label: "the same, against a bare walk", key: "treeFreezeRatio", unit: "×", absolute: 2 },
 ];
 
 export function report(figures: Figures, rounds: number): string {

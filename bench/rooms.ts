@@ -39,11 +39,11 @@ export async function measureRooms(root: string): Promise<RoomFigures> {
   return figures;
 }
 
-function fileOf(index: number): string {
+export function fileOf(index: number): string {
   return `d${index % FOLDERS}/f${index}.js`;
 }
 
-async function fill(folder: string, files: number): Promise<void> {
+export async function fill(folder: string, files: number): Promise<void> {
   for (let index = 0; index < FOLDERS; index += 1) await mkdir(join(folder, `d${index}`), { recursive: true });
   for (let index = 0; index < files; index += 1) {
     await writeFile(join(folder, fileOf(index)), `export const value = ${index};\n`);

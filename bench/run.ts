@@ -20,6 +20,7 @@ import { measureFanOut } from "./fan-out.ts";
 import { measureLongRead } from "./long-read.ts";
 import { measureRooms } from "./rooms.ts";
 import { measureTasks } from "./tasks.ts";
+import { measureTrees } from "./trees.ts";
 import { checkBudgets, noFigures, report, type Figures, type SubjectFigures } from "./report.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "9" }, write: { type: "boolean" } } });
@@ -94,6 +95,7 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
       own.framesPerCpuSecond.push(await measureFanOut(heddle, { cwd, env: heddle.env }));
     await taskRound(own, root);
     await roomRound(own, root);
+    await treeRound(own, root);
   }
   for (let round = 0; round < rounds; round += 1) {
     await calm();
@@ -133,6 +135,14 @@ async function roomRound(of: SubjectFigures, folder: string): Promise<void> {
   of.roomOpenMs.push(...openMs);
   of.roomLayerMs.push(...layerMs);
   of.roomCheckRatio.push(...checkRatios);
+}
+
+async function treeRound(of: SubjectFigures, folder: string): Promise<void> {
+  const { keepMs, readMs, freezeMs, freezeRatios } = await measureTrees(folder);
+  of.treeKeepMs.push(...keepMs);
+  of.treeReadMs.push(...readMs);
+  of.treeFreezeMs.push(...freezeMs);
+  of.treeFreezeRatio.push(...freezeRatios);
 }
 
 async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): Promise<void> {

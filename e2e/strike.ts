@@ -63,8 +63,8 @@ export function worksReaching(name: Failpoint): readonly Work[] {
   if (name.startsWith("credentials.")) return [];
   // No run deletes; packages/journal/src/purge.proc.test.ts strikes a deletion.
   if (name.startsWith("purge.")) return [];
-  // No run has tasks; task-kills.test.ts strikes the harness, and other tests of tasks the rest.
-  if (/^(task|check|notify|inbox|worktree)\./.test(name)) return [];
+  // No run has tasks; task-kills.test.ts strikes the harness, and other tests of tasks the rest (trees: tree.proc.test.ts).
+  if (/^(task|check|notify|inbox|worktree|tree)\./.test(name)) return [];
   return name.startsWith("journal.") && name !== "journal.migrate.before-commit" ? ["exec", "recovery"] : ["exec"];
 }
 
