@@ -160,7 +160,7 @@ test("much output arrives whole and in order, and a command that is stopped keep
   sandbox.standBy();
   const { owned, output } = await start(sandbox, { argv: bash("echo began; setsid sleep 61.25 & sleep 61.25") });
   await vi.waitFor(() => expect(output.snapshot().text).toBe("began\n"));
-  expect(processes("sleep 61.25")).toHaveLength(2);
+  await vi.waitFor(() => expect(processes("sleep 61.25")).toHaveLength(2), 10_000);
   await owned.kill();
   expect(await owned.exited).toMatchObject({ cause: "killed" });
   expect(processes("sleep 61.25")).toEqual([]);
