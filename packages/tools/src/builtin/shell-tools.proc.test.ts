@@ -224,17 +224,20 @@ test("the first bytes are seen live, long before the command ends", async () => 
   expect(seen[0]).toBe("first\n");
 });
 
+/** In the command lines of this run and of nothing else on the machine. */
+const OWN = `4711.${process.pid}`;
+
 test.each([
   ["ignores every signal it may", "trap '' TERM INT HUP; echo up; while :; do sleep 1; done"],
   ["stops itself", "echo up; kill -STOP $$"],
-  ["hides in sessions of its own", "setsid sh -c 'setsid sleep 4711 & sleep 4711' & echo up; wait; sleep 4711"],
+  ["hides in sessions of its own", `setsid sh -c 'setsid sleep ${OWN} & sleep ${OWN}' & echo up; wait; sleep ${OWN}`],
 ])("a command that %s is gone soon after the turn ends, and what it printed stays", async (_name, cmd) => {
   await using place = await openPlace();
   const controller = new AbortController();
   let abortedAt = 0;
   const outcome = await place.call(
     "exec_command",
-    { cmd: `${cmd} # marker-4711` },
+    { cmd: `${cmd} # marker-${OWN}` },
     {
       signal: controller.signal,
       onDelta: () => {
@@ -249,19 +252,19 @@ test.each([
     failure: { code: "tool.cancelled" },
     item: { status: "interrupted", output: expect.stringMatching(/^up\n/) },
   });
-  await vi.waitFor(async () => expect(await alive("4711")).toEqual([]), { timeout: 2000 });
+  await vi.waitFor(async () => expect(await alive(OWN)).toEqual([]), { timeout: 2000 });
 });
 
 test("a grandchild that holds the output open does not hold the result", async () => {
   await using place = await openPlace();
   const startedAt = performance.now();
   const outcome = await place.call("exec_command", {
-    cmd: "sleep 4712 & setsid sleep 4712 & echo done",
+    cmd: `sleep ${OWN} & setsid sleep ${OWN} & echo done`,
     yield_time_ms: 30_000,
   });
   expect(performance.now() - startedAt).toBeLessThan(5000);
   expect(outcome).toMatchObject({ kind: "ok", item: { output: "done\n", exitCode: 0 } });
-  await vi.waitFor(async () => expect(await alive("4712")).toEqual([]), { timeout: 2000 });
+  await vi.waitFor(async () => expect(await alive(OWN)).toEqual([]), { timeout: 2000 });
 });
 
 test("a flood is shown in part, with a mark, and kept whole in a file", async () => {
