@@ -1,34 +1,25 @@
 /** Removes what was kept to judge tasks by (their beginning, their frozen work) when it is not needed any more. */
 import { existsSync } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasEnded } from "@heddle/protocol";
+import { collectFolders, type Collected } from "../collect-folders.ts";
 import { roomsOf, roomsRoot } from "../judge/task-rooms.ts";
 import { resumePutting } from "../tree/put-back.ts";
 import { hasIntent } from "../tree/put-intent.ts";
 import { removeTree } from "../tree/remove-tree.ts";
-import type { Collected, CollectOptions } from "../worktree/collect-worktrees.ts";
+import type { CollectOptions } from "../worktree/collect-worktrees.ts";
 import { worktreesRoot } from "../worktree/open-worktree.ts";
 
 /** After the worktrees: whether a draft can go is seen by what it began with. */
 export async function collectRooms(options: CollectOptions): Promise<readonly Collected[]> {
   const root = roomsRoot(options.home);
   if (!options.isDryRun) await resumePutting(root, options.signal);
-  const names: readonly string[] = await readdir(root).catch(() => []);
-  const collected: Collected[] = [];
-  for (const name of names.toSorted()) {
-    const path = join(root, name);
-    const reason = await keeps(options, name, path);
-    if (reason === undefined && !options.isDryRun) await removeTree(path, options.signal);
-    const outcome = reason !== undefined ? "kept" : options.isDryRun ? "would-remove" : "removed";
-    collected.push({
-      taskId: name,
-      path,
-      outcome,
-      reason: reason ?? "its task ended long ago; undo and verify need it no more",
-    });
-  }
-  return collected;
+  return collectFolders(root, {
+    ...options,
+    keeps: (taskId, path) => keeps(options, taskId, path),
+    unneeded: "its task ended long ago; undo and verify need it no more",
+  });
 }
 
 /** Of a task that is deleted. What was being put into a workspace is finished first. */

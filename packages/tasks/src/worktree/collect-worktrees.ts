@@ -2,10 +2,11 @@
  * Removes worktrees and drafts that nobody needs any more. One is kept while its task may go on, while it is younger than the rule
  * says, and while something is only there: a change that is not committed, or a commit that its repository does not have.
  */
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { hasEnded, toHeddleError } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
+import { collectFolders, type Collected } from "../collect-folders.ts";
 import { gitFilesAt } from "../git/git-files.ts";
 import { formatOf } from "../git/names.ts";
 import { objectFolders } from "../git/objects.ts";
@@ -15,7 +16,6 @@ import { openScratch, sweepScratch } from "../judge/scratch.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
 import { planUndo } from "../tree/put-back.ts";
-import { removeTree } from "../tree/remove-tree.ts";
 import { readDraft } from "./draft.ts";
 import { readWorktree, worktreesRoot, type Worktree } from "./open-worktree.ts";
 import { git, tryGit } from "./repository-git.ts";
@@ -30,32 +30,14 @@ export interface CollectOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Collected {
-  readonly taskId: string;
-  readonly path: string;
-  readonly outcome: "removed" | "would-remove" | "kept";
-  /** Why, in a few words. */
-  readonly reason: string;
-}
-
 export async function collectWorktrees(options: CollectOptions): Promise<readonly Collected[]> {
   const root = worktreesRoot(options.home);
   if (!options.isDryRun) await sweepScratch(options.home, options.signal);
-  const names: readonly string[] = await readdir(root).catch(() => []);
-  const collected: Collected[] = [];
-  for (const name of names.toSorted()) {
-    const path = join(root, name);
-    const reason = await keeps(options, name, path);
-    if (reason === undefined && !options.isDryRun) await removeTree(path, options.signal);
-    const outcome = reason !== undefined ? "kept" : options.isDryRun ? "would-remove" : "removed";
-    collected.push({
-      taskId: name,
-      path,
-      outcome,
-      reason: reason ?? "its task has ended and all of it is in the repository",
-    });
-  }
-  return collected;
+  return collectFolders(root, {
+    ...options,
+    keeps: (taskId, path) => keeps(options, taskId, path),
+    unneeded: "its task has ended and all of it is in the repository",
+  });
 }
 
 /** undefined: nothing does. */
