@@ -72,7 +72,7 @@ export {
   type NotificationEventBody,
   type TaskEventBody,
 } from "./task-event-kinds.ts";
-export { afterEvents, nextTask } from "./task-machine.ts";
+export { afterEvents, checkRunOf, nextTask } from "./task-machine.ts";
 export {
   budgetOf,
   hasEnded,

@@ -235,7 +235,7 @@ function claimed(task: TaskRecord, body: EventOf<"task.claimed">): TaskRecord {
 
 function checked(task: TaskRecord, body: EventOf<"task.checked">, at: number): TaskRecord {
   demand(task, body, task.state === "claimed" && task.holder !== undefined);
-  const { attempt, round, passed, results, violations, opinion, work, review } = body;
+  const { results, opinion } = body;
   const timeMs = body.durationMs ?? results.reduce((sum, { durationMs }) => sum + durationMs, 0);
   const usage = opinion?.usage;
   const spent: TaskSpent = {
@@ -248,18 +248,24 @@ function checked(task: TaskRecord, body: EventOf<"task.checked">, at: number): T
   const { checking: _, ...rest } = task;
   return {
     ...rest,
-    lastCheck: {
-      attempt,
-      round,
-      at,
-      passed,
-      results,
-      violations,
-      ...(opinion === undefined ? {} : { opinion }),
-      ...(work === undefined ? {} : { work }),
-      ...(review === undefined ? {} : { review }),
-    },
+    lastCheck: checkRunOf(body, at),
     spent,
+  };
+}
+
+/** What one run of the checks found, as records and doors show it. */
+export function checkRunOf(body: EventOf<"task.checked">, at: number): NonNullable<TaskRecord["lastCheck"]> {
+  const { attempt, round, passed, results, violations, opinion, work, review } = body;
+  return {
+    attempt,
+    round,
+    at,
+    passed,
+    results,
+    violations,
+    ...(opinion === undefined ? {} : { opinion }),
+    ...(work === undefined ? {} : { work }),
+    ...(review === undefined ? {} : { review }),
   };
 }
 

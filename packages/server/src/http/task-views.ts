@@ -1,6 +1,14 @@
 /** From tasks and their events to what clients are shown. */
 import type { Journal, NotificationRow } from "@heddle/journal";
-import { addUsage, hasEnded, HeddleError, NO_USAGE, type StoredEvent, type TaskRecord } from "@heddle/protocol";
+import {
+  addUsage,
+  checkRunOf,
+  hasEnded,
+  HeddleError,
+  NO_USAGE,
+  type StoredEvent,
+  type TaskRecord,
+} from "@heddle/protocol";
 import type {
   CheckRun,
   CreatedTask,
@@ -65,19 +73,7 @@ export function taskSummary(task: TaskRecord): z.output<typeof TaskSummary> {
 export async function checkRuns(journal: Journal, taskId: string): Promise<z.output<typeof CheckRun>[]> {
   const runs: z.output<typeof CheckRun>[] = [];
   for await (const { body, at } of eventsAfter(journal, taskId, 0)) {
-    if (body.type !== "task.checked") continue;
-    const { attempt, round, passed, results, violations, opinion, work, review } = body;
-    runs.push({
-      attempt,
-      round,
-      at,
-      passed,
-      results,
-      violations,
-      ...(opinion === undefined ? {} : { opinion }),
-      ...(work === undefined ? {} : { work }),
-      ...(review === undefined ? {} : { review }),
-    });
+    if (body.type === "task.checked") runs.push(checkRunOf(body, at));
   }
   return runs;
 }
