@@ -96,7 +96,7 @@ test.each([
   ["packages/agent/src/b.test.ts", `import "./turn.test.ts";`, "nothing imports from a test file"],
   ["packages/agent/src/dialects/x.ts", `import "../turn.ts";`, "a dialect imports only protocol"],
   ["packages/agent/src/dialects/y.ts", `import "@heddle/journal";`, "a dialect imports only protocol"],
-  ["scripts/deep.ts", `import "../packages/agent/src/turn.ts";`, "enters a package by a path"],
+  ["scripts/deep.ts", `import "../packages/agent/src/turns/turn.ts";`, "enters a package by a path"],
   ["e2e/stranger.test.ts", `import "left-pad";`, "left-pad is declared in no package.json"],
 ])("%s with %s is found", (path, source, text) => {
   const findings = findingsIn({ [path]: source });

@@ -13,14 +13,14 @@ import type {
 } from "@heddle/protocol";
 import type { SandboxLimits } from "@heddle/tools";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
-import type { ThreadBeginning } from "./create-thread.ts";
-import type { IdleLimits } from "./idle-places.ts";
-import type { DeltaListener } from "./live.ts";
-import type { Sample, SampleQuestion } from "./sample.ts";
-import type { SkillChoices } from "./skills.ts";
-import type { StartWatch } from "./start-watch.ts";
-import type { ArchiveThread, DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads.ts";
-import type { TerminalEvent } from "./turn.ts";
+import type { ThreadBeginning } from "./threads/create-thread.ts";
+import type { IdleLimits } from "./sandboxes/idle-places.ts";
+import type { DeltaListener } from "./turns/live.ts";
+import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
+import type { SkillChoices } from "./context/skills.ts";
+import type { StartWatch } from "./turns/start-watch.ts";
+import type { ArchiveThread, DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads/threads.ts";
+import type { TerminalEvent } from "./turns/turn.ts";
 
 export interface HeddleOptions {
   /** Absolute; made when missing. */

@@ -11,16 +11,16 @@ export type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-export { lastSettings, readHistory, readPast, withoutReverted } from "./history.ts";
-export { answerClientCall } from "./client-tools.ts";
-export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./goal.ts";
-export { searchThreads, type Found } from "./search.ts";
-export type { ThreadBeginning } from "./create-thread.ts";
-export { injectEntries } from "./inject.ts";
-export { parseJsonSchema } from "./json-schema.ts";
-export { changeGitInfo } from "./metadata.ts";
-export { revertThread, type RevertThread } from "./revert.ts";
-export { reviewPrompt, reviewSubject, type ReviewTarget } from "./review.ts";
+export { lastSettings, readHistory, readPast, withoutReverted } from "./threads/history.ts";
+export { answerClientCall } from "./approvals/client-tools.ts";
+export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./threads/goal.ts";
+export { searchThreads, type Found } from "./threads/search.ts";
+export type { ThreadBeginning } from "./threads/create-thread.ts";
+export { injectEntries } from "./threads/inject.ts";
+export { parseJsonSchema } from "./turns/json-schema.ts";
+export { changeGitInfo } from "./threads/metadata.ts";
+export { revertThread, type RevertThread } from "./threads/revert.ts";
+export { reviewPrompt, reviewSubject, type ReviewTarget } from "./turns/review.ts";
 export {
   exportThread,
   findThread,
@@ -29,21 +29,21 @@ export {
   type ForkThread,
   type NameThread,
   type ThreadSelector,
-} from "./threads.ts";
-export { awaitTerminal } from "./await-terminal.ts";
-export { stateOf, thisHolder } from "./holder.ts";
-export { StartWatch } from "./start-watch.ts";
-export { createSlots, type Slots } from "./slots.ts";
-export { recover } from "./recover.ts";
-export { createSerial, type Serial } from "./serial.ts";
-export { foldersFromRoot } from "./surroundings.ts";
-export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./queue.ts";
-export { findSent, steerOnce, type Sent } from "./sent.ts";
-export { changeSettings, readWishes } from "./thread-settings.ts";
-export { checkLimits } from "./limits.ts";
-export { loadSkills, type SkillChoices } from "./skills.ts";
-export { openMcpLogins } from "./mcp-logins.ts";
-export { programFolders } from "./program-folders.ts";
-export type { TerminalEvent } from "./turn.ts";
-export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
-export { claimStore, type StoreClaim } from "./store-claim.ts";
+} from "./threads/threads.ts";
+export { awaitTerminal } from "./turns/await-terminal.ts";
+export { stateOf, thisHolder } from "./recovery/holder.ts";
+export { StartWatch } from "./turns/start-watch.ts";
+export { createSlots, type Slots } from "./side-requests/slots.ts";
+export { recover } from "./recovery/recover.ts";
+export { createSerial, type Serial } from "./turns/serial.ts";
+export { foldersFromRoot } from "./context/surroundings.ts";
+export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./turns/queue.ts";
+export { findSent, steerOnce, type Sent } from "./turns/sent.ts";
+export { changeSettings, readWishes } from "./threads/thread-settings.ts";
+export { checkLimits } from "./turns/limits.ts";
+export { loadSkills, type SkillChoices } from "./context/skills.ts";
+export { openMcpLogins } from "./mcp/mcp-logins.ts";
+export { programFolders } from "./sandboxes/program-folders.ts";
+export type { TerminalEvent } from "./turns/turn.ts";
+export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runners/runner.ts";
+export { claimStore, type StoreClaim } from "./recovery/store-claim.ts";

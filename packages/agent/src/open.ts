@@ -6,13 +6,13 @@ import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import type { McpAccounts } from "@heddle/models/accounts";
 import { HeddleError, newThreadId, type InputPart, type TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
-import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./admission.ts";
-import { answer } from "./approvals.ts";
-import { createParkedTurns, type ParkedTurns } from "./carry-on.ts";
-import type { Background } from "./background.ts";
-import { awaitTerminal } from "./await-terminal.ts";
-import { besideTurns, type Beside } from "./beside.ts";
-import { createThread, type ThreadBeginning } from "./create-thread.ts";
+import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
+import { answer } from "./approvals/approvals.ts";
+import { createParkedTurns, type ParkedTurns } from "./approvals/carry-on.ts";
+import type { Background } from "./side-requests/background.ts";
+import { awaitTerminal } from "./turns/await-terminal.ts";
+import { besideTurns, type Beside } from "./turns/beside.ts";
+import { createThread, type ThreadBeginning } from "./threads/create-thread.ts";
 import type {
   GivenAnswer,
   Heddle,
@@ -26,21 +26,21 @@ import type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-import { goalEnder } from "./goal.ts";
-import { grantedPlace } from "./hop.ts";
-import { lastSettings, readPast } from "./history.ts";
+import { goalEnder } from "./threads/goal.ts";
+import { grantedPlace } from "./approvals/hop.ts";
+import { lastSettings, readPast } from "./threads/history.ts";
 import { keysInUse } from "./keys-in-use.ts";
-import { createLive, type DeltaListener } from "./live.ts";
-import { lazyMcpLogins, type LazyMcpLogins } from "./mcp-logins.ts";
-import { parking } from "./parked.ts";
-import { createPendingEnds, type PendingEnds } from "./pending-ends.ts";
-import { forgetEphemeral, recover, type Recovered } from "./recover.ts";
-import type { Runner, TurnRequest } from "./runner.ts";
+import { createLive, type DeltaListener } from "./turns/live.ts";
+import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
+import { parking } from "./approvals/parked.ts";
+import { createPendingEnds, type PendingEnds } from "./recovery/pending-ends.ts";
+import { forgetEphemeral, recover, type Recovered } from "./recovery/recover.ts";
+import type { Runner, TurnRequest } from "./runners/runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
-import type { Sample, SampleQuestion } from "./sample.ts";
-import { createSerial } from "./serial.ts";
-import { readStream } from "./stored-events.ts";
-import { endInputs, endTerminals, listCommands, listTerminals } from "./terminals.ts";
+import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
+import { createSerial } from "./turns/serial.ts";
+import { readStream } from "./threads/stored-events.ts";
+import { endInputs, endTerminals, listCommands, listTerminals } from "./sandboxes/terminals.ts";
 import {
   findThread,
   forkThread,
@@ -54,12 +54,12 @@ import {
   type ForkThread,
   type NameThread,
   type ThreadSelector,
-} from "./threads.ts";
-import { workspaceOf } from "./workspace.ts";
-import { StartWatch } from "./start-watch.ts";
-import { interruptTurn, steerTurn } from "./turn-acts.ts";
-import { createTurnPlaces, type TurnPlaces } from "./turn-places.ts";
-import { runTurn, type TerminalEvent, type TurnDeps } from "./turn.ts";
+} from "./threads/threads.ts";
+import { workspaceOf } from "./threads/workspace.ts";
+import { StartWatch } from "./turns/start-watch.ts";
+import { interruptTurn, steerTurn } from "./turns/turn-acts.ts";
+import { createTurnPlaces, type TurnPlaces } from "./sandboxes/turn-places.ts";
+import { runTurn, type TerminalEvent, type TurnDeps } from "./turns/turn.ts";
 
 /** What a command of the user may take at most. */
 const MAX_SHELL_MS = 3_600_000;
@@ -83,7 +83,7 @@ export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
 async function openBeside({ background, providers, env, isUnattended, log }: HeddleOptions, journal: Journal) {
   if (!isUnattended) journal.finishPurges().catch((error: unknown) => log?.(String(error)));
   if (background === undefined) return undefined;
-  const { openBackground } = await import("./background.ts");
+  const { openBackground } = await import("./side-requests/background.ts");
   return openBackground({ journal, providers, env, model: background.model });
 }
 
@@ -325,7 +325,7 @@ class Engine implements Heddle {
   }
 
   async sample(question: SampleQuestion, signal: AbortSignal): Promise<Sample> {
-    const { sample } = await import("./sample.ts");
+    const { sample } = await import("./side-requests/sample.ts");
     return sample({ ...this.#options, journal: this.journal }, question, signal);
   }
 

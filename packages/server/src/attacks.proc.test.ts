@@ -12,7 +12,7 @@ import { at, list, text, type ChatClient, type Heard } from "../test/chat-client
 import { openChatWorld, type ChatWorld } from "../test/chat-world.ts";
 import { CHAT_TABLE } from "./chat/methods.ts";
 import { ROUTES } from "./http/routes.ts";
-import { SUPPORTED } from "./methods.ts";
+import { SUPPORTED } from "./codex/methods.ts";
 
 /** Bytes as they are, and the answer to the id they carry. */
 async function raw(client: ChatClient, id: number, bytes: string | Buffer): Promise<Heard> {

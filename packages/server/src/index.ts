@@ -1,9 +1,17 @@
-export { ensureTokenFile, readTokenFile, tokenCheck, type TokenCheck } from "./auth.ts";
-export type { Channel, ChannelListener } from "./channel.ts";
+export { ensureTokenFile, readTokenFile, tokenCheck, type TokenCheck } from "./access/auth.ts";
+export type { Channel, ChannelListener } from "./rpc/channel.ts";
 export { AppServer, type ServerOptions } from "./server.ts";
-export type { ConfigEdit, ConfigLayer, ConfigSource, ConfigView, ConfigWritten, Host, HostSkills } from "./host.ts";
-export { isLoopback } from "./loopback.ts";
-export type { SettingsSource, Wishes } from "./settings.ts";
+export type {
+  ConfigEdit,
+  ConfigLayer,
+  ConfigSource,
+  ConfigView,
+  ConfigWritten,
+  Host,
+  HostSkills,
+} from "./host/host.ts";
+export { isLoopback } from "./access/loopback.ts";
+export type { SettingsSource, Wishes } from "./codex/settings.ts";
 export type { Listener } from "./transports/listener.ts";
 export { stdioChannel } from "./transports/stdio.ts";
 export { listenUnix } from "./transports/unix.ts";
@@ -17,5 +25,5 @@ export {
   type Principal,
   type Role,
   type Scope,
-} from "./principals.ts";
+} from "./access/principals.ts";
 export type { TlsPair } from "./transports/secure.ts";

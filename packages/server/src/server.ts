@@ -4,21 +4,21 @@
  */
 import { openTurnQueue, type Heddle, type TurnQueue } from "@heddle/agent";
 import type { CodexNotification } from "@heddle/protocol/codex-app-server";
-import type { ServerContext } from "./call.ts";
-import type { Channel } from "./channel.ts";
+import type { ServerContext } from "./rpc/call.ts";
+import type { Channel } from "./rpc/channel.ts";
 import { ChatDoor } from "./chat/door.ts";
-import { chooseDialect } from "./choose-dialect.ts";
-import { requireCodexOwner } from "./codex-owner.ts";
-import { Connection } from "./connection.ts";
-import { openGoalTurns, type GoalTurns } from "./goal-turns.ts";
-import { contextWindowOf } from "./handlers/models.ts";
-import type { Host } from "./host.ts";
-import { LoadedThreads } from "./loaded.ts";
-import { callMethod } from "./methods.ts";
-import { Peer } from "./peer.ts";
-import { LOCAL_OWNER, type Principal } from "./principals.ts";
-import { RunningTurns } from "./running-turns.ts";
-import type { SettingsSource } from "./settings.ts";
+import { chooseDialect } from "./rpc/choose-dialect.ts";
+import { requireCodexOwner } from "./access/codex-owner.ts";
+import { Connection } from "./rpc/connection.ts";
+import { openGoalTurns, type GoalTurns } from "./turns/goal-turns.ts";
+import { contextWindowOf } from "./codex/handlers/models.ts";
+import type { Host } from "./host/host.ts";
+import { LoadedThreads } from "./codex/loaded.ts";
+import { callMethod } from "./codex/methods.ts";
+import { Peer } from "./rpc/peer.ts";
+import { LOCAL_OWNER, type Principal } from "./access/principals.ts";
+import { RunningTurns } from "./turns/running-turns.ts";
+import type { SettingsSource } from "./codex/settings.ts";
 import { watchLoop } from "./watchdog.ts";
 
 export interface ServerOptions {

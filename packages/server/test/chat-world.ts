@@ -8,7 +8,7 @@ import { openAccounts } from "@heddle/models/accounts";
 import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
 import type { TurnSettings } from "@heddle/protocol";
 import type { SkillSwitch } from "../src/chat/call.ts";
-import type { Host } from "../src/host.ts";
+import type { Host } from "../src/host/host.ts";
 import { AppServer, LOCAL_OWNER, listenUnix, type Role, type Wishes } from "../src/index.ts";
 import { ChatClient, text } from "./chat-client.ts";
 

@@ -1,5 +1,5 @@
 /** A channel whose other end is the test: what the peer sends is kept, and its reader may stop taking it. */
-import type { Channel, ChannelListener } from "../src/channel.ts";
+import type { Channel, ChannelListener } from "../src/rpc/channel.ts";
 
 export class MemoryChannel implements Channel {
   readonly name = "memory";

@@ -15,12 +15,12 @@ import {
 import type { StallAction, TaskSpec } from "@heddle/protocol/tasks";
 import { findThread } from "@heddle/agent";
 import type { Journal, TaskPageWish } from "@heddle/journal";
-import { BUDGET_WORDS, describe, usedUp, wordOf } from "./budget.ts";
-import { changeTask, existing } from "./change.ts";
+import { BUDGET_WORDS, describe, usedUp, wordOf } from "./attempt/budget.ts";
+import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
 import { readLog } from "./owner/recorded.ts";
-import { refuseCycle } from "./dependencies.ts";
-import { checkSchedule, nextTime } from "./schedule.ts";
+import { refuseCycle } from "./queue/dependencies.ts";
+import { checkSchedule, nextTime } from "./queue/schedule.ts";
 import type { NewTask, Tasks } from "./tasks.ts";
 
 export interface TasksOptions {
@@ -94,7 +94,7 @@ function kept(
 /** Loaded when it is needed: it brings the sandbox. */
 async function runHooksOf(task: TaskRecord, home: string | undefined): Promise<void> {
   if (home === undefined) throw new HeddleError("task.hook-failed", `${task.id} has hooks, and this door runs none`);
-  const { runHooks } = await import("./before-archive.ts");
+  const { runHooks } = await import("./owner/before-archive.ts");
   await runHooks(task, home);
 }
 

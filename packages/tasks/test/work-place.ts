@@ -5,11 +5,11 @@ import { dirname, join } from "node:path";
 import { execFileSync } from "node:child_process";
 import type { CheckResult, TaskBaseline } from "@heddle/protocol";
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
-import { runChecks, takeBaseline } from "../src/baseline.ts";
+import { runChecks, takeBaseline } from "../src/attempt/baseline.ts";
 import type { CheckPlace } from "../src/checks/check.ts";
 import { readBase } from "../src/judge/freeze-claim.ts";
 import { freezeWork } from "../src/tree/freeze-work.ts";
-import { unjudged, verifyWork, workspaceFault, type Verdict } from "../src/verify.ts";
+import { unjudged, verifyWork, workspaceFault, type Verdict } from "../src/judge/verify.ts";
 
 export interface WorkPlaceOptions {
   readonly files?: Readonly<Record<string, string>>;

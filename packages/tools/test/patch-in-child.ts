@@ -1,9 +1,9 @@
 /** Applies a two-file patch in the folder given as argument and prints the outcome; started with a failpoint armed. */
-import { envelopeFor } from "../src/envelopes.ts";
-import { dispatch } from "../src/dispatch.ts";
-import { toolsFor } from "../src/registry.ts";
+import { envelopeFor } from "../src/calls/envelopes.ts";
+import { dispatch } from "../src/calls/dispatch.ts";
+import { toolsFor } from "../src/calls/registry.ts";
 import { openUnconfined } from "../src/sandbox/open.ts";
-import { openThreadState } from "../src/thread-state.ts";
+import { openThreadState } from "../src/calls/thread-state.ts";
 
 const workspace = process.argv[2] ?? "";
 const envelope = envelopeFor({

@@ -3,14 +3,14 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { ApprovalPolicy, ApprovalQuestion, Decision, Item, SandboxMode } from "@heddle/protocol";
-import { dispatch, type DispatchOutcome, type ToolIntent } from "../src/dispatch.ts";
-import { envelopeFor } from "../src/envelopes.ts";
-import { approvalKey } from "../src/policy.ts";
-import { toolsFor, type ToolFamily } from "../src/registry.ts";
+import { dispatch, type DispatchOutcome, type ToolIntent } from "../src/calls/dispatch.ts";
+import { envelopeFor } from "../src/calls/envelopes.ts";
+import { approvalKey } from "../src/calls/policy.ts";
+import { toolsFor, type ToolFamily } from "../src/calls/registry.ts";
 import { openSandbox, openUnconfined } from "../src/sandbox/open.ts";
 import type { ProtectedPathViolation } from "../src/sandbox/sandbox.ts";
-import { openThreadState } from "../src/thread-state.ts";
-import type { ThreadState } from "../src/tool.ts";
+import { openThreadState } from "../src/calls/thread-state.ts";
+import type { ThreadState } from "../src/calls/tool.ts";
 
 export interface PlaceOptions {
   readonly files?: Readonly<Record<string, string | Uint8Array>>;

@@ -4,9 +4,9 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkS
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { commandEnvironment } from "../src/environment.ts";
-import { CappedOutput } from "../src/output.ts";
-import { startCommand } from "../src/process.ts";
+import { commandEnvironment } from "../src/commands/environment.ts";
+import { CappedOutput } from "../src/commands/output.ts";
+import { startCommand } from "../src/commands/process.ts";
 import { openRoom, type RawPath, type Room, type RoomOptions } from "../src/room/open-room.ts";
 import { toRaw, toSystem } from "../src/sandbox/raw-path.ts";
 

@@ -3,9 +3,9 @@
  * ends with it: node --conditions=heddle-source sandbox-keeper.ts <back-end> <workspace> <marker> [<command>]
  */
 import { isHeddleError } from "@heddle/protocol";
-import { commandEnvironment } from "../src/environment.ts";
-import { CappedOutput } from "../src/output.ts";
-import { startCommand } from "../src/process.ts";
+import { commandEnvironment } from "../src/commands/environment.ts";
+import { CappedOutput } from "../src/commands/output.ts";
+import { startCommand } from "../src/commands/process.ts";
 import { openSandbox } from "../src/sandbox/open.ts";
 
 const [, , backend = "auto", workspace = "/", marker = "", once] = process.argv;

@@ -9,12 +9,12 @@
 import { HeddleError, newItemId, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { approvalKey, dispatch, fitText, type DispatchOutcome, type Sandbox, type Toolset } from "@heddle/tools";
-import { isActOfOne } from "../approvals.ts";
-import { wordsOf } from "../compacted-context.ts";
-import { hookTool } from "../hook-tools.ts";
-import type { TurnHooks } from "../hooks.ts";
-import type { TurnHops } from "../hop.ts";
-import type { RunnerEvent, TurnIo, TurnRequest } from "../runner.ts";
+import { isActOfOne } from "../approvals/approvals.ts";
+import { wordsOf } from "../context/compacted-context.ts";
+import { hookTool } from "../hooks/hook-tools.ts";
+import type { TurnHooks } from "../hooks/hooks.ts";
+import type { TurnHops } from "../approvals/hop.ts";
+import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
 import { hookNotes } from "./told.ts";
 
 /** Enough to hide latency, few enough not to starve the machine. */

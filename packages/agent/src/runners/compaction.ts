@@ -16,13 +16,13 @@ import {
   transcript,
   transcriptBytes,
   type CompactionPlan,
-} from "../compact.ts";
-import type { Context } from "../context.ts";
-import type { TurnHooks } from "../hooks.ts";
-import { SUMMARY_INSTRUCTIONS } from "../instructions.ts";
-import type { Spent, TurnIo, TurnRequest } from "../runner.ts";
-import { shortAnswer, shortLimit, shortRequest } from "../short-run.ts";
-import { addSpent, NOTHING_SPENT } from "../spent.ts";
+} from "../context/compact.ts";
+import type { Context } from "../context/context.ts";
+import type { TurnHooks } from "../hooks/hooks.ts";
+import { SUMMARY_INSTRUCTIONS } from "../context/instructions.ts";
+import type { Spent, TurnIo, TurnRequest } from "./runner.ts";
+import { shortAnswer, shortLimit, shortRequest } from "../side-requests/short-run.ts";
+import { addSpent, NOTHING_SPENT } from "../turns/spent.ts";
 import { askAside, declined } from "./response.ts";
 
 export interface CompactionContext {

@@ -5,13 +5,13 @@
  */
 import { HeddleError, inputItemId, type EventOf, type InputPart } from "@heddle/protocol";
 import type { GoalEndStatus, Skill } from "@heddle/tools";
-import { ADMITTED, STEERING } from "../context.ts";
-import { wordsOf } from "../compacted-context.ts";
-import { goalOf, goalText } from "../goal.ts";
-import type { TurnHooks } from "../hooks.ts";
-import type { RunnerEvent, SteeringInput, TurnIo, TurnRequest } from "../runner.ts";
-import { mentionedSkills, skillEvent, type SkillChoices } from "../skills.ts";
-import { loadSurroundings, type Surroundings } from "../surroundings.ts";
+import { ADMITTED, STEERING } from "../context/context.ts";
+import { wordsOf } from "../context/compacted-context.ts";
+import { goalOf, goalText } from "../threads/goal.ts";
+import type { TurnHooks } from "../hooks/hooks.ts";
+import type { RunnerEvent, SteeringInput, TurnIo, TurnRequest } from "./runner.ts";
+import { mentionedSkills, skillEvent, type SkillChoices } from "../context/skills.ts";
+import { loadSurroundings, type Surroundings } from "../context/surroundings.ts";
 import { hookNotes, userMessage, warning } from "./told.ts";
 
 export interface Greeter {

@@ -3,7 +3,7 @@
  * make no message.
  */
 import { newItemId, type Item, type ItemOf } from "@heddle/protocol";
-import type { TurnIo } from "../runner.ts";
+import type { TurnIo } from "./runner.ts";
 import { PlanSplitter, type PlanPiece } from "./proposed-plan.ts";
 
 export class PlannedText {

@@ -16,7 +16,7 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import { streamModel, type ModelEvent, type ModelRequest, type Provider } from "@heddle/models";
 import { warmTools } from "@heddle/tools";
-import type { TurnIo } from "../runner.ts";
+import type { TurnIo } from "./runner.ts";
 import { PlannedText } from "./planned-text.ts";
 
 type Completed = Extract<ModelEvent, { type: "completed" }>;

@@ -1,6 +1,6 @@
 /** Events that tell something, whole as soon as they are made: to the user, or to the model besides the user's words. */
 import { newItemId, type EventOf, type InputPart, type Item, type NoticeText } from "@heddle/protocol";
-import type { RunnerEvent } from "../runner.ts";
+import type { RunnerEvent } from "./runner.ts";
 
 export function userMessage(
   turnId: string,

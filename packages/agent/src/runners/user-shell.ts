@@ -5,9 +5,9 @@
 import { existsSync } from "node:fs";
 import { HeddleError, newCallId, newItemId, type Item, type ItemOf } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
-import { toFailure } from "../failure.ts";
-import type { RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
-import { NOTHING_SPENT } from "../spent.ts";
+import { toFailure } from "../turns/failure.ts";
+import type { RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
+import { NOTHING_SPENT } from "../turns/spent.ts";
 import { admissionOf } from "./greeting.ts";
 
 const TOOL = "shell";

@@ -2,8 +2,8 @@
 import type { Heddle, Serial, TurnQueue } from "@heddle/agent";
 import type { Accounts } from "@heddle/models/accounts";
 import type { ChatMethod, ChatParams, ChatResultOf } from "@heddle/protocol/chat";
-import type { RunningTurns } from "../running-turns.ts";
-import type { SettingsSource } from "../settings.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
+import type { SettingsSource } from "../codex/settings.ts";
 import type { ChatConnection } from "./connection.ts";
 import type { ChatHub } from "./hub.ts";
 

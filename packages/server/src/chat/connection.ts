@@ -4,8 +4,8 @@
  * what it lacks with chat.events.list.
  */
 import { hears, topicFor, type ChatEvent } from "@heddle/protocol/chat";
-import type { Peer } from "../peer.ts";
-import type { Principal } from "../principals.ts";
+import type { Peer } from "../rpc/peer.ts";
+import type { Principal } from "../access/principals.ts";
 
 /** What may wait for one reader before its chats are left out; far below what would end its connection. */
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;

@@ -5,7 +5,7 @@ import { CHAT_METHODS, chatSchema, type ChatMethod } from "@heddle/protocol/chat
 import { describe, expect, test } from "vitest";
 import { at, list, text, type ChatClient } from "../../test/chat-client.ts";
 import { openChatWorld, type ChatWorld } from "../../test/chat-world.ts";
-import { ROLES, scopeAllows } from "../principals.ts";
+import { ROLES, scopeAllows } from "../access/principals.ts";
 import { CHAT_TABLE } from "./methods.ts";
 
 const METHODS = Object.keys(CHAT_METHODS) as ChatMethod[];

@@ -13,9 +13,9 @@ import {
   type ChatMethod,
   type ChatParams,
 } from "@heddle/protocol/chat";
-import type { Reply } from "../peer.ts";
-import { RpcError } from "../peer.ts";
-import { scopeAllows, type Scope } from "../principals.ts";
+import type { Reply } from "../rpc/peer.ts";
+import { RpcError } from "../rpc/peer.ts";
+import { scopeAllows, type Scope } from "../access/principals.ts";
 import type { ChatCall, ChatHandler } from "./call.ts";
 import * as accounts from "./handlers/accounts.ts";
 import * as catalog from "./handlers/catalog.ts";

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { breathe, LONG_CHARS } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
-import { excessOf } from "../depth.ts";
+import { excessOf } from "../rpc/depth.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 

@@ -4,11 +4,11 @@
  */
 import type { IncomingMessage } from "node:http";
 import { HeddleError } from "@heddle/protocol";
-import { LOCAL_OWNER, type Principal } from "../principals.ts";
+import { LOCAL_OWNER, type Principal } from "../access/principals.ts";
 import { repeatedHeader } from "../transports/repeated-header.ts";
 import { urlOf } from "../transports/request-url.ts";
 import type { Strangers } from "../transports/strangers.ts";
-import { WrongTokens } from "../wrong-tokens.ts";
+import { WrongTokens } from "../access/wrong-tokens.ts";
 import type { TokenBook } from "./tokens.ts";
 
 /** How a connection came. Over a socket file that only its owner can open, the file is the proof. */

@@ -1,7 +1,7 @@
 /** WebSockets that are open, each with whoever opened it: one whose token was revoked is closed. */
 import { HeddleError } from "@heddle/protocol";
-import type { Channel } from "../channel.ts";
-import type { Principal } from "../principals.ts";
+import type { Channel } from "../rpc/channel.ts";
+import type { Principal } from "../access/principals.ts";
 import type { OnChannel } from "../transports/listener.ts";
 
 /** A quarter of all there may be. */

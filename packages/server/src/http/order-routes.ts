@@ -17,7 +17,7 @@ import {
   SourceParams,
   WebhookAnswer,
 } from "@heddle/protocol/http";
-import { pageFrom, placeOf } from "../paging.ts";
+import { pageFrom, placeOf } from "../rpc/paging.ts";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-desk.ts";
 import { createdView, notificationView, sinkEntries } from "./task-views.ts";

@@ -1,7 +1,7 @@
 import { newThreadId } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { ask, openHttpWorld, SETTINGS, type Role } from "../../test/http-world.ts";
-import { SCOPES, scopeAllows } from "../principals.ts";
+import { SCOPES, scopeAllows } from "../access/principals.ts";
 import type { Route } from "./route.ts";
 import { findRoute, ROUTES } from "./routes.ts";
 

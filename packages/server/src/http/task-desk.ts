@@ -2,9 +2,9 @@
 import { HeddleError } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { Sink, Tasks, WebhookDoor } from "@heddle/tasks";
-import { folderFor } from "../folders.ts";
-import { refuseOpenWalls } from "../open-walls.ts";
-import { scopeAllows, type Principal } from "../principals.ts";
+import { folderFor } from "../access/folders.ts";
+import { refuseOpenWalls } from "../access/open-walls.ts";
+import { scopeAllows, type Principal } from "../access/principals.ts";
 import type { HttpCall } from "./route.ts";
 
 export interface TaskDesk {

@@ -19,8 +19,8 @@ import {
   UsageQuery,
   WorkspaceList,
 } from "@heddle/protocol/http";
-import { folderFor } from "../folders.ts";
-import { invalidCursor } from "../paging.ts";
+import { folderFor } from "../access/folders.ts";
+import { invalidCursor } from "../rpc/paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
 import { eventView } from "./sse/frames.ts";
 import type { TaskDesk } from "./task-desk.ts";

@@ -2,8 +2,8 @@
 import { hasEnded, HeddleError, isHeddleError, TASK_STATES, type TaskRecord, type TaskState } from "@heddle/protocol";
 import { proposePlan, requireAllowedWorkspace, takeOrder, type Tasks } from "@heddle/tasks";
 import type { z } from "zod";
-import { folderFor } from "../folders.ts";
-import { pageFrom, placeOf } from "../paging.ts";
+import { folderFor } from "../access/folders.ts";
+import { pageFrom, placeOf } from "../rpc/paging.ts";
 import {
   Accepted,
   ClearedTasks,

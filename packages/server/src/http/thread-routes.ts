@@ -1,8 +1,8 @@
 /** Threads: listed, made, read, named, put away, forked, deleted. */
 import type { ThreadRow } from "@heddle/journal";
 import type { z } from "zod";
-import { folderFor } from "../folders.ts";
-import { pageOf } from "../paging.ts";
+import { folderFor } from "../access/folders.ts";
+import { pageOf } from "../rpc/paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
 import {
   Accepted,

@@ -8,7 +8,7 @@ import { link, lstat, mkdir, open, readdir, readFile, rm } from "node:fs/promise
 import { dirname, join } from "node:path";
 import { HeddleError, uuidv7 } from "@heddle/protocol";
 import { z } from "zod";
-import { ROLES, type Principal } from "../principals.ts";
+import { ROLES, type Principal } from "../access/principals.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MAX_TOKENS = 1_000;

@@ -2,9 +2,9 @@
 import { lastSettings, readHistory } from "@heddle/agent";
 import { HeddleError, type TurnSettings } from "@heddle/protocol";
 import type { z } from "zod";
-import { folderFor } from "../folders.ts";
-import { pageOf } from "../paging.ts";
-import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../open-walls.ts";
+import { folderFor } from "../access/folders.ts";
+import { pageOf } from "../rpc/paging.ts";
+import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../access/open-walls.ts";
 import { route, type HttpCall, type HttpContext, type Route } from "./route.ts";
 import {
   Accepted,

@@ -1,7 +1,7 @@
 /** Messages as lines over a pair of streams. A line that is too long is not kept: memory does not grow with it. */
 import { StringDecoder } from "node:string_decoder";
 import type { Readable, Writable } from "node:stream";
-import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../channel.ts";
+import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../rpc/channel.ts";
 
 export interface LineStreams {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** What listens for clients, and how it ends. */
-import type { Channel } from "../channel.ts";
+import type { Channel } from "../rpc/channel.ts";
 
 export interface Listener extends AsyncDisposable {
   /** Where clients find it. */

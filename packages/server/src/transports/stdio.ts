@@ -1,5 +1,5 @@
 /** One client on standard input and output; its end is the end of the server. */
-import type { Channel } from "../channel.ts";
+import type { Channel } from "../rpc/channel.ts";
 import { lineChannel } from "./line-channel.ts";
 
 export function stdioChannel(stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream): Channel {

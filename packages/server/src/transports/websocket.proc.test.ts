@@ -8,11 +8,11 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { ensureTokenFile, tokenCheck } from "../auth.ts";
-import { Peer } from "../peer.ts";
+import { ensureTokenFile, tokenCheck } from "../access/auth.ts";
+import { Peer } from "../rpc/peer.ts";
 import { listenUnix } from "./unix.ts";
 import { listenWebsocket } from "./websocket.ts";
-import type { Channel } from "../channel.ts";
+import type { Channel } from "../rpc/channel.ts";
 
 /** Says back what it is asked. */
 function echo(channel: Channel): void {

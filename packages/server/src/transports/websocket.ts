@@ -6,13 +6,13 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { HeddleError } from "@heddle/protocol";
 import { WebSocketServer, type WebSocket } from "ws";
-import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../channel.ts";
+import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../rpc/channel.ts";
 import type { Listener, OnChannel } from "./listener.ts";
 import { repeatedHeader } from "./repeated-header.ts";
 import { urlOf } from "./request-url.ts";
 import { Strangers } from "./strangers.ts";
 import { createDoorServer, type DoorServer, type TlsPair } from "./secure.ts";
-import { WrongTokens } from "../wrong-tokens.ts";
+import { WrongTokens } from "../access/wrong-tokens.ts";
 
 export interface TcpAddress {
   readonly host: string;

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openWorkPlace, type WorkPlaceOptions } from "../../test/work-place.ts";
-import { runChecks } from "../baseline.ts";
+import { runChecks } from "../attempt/baseline.ts";
 
 type Checks = NonNullable<WorkPlaceOptions["checks"]>;
 

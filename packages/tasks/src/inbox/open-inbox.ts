@@ -10,7 +10,7 @@ import path from "node:path";
 import { isHeddleError, isTaskEvent, uuidv7, type ErrorCode } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { openReadMark, type ReadMark } from "../notify/read-mark.ts";
-import { pause } from "../feed.ts";
+import { pause } from "../queue/feed.ts";
 import { MAX_SPEC_BYTES } from "../spec/read-spec.ts";
 import type { Connector, FileEntry } from "./connector.ts";
 import { fsConnector } from "./fs-connector.ts";

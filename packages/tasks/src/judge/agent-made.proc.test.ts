@@ -4,7 +4,7 @@ import { chmod, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { judge, openWorkPlace, type WorkPlace } from "../../test/work-place.ts";
-import type { Verdict } from "../verify.ts";
+import type { Verdict } from "./verify.ts";
 
 const run = (line: string) => ({ kind: "command", name: "works", run: line }) as const;
 const LEADS_OUT = "a link that leads out of the workspace is not judged";

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { beginShell, CHEAT_PROJECTS, type CheatProject } from "../../test/cheats.ts";
 import { openWorkPlace, type WorkPlace } from "../../test/work-place.ts";
-import type { Verdict } from "../verify.ts";
+import type { Verdict } from "./verify.ts";
 
 const has = (program: string): boolean => {
   try {

@@ -6,7 +6,7 @@ import type { CheckResult } from "@heddle/protocol";
 import { openTestHarness, shell } from "../../test/test-harness.ts";
 import { judge, openWorkPlace, type WorkPlaceOptions } from "../../test/work-place.ts";
 import { freezeWork } from "../tree/freeze-work.ts";
-import { verifyWork, type Verdict } from "../verify.ts";
+import { verifyWork, type Verdict } from "./verify.ts";
 import { readBase } from "./freeze-claim.ts";
 import { pickAll, toldWork } from "./pick.ts";
 

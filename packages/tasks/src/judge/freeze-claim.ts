@@ -8,7 +8,7 @@ import { HeddleError, isHeddleError, type TaskBaseline, type TaskRecord } from "
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { JudgedWork } from "@heddle/protocol/tasks";
 import { toRaw } from "@heddle/tools/raw-path";
-import { skippedFor } from "../baseline.ts";
+import { skippedFor } from "../attempt/baseline.ts";
 import type { CheckPlace } from "../checks/check.ts";
 import { leavesOf } from "../checks/names.ts";
 import { freezeWork, readFrozenWork } from "../tree/freeze-work.ts";

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toHeddleError, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
-import { skippedFor } from "../baseline.ts";
+import { skippedFor } from "../attempt/baseline.ts";
 import { freezeWork, readFrozenWork } from "../tree/freeze-work.ts";
 import type { Change } from "../tree/manifest.ts";
 import { MANIFEST } from "../tree/manifest-file.ts";

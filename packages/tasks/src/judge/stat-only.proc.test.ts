@@ -1,7 +1,7 @@
 /** 13: a file that a check only looks for, and never reads, is named before anything is verified by it. */
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import type { Verdict } from "../verify.ts";
+import type { Verdict } from "./verify.ts";
 import { judge } from "../../test/work-place.ts";
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0;

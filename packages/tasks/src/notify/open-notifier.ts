@@ -11,7 +11,7 @@ import { claimStore } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { isHeddleError, isTaskEvent, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { pause } from "../feed.ts";
+import { pause } from "../queue/feed.ts";
 import { recentActivity } from "./activity.ts";
 import { openDelivery, type Delivery } from "./delivery.ts";
 import { payloadOf } from "./payload.ts";

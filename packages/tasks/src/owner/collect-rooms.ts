@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasEnded } from "@heddle/protocol";
-import { collectFolders, type Collected } from "../collect-folders.ts";
+import { collectFolders, type Collected } from "./collect-folders.ts";
 import { roomsOf, roomsRoot } from "../judge/task-rooms.ts";
 import { resumePutting } from "../tree/put-back.ts";
 import { hasIntent } from "../tree/put-intent.ts";

@@ -9,7 +9,7 @@ import { HeddleError, type TaskRecord } from "@heddle/protocol";
 import type { WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { toText } from "@heddle/tools/raw-path";
-import { skippedFor } from "../baseline.ts";
+import { skippedFor } from "../attempt/baseline.ts";
 import { finds, globOf } from "../checks/globs.ts";
 import { readFrozen } from "../judge/freeze-claim.ts";
 import { pickDelivered, telling, toWorkFile } from "../judge/pick.ts";
@@ -17,7 +17,7 @@ import { roomsOf } from "../judge/task-rooms.ts";
 import { freezeWork } from "../tree/freeze-work.ts";
 import type { Change, FrozenWork, KeptTree, TreeEntry } from "../tree/manifest.ts";
 import { removeTree } from "../tree/remove-tree.ts";
-import { diffOf, shownPath } from "../work-changes.ts";
+import { diffOf, shownPath } from "../judge/work-changes.ts";
 import { lastJudgement, readLog, requireBase, type Judgement } from "./recorded.ts";
 
 export interface DiffWish {

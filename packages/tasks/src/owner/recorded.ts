@@ -9,7 +9,7 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
-import { pastOf } from "../past.ts";
+import { pastOf } from "../attempt/past.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
 import type { KeptTree } from "../tree/manifest.ts";
 import { baseFolder } from "../judge/task-rooms.ts";

@@ -9,15 +9,15 @@ import type { WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { requireOwnFolder } from "@heddle/tools";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
-import { skippedFor } from "../baseline.ts";
-import { changeTask } from "../change.ts";
+import { skippedFor } from "../attempt/baseline.ts";
+import { changeTask } from "../queue/change.ts";
 import { listed } from "../checks/shown.ts";
 import { readFrozen } from "../judge/freeze-claim.ts";
 import { telling, toWorkFile } from "../judge/pick.ts";
 import { roomsOf } from "../judge/task-rooms.ts";
 import { isSameEntry, parentOf, type Change, type FrozenWork, type RawPath } from "../tree/manifest.ts";
 import { planUndo, putBack } from "../tree/put-back.ts";
-import { shownPath } from "../work-changes.ts";
+import { shownPath } from "../judge/work-changes.ts";
 import { readLog, requireBase, type TaskLog } from "./recorded.ts";
 
 export interface UndoWish {

@@ -17,8 +17,8 @@ import { baseFolder, workFolder } from "../judge/task-rooms.ts";
 import { readFrozenWork } from "../tree/freeze-work.ts";
 import { readKeptTree, verifyKeptTree } from "../tree/keep-tree.ts";
 import { sha256 as hashOf, type Change, type FrozenWork, type KeptTree } from "../tree/manifest.ts";
-import { verifyWork, type Verdict } from "../verify.ts";
-import { shownPath } from "../work-changes.ts";
+import { verifyWork, type Verdict } from "../judge/verify.ts";
+import { shownPath } from "../judge/work-changes.ts";
 import { keptBaseline, lastJudgement, type TaskLog } from "./recorded.ts";
 
 export interface Reverified {

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import path from "node:path";
 import type { TaskCheck, TaskSchedule, TaskSpec } from "@heddle/protocol/tasks";
 import { parsePath } from "../checks/document-path.ts";
-import { checkSchedule } from "../schedule.ts";
+import { checkSchedule } from "../queue/schedule.ts";
 import { formatDuration } from "./durations.ts";
 import type { Places, Table } from "./places.ts";
 

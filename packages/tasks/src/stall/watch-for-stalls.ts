@@ -12,8 +12,8 @@ import { isHeddleError, type Item, type StoredEvent, type TaskEventBody } from "
 import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
 import { sightOf, treeUse, type ProcessSight } from "@heddle/tools";
-import type { Feed } from "../feed.ts";
-import type { Hold } from "../hold.ts";
+import type { Feed } from "../queue/feed.ts";
+import type { Hold } from "../attempt/hold.ts";
 import { act, awaited, STOPS, type Named } from "./act.ts";
 import { describeSilence, findCulprits, toCulprit } from "./culprits.ts";
 import { createInputWaits } from "./input-waits.ts";

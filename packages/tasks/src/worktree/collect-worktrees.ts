@@ -6,7 +6,7 @@ import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { hasEnded, toHeddleError } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { collectFolders, type Collected } from "../collect-folders.ts";
+import { collectFolders, type Collected } from "../owner/collect-folders.ts";
 import { gitFilesAt } from "../git/git-files.ts";
 import { formatOf } from "../git/names.ts";
 import { objectFolders } from "../git/objects.ts";

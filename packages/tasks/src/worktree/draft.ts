@@ -19,7 +19,7 @@ import { listed } from "../checks/shown.ts";
 import { keepTree } from "../tree/keep-tree.ts";
 import { claimFolder, putWork } from "../tree/put-back.ts";
 import { hasIntent } from "../tree/put-intent.ts";
-import { shownPath } from "../work-changes.ts";
+import { shownPath } from "../judge/work-changes.ts";
 import type { WorkToDeliver } from "./build-commit.ts";
 import type { BroughtBack } from "./merge-back.ts";
 import { tiedLinks } from "./tied-links.ts";

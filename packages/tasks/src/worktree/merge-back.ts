@@ -23,7 +23,7 @@ import { inGitForm } from "../judge/git-form.ts";
 import { judgePicked } from "../judge/judge-picked.ts";
 import { openScratch } from "../judge/scratch.ts";
 import { completePicks } from "../tree/picked-changes.ts";
-import { shownPath } from "../work-changes.ts";
+import { shownPath } from "../judge/work-changes.ts";
 import { buildCommit, requireJudged, type Built, type WorkToDeliver } from "./build-commit.ts";
 import { failingIn, joinAndJudge } from "./join-and-judge.ts";
 import { keepHistory } from "./keep-history.ts";

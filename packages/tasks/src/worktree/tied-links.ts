@@ -1,7 +1,7 @@
 /** Links that lead to the folder of a draft or worktree by its whole path: elsewhere, or once it is gone, they lead nowhere. */
 import { listed } from "../checks/shown.ts";
 import type { Change } from "../tree/manifest.ts";
-import { shownPath } from "../work-changes.ts";
+import { shownPath } from "../judge/work-changes.ts";
 
 /** What to say of them; undefined: there are none. An absolute link that leads elsewhere is not among what was judged. */
 export function tiedLinks(picked: readonly Change[]): string | undefined {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
 import { openTestHarness, shell, type TestHarness, type TestHarnessOptions } from "../../test/test-harness.ts";
-import type { Collected } from "../collect-folders.ts";
+import type { Collected } from "../owner/collect-folders.ts";
 import { collectWorktrees } from "./collect-worktrees.ts";
 
 const exists = { kind: "file-exists", path: "done.txt" } as const;

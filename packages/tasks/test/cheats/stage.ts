@@ -22,7 +22,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { TaskBaseline } from "@heddle/protocol";
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
-import { takeBaseline } from "../../src/baseline.ts";
+import { takeBaseline } from "../../src/attempt/baseline.ts";
 import type { CheckPlace } from "../../src/checks/check.ts";
 import { readBase } from "../../src/judge/freeze-claim.ts";
 import type { KeptTree } from "../../src/tree/manifest.ts";

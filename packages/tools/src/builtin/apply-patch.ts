@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import { relative, resolve } from "node:path";
 import { toHeddleError, type FileChangeEntry, type ItemOf } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { absolutePath } from "../call-path.ts";
+import { absolutePath } from "../calls/call-path.ts";
 import { parsePatch, type PatchOperation } from "../patch/parse.ts";
 import { planPatch, type PatchPlan, type PlannedStep } from "../patch/plan.ts";
 import { capDiff, unifiedDiff } from "../patch/unified-diff.ts";
-import { removeFileInside, writeFileInside } from "../paths.ts";
-import { readTextFile } from "../text-file.ts";
-import type { CallPlace, PathUse, Tool, ToolContext } from "../tool.ts";
+import { removeFileInside, writeFileInside } from "../files/paths.ts";
+import { readTextFile } from "../files/text-file.ts";
+import type { CallPlace, PathUse, Tool, ToolContext } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 interface Input {

@@ -1,11 +1,11 @@
 /** `bash`: a shell command as most model families know it: one call, one time limit, or in the background. */
-import { byHand, positive } from "../arguments.ts";
-import { absolutePath } from "../call-path.ts";
-import { commandItem, commandResult } from "../command-item.ts";
-import { isKnownReadOnly } from "../known-commands.ts";
-import { awaitCommand, startShell, workdirOf } from "../shell-call.ts";
-import { shellWish } from "../shell-wish.ts";
-import type { Tool } from "../tool.ts";
+import { byHand, positive } from "../calls/arguments.ts";
+import { absolutePath } from "../calls/call-path.ts";
+import { commandItem, commandResult } from "../commands/command-item.ts";
+import { isKnownReadOnly } from "../commands/known-commands.ts";
+import { awaitCommand, startShell, workdirOf } from "../commands/shell-call.ts";
+import { shellWish } from "../commands/shell-wish.ts";
+import type { Tool } from "../calls/tool.ts";
 import { checkCommand, execCommand } from "./exec-command.ts";
 
 const DEFAULT_TIMEOUT_MS = 120_000;

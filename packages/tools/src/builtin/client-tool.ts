@@ -1,10 +1,10 @@
 /** One tool that a client carries out: the call is an item that has begun, and the client says how it went. */
 import type { ClientTool, Failure, InputPart, ItemOf } from "@heddle/protocol";
 import { z } from "./schema.ts";
-import { callItem, callQuestion } from "../call-item.ts";
-import { clientToolName, type ClientTools } from "../client-tools.ts";
-import { fitText } from "../fit-text.ts";
-import type { CallPlace, Tool, ToolResult } from "../tool.ts";
+import { callItem, callQuestion } from "../calls/call-item.ts";
+import { clientToolName, type ClientTools } from "../calls/client-tools.ts";
+import { fitText } from "../calls/fit-text.ts";
+import type { CallPlace, Tool, ToolResult } from "../calls/tool.ts";
 
 const Arguments = z.record(z.string(), z.unknown());
 /** A client may send megabytes; the model has to read them. */

@@ -1,11 +1,11 @@
 /** `edit`: replaces an exact text in a file. The text must stand there once, unless every occurrence is meant. */
 import { HeddleError } from "@heddle/protocol";
-import { absolutePath } from "../call-path.ts";
-import { fileItem, fileQuestion, fileResult } from "../file-change.ts";
-import { writeFileInside } from "../paths.ts";
-import { markHint, refuseNewMarks } from "../redaction-mark.ts";
-import { readTextFile } from "../text-file.ts";
-import type { Tool } from "../tool.ts";
+import { absolutePath } from "../calls/call-path.ts";
+import { fileItem, fileQuestion, fileResult } from "../files/file-change.ts";
+import { writeFileInside } from "../files/paths.ts";
+import { markHint, refuseNewMarks } from "../calls/redaction-mark.ts";
+import { readTextFile } from "../files/text-file.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({

@@ -1,13 +1,13 @@
 /** `exec_command`: runs a shell command; one that takes longer than the model wants to wait stays open under a number. */
 import type { ItemOf } from "@heddle/protocol";
-import { byHand, positive } from "../arguments.ts";
-import { absolutePath } from "../call-path.ts";
-import { commandItem, commandResult } from "../command-item.ts";
-import { isKnownReadOnly } from "../known-commands.ts";
+import { byHand, positive } from "../calls/arguments.ts";
+import { absolutePath } from "../calls/call-path.ts";
+import { commandItem, commandResult } from "../commands/command-item.ts";
+import { isKnownReadOnly } from "../commands/known-commands.ts";
 import { typedPatch } from "../patch/heredoc.ts";
-import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../shell-call.ts";
-import { shellWish } from "../shell-wish.ts";
-import type { CallPlace, Tool } from "../tool.ts";
+import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../commands/shell-call.ts";
+import { shellWish } from "../commands/shell-wish.ts";
+import type { CallPlace, Tool } from "../calls/tool.ts";
 
 const DEFAULT_YIELD_MS = 10_000;
 const MIN_YIELD_MS = 250;

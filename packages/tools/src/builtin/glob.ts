@@ -1,9 +1,9 @@
 /** `glob`: files whose path fits a pattern. */
-import { callItem, callQuestion, callResult } from "../call-item.ts";
-import { absolutePath } from "../call-path.ts";
+import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { absolutePath } from "../calls/call-path.ts";
 import { globMatcher } from "../search/glob-match.ts";
 import { walkFiles } from "../search/walk.ts";
-import type { Tool } from "../tool.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const MAX_RESULTS = 500;

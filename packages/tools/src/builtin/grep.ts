@@ -1,16 +1,16 @@
 /** `grep`: lines that match a regular expression, with ripgrep in the sandbox or by a walk whose matching cannot block. */
 import { basename } from "node:path";
 import { isHeddleError } from "@heddle/protocol";
-import { callItem, callQuestion, callResult } from "../call-item.ts";
-import { absolutePath } from "../call-path.ts";
-import { fitText } from "../fit-text.ts";
-import { statInside } from "../paths.ts";
+import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { absolutePath } from "../calls/call-path.ts";
+import { fitText } from "../calls/fit-text.ts";
+import { statInside } from "../files/paths.ts";
 import { globMatcher } from "../search/glob-match.ts";
 import { LineMatcher } from "../search/line-matcher.ts";
 import { ripgrep } from "../search/ripgrep.ts";
 import { walkFiles, type WalkedFile } from "../search/walk.ts";
-import { readTextFile } from "../text-file.ts";
-import type { Tool, ToolContext } from "../tool.ts";
+import { readTextFile } from "../files/text-file.ts";
+import type { Tool, ToolContext } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const MAX_MATCHES = 500;

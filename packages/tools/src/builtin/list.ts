@@ -1,8 +1,8 @@
 /** `list`: the entries of one folder. */
-import { callItem, callQuestion, callResult } from "../call-item.ts";
-import { absolutePath } from "../call-path.ts";
-import { listInside } from "../paths.ts";
-import type { Tool } from "../tool.ts";
+import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { absolutePath } from "../calls/call-path.ts";
+import { listInside } from "../files/paths.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const MAX_ENTRIES = 1000;

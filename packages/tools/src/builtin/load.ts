@@ -3,9 +3,9 @@
  * one that almost every turn calls is always there, because a file of its own costs more than it does.
  */
 import type { ClientTool } from "@heddle/protocol";
-import type { ClientTools } from "../client-tools.ts";
-import type { GoalEnd } from "../goal-end.ts";
-import type { Tool } from "../tool.ts";
+import type { ClientTools } from "../calls/client-tools.ts";
+import type { GoalEnd } from "../calls/goal-end.ts";
+import type { Tool } from "../calls/tool.ts";
 import { execCommand } from "./exec-command.ts";
 
 const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {

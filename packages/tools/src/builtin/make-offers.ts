@@ -1,8 +1,8 @@
 /** What built-in tools say of themselves, as `offers.json` holds it: for the script that writes it and the test that it is fresh. */
 import { toJSONSchema } from "zod/mini";
 import type { $ZodType } from "zod/v4/core";
-import type { Offer } from "../registry.ts";
-import type { Tool } from "../tool.ts";
+import type { Offer } from "../calls/registry.ts";
+import type { Tool } from "../calls/tool.ts";
 import { loadAskTool, loadGoalTool, loadReportTool, loadSkillTool, loadTools } from "./load.ts";
 
 export async function makeOffers(): Promise<Record<string, Offer>> {

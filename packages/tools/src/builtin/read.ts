@@ -1,9 +1,9 @@
 /** `read`: lines of a text file with their numbers. */
 import { HeddleError } from "@heddle/protocol";
-import { callItem, callQuestion, callResult } from "../call-item.ts";
-import { absolutePath } from "../call-path.ts";
-import { readTextFile } from "../text-file.ts";
-import type { Tool } from "../tool.ts";
+import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { absolutePath } from "../calls/call-path.ts";
+import { readTextFile } from "../files/text-file.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const DEFAULT_LINES = 2000;

@@ -1,7 +1,7 @@
 /** `request_permissions`: asks the user for more rights in the sandbox, for the turn or for the thread. The answer is a hop. */
-import { callItem, callResult } from "../call-item.ts";
-import { permissionsFrom } from "../shell-wish.ts";
-import type { Tool } from "../tool.ts";
+import { callItem, callResult } from "../calls/call-item.ts";
+import { permissionsFrom } from "../commands/shell-wish.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Paths = z.optional(z.array(z.string()).check(z.maxLength(20)));

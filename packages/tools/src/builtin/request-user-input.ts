@@ -3,8 +3,8 @@
  * is: it is stored, reaches every door, and outlives a restart. The call itself only tells the model what was answered.
  */
 import type { ApprovalQuestion, UserAnswers } from "@heddle/protocol";
-import { callItem, callResult } from "../call-item.ts";
-import type { CallPlace, Tool } from "../tool.ts";
+import { callItem, callResult } from "../calls/call-item.ts";
+import type { CallPlace, Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const words = (most: number) => z.string().check(z.minLength(1), z.maxLength(most));

@@ -4,10 +4,10 @@
  */
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { callItem, callQuestion, callResult } from "../call-item.ts";
-import { isSkillName } from "../skill-head.ts";
-import { readSkill } from "../skills.ts";
-import type { Tool } from "../tool.ts";
+import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { isSkillName } from "../skills/skill-head.ts";
+import { readSkill } from "../skills/skills.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({

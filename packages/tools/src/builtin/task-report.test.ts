@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { envelopeFor, type EnvelopeOptions } from "../envelopes.ts";
-import { toolsFor } from "../registry.ts";
+import { envelopeFor, type EnvelopeOptions } from "../calls/envelopes.ts";
+import { toolsFor } from "../calls/registry.ts";
 
 const options: EnvelopeOptions = {
   mode: "workspace-write",

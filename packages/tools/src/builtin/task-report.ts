@@ -1,6 +1,6 @@
 /** `task_report`: what the agent says of the task it works on. It changes nothing; whoever follows the turn reads it. */
-import { callItem, callQuestion, callResult } from "../call-item.ts";
-import type { Tool } from "../tool.ts";
+import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({

@@ -1,7 +1,7 @@
 /** `update_goal`: the agent says that the goal of its thread is reached, or that it cannot go on without the user. */
-import { callItem, callQuestion, callResult } from "../call-item.ts";
-import type { GoalEnd } from "../goal-end.ts";
-import type { Tool } from "../tool.ts";
+import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import type { GoalEnd } from "../calls/goal-end.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({ status: z.enum(["complete", "blocked"]) });

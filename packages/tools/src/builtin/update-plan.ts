@@ -1,7 +1,7 @@
 /** `update_plan`: the model's own list of steps, shown to people. It changes nothing else. */
 import type { ItemOf } from "@heddle/protocol";
-import { callQuestion } from "../call-item.ts";
-import type { CallPlace, Tool } from "../tool.ts";
+import { callQuestion } from "../calls/call-item.ts";
+import type { CallPlace, Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({

@@ -1,10 +1,10 @@
 /** `view_image`: shows the model a picture from disk. What a file is, its first bytes say, not its name. */
 import { HeddleError, type ItemOf } from "@heddle/protocol";
 import { resolve } from "node:path";
-import { callQuestion } from "../call-item.ts";
-import { absolutePath } from "../call-path.ts";
-import { readBytes } from "../text-file.ts";
-import type { CallPlace, Tool } from "../tool.ts";
+import { callQuestion } from "../calls/call-item.ts";
+import { absolutePath } from "../calls/call-path.ts";
+import { readBytes } from "../files/text-file.ts";
+import type { CallPlace, Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 /** What the providers take in one picture, before base64. */

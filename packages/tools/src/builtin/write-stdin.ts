@@ -1,9 +1,9 @@
 /** `write_stdin`: sends text to an open command, or only looks what it has printed since. \u0003 interrupts it, \u0004 ends its input. */
 import { HeddleError, toHeddleError, type Failure, type HopWish, type ItemOf } from "@heddle/protocol";
-import type { OpenCommand } from "../process-table.ts";
+import type { OpenCommand } from "../commands/process-table.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { awaitCommand } from "../shell-call.ts";
-import type { CallPlace, Tool } from "../tool.ts";
+import { awaitCommand } from "../commands/shell-call.ts";
+import type { CallPlace, Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const INTERRUPT = "\u0003";

@@ -1,10 +1,10 @@
 /** `write`: puts a whole text into a file, new or existing. */
-import { absolutePath } from "../call-path.ts";
-import { fileItem, fileQuestion, fileResult } from "../file-change.ts";
-import { writeFileInside } from "../paths.ts";
-import { refuseNewMarks } from "../redaction-mark.ts";
-import { readTextFile } from "../text-file.ts";
-import type { Tool } from "../tool.ts";
+import { absolutePath } from "../calls/call-path.ts";
+import { fileItem, fileQuestion, fileResult } from "../files/file-change.ts";
+import { writeFileInside } from "../files/paths.ts";
+import { refuseNewMarks } from "../calls/redaction-mark.ts";
+import { readTextFile } from "../files/text-file.ts";
+import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({ file_path: z.string(), content: z.string() });

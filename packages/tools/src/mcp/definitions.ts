@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { canonical, visibleLine, visibleText } from "@heddle/protocol";
 import { z } from "zod";
-import { fitText } from "../fit-text.ts";
+import { fitText } from "../calls/fit-text.ts";
 import { isWithinDepth } from "./depth.ts";
 
 /** Ten screens of prose about one tool; more is an attack on the context. */

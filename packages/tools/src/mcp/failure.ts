@@ -1,6 +1,6 @@
 /** Failures of MCP servers in words: bounded, and without anything that could act on a terminal. */
 import { HeddleError, isHeddleError, visibleText } from "@heddle/protocol";
-import { fitText } from "../fit-text.ts";
+import { fitText } from "../calls/fit-text.ts";
 
 const MAX_MESSAGE_BYTES = 1024;
 

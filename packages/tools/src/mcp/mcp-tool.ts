@@ -1,7 +1,7 @@
 /** One tool of a server, as dispatch calls it. */
 import type { Effect, Item, ItemOf, McpApproval, McpServerConfig } from "@heddle/protocol";
 import { z } from "zod";
-import type { CallPlace, Tool, ToolContext, ToolResult } from "../tool.ts";
+import type { CallPlace, Tool, ToolContext, ToolResult } from "../calls/tool.ts";
 import type { Elicitation, Elicited } from "./connection.ts";
 import type { ToolDefinition } from "./definitions.ts";
 import { messageOf } from "./failure.ts";

@@ -1,7 +1,7 @@
 /** One JSON-RPC message from its text; everything else is told apart, whatever it is. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import { depthOfJson } from "../decode.ts";
+import { depthOfJson } from "../calls/decode.ts";
 
 /** Of JSON-RPC; what a transport answers in the place of a server that cannot. */
 export const INTERNAL_ERROR = -32603;

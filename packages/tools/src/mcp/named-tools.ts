@@ -3,7 +3,7 @@
  * dispatch: `toolsOf` is not exported from the package.
  */
 import type { ProtectedPathViolation } from "../sandbox/sandbox.ts";
-import type { Tool } from "../tool.ts";
+import type { Tool } from "../calls/tool.ts";
 
 export type McpReport =
   | {

@@ -4,7 +4,7 @@
  */
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { InputPart } from "@heddle/protocol";
-import { fitText } from "../fit-text.ts";
+import { fitText } from "../calls/fit-text.ts";
 import { isWithinDepth } from "./depth.ts";
 
 /** Like the output of a command: one answer must not push the task out of the context. */

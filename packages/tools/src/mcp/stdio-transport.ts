@@ -5,9 +5,9 @@
  */
 import { PassThrough } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { HeadTail } from "../head-tail.ts";
-import { readLines } from "../lines.ts";
-import { startCommand, type OwnedProcess } from "../process.ts";
+import { HeadTail } from "../commands/head-tail.ts";
+import { readLines } from "../commands/lines.ts";
+import { startCommand, type OwnedProcess } from "../commands/process.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { mcpError, messageOf } from "./failure.ts";
 import { INTERNAL_ERROR, readMessage } from "./message.ts";

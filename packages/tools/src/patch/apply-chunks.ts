@@ -4,7 +4,7 @@
  * are kept as they were.
  */
 import { HeddleError } from "@heddle/protocol";
-import { markHint } from "../redaction-mark.ts";
+import { markHint } from "../calls/redaction-mark.ts";
 import type { PatchChunk } from "./parse.ts";
 
 interface Replacement {

@@ -3,7 +3,7 @@
  * disk, and the difference to the disk is the plan. One operation that does not fit fails the whole patch.
  */
 import { HeddleError, type FileChangeEntry } from "@heddle/protocol";
-import { refuseNewMarks } from "../redaction-mark.ts";
+import { refuseNewMarks } from "../calls/redaction-mark.ts";
 import { applyChunks } from "./apply-chunks.ts";
 import type { PatchOperation } from "./parse.ts";
 import { unifiedDiff } from "./unified-diff.ts";

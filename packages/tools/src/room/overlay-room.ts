@@ -5,7 +5,7 @@
 import { closeSync, constants, mkdirSync, openSync } from "node:fs";
 import { freemem } from "node:os";
 import { HeddleError } from "@heddle/protocol";
-import { O_PATH } from "../own-folder.ts";
+import { O_PATH } from "../files/own-folder.ts";
 import type { RoomUpper } from "../sandbox/layout.ts";
 import { openSandbox } from "../sandbox/open.ts";
 import { openScratch, removeTree, type Scratch } from "../sandbox/scratch.ts";

@@ -5,8 +5,8 @@
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toHeddleError } from "@heddle/protocol";
-import { CappedOutput } from "../output.ts";
-import { startCommand } from "../process.ts";
+import { CappedOutput } from "../commands/output.ts";
+import { startCommand } from "../commands/process.ts";
 import { findHostTool } from "../sandbox/host-tools.ts";
 import type { RoomUpper } from "../sandbox/layout.ts";
 import { openScratch } from "../sandbox/scratch.ts";

@@ -5,7 +5,7 @@
  * leave no trace are refused by the system call filter of a room.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, utimesSync, type BigIntStats } from "node:fs";
-import { O_PATH } from "../own-folder.ts";
+import { O_PATH } from "../files/own-folder.ts";
 import { toSystem, type RawPath } from "../sandbox/raw-path.ts";
 import { inTurns } from "./in-turns.ts";
 

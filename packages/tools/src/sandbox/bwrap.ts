@@ -9,7 +9,7 @@ import { writeFileSync } from "node:fs";
 import { readFile, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { killByArgument } from "../process-tree.ts";
+import { killByArgument } from "../commands/process-tree.ts";
 import { canFilter, findConfiner, loaderWords, systemCallFilter } from "./confine.ts";
 import { lateScript } from "./holder-script.ts";
 import { newInReach, type HostSockets } from "./host-sockets.ts";

@@ -5,7 +5,7 @@
  */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readProcStat } from "../proc-stat.ts";
+import { readProcStat } from "../commands/proc-stat.ts";
 import type { LimitsInForce } from "./limits.ts";
 
 const PREFIX = "heddle-";

@@ -4,7 +4,7 @@
  */
 import { constants } from "node:fs";
 import { chmod, open, stat, type FileHandle } from "node:fs/promises";
-import { O_PATH } from "../own-folder.ts";
+import { O_PATH } from "../files/own-folder.ts";
 import { toSystem, type RawPath } from "./raw-path.ts";
 
 const FOLDER = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;

@@ -6,7 +6,7 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
-import { requireOwnFolder } from "../own-folder.ts";
+import { requireOwnFolder } from "../files/own-folder.ts";
 import { foldersOfSockets, type HostSockets } from "./host-sockets.ts";
 import { isInSight, type LayoutInput, type Place } from "./layout.ts";
 import { isWithin } from "./mountinfo.ts";

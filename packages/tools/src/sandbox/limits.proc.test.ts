@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { CappedOutput } from "../output.ts";
-import { startCommand } from "../process.ts";
+import { CappedOutput } from "../commands/output.ts";
+import { startCommand } from "../commands/process.ts";
 import { openCgroup } from "./cgroup.ts";
 import { findHostTool } from "./host-tools.ts";
 import { isPidMaxOfNamespace } from "./limiter.ts";

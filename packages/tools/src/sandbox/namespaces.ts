@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { HeddleError, type SandboxHolds } from "@heddle/protocol";
-import { adoptPipes } from "../pipes.ts";
+import { adoptPipes } from "../commands/pipes.ts";
 import { confine, FILTER_NAME, systemCallFilter } from "./confine.ts";
 import { namespacesUnavailable, type HolderProcess, type NamespaceTools } from "./holder-process.ts";
 import { INIT_SCRIPT, MAX_PID_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";

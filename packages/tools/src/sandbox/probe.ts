@@ -3,8 +3,8 @@
  * shorter look would say "works" where a turn is then refused.
  */
 import { toHeddleError, type SandboxHolds } from "@heddle/protocol";
-import { CappedOutput } from "../output.ts";
-import { startCommand } from "../process.ts";
+import { CappedOutput } from "../commands/output.ts";
+import { startCommand } from "../commands/process.ts";
 import { findConfiner, FIRST_USED_LANDLOCK, landlockQuestion } from "./confine.ts";
 import { findHostTool } from "./host-tools.ts";
 import { openSandbox, type Backend } from "./open.ts";

@@ -21,7 +21,7 @@ import {
 import { lstat, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readProcStat } from "../proc-stat.ts";
+import { readProcStat } from "../commands/proc-stat.ts";
 import { runHostTool } from "./host-tools.ts";
 import { privateFolder, readSmallFile } from "./private-folder.ts";
 

@@ -11,7 +11,7 @@
 import { closeSync, constants, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
-import { argumentsOf, childrenOf } from "../proc-stat.ts";
+import { argumentsOf, childrenOf } from "../commands/proc-stat.ts";
 import type { HolderProcess } from "./holder-process.ts";
 import type { CommandEnd, CommandInside } from "./sandbox.ts";
 

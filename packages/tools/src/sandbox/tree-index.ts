@@ -7,7 +7,7 @@
 import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
-import { GIT_PROTECTED, isProtectedChild, isProtectedName, REPORTED_NAME } from "../protected.ts";
+import { GIT_PROTECTED, isProtectedChild, isProtectedName, REPORTED_NAME } from "../files/protected.ts";
 import { isAscii, toRaw, toSystem, type RawPath } from "./raw-path.ts";
 
 /** What a folder is, which decides what in it matters. `refs` holds names that people give to branches. */

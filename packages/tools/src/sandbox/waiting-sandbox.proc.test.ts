@@ -3,9 +3,9 @@ import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { commandEnvironment } from "../environment.ts";
-import { CappedOutput } from "../output.ts";
-import { startCommand } from "../process.ts";
+import { commandEnvironment } from "../commands/environment.ts";
+import { CappedOutput } from "../commands/output.ts";
+import { startCommand } from "../commands/process.ts";
 import { openSandbox } from "./open.ts";
 import type { Sandbox, SandboxPolicy } from "./sandbox.ts";
 

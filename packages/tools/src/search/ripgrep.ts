@@ -1,9 +1,9 @@
 /** Runs ripgrep inside the sandbox when the host has it: quicker on large trees, and it knows what is ignored. */
 import { access, constants } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
-import { CappedOutput } from "../output.ts";
-import { startCommand } from "../process.ts";
-import type { ToolContext } from "../tool.ts";
+import { CappedOutput } from "../commands/output.ts";
+import { startCommand } from "../commands/process.ts";
+import type { ToolContext } from "../calls/tool.ts";
 
 const MAX_SEARCH_MS = 20_000;
 const MAX_LINE_CHARS = 500;

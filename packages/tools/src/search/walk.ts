@@ -1,6 +1,6 @@
 /** Walks the files below a folder through the race-free listing: links are not followed, and the walk is bounded and says so. */
 import { join } from "node:path";
-import { listInside, type PathRules } from "../paths.ts";
+import { listInside, type PathRules } from "../files/paths.ts";
 
 /** Nobody searches these by hand, and they are most of a tree. */
 const SKIPPED = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);

@@ -2,10 +2,10 @@
 import type { ThreadRow } from "@heddle/journal";
 import { visibleLine } from "@heddle/protocol";
 import { CHAT_PROTOCOL, CHAT_RPC, negotiate, type ChatRecord } from "@heddle/protocol/chat";
-import { folderFor } from "../../folders.ts";
-import { refuseOpenWalls } from "../../open-walls.ts";
-import { pageOf } from "../../paging.ts";
-import { RpcError } from "../../peer.ts";
+import { folderFor } from "../../access/folders.ts";
+import { refuseOpenWalls } from "../../access/open-walls.ts";
+import { pageOf } from "../../rpc/paging.ts";
+import { RpcError } from "../../rpc/peer.ts";
 import type { ChatContext, ChatHandler } from "../call.ts";
 import { CHAT_ORIGIN, describeChat, requireChat } from "../chats.ts";
 import { refuseAhead } from "../hub.ts";

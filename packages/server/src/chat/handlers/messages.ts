@@ -3,8 +3,8 @@ import { awaitTerminal, findSent, steerOnce, type StartTurn } from "@heddle/agen
 import type { ThreadRow } from "@heddle/journal";
 import { HeddleError, inputItemId, isHeddleError, type InputPart } from "@heddle/protocol";
 import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/protocol/chat";
-import { readInput } from "../../input.ts";
-import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../../open-walls.ts";
+import { readInput } from "../../codex/input.ts";
+import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../../access/open-walls.ts";
 import type { ChatCall, ChatContext, ChatHandler } from "../call.ts";
 import { openTurnOf, requireChat } from "../chats.ts";
 import { turnSettings } from "../turn-settings.ts";

@@ -3,7 +3,7 @@
  * has a name of its own and no id, so that it never moves the cursor of whoever listens.
  */
 import type { ItemDelta, StoredEvent } from "@heddle/protocol";
-import { HOST_STREAM } from "../../host-stream.ts";
+import { HOST_STREAM } from "../../host/host-stream.ts";
 
 /** What a client follows. */
 export interface Followed {

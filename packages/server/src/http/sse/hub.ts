@@ -2,7 +2,7 @@
 import type { Heddle } from "@heddle/agent";
 import type { Journal, TurnRow } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
-import type { Principal } from "../../principals.ts";
+import type { Principal } from "../../access/principals.ts";
 import { isTaskStream, named, storedFrame, type Followed } from "./frames.ts";
 import { Reader } from "./reader.ts";
 import { SharedTail } from "./shared-tail.ts";

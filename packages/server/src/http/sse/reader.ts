@@ -4,7 +4,7 @@
  * that does not read at all is let go, with a mark that says where to go on.
  */
 import type { ServerResponse } from "node:http";
-import type { Principal } from "../../principals.ts";
+import type { Principal } from "../../access/principals.ts";
 import { CAREFUL_HEADERS } from "../answer.ts";
 import { HEARTBEAT, named, OPENING, type Frame } from "./frames.ts";
 

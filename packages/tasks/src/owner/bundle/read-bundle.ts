@@ -14,7 +14,7 @@ import { comparePaths, foldersOf, isSameEntry, linkEntry, parentOf } from "../..
 import type { Change, RawPath, TreeEntry } from "../../tree/manifest.ts";
 import { FILES, writeTree, writeWork } from "../../tree/manifest-file.ts";
 import { baseFolder, workFolder } from "../../judge/task-rooms.ts";
-import { shownPath } from "../../work-changes.ts";
+import { shownPath } from "../../judge/work-changes.ts";
 import { BundleLine, fromRow, PIECE_BYTES } from "./bundle-lines.ts";
 
 /** As much as is kept of a workspace. */

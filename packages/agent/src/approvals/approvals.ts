@@ -1,0 +1,177 @@
+/**
+ * Approval through the journal: the question is a stored event, the answer is a stored event, and the turn waits on the
+ * journal. So a question can be answered from any door, the first answer wins by its key, and who allowed what is evidence.
+ */
+import {
+  HeddleError,
+  isHeddleError,
+  newApprovalId,
+  type ApprovalQuestion,
+  type Author,
+  type ApprovalAnswer,
+  type StoredEvent,
+} from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { Journal } from "@heddle/journal";
+import { approvalKey } from "@heddle/tools";
+import type { TurnInbox } from "../turns/inbox.ts";
+import { isParking, type CarriedOver, type StoredQuestion } from "./parked.ts";
+import { checkAnswer } from "./questions.ts";
+
+export interface AskOptions {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly signal: AbortSignal;
+  /** Nobody watches (exec): policy answers at once, through the same two events. */
+  readonly isUnattended: boolean;
+  /** The question was put before, by a process that is gone; it is not put again. */
+  readonly stored: StoredQuestion | undefined;
+  /** After so long without an answer policy declines; absent: it waits. */
+  readonly timeoutMs: number | undefined;
+}
+
+export async function ask(
+  journal: Journal,
+  inbox: TurnInbox,
+  question: ApprovalQuestion,
+  options: AskOptions,
+): Promise<ApprovalAnswer> {
+  const { threadId, turnId, signal } = options;
+  const { approvalId, answerBy } = options.stored ?? (await put(journal, question, options));
+  using _deadline = declineAt(journal, { threadId, turnId, approvalId, answerBy });
+  if (options.isUnattended) {
+    await resolve(
+      journal,
+      { threadId, turnId, approvalId, decision: "decline", reason: UNATTENDED },
+      "policy:unattended",
+    );
+  }
+  try {
+    const resolution = await inbox.resolution(approvalId, signal);
+    failpoint("approval.after-resolve");
+    return resolution;
+  } catch (error) {
+    // A question whose process only goes away waits for the next one.
+    if (!signal.aborted || isParking(signal.reason)) throw error;
+    await takeBack(journal, { threadId, turnId, approvalId, reason: "the turn was interrupted" });
+    throw error;
+  }
+}
+
+async function put(
+  journal: Journal,
+  question: ApprovalQuestion,
+  options: AskOptions,
+): Promise<Pick<StoredQuestion, "approvalId" | "answerBy">> {
+  const { threadId, turnId, isUnattended, timeoutMs } = options;
+  const approvalId = newApprovalId();
+  const due = timeoutMs === undefined || isUnattended ? {} : { answerBy: Date.now() + timeoutMs };
+  const asked = { turnId, approvalId, question, ...(isUnattended ? { isUnattended } : {}), ...due };
+  await journal.append({
+    stream: threadId,
+    author: "system",
+    events: [{ type: "approval.requested", v: 1, ...asked }],
+  });
+  failpoint("approval.after-request");
+  return { approvalId, ...due };
+}
+
+export interface DueQuestion {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly approvalId: string;
+  readonly answerBy: number | undefined;
+}
+
+/** Declines a question when its time is over, unless somebody was faster; `then` once that is durable. */
+export function declineAt(journal: Journal, due: DueQuestion, then?: () => Promise<void>): Disposable {
+  const { answerBy, ...question } = due;
+  if (answerBy === undefined) return { [Symbol.dispose]: () => undefined };
+  const given: Answer = { ...question, decision: "decline", reason: "nobody answered in time" };
+  const timer = setTimeout(
+    () => {
+      // A store that cannot take it is the turn's to report.
+      resolve(journal, given, "policy:timeout")
+        .then(then, () => undefined)
+        .catch(() => undefined);
+    },
+    Math.max(0, answerBy - Date.now()),
+  );
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
+/** Cancels a question that nobody waits for any more; one that is answered stays so. */
+export async function takeBack(journal: Journal, question: Omit<Answer, "decision">): Promise<void> {
+  await resolve(journal, { ...question, decision: "cancel" }, "system");
+}
+
+const UNATTENDED = "nobody is there to ask: this run is unattended";
+
+export interface Answer extends ApprovalAnswer {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly approvalId: string;
+}
+
+/** Answers a question put by any process; the first answer stands. Resolves to the turn that asked. */
+export async function answer(
+  journal: Journal,
+  history: readonly StoredEvent[],
+  given: Omit<Answer, "turnId">,
+  author: Author,
+): Promise<string> {
+  const asked = history.find(({ body }) => body.type === "approval.requested" && body.approvalId === given.approvalId);
+  if (asked?.body.type !== "approval.requested") {
+    throw new HeddleError("approval.not-found", `no question ${given.approvalId} in thread ${given.threadId}`);
+  }
+  checkAnswer(asked.body.question, given);
+  const isFirst = await resolve(journal, { ...given, turnId: asked.body.turnId }, author);
+  if (!isFirst) throw new HeddleError("approval.already-resolved", `question ${given.approvalId} is already answered`);
+  return asked.body.turnId;
+}
+
+/** True when this answer is the one that stands. */
+async function resolve(journal: Journal, given: Answer, author: Author): Promise<boolean> {
+  const { threadId, turnId, approvalId, decision, reason, answers, content, granted } = given;
+  const more = {
+    ...(reason === undefined ? {} : { reason }),
+    ...(answers === undefined ? {} : { answers }),
+    ...(content === undefined ? {} : { content }),
+    ...(granted === undefined ? {} : { granted }),
+  };
+  try {
+    const appended = await journal.append({
+      stream: threadId,
+      author,
+      events: [{ type: "approval.resolved", v: 1, turnId, approvalId, decision, ...more }],
+      key: `approval.resolved:${approvalId}`,
+    });
+    return !appended.isRepeat;
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "store.id-conflict") return false;
+    throw error;
+  }
+}
+
+/**
+ * Acts a person has accepted for the whole thread; read from the journal, so they survive a restart. An answer that a call
+ * of this turn still has to meet is that call's.
+ */
+export function rememberedApprovals(history: readonly StoredEvent[], carried: CarriedOver | undefined): Set<string> {
+  const asked = new Map<string, ApprovalQuestion>();
+  const accepted = new Set<string>();
+  const met = new Set([...(carried?.questions.values() ?? [])].map(({ approvalId }) => approvalId));
+  for (const { body } of history) {
+    if (body.type === "approval.requested" && !met.has(body.approvalId)) asked.set(body.approvalId, body.question);
+    if (body.type === "approval.resolved" && body.decision === "acceptForThread") {
+      const question = asked.get(body.approvalId);
+      if (question !== undefined && isActOfOne(question)) accepted.add(approvalKey(question));
+    }
+  }
+  return accepted;
+}
+
+/** What is granted for the calls that follow is in force by its hop, and maybe not all that was asked for. */
+export function isActOfOne({ kind }: ApprovalQuestion): boolean {
+  return kind !== "permissions";
+}

@@ -1,0 +1,127 @@
+/**
+ * Hops of a turn: checked changes of its envelope that the user allows. Each is an event before anything runs in the wider
+ * envelope, none goes above the thread's ceiling, and each ends with its scope.
+ *
+ *   wish ─▶ above the ceiling, or nobody to ask ─▶ hop.refused
+ *        └▶ allowed ─▶ hop.taken ─▶ call:   this one runs behind other walls
+ *                                   turn:   the calls that follow do, until the turn ends
+ *                                   thread: its later turns too, while the thread keeps its sandbox mode
+ */
+import {
+  HeddleError,
+  type Author,
+  type Envelope,
+  type EventBody,
+  type HopWish,
+  type Permissions,
+} from "@heddle/protocol";
+import { aboveCeiling, envelopeFor, envelopeHash, widenEnvelope, type Hops, type Walls } from "@heddle/tools";
+import type { TurnIo, TurnPlace, TurnRequest } from "../runners/runner.ts";
+
+export interface TurnHops extends Hops {
+  /** Behind these the next call runs. */
+  readonly walls: Walls;
+  /** With the turn: what still runs behind walls that were for the turn is ended with them. */
+  end(): Promise<void>;
+}
+
+export function createHops(turn: TurnRequest, io: TurnIo): TurnHops {
+  const { turnId, place } = turn;
+  const ceiling = ceilingOf(turn);
+  let walls: Walls = place;
+  /** That the calls of this turn ran behind, one after the other; each has what those before it were given. */
+  const entered: Envelope[] = [];
+  let isForTurn = turn.history.some(({ body }) => isHopFor(body, turnId));
+  if (isForTurn) entered.push(place.envelope);
+  return {
+    get walls() {
+      return walls;
+    },
+    check(wish) {
+      requireBelow(widenEnvelope(walls.envelope, wish), ceiling);
+    },
+    async take({ callId, wish, scope, isRemembered }) {
+      const from = envelopeHash(walls.envelope);
+      const to = widenEnvelope(walls.envelope, wish);
+      const toHash = envelopeHash(to);
+      if (toHash === from) return walls;
+      requireBelow(to, ceiling);
+      const wider = await place.widen(to);
+      const author: Author = isRemembered ? "policy:remembered" : "user";
+      const more = wish.kind === "wider" ? { permissions: wish.permissions } : {};
+      const hop = { turnId, callId, scope, from, to, toHash, sandboxLevel: wider.sandbox.level, ...more };
+      await io.record([{ type: "hop.taken", v: 1, ...hop }], author);
+      if (scope === "call") return wider;
+      entered.push(to);
+      isForTurn ||= scope === "turn";
+      walls = wider;
+      return wider;
+    },
+    async end() {
+      if (!isForTurn) return;
+      for (const envelope of entered) {
+        const violations = await place.narrow(envelope);
+        if (violations.length === 0) continue;
+        const events = violations.map((violation) => ({
+          type: "path.violated" as const,
+          v: 1 as const,
+          turnId,
+          ...violation,
+        }));
+        await io.record(events, "system");
+      }
+    },
+    async refuse(callId, wish, { code, message }) {
+      await io.record([{ type: "hop.refused", v: 1, turnId, callId, wish, failure: { code, message } }], "system");
+    },
+  };
+}
+
+/** Of a turn that is carried on: an earlier process was given more for it. */
+function isHopFor(body: EventBody, turnId: string): boolean {
+  return body.type === "hop.taken" && body.scope === "turn" && body.turnId === turnId;
+}
+
+/** Refuses a turn whose envelope is above what its thread may ever have. */
+export function requireWithinCeiling(turn: Pick<TurnRequest, "settings" | "workspace">, envelope: Envelope): void {
+  if (turn.settings.ceiling !== undefined) requireBelow(envelope, ceilingOf({ ...turn, place: { envelope } }));
+}
+
+/** The place with what was granted for the thread, or for this turn before; nothing of it is above the ceiling of today. */
+export async function grantedPlace(turn: TurnRequest): Promise<TurnPlace> {
+  const { history, place } = turn;
+  const ceiling = ceilingOf(turn);
+  let to = place.envelope;
+  for (const { body } of history) {
+    if (body.type !== "hop.taken" || body.permissions === undefined) continue;
+    if (body.scope !== "thread" && !isHopFor(body, turn.turnId)) continue;
+    // Whoever gives the thread another sandbox mode wants that one.
+    if (body.to.id !== place.envelope.id) continue;
+    const wider = widenEnvelope(to, asWish(body.permissions));
+    if (aboveCeiling(wider, ceiling) === undefined) to = wider;
+  }
+  return to === place.envelope ? place : { ...place, ...(await place.widen(to)) };
+}
+
+function asWish(permissions: Permissions): HopWish {
+  return { kind: "wider", permissions };
+}
+
+function ceilingOf({
+  settings,
+  workspace,
+  place,
+}: Pick<TurnRequest, "settings" | "workspace"> & { readonly place: Pick<TurnPlace, "envelope"> }): Envelope {
+  const { ceiling: mode = "danger-full-access", writableRoots, networkAccess, approvalPolicy: approval } = settings;
+  const { masked } = place.envelope;
+  return envelopeFor({ mode, workspace, writableRoots, networkAccess, approval, masked });
+}
+
+function requireBelow(envelope: Envelope, ceiling: Envelope): void {
+  const above = aboveCeiling(envelope, ceiling);
+  if (above === undefined) return;
+  throw new HeddleError(
+    "ceiling.exceeded",
+    `${above} is above the ceiling of this thread ("${ceiling.id}"), which only its owner can raise (sandbox_ceiling)`,
+  );
+}

@@ -1,0 +1,207 @@
+/**
+ * Hooks of the person who runs Heddle: programs that are asked at fixed points of a turn. They run inside the thread's
+ * sandbox with the environment of its commands, bounded in time and output, and every run is a stored event. A hook that
+ * cannot start, breaks or takes too long is reported and counts as its `onFailure` says; it never holds the turn.
+ */
+import { clockMs, HeddleError, toHeddleError, type EventOf, type HookConfig, type HookEvent } from "@heddle/protocol";
+import { CappedOutput, startCommand } from "@heddle/tools";
+import type { HookAnswer } from "./hook-answer.ts";
+import { toFailure } from "../turns/failure.ts";
+import { ranBefore } from "../approvals/parked.ts";
+import type { TurnIo, TurnRequest } from "../runners/runner.ts";
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const MAX_OUTPUT_BYTES = 16 * 1024;
+/** A call with more than this to look at is not put through a pipe. */
+const MAX_PAYLOAD_BYTES = 1024 * 1024;
+const MAX_COMMAND_CHARS = 500;
+
+export interface HookQuestion {
+  /** What it is about, as it is stored. */
+  readonly subject?: string;
+  /** What a matcher is held against; the subject when absent. */
+  readonly names?: readonly string[];
+  readonly payload: Readonly<Record<string, unknown>>;
+  /** Instead of the turn's own signal and the hook's own time. */
+  readonly limit?: { readonly signal: AbortSignal; readonly timeoutMs: number };
+}
+
+export interface HookVerdict {
+  readonly isBlocked: boolean;
+  readonly reason: string;
+  /** For the model. */
+  readonly notes: readonly string[];
+}
+
+export interface TurnHooks {
+  /** Asks every matching hook in the order of the configuration, up to the first no. */
+  run(event: HookEvent, question: HookQuestion): Promise<HookVerdict>;
+}
+
+const NOTHING_AGAINST_IT: HookVerdict = { isBlocked: false, reason: "", notes: [] };
+
+/** Throws `config.invalid` for a matcher that is no regular expression. */
+export function checkHooks(hooks: readonly HookConfig[]): void {
+  for (const hook of hooks) matches(hook, []);
+}
+
+export function turnHooks(
+  hooks: readonly HookConfig[],
+  turn: TurnRequest,
+  io: Pick<TurnIo, "record" | "signal">,
+): TurnHooks {
+  async function ask(hook: HookConfig, question: HookQuestion): Promise<HookAnswer> {
+    const { event } = hook;
+    const { signal } = question.limit ?? io;
+    const stored = ranBefore(turn.carried, { event, command: commandOf(hook), ...subjectOf(question) });
+    if (stored !== undefined) return answerOf(stored);
+    const { answer, ran } = await runHook(hook, turn, question, signal);
+    await io.record([{ type: "hook.ran", v: 1, turnId: turn.turnId, event, ...subjectOf(question), ...ran }], "system");
+    signal.throwIfAborted();
+    return answer;
+  }
+
+  return {
+    async run(event, question) {
+      const asked = hooks.filter((hook) => hook.event === event && matches(hook, namesOf(question)));
+      if (asked.length === 0) return NOTHING_AGAINST_IT;
+      const notes: string[] = [];
+      for (const hook of asked) {
+        const answer = await ask(hook, question);
+        if (answer.kind === "failed") continue;
+        notes.push(...answer.notes);
+        if (answer.kind === "blocked") return { isBlocked: true, reason: answer.reason, notes };
+      }
+      return { ...NOTHING_AGAINST_IT, notes };
+    },
+  };
+}
+
+function namesOf({ names, subject }: HookQuestion): readonly string[] {
+  return names ?? (subject === undefined ? [] : [subject]);
+}
+
+function subjectOf({ subject }: HookQuestion): { subject?: string } {
+  return subject === undefined ? {} : { subject };
+}
+
+function matches({ matcher, event }: HookConfig, names: readonly string[]): boolean {
+  if (matcher === undefined || matcher === "" || matcher === "*") return true;
+  let pattern: RegExp;
+  try {
+    pattern = new RegExp(`^(?:${matcher})$`, "u");
+  } catch (cause) {
+    throw new HeddleError(
+      "config.invalid",
+      `the matcher ${JSON.stringify(matcher)} of a ${event} hook is no regular expression`,
+      {
+        cause,
+      },
+    );
+  }
+  return names.some((name) => pattern.test(name));
+}
+
+/** What a run that is stored came to. */
+async function answerOf({ event, outcome, reason = "", output }: EventOf<"hook.ran">): Promise<HookAnswer> {
+  if (outcome === "blocked") return { kind: "blocked", reason, notes: [] };
+  if (outcome === "failed") return { kind: "failed", message: output };
+  const { readHookAnswer } = await import("./hook-answer.ts");
+  return readHookAnswer(event, 0, output);
+}
+
+function commandOf({ command }: HookConfig): string {
+  return (typeof command === "string" ? command : command.join(" ")).slice(0, MAX_COMMAND_CHARS);
+}
+
+type Ran = Omit<EventOf<"hook.ran">, "type" | "v" | "turnId" | "event" | "subject">;
+
+async function runHook(
+  hook: HookConfig,
+  turn: TurnRequest,
+  question: HookQuestion,
+  signal: AbortSignal,
+): Promise<{ answer: HookAnswer; ran: Ran }> {
+  const startedAt = clockMs();
+  const output = new CappedOutput({ headBytes: MAX_OUTPUT_BYTES / 2, tailBytes: MAX_OUTPUT_BYTES / 2 });
+  let exitCode: number | undefined;
+  let answer: HookAnswer;
+  try {
+    exitCode = await execute(hook, turn, { question, output, signal });
+    const { readHookAnswer } = await import("./hook-answer.ts");
+    answer = readHookAnswer(hook.event, exitCode, output.snapshot().text);
+  } catch (error) {
+    answer = { kind: "failed", message: toHeddleError(error).message };
+  }
+  const { text, truncatedBytes } = output.snapshot();
+  const common = {
+    command: commandOf(hook),
+    durationMs: Math.round(clockMs() - startedAt),
+    output: text,
+    ...(truncatedBytes > 0 ? { truncatedBytes } : {}),
+    ...(exitCode === undefined ? {} : { exitCode }),
+  };
+  if (answer.kind === "ok") return { answer, ran: { ...common, outcome: "ok" } };
+  if (answer.kind === "blocked") return { answer, ran: { ...common, outcome: "blocked", reason: answer.reason } };
+  const failure = toFailure(new HeddleError("tool.failed", answer.message));
+  if (!isClosed(hook)) return { answer, ran: { ...common, outcome: "failed", failure } };
+  const reason = `a hook of the user failed and so counts as a no: ${answer.message}`;
+  return { answer: { kind: "blocked", reason, notes: [] }, ran: { ...common, outcome: "blocked", reason, failure } };
+}
+
+function isClosed({ event, onFailure }: HookConfig): boolean {
+  return (onFailure ?? (event === "PreToolUse" ? "closed" : "open")) === "closed";
+}
+
+/** The exit code; throws when there is none. */
+async function execute(
+  hook: HookConfig,
+  turn: TurnRequest,
+  run: { readonly question: HookQuestion; readonly output: CappedOutput; readonly signal: AbortSignal },
+): Promise<number> {
+  const { question, output, signal } = run;
+  const payload = `${JSON.stringify({ ...commonPayload(hook.event, turn), ...question.payload })}\n`;
+  if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) {
+    throw new HeddleError("limit.reached", `there is more than ${MAX_PAYLOAD_BYTES} bytes for it to look at`);
+  }
+  const timeoutMs = Math.min(hook.timeoutMs ?? DEFAULT_TIMEOUT_MS, question.limit?.timeoutMs ?? Infinity);
+  await using owned = await startCommand({
+    sandbox: turn.place.sandbox,
+    argv: typeof hook.command === "string" ? ["/bin/sh", "-c", hook.command] : hook.command,
+    cwd: turn.workspace,
+    env: turn.place.state.environment,
+    stdin: "pipe",
+    output,
+    signal,
+    timeoutMs,
+  });
+  // Not awaited before the end: a hook that never reads must not be waited for, and one that ended cannot be told.
+  const told = owned.write(payload).then(
+    () => owned.endInput(),
+    () => undefined,
+  );
+  const exit = await owned.exited;
+  await told;
+  await output.close();
+  if (exit.cause === "timeout") throw new HeddleError("tool.timeout", `it did not end in ${timeoutMs} ms`);
+  if (exit.cause !== "exited") throw new HeddleError("tool.cancelled", "it was stopped with the turn");
+  if (exit.exitCode === undefined) throw new HeddleError("tool.failed", `it was ended by ${exit.signal ?? "a signal"}`);
+  return exit.exitCode;
+}
+
+function commonPayload(
+  event: HookEvent,
+  { threadId, turnId, workspace, settings }: TurnRequest,
+): Record<string, unknown> {
+  const isFree = settings.sandboxMode === "danger-full-access" && settings.approvalPolicy === "never";
+  return {
+    session_id: threadId,
+    turn_id: turnId,
+    // The record is no file; `heddle threads show` reads it.
+    transcript_path: null,
+    cwd: workspace,
+    hook_event_name: event,
+    model: settings.model,
+    permission_mode: isFree ? "bypassPermissions" : "default",
+  };
+}

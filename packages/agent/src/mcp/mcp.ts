@@ -1,0 +1,96 @@
+/**
+ * MCP servers in the life of a turn: before every request to the model their tools are brought up to date, and what
+ * happened to them is recorded. A server that fails is told and left out; only one that is required ends the turn.
+ */
+import { HeddleError } from "@heddle/protocol";
+import { toolsFor, type GoalEndStatus, type McpReport, type MoreTools, type Toolset } from "@heddle/tools";
+import { clientToolsOf } from "../approvals/client-tools.ts";
+import { goalOf } from "../threads/goal.ts";
+import type { RunnerEvent, TurnIo, TurnRequest } from "../runners/runner.ts";
+import { notice } from "../runners/told.ts";
+
+export interface TurnTools {
+  /** What the model may be offered, as of the last `refresh`. */
+  readonly toolset: Toolset;
+  /** Before each request: starts servers that do not run yet, each within its own time, and lists again what changed. */
+  refresh(): Promise<void>;
+}
+
+export interface TurnToolsOptions extends Omit<OwnToolsOptions, "clientAnswer"> {
+  readonly turn: TurnRequest;
+  readonly io: TurnIo;
+}
+
+interface OwnToolsOptions {
+  readonly skillFolder: string | undefined;
+  /** How long a client may take to carry out a tool of its own. */
+  readonly clientToolMs: number;
+  readonly clientAnswer: TurnIo["clientAnswer"];
+  readonly endGoal: (status: GoalEndStatus) => Promise<void>;
+}
+
+/** What decides on the tools that a model is offered. */
+export interface OfferedTo {
+  readonly family: Toolset["family"];
+  readonly readsImages?: boolean;
+}
+
+export function createTurnTools({ family, readsImages }: OfferedTo, options: TurnToolsOptions): TurnTools {
+  const { turn, io } = options;
+  const { envelope, mcp } = turn.place;
+  const clientAnswer: TurnIo["clientAnswer"] = (itemId, signal) => io.clientAnswer(itemId, signal);
+  const more = { ...toolsBesideMcp(turn, { ...options, clientAnswer }), readsImages };
+  let toolset = toolsFor(family, envelope, more);
+  let isNewTurn = true;
+
+  async function refresh(): Promise<void> {
+    if (mcp === undefined) return;
+    const reports = await mcp.settle(io.signal, { isNewTurn });
+    io.signal.throwIfAborted();
+    const events = reports.flatMap((report) => eventsOf(report, turn.turnId));
+    if (events.length > 0) await io.record(events, "system");
+    const missing = isNewTurn ? reports.find((report) => report.kind === "failed" && report.isRequired) : undefined;
+    if (missing?.kind === "failed") throw new HeddleError("mcp.failed", failedText(missing));
+    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, { ...more, mcp });
+    isNewTurn = false;
+  }
+
+  return {
+    get toolset() {
+      return toolset;
+    },
+    refresh,
+  };
+}
+
+/** What a turn offers besides the tools that are always there and those of MCP servers. */
+export function toolsBesideMcp(
+  { settings, history }: Pick<TurnRequest, "settings" | "history">,
+  { skillFolder, clientToolMs: timeoutMs, clientAnswer: answer, endGoal }: OwnToolsOptions,
+): MoreTools {
+  const { mode, asksUser, hasClientTools } = settings;
+  const tools = clientToolsOf(history);
+  return {
+    skillFolder,
+    client: hasClientTools === true && tools.length > 0 ? { tools, timeoutMs, answer } : undefined,
+    mayAskUser: mode === "plan" || asksUser === true,
+    goal: goalOf(history)?.status === "active" ? endGoal : undefined,
+  };
+}
+
+function eventsOf(report: McpReport, turnId: string): readonly RunnerEvent[] {
+  switch (report.kind) {
+    case "listed": {
+      const { kind: _kind, tools, changed, ...listed } = report;
+      return [{ type: "mcp.listed", v: 1, turnId, ...listed, tools: [...tools], changed: [...changed] }];
+    }
+    case "failed":
+      return notice(turnId, { level: "error", code: "mcp.failed", message: failedText(report) });
+    case "leftOut":
+      return notice(turnId, { level: "warning", code: "mcp.left-out", message: report.message });
+  }
+}
+
+function failedText({ server, message }: Extract<McpReport, { kind: "failed" }>): string {
+  return `the MCP server ${server} failed: ${message}`;
+}

@@ -1,0 +1,76 @@
+/**
+ * Ends of turns that the store could not take yet. Each is kept by its turn, which holds nothing but that, and tried again
+ * within a second of room being back. A process that closes gives them a moment more; what is not stored then, the next
+ * start closes (`recover.ts`).
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Journal } from "@heddle/journal";
+import { clockMs, HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
+import type { HeddleOptions } from "../heddle.ts";
+
+/** Whoever waits for a single run is told soon that its end cannot be stored. */
+const UNATTENDED_MS = 3000;
+/** Doors have waited for the ends of turns before an engine closes. */
+const CLOSING_MS = 1000;
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 1000;
+
+export interface PendingEnds {
+  /** How many were given up. */
+  readonly lost: number;
+  /** Stores an end: as soon as it can be, or throws what stands in the way when that is waited for no longer. */
+  store<T>(turnId: string, attempt: () => Promise<T>): Promise<T>;
+  /** What to tell of a running turn whose wish to stop could not be recorded. */
+  unrecorded(turnId: string, error: unknown): HeddleError;
+  /** From now on each is waited for a moment only. */
+  close(): void;
+}
+
+/** Each is waited for until this is closed; those of an unattended run for a few seconds. */
+export function createPendingEnds(
+  journal: Pick<Journal, "damage">,
+  { isUnattended, log = () => undefined }: Pick<HeddleOptions, "isUnattended" | "log">,
+): PendingEnds {
+  const waiting = new Set<string>();
+  const closing = new AbortController();
+  let lost = 0;
+
+  async function store<T>(turnId: string, attempt: () => Promise<T>): Promise<T> {
+    const givesUpAt = isUnattended ? clockMs() + UNATTENDED_MS : Number.POSITIVE_INFINITY;
+    const { signal } = closing;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const stored = await attempt();
+        if (failures > 0) log(`the end of turn ${turnId} is stored`);
+        return stored;
+      } catch (error) {
+        // What the store says of itself may pass, unless it is damaged; anything else stays as it is.
+        const mayPass = isHeddleError(error) && error.code.startsWith("store.") && journal.damage === undefined;
+        if (!mayPass || signal.aborted || clockMs() > givesUpAt) {
+          lost += 1;
+          throw error;
+        }
+        if (failures === 0) log(`the end of turn ${turnId} cannot be stored yet, and is kept: ${error.message}`);
+      }
+      waiting.add(turnId);
+      await delay(Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures), undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  return {
+    get lost() {
+      return lost;
+    },
+    store: (turnId, attempt) => store(turnId, attempt).finally(() => waiting.delete(turnId)),
+    unrecorded(turnId, error) {
+      const { code, message, details } = toHeddleError(error);
+      const what = waiting.has(turnId)
+        ? `turn ${turnId} has stopped, and its end is stored as soon as the store takes it`
+        : `turn ${turnId} is told to stop, but that could not be recorded`;
+      return new HeddleError(code, `${what}: ${message}`, { cause: error, details });
+    },
+    close() {
+      setTimeout(() => closing.abort(), CLOSING_MS).unref();
+    },
+  };
+}

@@ -1,0 +1,206 @@
+/**
+ * Where turns happen: one sandbox and one set of open processes per thread, kept between its turns while the envelope
+ * stays the same, and ended with everything inside when it changes or the thread is left.
+ */
+import { join } from "node:path";
+import { createStreamRedactor, type Redactor } from "@heddle/journal";
+import { canonical, type Envelope, type McpServerConfig, type McpTokenSource } from "@heddle/protocol";
+import type { PreparedSandbox } from "@heddle/tools/prepare";
+import {
+  openThreadState,
+  openSandbox,
+  openUnconfined,
+  type ProtectedPathViolation,
+  type Sandbox,
+  type SandboxLimits,
+  type SandboxPolicy,
+  type ThreadState,
+  type Walls,
+} from "@heddle/tools";
+import type { ViolationRecorder } from "./after-turns.ts";
+import { programFolders } from "./program-folders.ts";
+import type { TurnPlace } from "../runners/runner.ts";
+
+export interface PlacesOptions {
+  readonly home: string;
+  /** Commands get the allow-listed part of it. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly backend: "auto" | "namespaces" | "bwrap";
+  /** What commands write is kept, shown and told without secrets, as events are. */
+  readonly redactor: Redactor;
+  readonly mcpServers: readonly McpServerConfig[];
+  readonly mcpLogins: McpTokenSource;
+  /** Nobody counts on a sandbox before something runs in it: it may be opened then. */
+  readonly mayWait: boolean;
+  /** For the first thread that is entered. */
+  readonly prepared?: PreparedSandbox | undefined;
+  readonly limits?: SandboxLimits | undefined;
+  /** Hears what was found in a place that was left because another one was needed, or at the end. */
+  readonly onViolations: ViolationRecorder;
+}
+
+export interface EnterOptions {
+  readonly threadId: string;
+  readonly workspace: string;
+  readonly envelope: Envelope;
+  /** MCP tools that run without a question: names, or prefixes ending in `*`. */
+  readonly allowTools: readonly string[];
+}
+
+export interface Places extends AsyncDisposable {
+  /** Throws `sandbox.unavailable` when the host cannot hold this envelope. */
+  enter(options: EnterOptions): Promise<TurnPlace>;
+  /** What lives in the thread's place; undefined when it is not entered. */
+  state(threadId: string): ThreadState | undefined;
+  /** Whatever runs there now; undefined when it is not entered. */
+  living(threadId: string): { readonly ends: readonly Promise<unknown>[]; readonly hasServers: boolean } | undefined;
+  /** Looks for protected paths that were touched, in every sandbox of the place. */
+  sweep(threadId: string): Promise<readonly ProtectedPathViolation[]>;
+  /** Ends everything inside, then looks once more for protected paths that were touched. */
+  leave(threadId: string): Promise<readonly ProtectedPathViolation[]>;
+  /** As `leave`, unless something still runs there (undefined); what its commands have said is kept for who asks. */
+  rest(threadId: string): Promise<readonly ProtectedPathViolation[] | undefined>;
+}
+
+/** A place, and what was opened beside it. */
+interface OpenPlace extends TurnPlace {
+  /** By their envelopes. */
+  readonly wider: Map<string, Promise<Walls>>;
+}
+
+export function createPlaces(options: PlacesOptions): Places {
+  const open = new Map<string, OpenPlace>();
+  /** Of places that were closed while nobody worked there: commands that have ended and whose end was not told. */
+  const untold = new Map<string, ThreadState>();
+
+  async function leave(threadId: string): Promise<readonly ProtectedPathViolation[]> {
+    const place = open.get(threadId);
+    open.delete(threadId);
+    const state = place?.state ?? untold.get(threadId);
+    untold.delete(threadId);
+    const byServers = (await place?.mcp?.close()) ?? [];
+    await state?.[Symbol.asyncDispose]();
+    return place === undefined ? [] : [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
+  }
+
+  async function rest(threadId: string): Promise<readonly ProtectedPathViolation[] | undefined> {
+    const place = open.get(threadId);
+    if (place === undefined) return [];
+    if (place.state.processes.running.length > 0) return undefined;
+    if (place.state.processes.size === 0) return leave(threadId);
+    open.delete(threadId);
+    untold.set(threadId, place.state);
+    const byServers = (await place.mcp?.close()) ?? [];
+    return [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
+  }
+
+  return {
+    async enter({ threadId, workspace, envelope, allowTools }) {
+      const known = open.get(threadId);
+      if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
+      if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
+      const sandbox = await openFor(envelope, workspace, { ...options, threadId });
+      const state =
+        untold.get(threadId) ??
+        openThreadState({
+          spillDir: join(options.home, "outputs", threadId),
+          env: options.env,
+          newFilter: () => createStreamRedactor(options.redactor),
+        });
+      untold.delete(threadId);
+      /** What it takes to talk to servers is loaded only where there are any. */
+      const openServers = async (): Promise<Pick<TurnPlace, "mcp">> => {
+        const { mcpServers: servers, mcpLogins: logins, env } = options;
+        if (servers.length === 0) return {};
+        const { openMcpServers } = await import("@heddle/tools/mcp");
+        const { environment } = state;
+        const shared = { servers, workspace, sandbox, environment, env, logins };
+        return { mcp: openMcpServers({ ...shared, allowTools, mayElicit: options.mayWait, openSandbox: openLike }) };
+      };
+      const openLike = (network: "none" | "all"): Promise<Sandbox> =>
+        openFor({ ...envelope, network }, workspace, { ...options, threadId });
+      const wider = widerSandboxes(state, (to) => openFor(to, workspace, { ...options, threadId }));
+      const place: OpenPlace = { envelope, sandbox, state, ...wider, ...(await openServers()) };
+      open.set(threadId, place);
+      return place;
+    },
+    state: (threadId) => open.get(threadId)?.state,
+    living(threadId) {
+      const place = open.get(threadId);
+      if (place === undefined) return undefined;
+      const ends = place.state.processes.running.map(({ ended }) => ended);
+      return { ends, hasServers: place.mcp?.hasProcesses === true };
+    },
+    async sweep(threadId) {
+      const place = open.get(threadId);
+      if (place === undefined) return [];
+      const isLast = place.state.processes.running.length === 0 && place.mcp?.hasProcesses !== true;
+      const byServers = (await place.mcp?.sweep()) ?? [];
+      return [...byServers, ...(await inEach(place, (sandbox) => sandbox.sweep({ isLast })))];
+    },
+    leave,
+    rest,
+    async [Symbol.asyncDispose]() {
+      for (const threadId of [...open.keys(), ...untold.keys()])
+        await options.onViolations(threadId, await leave(threadId));
+    },
+  };
+}
+
+async function inEach(
+  place: OpenPlace,
+  look: (sandbox: Sandbox) => Promise<readonly ProtectedPathViolation[]>,
+): Promise<readonly ProtectedPathViolation[]> {
+  const beside = await Promise.allSettled(place.wider.values());
+  const opened = beside.flatMap((end) => (end.status === "fulfilled" ? [end.value.sandbox] : []));
+  const violations: ProtectedPathViolation[] = [];
+  for (const sandbox of [...opened, place.sandbox]) violations.push(...(await look(sandbox)));
+  return violations;
+}
+
+type Wider = Pick<OpenPlace, "widen" | "narrow" | "wider">;
+
+function widerSandboxes(state: ThreadState, open: (envelope: Envelope) => Promise<Sandbox>): Wider {
+  const wider: OpenPlace["wider"] = new Map();
+  return {
+    wider,
+    widen(to) {
+      const name = canonical(to);
+      const known = wider.get(name);
+      if (known !== undefined) return known;
+      const walls = open(to).then((opened) => ({ envelope: to, sandbox: opened }));
+      wider.set(name, walls);
+      // What could not be opened now may be later.
+      walls.catch(() => wider.delete(name));
+      return walls;
+    },
+    async narrow(from) {
+      const walls = await wider.get(canonical(from));
+      wider.delete(canonical(from));
+      if (walls === undefined) return [];
+      await state.processes.killAll(walls.sandbox);
+      return walls.sandbox.close();
+    },
+  };
+}
+
+async function openFor(
+  envelope: Envelope,
+  workspace: string,
+  options: PlacesOptions & { readonly threadId: string },
+): Promise<Sandbox> {
+  const { writeRoots, masked, network } = envelope;
+  const visible = programFolders(options.mcpServers);
+  const policy: SandboxPolicy = { workspace, writeRoots, masked, network, visible, limits: options.limits };
+  if (envelope.sandbox === "off") {
+    await options.prepared?.[Symbol.asyncDispose]();
+    return openUnconfined(policy);
+  }
+  return openSandbox(policy, {
+    backend: options.backend,
+    quarantineDir: join(options.home, "quarantine", options.threadId),
+    mayWait: options.mayWait,
+    prepared: options.prepared,
+    memoryFile: join(options.home, "cache", "host-sandbox"),
+  });
+}

@@ -1,0 +1,45 @@
+/** Commands of a thread that outlived their calls: seen and ended by a person. */
+import type { Journal } from "@heddle/journal";
+import type { ThreadState } from "@heddle/tools";
+import type { RunningCommand, Terminal } from "../heddle.ts";
+import { readStream } from "../threads/stored-events.ts";
+
+export async function listTerminals(
+  journal: Journal,
+  threadId: string,
+  state: ThreadState | undefined,
+): Promise<readonly Terminal[]> {
+  const running = state?.processes.running ?? [];
+  if (running.length === 0) return [];
+  const items = new Map<string, string>();
+  for (const { body } of await readStream(journal, threadId)) {
+    if (body.type === "tool.settled" && body.processId !== undefined) items.set(body.processId, body.itemId);
+  }
+  return running.map(({ id, command, cwd, pid, hasInput }) => {
+    const processId = String(id);
+    return { processId, itemId: items.get(processId), command, cwd, pid, hasInput };
+  });
+}
+
+/** What a turn waits for, and what only goes on beside it. */
+export function listCommands(state: ThreadState | undefined): readonly RunningCommand[] {
+  return (state?.processes.running ?? []).map(({ id, pid, hasInput, awaitedBy }) => {
+    return { processId: String(id), pid, hasInput, awaitedBy };
+  });
+}
+
+/** Answers how many were ended. The model learns of it when it looks after its command. */
+export async function endTerminals(state: ThreadState | undefined, processId?: string): Promise<number> {
+  const chosen = (state?.processes.running ?? []).filter(({ id }) => (processId ?? String(id)) === String(id));
+  await Promise.all(chosen.map((command) => command.kill()));
+  return chosen.length;
+}
+
+/** Ends the input of one of them, or of all that have one: whoever reads it meets its end. Answers how many there were. */
+export function endInputs(state: ThreadState | undefined, processId?: string): number {
+  const chosen = (state?.processes.running ?? []).filter(
+    ({ id, hasInput }) => hasInput && (processId ?? String(id)) === String(id),
+  );
+  for (const command of chosen) command.endInput();
+  return chosen.length;
+}

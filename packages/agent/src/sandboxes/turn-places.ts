@@ -1,0 +1,93 @@
+/**
+ * The places of threads from one turn to the next: entered for a turn, swept or left at its end, looked after while something
+ * goes on there, closed when nobody has come back for a while. What is found outside a turn is recorded here.
+ */
+import type { Journal } from "@heddle/journal";
+import { createAfterTurns, recordViolations, type ViolationRecorder } from "./after-turns.ts";
+import type { PlaceToEnter } from "../approvals/carry-on.ts";
+import type { HeddleOptions } from "../heddle.ts";
+import { createIdlePlaces } from "./idle-places.ts";
+import type { LazyMcpLogins } from "../mcp/mcp-logins.ts";
+import { createPlaces, type Places } from "./places.ts";
+import type { TurnOutcome, TurnRequest } from "../runners/runner.ts";
+import type { createSerial } from "../turns/serial.ts";
+import { turnEnvelope } from "../turns/turn-envelope.ts";
+
+export interface TurnPlacesOptions {
+  readonly options: HeddleOptions;
+  readonly journal: Journal;
+  readonly mcpLogins: LazyMcpLogins;
+  /** In which turns of one thread start: none begins in a place that is being closed. */
+  readonly starts: ReturnType<typeof createSerial>;
+  readonly isWorkedIn: (threadId: string) => boolean;
+}
+
+export interface TurnPlaces extends AsyncDisposable {
+  readonly state: Places["state"];
+  enter(place: PlaceToEnter): Promise<TurnRequest["place"]>;
+  /** Before the end of a turn is recorded. */
+  end(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
+  /** The turn is over. */
+  wait(threadId: string): void;
+  /** Outside a turn; what is found is recorded. */
+  leave(threadId: string): Promise<void>;
+  /** Of a thread that has no record, or none any more. */
+  drop(threadId: string): Promise<void>;
+}
+
+export function createTurnPlaces({ options, journal, mcpLogins, starts, isWorkedIn }: TurnPlacesOptions): TurnPlaces {
+  const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
+  const places = createPlaces({
+    home: options.home,
+    env: options.env,
+    backend: options.sandboxBackend ?? "auto",
+    redactor: journal.redactor,
+    mcpServers: options.mcpServers ?? [],
+    mcpLogins,
+    mayWait: !options.isUnattended,
+    prepared: options.prepared,
+    limits: options.sandboxLimits,
+    onViolations: record,
+  });
+  const afterTurns = createAfterTurns({ places, record, everyMs: options.sweepEveryMs });
+  const idle = createIdlePlaces(options.idleSandboxes ?? {}, (threadId) =>
+    starts.run(threadId, async () => {
+      if (isWorkedIn(threadId)) return "closed";
+      const violations = await places.rest(threadId);
+      if (violations === undefined) return "busy";
+      await record(threadId, violations);
+      return "closed";
+    }),
+  );
+  return {
+    state: (threadId) => places.state(threadId),
+    enter({ threadId, workspace, settings }) {
+      idle.forget(threadId);
+      const envelope = turnEnvelope(options, { settings, workspace });
+      const { allowedTools: allowTools = [] } = settings;
+      return places.enter({ threadId, workspace, envelope, allowTools });
+    },
+    /** Stop means stop, and an unattended run leaves nothing behind; otherwise open processes wait for the next turn. */
+    async end({ threadId, turnId }, outcome) {
+      const lostWall = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
+      const endsPlace = options.isUnattended || outcome.kind === "interrupted" || lostWall;
+      const violations = endsPlace ? await places.leave(threadId) : await places.sweep(threadId);
+      await recordViolations(journal, threadId, violations, turnId);
+      if (!endsPlace) afterTurns.follow(threadId);
+    },
+    wait(threadId) {
+      if (!options.isUnattended) idle.wait(threadId);
+    },
+    async leave(threadId) {
+      await record(threadId, await places.leave(threadId));
+    },
+    async drop(threadId) {
+      await places.leave(threadId);
+    },
+    async [Symbol.asyncDispose]() {
+      idle[Symbol.dispose]();
+      await afterTurns[Symbol.asyncDispose]();
+      await places[Symbol.asyncDispose]();
+    },
+  };
+}

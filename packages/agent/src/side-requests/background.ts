@@ -1,0 +1,248 @@
+/**
+ * Short requests beside the conversation: a title after the first turn of a chat, a summary when somebody asks. They have no
+ * tools and no history, few run at once, none is waited for by a turn, and of each only what it took is stored. A failure
+ * costs nobody anything: the chat keeps the words it began with as its title.
+ */
+import { resolveProvider, streamModel, type ModelEvent, type ProviderConfig } from "@heddle/models";
+import {
+  HeddleError,
+  isHeddleError,
+  NO_USAGE,
+  toHeddleError,
+  visibleLine,
+  type EventOf,
+  type StoredEvent,
+  type TurnSettings,
+} from "@heddle/protocol";
+import type { Journal, ThreadRow } from "@heddle/journal";
+import { lastSettings, readHistory } from "../threads/history.ts";
+import { shortAnswer, shortLimit, shortRequest } from "./short-run.ts";
+import { createSlots } from "./slots.ts";
+
+export interface BackgroundOptions {
+  readonly journal: Journal;
+  readonly providers: readonly ProviderConfig[];
+  /** Where provider keys come from. */
+  readonly env: NodeJS.ProcessEnv;
+  /** A model of the thread's provider, or `provider:model`; absent: the thread's own. */
+  readonly model?: string | undefined;
+  /** Of one request. */
+  readonly timeoutMs?: number;
+}
+
+export interface Background extends AsyncDisposable {
+  /** A few sentences about a thread; undefined when none could be had. */
+  summarise(threadId: string): Promise<string | undefined>;
+}
+
+type Purpose = Exclude<EventOf<"background.ran">["purpose"], "sample">;
+
+const MAX_RUNNING = 2;
+/** Chats that end their first turn while so many wait keep their first words. */
+const MAX_WAITING = 100;
+const TIMEOUT_MS = 10_000;
+const ATTEMPTS = 2;
+const MAX_TITLE_CHARS = 60;
+const MAX_TEXT_CHARS = 2_000;
+const MAX_SUMMARY_CHARS = 20_000;
+const MAX_OUTPUT_TOKENS = { title: 200, summary: 1_000 } as const;
+const MAX_TRIES = 20;
+/** What the chat door writes; threads of other doors are named by people. */
+const CHAT_ORIGIN = "chat:";
+
+export function openBackground(options: BackgroundOptions): Background {
+  return new Runner(options);
+}
+
+class Runner implements Background {
+  readonly #options: BackgroundOptions;
+  readonly #closing = new AbortController();
+  readonly #slots = createSlots({ running: MAX_RUNNING, waiting: MAX_WAITING });
+  readonly #under = new Set<Promise<unknown>>();
+  readonly #following: Promise<void>;
+
+  constructor(options: BackgroundOptions) {
+    this.#options = options;
+    this.#following = this.#follow();
+  }
+
+  async summarise(threadId: string): Promise<string | undefined> {
+    const history = await readHistory(this.#options.journal, threadId);
+    return this.#track(this.#run(threadId, "summary", history, transcript(history, MAX_SUMMARY_CHARS)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new HeddleError("turn.interrupted", "Heddle is closing"));
+    await Promise.allSettled([this.#following, ...this.#under]);
+  }
+
+  async #follow(): Promise<void> {
+    const { journal } = this.#options;
+    const { signal } = this.#closing;
+    try {
+      const after = await journal.position();
+      for await (const { stream, body } of journal.tail({ after, signal })) {
+        if (body.type === "turn.completed" && body.status === "completed")
+          this.#track(this.#title(stream)).catch(() => undefined);
+      }
+    } catch {
+      // A journal that can no longer be followed is reported by whoever needs it; titles are not needed.
+    }
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    const tracked = work.finally(() => this.#under.delete(tracked));
+    this.#under.add(tracked);
+    tracked.catch(() => undefined);
+    return tracked;
+  }
+
+  async #title(threadId: string): Promise<void> {
+    const { journal } = this.#options;
+    const row = await journal.threads.get(threadId);
+    if (row === undefined || !wantsTitle(row)) return;
+    const ended = (await journal.threads.turns(threadId)).filter(({ status }) => status === "completed");
+    if (ended.length !== 1) return;
+    const history = await readHistory(journal, threadId);
+    const title = cleanTitle((await this.#run(threadId, "title", history, transcript(history, MAX_TEXT_CHARS))) ?? "");
+    if (title !== undefined) await this.#name(threadId, title);
+  }
+
+  /** A person's name for it stands, also when it comes while this one is on its way. */
+  async #name(threadId: string, name: string): Promise<void> {
+    const { journal } = this.#options;
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const expectedVersion = await journal.version(threadId);
+      const row = await journal.threads.get(threadId);
+      if (row === undefined || !wantsTitle(row)) return;
+      try {
+        const events = [{ type: "thread.named", v: 1, name }] as const;
+        await journal.append({ stream: threadId, author: "system", events, expectedVersion });
+        return;
+      } catch (error) {
+        if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
+      }
+    }
+  }
+
+  /** The answer; undefined when there is none. What it took is stored either way. */
+  async #run(
+    threadId: string,
+    purpose: Purpose,
+    history: readonly StoredEvent[],
+    told: string,
+  ): Promise<string | undefined> {
+    const settings = lastSettings(history);
+    if (settings === undefined) return undefined;
+    using slot = await this.#slots.take(this.#closing.signal);
+    if (slot === undefined) return undefined;
+    const { provider, model } = choose(this.#options.model, settings);
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const startedAt = performance.now();
+      const ran = await this.#ask({ provider, model, purpose, told });
+      if (this.#closing.signal.aborted) return undefined;
+      const durationMs = Math.round(performance.now() - startedAt);
+      const { text, ...took } = ran;
+      await this.#options.journal.append({
+        stream: threadId,
+        author: "system",
+        events: [{ type: "background.ran", v: 1, purpose, provider, model, durationMs, ...took }],
+      });
+      if (text !== undefined) return text;
+    }
+    return undefined;
+  }
+
+  async #ask({ provider: id, model, purpose, told }: Question): Promise<Ran> {
+    const { providers, env, timeoutMs = TIMEOUT_MS } = this.#options;
+    using limit = shortLimit(this.#closing.signal, timeoutMs);
+    try {
+      // Tried again here, once, and not by the stream as well.
+      const own = providers.find((config) => config.id === id);
+      const once = { ...own, id, maxAttempts: 1, requestAttempts: 1 };
+      const provider = resolveProvider([...providers.filter((config) => config.id !== id), once], id, env);
+      const maxOutputTokens = MAX_OUTPUT_TOKENS[purpose];
+      const request = shortRequest({ model, instructions: INSTRUCTIONS[purpose], data: told, maxOutputTokens });
+      for await (const event of streamModel(provider, request, { signal: limit.signal }))
+        if (event.type === "completed") return answerOf(event);
+      throw new HeddleError("provider.cut", "the answer has no end");
+    } catch (error) {
+      return { outcome: "failed", failureCode: toHeddleError(error).code, usage: NO_USAGE, text: undefined };
+    }
+  }
+}
+
+interface Question {
+  readonly provider: string;
+  readonly model: string;
+  readonly purpose: Purpose;
+  readonly told: string;
+}
+
+type Ran = Pick<EventOf<"background.ran">, "outcome" | "failureCode" | "usage" | "costUsd"> & {
+  readonly text: string | undefined;
+};
+
+function answerOf({ output, usage, costUsd }: Extract<ModelEvent, { type: "completed" }>): Ran {
+  const took = { usage, ...(costUsd === undefined ? {} : { costUsd }) };
+  try {
+    return { outcome: "ok", ...took, text: shortAnswer(output) };
+  } catch (error) {
+    return { outcome: "failed", failureCode: toHeddleError(error).code, ...took, text: undefined };
+  }
+}
+
+const INSTRUCTIONS: Readonly<Record<Purpose, string>> = {
+  title:
+    "You give conversations a title: what it is about, in at most six words, in the language of the conversation, without quotes and without a full stop. Answer with the title alone.",
+  summary:
+    "You sum up conversations between a person and a coding agent: what was wanted, what was done, what is open. At most five sentences, in the language of the conversation.",
+};
+
+function wantsTitle(row: ThreadRow): boolean {
+  const isNamed = row.name !== undefined || row.title !== undefined;
+  return !isNamed && !row.isEphemeral && row.origin.startsWith(CHAT_ORIGIN);
+}
+
+function choose(wanted: string | undefined, { provider, model }: TurnSettings): { provider: string; model: string } {
+  if (wanted === undefined) return { provider, model };
+  const [, other, name] = /^([a-z][a-z0-9_-]*):(.+)$/i.exec(wanted) ?? [];
+  return other === undefined || name === undefined ? { provider, model: wanted } : { provider: other, model: name };
+}
+
+/** What was said, the beginning first, no longer than it may be. */
+function transcript(history: readonly StoredEvent[], maxChars: number): string {
+  const said: string[] = [];
+  for (const { body } of history) {
+    if (body.type !== "item.completed") continue;
+    const { item } = body;
+    if (item.type === "agentMessage" || item.type === "proposedPlan") said.push(`Agent: ${item.text}`);
+    if (item.type !== "userMessage") continue;
+    said.push(`Person: ${item.content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n")}`);
+  }
+  return said
+    .map((words) => words.slice(0, maxChars))
+    .join("\n\n")
+    .slice(0, 2 * maxChars);
+}
+
+/** What is longer is no title, however it goes on. */
+const MAX_ANSWER_CHARS = 1000;
+
+/** One visible line without quotes or marks, or nothing. */
+export function cleanTitle(answer: string): string | undefined {
+  const line = answer.split("\n").find((words) => words.trim() !== "") ?? "";
+  const bare = visibleLine(line.slice(0, MAX_ANSWER_CHARS).replaceAll(/\s+/gu, " "))
+    .replace(/^[\s#*>"'`“”‘’«»_-]+|[\s*"'`“”‘’«»_.]+$/gu, "")
+    .replaceAll(/["“”«»]/gu, "")
+    .trim();
+  const letters = Array.from(bare);
+  const short =
+    letters.length <= MAX_TITLE_CHARS
+      ? bare
+      : `${letters
+          .slice(0, MAX_TITLE_CHARS - 1)
+          .join("")
+          .trimEnd()}…`;
+  return short === "" ? undefined : short;
+}

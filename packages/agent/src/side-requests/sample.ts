@@ -1,0 +1,136 @@
+/**
+ * One question to the model of a thread beside its conversation: with the context its next turn would begin with, and one
+ * answer. Tools are offered as in a turn, so that what the provider has cached still fits, but a call is never carried out;
+ * those of MCP servers are left out, because none is started for a question. What it took is stored, nothing else.
+ */
+import {
+  modelInfo,
+  resolveProvider,
+  streamModel,
+  type ModelEvent,
+  type ModelRequest,
+  type Provider,
+} from "@heddle/models";
+import {
+  HeddleError,
+  NO_USAGE,
+  toHeddleError,
+  uuidv7,
+  type EventOf,
+  type StoredEvent,
+  type TurnSettings,
+  type Usage,
+} from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { toolsFor } from "@heddle/tools";
+import { userText } from "../context/context-entry.ts";
+import { buildContext, toolCalls } from "../context/context.ts";
+import type { HeddleOptions } from "../heddle.ts";
+import { readPast } from "../threads/history.ts";
+import { toolsBesideMcp } from "../mcp/mcp.ts";
+import { modelRequest } from "../runners/asker.ts";
+import { shortLimit } from "./short-run.ts";
+import { ownSkillFolder } from "../context/skills.ts";
+import { turnEnvelope } from "../turns/turn-envelope.ts";
+import { workspaceOf } from "../threads/workspace.ts";
+
+export interface SampleQuestion {
+  readonly threadId: string;
+  /** The last turn as the asker knows it; refused when there is a later one. */
+  readonly expectedTurnId: string;
+  readonly prompt: string;
+  readonly settings: TurnSettings;
+}
+
+export interface Sample {
+  readonly responseId: string;
+  /** undefined: the model called a tool, or said nothing. */
+  readonly text: string | undefined;
+  /** undefined: the provider did not say. */
+  readonly usage: Usage | undefined;
+}
+
+/** A whole context is read and thought about, but nobody works meanwhile. */
+const TIMEOUT_MS = 120_000;
+
+export async function sample(
+  options: HeddleOptions & { readonly journal: Journal },
+  question: SampleQuestion,
+  signal: AbortSignal,
+): Promise<Sample> {
+  const { journal, providers, env } = options;
+  const { threadId, settings } = question;
+  const workspace = await workspaceOf(journal, threadId);
+  const history = await readPast(journal, threadId);
+  requireLatest(history, question.expectedTurnId);
+  const provider = resolveProvider(providers, settings.provider, env);
+  const own = { ...NEVER, skillFolder: ownSkillFolder(options.home) };
+  const { family, readsImages } = modelInfo(provider, settings.model);
+  const more = { ...toolsBesideMcp({ settings, history }, own), readsImages };
+  const envelope = turnEnvelope(options, { settings, workspace });
+  const toolset = toolsFor(family, envelope, more);
+  const input = [...buildContext(history.map(({ body }) => body)), userText(question.prompt)];
+  const request = modelRequest({ threadId, settings }, toolset, { input });
+
+  const startedAt = performance.now();
+  const { answer, error, ...took } = await ask(provider, request, signal).then(answered, failed);
+  const durationMs = Math.round(performance.now() - startedAt);
+  const asked = { purpose: "sample", provider: settings.provider, model: settings.model, durationMs } as const;
+  await journal.append({
+    stream: threadId,
+    author: "system",
+    events: [{ type: "background.ran", v: 1, ...asked, ...took }],
+  });
+  if (answer === undefined) throw error;
+  return answer;
+}
+
+/** The turns of ancestors count: a fork that has had none of its own goes on from theirs. */
+function requireLatest(history: readonly StoredEvent[], expectedTurnId: string): void {
+  const last = history.findLast(({ body }) => body.type === "turn.admitted")?.body;
+  const turnId = last?.type === "turn.admitted" ? last.turnId : undefined;
+  const hasEnded = history.some(({ body }) => body.type === "turn.completed" && body.turnId === turnId);
+  if (turnId !== undefined && !hasEnded) {
+    throw new HeddleError("turn.active", "sample source must be idle", { details: { turnId } });
+  }
+  if (turnId === expectedTurnId) return;
+  const details = turnId === undefined ? {} : { details: { turnId } };
+  throw new HeddleError("turn.not-found", "sample source turn must be the latest finished turn", details);
+}
+
+/** Tools are offered, not carried out. */
+const NEVER = {
+  clientToolMs: 0,
+  clientAnswer: (): Promise<never> => Promise.reject(new HeddleError("internal", "a sample carries out no tool")),
+  endGoal: (): Promise<void> => Promise.resolve(),
+};
+
+type Completed = Extract<ModelEvent, { type: "completed" }>;
+
+async function ask(provider: Provider, request: ModelRequest, signal: AbortSignal): Promise<Completed> {
+  using limit = shortLimit(signal, TIMEOUT_MS);
+  for await (const event of streamModel(provider, request, { signal: limit.signal }))
+    if (event.type === "completed") return event;
+  throw new HeddleError("provider.cut", "the answer has no end");
+}
+
+type Ran = Pick<EventOf<"background.ran">, "outcome" | "failureCode" | "usage" | "costUsd"> & {
+  readonly answer?: Sample;
+  readonly error?: unknown;
+};
+
+function answered({ output, usage, costUsd }: Completed): Ran {
+  const words = output.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join("\n");
+  const isSaid = toolCalls(output).length === 0 && words.trim() !== "";
+  const isMeasured = usage.inputTokens > 0;
+  const answer = {
+    responseId: `resp_${uuidv7()}`,
+    text: isSaid ? words : undefined,
+    usage: isMeasured ? usage : undefined,
+  };
+  return { outcome: "ok", usage, ...(costUsd === undefined ? {} : { costUsd }), answer };
+}
+
+function failed(error: unknown): Ran {
+  return { outcome: "failed", failureCode: toHeddleError(error).code, usage: NO_USAGE, error };
+}

@@ -1,0 +1,78 @@
+/**
+ * A thread begins with one append: what it is, what it is called, what its turns are wished to run with. With a client id
+ * the same request again is the same thread, and another request under that id is a conflict.
+ */
+import { createHash } from "node:crypto";
+import { canonical, HeddleError, isHeddleError, newThreadId, type ClientTool, type EventBody } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import type { NewThread } from "../heddle.ts";
+import { checkedName } from "./threads.ts";
+import { checkSettings } from "./thread-settings.ts";
+
+export interface ThreadBeginning {
+  readonly name?: string | undefined;
+  readonly settings?: Readonly<Record<string, unknown>> | undefined;
+  /** Tools that the client carries out itself. */
+  readonly tools?: readonly ClientTool[];
+  /** Of the client that asks; unique among the threads it asks for. */
+  readonly clientId?: string | undefined;
+  /** Everything that was asked for, as the door understood it; compared, never stored. */
+  readonly request?: unknown;
+}
+
+export async function createThread(
+  journal: Journal,
+  thread: NewThread,
+  beginning: ThreadBeginning = {},
+): Promise<string> {
+  const { clientId, request } = beginning;
+  const threadId = newThreadId();
+  const append = { stream: threadId, author: "user", expectedVersion: 0 } as const;
+  if (clientId === undefined) {
+    await journal.append({ ...append, events: eventsOf(thread, beginning) });
+    return threadId;
+  }
+  const client = {
+    id: clientId,
+    requestHash: createHash("sha256")
+      .update(canonical(request ?? null))
+      .digest("hex"),
+  };
+  try {
+    const events = eventsOf({ ...thread, client }, beginning);
+    await journal.append({ ...append, events, key: `thread:${thread.origin}:${clientId}` });
+    return threadId;
+  } catch (error) {
+    if (!isHeddleError(error) || error.code !== "store.id-conflict") throw error;
+    return sameThread(journal, String(error.details["stream"]), client);
+  }
+}
+
+function eventsOf(
+  thread: NewThread & { readonly client?: { readonly id: string; readonly requestHash: string } },
+  { name, settings = {}, tools = [] }: ThreadBeginning,
+): readonly EventBody[] {
+  checkSettings(settings);
+  const events: EventBody[] = [{ type: "thread.created", v: 1, ...thread }];
+  if (name !== undefined) events.push({ type: "thread.named", v: 1, name: checkedName(name) });
+  if (Object.keys(settings).length > 0) {
+    events.push({ type: "thread.settings-changed", v: 1, changes: { ...settings } });
+  }
+  if (tools.length > 0) events.push({ type: "thread.tools-declared", v: 1, tools: [...tools] });
+  return events;
+}
+
+/** The one that was made under this client id, when it was asked for in the same words. */
+async function sameThread(
+  journal: Journal,
+  threadId: string,
+  client: { readonly id: string; readonly requestHash: string },
+): Promise<string> {
+  if (await journal.threads.isDeleted(threadId)) {
+    throw new HeddleError("store.id-conflict", `the thread of client id ${client.id}, ${threadId}, was deleted`);
+  }
+  const [first] = await journal.read({ stream: threadId, after: 0, limit: 1 });
+  const isSame = first?.body.type === "thread.created" && first.body.client?.requestHash === client.requestHash;
+  if (isSame) return threadId;
+  throw new HeddleError("store.id-conflict", `client id ${client.id} was used before for another thread, ${threadId}`);
+}

@@ -1,0 +1,143 @@
+/**
+ * What other doors and other processes send to a running turn: answers, steering, interrupts. All of it comes through the
+ * journal, in order; the inbox is a reader with a cursor and holds nothing that is not stored.
+ */
+import type { ApprovalAnswer, EventBody, EventOf, StoredEvent } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import type { SteeringInput } from "../runners/runner.ts";
+
+export interface TurnInbox extends AsyncDisposable {
+  /** Waits for the answer to a question; rejects when the signal aborts or the journal cannot be read. */
+  resolution(approvalId: string, signal: AbortSignal): Promise<ApprovalAnswer>;
+  /** Waits for what a client says to the call of its tool, by the call's item. */
+  clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
+  /** Steering that is stored and not yet taken, oldest first. */
+  takeSteering(): Promise<readonly SteeringInput[]>;
+  /** Reads to the end of the stream and answers its version: everything up to there has been looked at. */
+  seenVersion(): Promise<number>;
+  hasSteering(): boolean;
+  /** What was put into the conversation since the last look, oldest first. */
+  takeInjected(): readonly Injected[];
+}
+
+/** Put into the conversation by a client, or what came of a command of the user beside the turn. */
+export type Injected = EventOf<"context.injected"> | EventOf<"context.added">;
+
+function isCommandOfUser(body: EventBody): body is EventOf<"context.added"> {
+  return body.type === "context.added" && body.source === "shell";
+}
+
+export interface InboxOptions {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly after: number;
+  /** Of the turn and stored before that, but heard by nobody yet. */
+  readonly unheard?: readonly EventBody[] | undefined;
+  onInterrupt(event: EventOf<"turn.interrupt-requested">): void;
+  /** The journal can no longer be followed; the turn must not go on deaf. */
+  onFailure(error: unknown): void;
+}
+
+export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
+  const closing = new AbortController();
+  const resolutions = createReplies<ApprovalAnswer>();
+  const clientAnswers = createReplies<EventOf<"tool.answered">>();
+  const steering: SteeringInput[] = [];
+  const injected: Injected[] = [];
+  let seen = options.after;
+
+  function look({ body, version }: StoredEvent): void {
+    // The tail and a direct read may both meet an event; the version says which came first.
+    if (version <= seen) return;
+    seen = version;
+    if (body.type === "context.injected" || isCommandOfUser(body)) injected.push(body);
+    if ("turnId" in body && body.turnId === options.turnId) hear(body);
+  }
+
+  function hear(body: EventBody): void {
+    if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId });
+    if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
+    if (body.type === "approval.resolved") resolutions.put(body.approvalId, body);
+    if (body.type === "tool.answered") clientAnswers.put(body.itemId, body);
+  }
+
+  async function follow(): Promise<void> {
+    try {
+      for await (const event of journal.tail({
+        stream: options.threadId,
+        after: options.after,
+        signal: closing.signal,
+      })) {
+        look(event);
+      }
+    } catch (error) {
+      if (!closing.signal.aborted) options.onFailure(error);
+    }
+  }
+
+  async function catchUp(): Promise<void> {
+    for (;;) {
+      const page = await journal.read({ stream: options.threadId, after: seen, limit: PAGE });
+      for (const event of page) look(event);
+      if (page.length < PAGE) return;
+    }
+  }
+
+  for (const body of options.unheard ?? []) hear(body);
+  const following = follow();
+
+  return {
+    resolution: (approvalId, signal) => resolutions.wait(approvalId, signal),
+    clientAnswer: (itemId, signal) => clientAnswers.wait(itemId, signal),
+    async takeSteering() {
+      await catchUp();
+      return steering.splice(0);
+    },
+    async seenVersion() {
+      await catchUp();
+      return seen;
+    },
+    hasSteering: () => steering.length > 0,
+    takeInjected: () => injected.splice(0),
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await following;
+    },
+  };
+}
+
+const PAGE = 500;
+
+/** Replies by the id of what they reply to; the first one stands. */
+interface Replies<Reply> {
+  put(id: string, reply: Reply): void;
+  /** Rejects when the signal aborts. */
+  wait(id: string, signal: AbortSignal): Promise<Reply>;
+}
+
+function createReplies<Reply>(): Replies<Reply> {
+  const known = new Map<string, Reply>();
+  const waiting = new Map<string, (reply: Reply) => void>();
+  return {
+    put(id, reply) {
+      if (known.has(id)) return;
+      known.set(id, reply);
+      waiting.get(id)?.(reply);
+    },
+    async wait(id, signal) {
+      signal.throwIfAborted();
+      const reply = known.get(id);
+      if (reply !== undefined) return reply;
+      const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+      const onAbort = (): void => reject(signal.reason);
+      waiting.set(id, resolve);
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        return await promise;
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+        waiting.delete(id);
+      }
+    },
+  };
+}

@@ -1,0 +1,100 @@
+/**
+ * What a turn may spend, measured by what it records: every question put to a model is looked at before it is sent, every
+ * answer when it is stored, whoever asked. Reaching a limit aborts the turn with `limit.reached` and says by how much.
+ */
+import { costOf, modelInfo, type Provider } from "@heddle/models";
+import { HeddleError, NO_USAGE, type TurnLimits, type TurnSettings } from "@heddle/protocol";
+import type { RunnerEvent, Spent, TurnIo } from "../runners/runner.ts";
+import { addSpent, NOTHING_SPENT } from "./spent.ts";
+
+/** A cost that cannot be counted cannot be limited; better told now than after the first bill. */
+export function checkLimits(provider: Provider, { model, limits }: TurnSettings): void {
+  if (limits?.maxCostUsd === undefined || costOf(NO_USAGE, modelInfo(provider, model)) !== undefined) return;
+  throw new HeddleError(
+    "usage.invalid",
+    `the price of ${model} at ${provider.name} is not known, so its cost cannot be limited; limit its tokens instead`,
+  );
+}
+
+export interface Meter {
+  /** Before the events are recorded; a failure means that they must not be, and the request not sent. */
+  before(events: readonly RunnerEvent[]): HeddleError | undefined;
+  /** After they are recorded. */
+  after(events: readonly RunnerEvent[]): HeddleError | undefined;
+}
+
+export function createMeter(limits: TurnLimits): Meter {
+  const requests = new Set<string>();
+  let spent: Spent = NOTHING_SPENT;
+
+  return {
+    before(events) {
+      for (const event of events) {
+        // Tries of one request carry the same id; only the first is new.
+        if (event.type !== "model.requested" || requests.has(event.requestId)) continue;
+        const reached = requestsLeft(limits, requests.size) ?? budgetLeft(limits, spent, "at");
+        if (reached !== undefined) return reached;
+        requests.add(event.requestId);
+      }
+      return undefined;
+    },
+    after(events) {
+      for (const event of events) {
+        if (event.type !== "model.responded") continue;
+        const { usage, costUsd } = event;
+        spent = addSpent(spent, costUsd === undefined ? { usage } : { usage, costUsd });
+      }
+      return budgetLeft(limits, spent, "over");
+    },
+  };
+}
+
+/** The same io, with the meter at the place where everything a runner does passes. */
+export function metered(io: TurnIo, meter: Meter, end: (reached: HeddleError) => void): TurnIo {
+  return {
+    ...io,
+    async record(events, author) {
+      const refused = meter.before(events);
+      if (refused !== undefined) {
+        // Aborted as well, because whoever asked may know how to live with a failed request.
+        end(refused);
+        throw refused;
+      }
+      const stored = await io.record(events, author);
+      const reached = meter.after(events);
+      if (reached !== undefined) end(reached);
+      return stored;
+    },
+  };
+}
+
+function requestsLeft({ maxRequests }: TurnLimits, made: number): HeddleError | undefined {
+  if (maxRequests === undefined || made < maxRequests) return undefined;
+  return new HeddleError("limit.reached", `the limit of ${maxRequests} model requests is reached`, {
+    details: { limit: "turns", allowed: maxRequests, used: made },
+  });
+}
+
+/** `at`: nothing is left for another request. `over`: an answer took more than was left. */
+function budgetLeft(limits: TurnLimits, spent: Spent, line: "at" | "over"): HeddleError | undefined {
+  const { maxTokens, maxCostUsd } = limits;
+  const tokens = spent.usage.inputTokens + spent.usage.outputTokens;
+  const isBeyond = (used: number, allowed: number): boolean => (line === "at" ? used >= allowed : used > allowed);
+  if (maxTokens !== undefined && isBeyond(tokens, maxTokens)) {
+    return new HeddleError("limit.reached", `the limit of ${maxTokens} tokens is reached: ${tokens} were used`, {
+      details: { limit: "tokens", allowed: maxTokens, used: tokens },
+    });
+  }
+  if (maxCostUsd === undefined) return undefined;
+  const { costUsd } = spent;
+  if (costUsd === undefined) {
+    // A limit that cannot be watched is a limit that is not kept.
+    return new HeddleError("limit.reached", `the cost of an answer is not known, so $${maxCostUsd} cannot be kept`, {
+      details: { limit: "cost", allowed: maxCostUsd, isKnown: false },
+    });
+  }
+  if (!isBeyond(costUsd, maxCostUsd)) return undefined;
+  return new HeddleError("limit.reached", `the limit of $${maxCostUsd} is reached: $${costUsd.toFixed(6)} were spent`, {
+    details: { limit: "cost", allowed: maxCostUsd, used: costUsd },
+  });
+}

@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { openTestHeddle, type TestHeddle } from "../../test/test-heddle.ts";
+import { changeSettings, findSent, openTurnQueue, queuedInputs, steerOnce, type TurnQueue } from "../index.ts";
+
+const text = (words: string) => [{ type: "text" as const, text: words }];
+const slow = [{ text: "first", delayMs: 300 }, { text: "second" }, { text: "third" }];
+
+function queueOf(t: TestHeddle): TurnQueue & { readonly logged: string[] } {
+  const logged: string[] = [];
+  return Object.assign(openTurnQueue({ heddle: t.heddle, log: (line) => logged.push(line) }), { logged });
+}
+
+async function admittedIn(t: TestHeddle, threadId: string): Promise<string[]> {
+  return (await t.events(threadId)).flatMap(({ body }) => (body.type === "turn.admitted" ? [body.turnId] : []));
+}
+
+async function ended(t: TestHeddle, threadId: string, turnId: string): Promise<string> {
+  const signal = AbortSignal.timeout(20_000);
+  for await (const { body } of t.heddle.journal.tail({ stream: threadId, after: 0, signal })) {
+    if (body.type === "turn.completed" && body.turnId === turnId) return body.status;
+  }
+  throw new Error("it did not end");
+}
+
+test("waiting input begins in order, under the ids it waited with, when the running turn has ended", async () => {
+  await using t = await openTestHeddle({ script: slow });
+  await using queue = queueOf(t);
+  const running = await t.start("one");
+  const { threadId } = running;
+  const second = await queue.add({ threadId, input: text("two"), settings: t.settings, clientId: "c2" });
+  const third = await queue.add({ threadId, input: text("three"), settings: t.settings });
+  expect((await queuedInputs(t.heddle.journal, threadId)).map(({ turnId }) => turnId)).toEqual([second, third]);
+  expect(await findSent(t.heddle.journal, threadId, { clientId: "c2", input: text("two") })).toEqual({
+    turnId: second,
+    as: "queued",
+  });
+  expect(await ended(t, threadId, third)).toBe("completed");
+  expect(await admittedIn(t, threadId)).toEqual([running.turnId, second, third]);
+  expect(await findSent(t.heddle.journal, threadId, { clientId: "c2", input: text("two") })).toMatchObject({
+    as: "turn",
+  });
+  await expect(findSent(t.heddle.journal, threadId, { clientId: "c2", input: text("2") })).rejects.toMatchObject({
+    code: "store.id-conflict",
+  });
+  expect(queue.logged).toEqual([]);
+});
+
+test("input that waited when everything stopped is begun by the next one that opens", async () => {
+  await using t = await openTestHeddle({ script: slow });
+  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  const waiting = openTurnQueue({ heddle: t.heddle, log: () => undefined });
+  await waiting[Symbol.asyncDispose]();
+  // A queue that is closed keeps input and begins nothing, as a process that dies here would.
+  const turnId = await waiting.add({ threadId, input: text("later"), settings: t.settings });
+  await using next = await openTestHeddle({ script: slow, folder: t.folder });
+  await using queue = queueOf(next);
+  await using rival = queueOf(next);
+  await Promise.all([queue.resume(), rival.resume()]);
+  expect(await ended(next, threadId, turnId)).toBe("completed");
+  expect(await admittedIn(next, threadId)).toEqual([turnId]);
+});
+
+test("input that is taken back is never run; input that cannot begin says why and lets the next one begin", async () => {
+  await using t = await openTestHeddle({ script: slow });
+  await using queue = queueOf(t);
+  const { threadId } = await t.start("one");
+  const taken = await queue.add({ threadId, input: text("no"), settings: t.settings });
+  const wrong = await queue.add({ threadId, input: text("x"), settings: { ...t.settings, provider: "nobody" } });
+  const last = await queue.add({ threadId, input: text("yes"), settings: t.settings });
+  const failure = { code: "turn.interrupted", message: "taken back" };
+  expect(await queue.remove(threadId, taken, failure)).toBe(true);
+  expect(await queue.remove(threadId, taken, failure)).toBe(false);
+  expect(await ended(t, threadId, last)).toBe("completed");
+  const out = (await t.events(threadId)).flatMap(({ body }) =>
+    body.type === "turn.dequeued" ? [[body.turnId, body.failure.code]] : [],
+  );
+  expect(out).toEqual([
+    [taken, "turn.interrupted"],
+    [wrong, "provider.unknown"],
+  ]);
+  expect((await admittedIn(t, threadId)).includes(taken)).toBe(false);
+  expect(queue.logged).toHaveLength(1);
+});
+
+test("steering under one client id is added once, and never behind the end of its turn", async () => {
+  await using t = await openTestHeddle({ script: slow });
+  const { threadId, turnId, done } = await t.start("one");
+  const sent = { clientId: "s1", input: text("and this") };
+  await steerOnce(t.heddle.journal, turnId, sent);
+  await steerOnce(t.heddle.journal, turnId, sent);
+  await done;
+  expect((await t.events(threadId)).filter(({ body }) => body.type === "turn.steered")).toHaveLength(1);
+  await expect(steerOnce(t.heddle.journal, turnId, { ...sent, clientId: "s2" })).rejects.toMatchObject({
+    code: "turn.not-found",
+  });
+});
+
+test("settings of a thread merge, and null takes a key out", async () => {
+  await using t = await openTestHeddle();
+  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  expect(await changeSettings(t.heddle.journal, threadId, { model: "a", effort: "low" })).toEqual({
+    model: "a",
+    effort: "low",
+  });
+  expect(await changeSettings(t.heddle.journal, threadId, { effort: null })).toEqual({ model: "a" });
+  await expect(changeSettings(t.heddle.journal, "nobody", {})).rejects.toMatchObject({ code: "thread.not-found" });
+});

@@ -1,0 +1,181 @@
+/**
+ * Input that waits for its turn, kept in the journal: durable before it is acknowledged, begun in order when the running
+ * turn has ended, and still there after a restart. Every door uses the same queue of a thread; one that is open in several
+ * processes begins each input once, because the admission takes it out.
+ *
+ *   turn.queued ─▶ turn.admitted (the same id) │ turn.dequeued
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  HeddleError,
+  isHeddleError,
+  newTurnId,
+  toHeddleError,
+  type Failure,
+  type InputPart,
+  type TurnSettings,
+} from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { awaitTerminal } from "./await-terminal.ts";
+import type { Heddle } from "../heddle.ts";
+
+export interface QueueInput {
+  readonly threadId: string;
+  readonly input: readonly InputPart[];
+  /** Resolved when it was asked for: whoever begins it later may know nobody to ask. */
+  readonly settings: TurnSettings;
+  readonly clientId?: string | undefined;
+}
+
+export interface QueuedInput extends QueueInput {
+  /** The turn it will be. */
+  readonly turnId: string;
+  readonly queuedAt: number;
+}
+
+export interface TurnQueue extends AsyncDisposable {
+  /** Durable when it resolves; begun as soon as nothing before it runs or waits. Answers the id of the turn it will be. */
+  add(queued: QueueInput): Promise<string>;
+  /** False: it no longer waits. */
+  remove(threadId: string, turnId: string, failure: Failure): Promise<boolean>;
+  /** Begins what waits in every thread; for a server that has just opened. */
+  resume(): Promise<void>;
+}
+
+/** More waiting input than this is a program that has lost its way. */
+const MAX_QUEUED = 100;
+const MAX_TRIES = 50;
+const AGAIN_MS = 1000;
+
+export interface QueueOptions {
+  readonly heddle: Pick<Heddle, "journal" | "startTurn">;
+  readonly log: (line: string) => void;
+}
+
+/** Oldest first. */
+export async function queuedInputs(journal: Journal, threadId: string): Promise<readonly QueuedInput[]> {
+  const inputs: QueuedInput[] = [];
+  for (const { queuedVersion } of await journal.threads.queued(threadId)) {
+    const [event] = await journal.read({ stream: threadId, after: queuedVersion - 1, limit: 1 });
+    if (event?.body.type !== "turn.queued") continue;
+    const { turnId, input, settings, clientId } = event.body;
+    inputs.push({ threadId, turnId, input, settings, clientId, queuedAt: event.at });
+  }
+  return inputs;
+}
+
+export function openTurnQueue(options: QueueOptions): TurnQueue {
+  return new Queue(options);
+}
+
+class Queue implements TurnQueue {
+  readonly #options: QueueOptions;
+  readonly #closing = new AbortController();
+  /** One for each thread that has input waiting. */
+  readonly #drains = new Map<string, Promise<void>>();
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  async add({ threadId, input, settings, clientId }: QueueInput): Promise<string> {
+    const { journal } = this.#options.heddle;
+    const waiting = await journal.threads.queued(threadId);
+    if (waiting.length >= MAX_QUEUED) {
+      throw new HeddleError("limit.reached", `thread ${threadId} has ${MAX_QUEUED} inputs waiting; more are not taken`);
+    }
+    const turnId = newTurnId();
+    await journal.append({
+      stream: threadId,
+      author: "user",
+      events: [
+        {
+          type: "turn.queued",
+          v: 1,
+          turnId,
+          input: [...input],
+          settings,
+          ...(clientId === undefined ? {} : { clientId }),
+        },
+      ],
+      ...(clientId === undefined ? {} : { key: `turn.queued:${threadId}:${clientId}` }),
+    });
+    this.#drain(threadId);
+    return turnId;
+  }
+
+  async remove(threadId: string, turnId: string, failure: Failure): Promise<boolean> {
+    const { journal } = this.#options.heddle;
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const expectedVersion = await journal.version(threadId);
+      const waiting = await journal.threads.queued(threadId);
+      if (!waiting.some((row) => row.turnId === turnId)) return false;
+      try {
+        const events = [{ type: "turn.dequeued", v: 1, turnId, failure }] as const;
+        await journal.append({ stream: threadId, author: "user", events, expectedVersion });
+        return true;
+      } catch (error) {
+        if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
+      }
+    }
+    throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+  }
+
+  async resume(): Promise<void> {
+    const waiting = await this.#options.heddle.journal.threads.queued();
+    for (const threadId of new Set(waiting.map((row) => row.threadId))) this.#drain(threadId);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#drains.values());
+  }
+
+  #drain(threadId: string): void {
+    if (this.#closing.signal.aborted) return;
+    // Whoever is at it looks again before it stops; but it may have looked before this input came.
+    const before = this.#drains.get(threadId) ?? Promise.resolve();
+    const mine = before
+      .then(() => this.#beginAll(threadId))
+      .catch((error: unknown) => {
+        if (!this.#closing.signal.aborted) this.#options.log(`input that waits in ${threadId}: ${String(error)}`);
+      })
+      .finally(() => {
+        if (this.#drains.get(threadId) === mine) this.#drains.delete(threadId);
+      });
+    this.#drains.set(threadId, mine);
+  }
+
+  async #beginAll(threadId: string): Promise<void> {
+    const { journal } = this.#options.heddle;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      const [next] = await queuedInputs(journal, threadId);
+      if (next === undefined) return;
+      const running = (await journal.threads.turns(threadId)).findLast(({ status }) => status === "open");
+      if (running === undefined) await this.#begin(next);
+      else await awaitTerminal(journal, threadId, running.id, running.admittedVersion, signal);
+    }
+  }
+
+  async #begin({ threadId, turnId, input, settings, clientId }: QueuedInput): Promise<void> {
+    const { journal } = this.#options.heddle;
+    try {
+      const named = clientId === undefined ? {} : { clientId };
+      const { done } = await this.#options.heddle.startTurn({ thread: threadId, turnId, input, settings, ...named });
+      // Its end is in the journal.
+      done.catch(() => undefined);
+    } catch (error) {
+      const { code, message } = toHeddleError(error);
+      // Another process has begun it, or another turn came first: the next look tells.
+      if (code === "turn.active" || code === "turn.not-found" || this.#closing.signal.aborted) return;
+      // A store without room has it again some time: the input waits on.
+      if ((await journal.refusal()) !== undefined && journal.damage === undefined) {
+        await delay(AGAIN_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+        return;
+      }
+      await this.remove(threadId, turnId, { code, message });
+      this.#options.log(`a waiting turn of ${threadId} could not begin: ${message}`);
+    }
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * The pen of a running turn. Appends in order, knows which items are open, keeps what they have streamed (a checkpoint at
+ * most once a second, capped), and at the end completes whatever was left started. Deltas and stored text agree, because
+ * both pass the same redaction.
+ *
+ * The life of an item here; every arrow to `completed` goes through one place, so that there is one of them:
+ *
+ *   started ─▶ completed                    recorded by the runner with its whole content
+ *   started ─▶ completed, interrupted       closeOpenItems: an answer broke off, or the turn is over
+ *   started ─▶ followed ─▶ completed        its command ended: with the whole output and the exit code
+ *                     └──▶ completed        closeFollowed: the turn is over and its place left, which ended the command
+ *                                           (interrupted) or lets it run on (completed, with its processId)
+ *   followed ─▶ (crash) ─▶ unknown          recover.ts, with what checkpoints kept; the command is not run again
+ */
+import { clockMs, type Author, type EventBody, type EventOf, type Item, type ItemDelta } from "@heddle/protocol";
+import { createStreamRedactor, type Journal, type StreamRedactor } from "@heddle/journal";
+import type { OngoingItem } from "@heddle/tools";
+import type { Live } from "./live.ts";
+import { brokenOff, unknownOutcome } from "../recovery/recover.ts";
+
+/** Acknowledged facts and everything that guards a side effect: on disk before anyone goes on. */
+const NEEDS_SYNC: ReadonlySet<EventBody["type"]> = new Set([
+  "tool.intended",
+  "tool.settled",
+  "path.violated",
+  "turn.completed",
+]);
+
+const CHECKPOINT_EVERY_MS = 1000;
+/** What is kept of a running item: a message fits whole; of a command's output the spill file has the rest. */
+const MAX_KEPT_CHARS = { text: 1024 * 1024, output: 64 * 1024 } as const;
+
+interface OpenItem {
+  readonly item: Item;
+  readonly redactor: StreamRedactor;
+  readonly maxKept: number;
+  appended: string;
+  checkpointed: number;
+  lastCheckpointAt: number;
+}
+
+export interface Recorder {
+  /** Resolves with the events as they are stored. */
+  record(events: readonly EventBody[], author?: Author): Promise<readonly EventBody[]>;
+  stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
+  /**
+   * Completes every item still open, as interrupted, and settles every intent whose call broke off, as unknown. Items
+   * that are followed stay open.
+   */
+  closeOpenItems(): Promise<void>;
+  /** Completes the item when its command ends; resolves with what was recorded then. Never rejects. */
+  follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]>;
+  /** Completes the items that are still followed: as their commands ended, or as they are left. */
+  closeFollowed(): Promise<void>;
+}
+
+export interface RecorderOptions {
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly runner: string;
+}
+
+export function createRecorder(journal: Journal, live: Live, options: RecorderOptions): Recorder {
+  const { threadId, turnId } = options;
+  const open = new Map<string, OpenItem>();
+  const intents = new Map<string, EventOf<"tool.intended">>();
+  let queue: Promise<void> = Promise.resolve();
+
+  function enqueue(events: readonly EventBody[], author: Author): Promise<readonly EventBody[]> {
+    const durability = events.some((event) => NEEDS_SYNC.has(event.type)) ? "full" : "relaxed";
+    // One at a time: the order of calls is the order in the stream. A failure reaches every later call too,
+    // because a turn that cannot be recorded must not go on.
+    const appended = queue.then(() => journal.append({ stream: threadId, author, events, durability }));
+    queue = appended.then(() => undefined);
+    // Whoever recorded this hears of its failure.
+    queue.catch(() => undefined);
+    return appended.then((stored) => stored.events.map(({ body }) => body));
+  }
+
+  function opened(item: Item): OpenItem {
+    const maxKept = channelOf(item) === "output" ? MAX_KEPT_CHARS.output : MAX_KEPT_CHARS.text;
+    const redactor = createStreamRedactor(journal.redactor);
+    return { item, redactor, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: clockMs() };
+  }
+
+  function publish(delta: Omit<ItemDelta, "threadId" | "turnId">): void {
+    if (delta.delta !== "") live.publish({ threadId, turnId, ...delta });
+  }
+
+  function checkpoint(item: OpenItem, channel: string): void {
+    const now = clockMs();
+    if (now - item.lastCheckpointAt < CHECKPOINT_EVERY_MS || item.checkpointed >= item.maxKept) return;
+    const appended = item.appended.slice(item.checkpointed, item.maxKept);
+    if (appended === "") return;
+    item.lastCheckpointAt = now;
+    item.checkpointed += appended.length;
+    const itemId = item.item.id;
+    // A failed checkpoint stays in the queue's promise and is thrown by the next record.
+    enqueue([{ type: "item.checkpointed", v: 1, turnId, itemId, channel, appended }], agent).catch(() => undefined);
+  }
+
+  const agent: Author = `agent:${options.runner}`;
+
+  async function record(events: readonly EventBody[], author: Author): Promise<readonly EventBody[]> {
+    const completed = new Set(events.flatMap((event) => (event.type === "item.completed" ? [event.item.id] : [])));
+    for (const id of completed) {
+      const item = open.get(id);
+      if (item !== undefined) publishRest(item, publish);
+      open.delete(id);
+    }
+    const stored = await enqueue(events, author);
+    for (const event of events) {
+      if (event.type === "tool.intended") intents.set(event.itemId, event);
+      if (event.type === "tool.settled") intents.delete(event.itemId);
+      if (event.type === "item.started" && !completed.has(event.item.id)) open.set(event.item.id, opened(event.item));
+    }
+    return stored;
+  }
+
+  const following = createFollowing(turnId, (events) => record(events, agent));
+
+  return {
+    record: (events, author = agent) => record(events, author),
+    stream(delta) {
+      const item = open.get(delta.itemId);
+      if (item === undefined) return;
+      const text = item.redactor.push(delta.delta);
+      if (item.appended.length < item.maxKept) item.appended += text;
+      publish({ ...delta, delta: text });
+      checkpoint(item, delta.channel);
+    },
+    async closeOpenItems() {
+      // A record that failed leaves more open than is known here.
+      await queue;
+      const left = [...open.values()].filter(({ item }) => !following.has(item.id));
+      const settled = [...intents.values()].map((intent): EventBody => unknownOutcome(intent));
+      for (const { item } of left) open.delete(item.id);
+      intents.clear();
+      if (left.length + settled.length === 0) return;
+      const completed = left.map((item): EventBody => {
+        publishRest(item, publish);
+        return { type: "item.completed", v: 1, turnId, item: brokenOff(item.item, item.appended, "interrupted") };
+      });
+      await enqueue([...settled, ...completed], "system");
+    },
+    follow: (itemId, ongoing) => following.follow(itemId, ongoing),
+    async closeFollowed() {
+      await following.close();
+      await queue;
+    },
+  };
+}
+
+interface Following {
+  has(itemId: string): boolean;
+  follow: Recorder["follow"];
+  close(): Promise<void>;
+}
+
+/** Items whose commands outlived their calls. */
+function createFollowing(
+  turnId: string,
+  record: (events: readonly EventBody[]) => Promise<readonly EventBody[]>,
+): Following {
+  const followed = new Map<string, OngoingItem>();
+
+  /** Looked up and taken out in one go: an item is ended once, by its command or by the turn. */
+  async function end(item: Item): Promise<readonly EventBody[]> {
+    return followed.delete(item.id) ? record([{ type: "item.completed", v: 1, turnId, item }]) : [];
+  }
+
+  return {
+    has: (itemId) => followed.has(itemId),
+    follow(itemId, ongoing) {
+      followed.set(itemId, ongoing);
+      return ongoing.ended.then(end).catch(() => []);
+    },
+    async close() {
+      for (const ongoing of followed.values()) await end(ongoing.isRunning ? ongoing.leave() : await ongoing.ended);
+    },
+  };
+}
+
+/** Text the redactor held back because it could have been the beginning of a secret. */
+function publishRest(item: OpenItem, publish: (delta: Omit<ItemDelta, "threadId" | "turnId">) => void): void {
+  const rest = item.redactor.end();
+  if (rest === "") return;
+  item.appended += rest;
+  publish({ itemId: item.item.id, channel: channelOf(item.item), delta: rest });
+}
+
+function channelOf(item: Item): ItemDelta["channel"] {
+  if (item.type === "agentMessage" || item.type === "proposedPlan") return "text";
+  if (item.type === "reasoning") return "reasoningSummary";
+  return "output";
+}

@@ -1,0 +1,62 @@
+/**
+ * Input under a client's own id is taken once, however often it is sent: as a turn, waiting for one, or added to one. What
+ * became of it is read from the journal, so a resend after a crash or a lost connection finds it too.
+ */
+import { canonical, HeddleError, isHeddleError, type EventBody, type InputPart } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { readStream } from "../threads/stored-events.ts";
+
+export interface Sent {
+  readonly turnId: string;
+  readonly as: "turn" | "queued" | "steering";
+}
+
+/** undefined: nobody has sent it. `store.id-conflict`: it was sent with other input. */
+export async function findSent(
+  journal: Journal,
+  threadId: string,
+  { clientId, input }: { readonly clientId: string; readonly input: readonly InputPart[] },
+): Promise<Sent | undefined> {
+  let found: Sent | undefined;
+  for (const { body } of await readStream(journal, threadId)) {
+    if (body.type !== "turn.admitted" && body.type !== "turn.queued" && body.type !== "turn.steered") continue;
+    if (body.clientId !== clientId) continue;
+    if (canonical(body.input) !== canonical(input)) {
+      throw new HeddleError("store.id-conflict", `client id ${clientId} was used before with other input`);
+    }
+    const { turnId } = body;
+    found = {
+      turnId,
+      as: body.type === "turn.admitted" ? "turn" : body.type === "turn.queued" ? "queued" : "steering",
+    };
+  }
+  return found;
+}
+
+const MAX_TRIES = 50;
+
+/** Adds input to a running turn under a client's id; the same id again adds nothing. `turn.not-found` when it has ended. */
+export async function steerOnce(
+  journal: Journal,
+  turnId: string,
+  { clientId, input }: { readonly clientId?: string | undefined; readonly input: readonly InputPart[] },
+): Promise<void> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const turn = await journal.threads.turn(turnId);
+    if (turn === undefined) break;
+    const { threadId: stream } = turn;
+    const expectedVersion = await journal.version(stream);
+    // Read after the version: what ends the turn from here on is a conflict, so no input lands behind the end.
+    if ((await journal.threads.turn(turnId))?.status !== "open") break;
+    const named = clientId === undefined ? {} : { clientId };
+    const key = clientId === undefined ? {} : { key: `turn.steered:${stream}:${clientId}` };
+    try {
+      const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...named };
+      await journal.append({ stream, author: "user", events: [event], expectedVersion, ...key });
+      return;
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
+    }
+  }
+  throw new HeddleError("turn.not-found", `turn ${turnId} takes no more input`);
+}

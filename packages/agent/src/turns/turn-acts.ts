@@ -1,0 +1,42 @@
+/** What is said to a turn that runs, here or in another process: stored first, and only then acted on. */
+import type { Journal } from "@heddle/journal";
+import { HeddleError, type EventOf, type InputPart } from "@heddle/protocol";
+import type { InterruptReason } from "../heddle.ts";
+import type { PendingEnds } from "../recovery/pending-ends.ts";
+import { closeParked } from "../recovery/recover.ts";
+import { threadOfOpen } from "../threads/threads.ts";
+
+export async function steerTurn(journal: Journal, turnId: string, input: readonly InputPart[]): Promise<void> {
+  const stream = await threadOfOpen(journal, turnId);
+  const steered: EventOf<"turn.steered"> = { type: "turn.steered", v: 1, turnId, input: [...input] };
+  await journal.append({ stream, author: "user", events: [steered] });
+}
+
+/** `running`: the turn in this process; absent: nobody here carries it out. */
+export async function interruptTurn(
+  journal: Journal,
+  running: { readonly threadId: string; readonly control: AbortController } | undefined,
+  {
+    turnId,
+    reason,
+    ends,
+  }: { readonly turnId: string; readonly reason: InterruptReason; readonly ends: Pick<PendingEnds, "unrecorded"> },
+): Promise<void> {
+  const threadId = running?.threadId ?? (await threadOfOpen(journal, turnId));
+  try {
+    await journal.append({
+      stream: threadId,
+      author: "user",
+      events: [{ type: "turn.interrupt-requested", v: 1, turnId, failure: { ...reason } }],
+    });
+  } catch (error) {
+    throw running === undefined ? error : ends.unrecorded(turnId, error);
+  } finally {
+    // A store that cannot take the request must not keep the turn alive.
+    running?.control.abort(new HeddleError(reason.code, reason.message));
+  }
+  // Nobody is there to hear it when its process is dead.
+  if (running === undefined) {
+    await closeParked(journal, { threadId, turnId }, { status: "interrupted", failure: { ...reason } });
+  }
+}

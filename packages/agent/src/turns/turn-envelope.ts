@@ -1,0 +1,57 @@
+/** The envelope a turn begins in: what its settings and the configuration come to, never above its thread's ceiling. */
+import { realpathSync } from "node:fs";
+import path from "node:path";
+import { HeddleError, type Envelope, type TurnSettings } from "@heddle/protocol";
+import { envelopeFor, narrowEnvelope } from "@heddle/tools";
+import type { HeddleOptions } from "../heddle.ts";
+import { requireWithinCeiling } from "../approvals/hop.ts";
+
+export function turnEnvelope(
+  { home, masked = [], mcpServers = [], isUnattended }: HeddleOptions,
+  { settings: given, workspace }: { readonly settings: TurnSettings; readonly workspace: string },
+): Envelope {
+  const { allowedTools } = given;
+  const settings = { ...given, writableRoots: realRoots(given.writableRoots, workspace) };
+  const envelope = envelopeFor({
+    mode: settings.sandboxMode,
+    workspace,
+    writableRoots: settings.writableRoots,
+    networkAccess: settings.networkAccess,
+    approval: settings.approvalPolicy,
+    masked: [home, ...masked],
+    mcpServers,
+    isWatched: !isUnattended,
+    hasClientTools: !isUnattended && settings.hasClientTools === true,
+    isForTask: settings.isForTask === true,
+  });
+  requireWithinCeiling({ settings, workspace }, envelope);
+  return allowedTools === undefined ? envelope : narrowEnvelope(envelope, allowedTools);
+}
+
+/**
+ * The folders that are meant by names of the owner's, which may have links in them. Not by a link that lies where an agent
+ * writes, below the workspace or another root: whoever put it there, it must not lead out.
+ */
+function realRoots(roots: readonly string[], workspace: string): string[] {
+  const known = [workspace, ...roots].map((name) => ({ name: path.resolve(name), real: realOr(path.resolve(name)) }));
+  for (const { name, real } of known) {
+    const above = known.find((other) => isInside(name, other.name) && !isInside(real, other.real));
+    if (above === undefined) continue;
+    const message = `${name} leads to ${real} through a link below ${above.name}, where agents write; name the folder itself`;
+    throw new HeddleError("workspace.moved", message, { details: { path: name, leadsTo: real } });
+  }
+  return known.slice(1).map(({ real }) => real);
+}
+
+/** One that is not there is for the sandbox to complain about. */
+function realOr(folder: string): string {
+  try {
+    return realpathSync.native(folder);
+  } catch {
+    return folder;
+  }
+}
+
+function isInside(folder: string, root: string): boolean {
+  return folder === root || folder.startsWith(root.endsWith(path.sep) ? root : `${root}${path.sep}`);
+}

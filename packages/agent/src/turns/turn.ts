@@ -1,0 +1,300 @@
+/**
+ * Run one turn, the same for every door. The turn is admitted (durable) when this starts; it ends with exactly one
+ * terminal event, appended on the version that was seen last, so that no acknowledged steering can slip in unread.
+ *
+ *   admitted ─▶ started ─▶ runner ─▶ items closed ─▶ place left ─▶ open commands' items closed ─▶ completed | failed
+ *                  ▲                                                            │                     | interrupted
+ *                  └──────────────────── steering came late ────────────────────┘
+ *
+ * A turn that waits for an answer can be let go of instead, and another process carries it on: see `parked.ts`.
+ */
+import {
+  clockMs,
+  HeddleError,
+  isHeddleError,
+  toHeddleError,
+  type EventOf,
+  type Failure,
+  type StoredEvent,
+} from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { Journal } from "@heddle/journal";
+import { envelopeHash } from "@heddle/tools";
+import { ask, takeBack } from "../approvals/approvals.ts";
+import { toFailure } from "./failure.ts";
+import { readPast } from "../threads/history.ts";
+import { openInbox, type TurnInbox } from "./inbox.ts";
+import { createMeter, metered, type Meter } from "./limits.ts";
+import type { Live } from "./live.ts";
+import { isParking, metBefore, waitingQuestions } from "../approvals/parked.ts";
+import type { PendingEnds } from "../recovery/pending-ends.ts";
+import { createRecorder, type Recorder } from "./recorder.ts";
+import { looseEnds } from "../recovery/recover.ts";
+import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
+import { notice } from "../runners/told.ts";
+import { addSpent, NOTHING_SPENT } from "./spent.ts";
+import { readStream } from "../threads/stored-events.ts";
+import { terminalKey } from "./terminal.ts";
+
+export interface TurnDeps {
+  readonly journal: Journal;
+  readonly live: Live;
+  readonly runner: Runner;
+  readonly isUnattended: boolean;
+  /** So long a question waits; absent: for ever. */
+  readonly approvalTimeoutMs: number | undefined;
+  /** Keeps the terminal event while the store cannot take it. */
+  readonly ends: PendingEnds;
+  /** Called when the runner is done and before the terminal event, to end what must not outlive the turn. */
+  leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
+}
+
+export type TerminalEvent = StoredEvent<EventOf<"turn.completed">>;
+
+export async function runTurn(deps: TurnDeps, request: TurnRequest, control: AbortController): Promise<TerminalEvent> {
+  const { journal } = deps;
+  const { threadId, turnId, carried } = request;
+  const startedAt = clockMs() - (carried === undefined ? 0 : Math.max(0, Date.now() - carried.admittedAt));
+  await using inbox = openInbox(journal, {
+    threadId,
+    turnId,
+    after: request.history.at(-1)?.version ?? 0,
+    unheard: request.carried?.unheard,
+    onInterrupt: ({ failure }) => control.abort(toInterrupt(failure)),
+    onFailure: (error) => control.abort(toHeddleError(error, "store.failed")),
+  });
+  const recorder = createRecorder(journal, deps.live, { threadId, turnId, runner: deps.runner.name });
+  const meter = createMeter(request.settings.limits ?? {});
+  let turn = request;
+  if (carried !== undefined) remind(meter, request);
+  let spent: Spent = carried?.spent ?? NOTHING_SPENT;
+  for (;;) {
+    const part = await carryOut(deps, turn, { inbox, recorder, meter, control, signal: control.signal });
+    spent = addSpent(spent, part.outcome.spent);
+    const outcome = { ...part.outcome, spent };
+    const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
+    const terminal = await deps.ends.store(turnId, () => complete(journal, inbox, turn, end));
+    if (terminal !== undefined) return terminal;
+    turn = { ...turn, history: await readPast(journal, threadId) };
+  }
+}
+
+interface Running {
+  readonly inbox: TurnInbox;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly control: AbortController;
+  readonly signal: AbortSignal;
+}
+
+interface CarriedOut {
+  readonly outcome: TurnOutcome;
+  /** Something could not be recorded, so items or intents may stand open in the journal. */
+  readonly hasLooseEnds: boolean;
+}
+
+async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Promise<CarriedOut> {
+  const { recorder, signal } = running;
+  let outcome: TurnOutcome;
+  try {
+    signal.throwIfAborted();
+    turn.watch?.step("record the beginning");
+    await begin(deps, turn, recorder);
+    turn.watch?.tellTo((text) => void recorder.record(notice(turn.turnId, text), "system").catch(() => undefined));
+    turn.watch?.step("gather what the model is told");
+    const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
+    outcome = await deps.runner.run(turn, io);
+  } catch (error) {
+    outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
+  }
+  turn.watch?.[Symbol.dispose]();
+  if (isParking(signal.reason) && (await isWaiting(deps.journal, turn))) {
+    await deps.leave(turn, { kind: "interrupted", spent: outcome.spent });
+    throw signal.reason;
+  }
+  // Whatever a runner says of a broken end, the reason of the abort is the truth.
+  if (signal.aborted && (outcome.kind !== "completed" || isLimit(signal.reason))) {
+    outcome = endByAbort(signal.reason, outcome.spent);
+  }
+  let hasLooseEnds = false;
+  // Each is tried: a record that cannot be written must not keep processes alive.
+  const ends = [
+    () => takeBackLeft(deps.journal, turn),
+    () => recorder.closeOpenItems(),
+    () => deps.leave(turn, outcome),
+    () => recorder.closeFollowed(),
+  ];
+  for (const end of ends) {
+    try {
+      await end();
+    } catch (error) {
+      hasLooseEnds = true;
+      if (outcome.kind === "completed") outcome = { kind: "failed", failure: toFailure(error), spent: outcome.spent };
+    }
+  }
+  return { outcome, hasLooseEnds };
+}
+
+/** What was spent before counts too. */
+function remind(meter: Meter, { turnId, history }: TurnRequest): void {
+  for (const { body } of history) {
+    if (body.type !== "model.requested" && body.type !== "model.responded") continue;
+    if (body.turnId !== turnId) continue;
+    meter.before([body]);
+    meter.after([body]);
+  }
+}
+
+/** Questions from before that no call has put again. */
+async function takeBackLeft(journal: Journal, { threadId, turnId, carried }: TurnRequest): Promise<void> {
+  for (const { approvalId } of carried?.questions.values() ?? []) {
+    await takeBack(journal, { threadId, turnId, approvalId, reason: "the call was settled without it" });
+  }
+  carried?.questions.clear();
+}
+
+/** The turn stands at a question and at nothing else, so that another process can carry it on. */
+async function isWaiting(journal: Journal, { threadId, turnId }: TurnRequest): Promise<boolean> {
+  return waitingQuestions(turnId, await readStream(journal, threadId)) !== undefined;
+}
+
+/** The answer that went over a limit is whole, and still too much: it is kept, and the turn has failed. */
+function isLimit(reason: unknown): boolean {
+  return isHeddleError(reason) && reason.code === "limit.reached";
+}
+
+function endByAbort(reason: unknown, spent: Spent): TurnOutcome {
+  const { code } = toHeddleError(reason, "turn.interrupted");
+  if (code === "turn.interrupted" || code === "turn.timeout" || isParking(reason))
+    return { kind: "interrupted", spent };
+  return { kind: "failed", failure: toFailure(reason), spent };
+}
+
+async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Promise<void> {
+  if (turn.history.some(({ body }) => body.type === "turn.started" && body.turnId === turn.turnId)) return;
+  const { envelope, sandbox } = turn.place;
+  await recorder.record(
+    [
+      {
+        type: "turn.started",
+        v: 1,
+        turnId: turn.turnId,
+        runner: deps.runner.name,
+        sandboxLevel: sandbox.level,
+        envelope,
+        envelopeHash: envelopeHash(envelope),
+      },
+      ...(turn.notices ?? []).flatMap((text) => notice(turn.turnId, text)),
+    ],
+    "system",
+  );
+  failpoint("turn.after-start");
+}
+
+function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, signal }: Running): TurnIo {
+  return {
+    signal,
+    record: (events, author) => {
+      if (events.some(({ type }) => type === "model.requested")) turn.watch?.[Symbol.dispose]();
+      return recorder.record(events, author);
+    },
+    stream: (delta) => recorder.stream(delta),
+    closeOpenItems: () => recorder.closeOpenItems(),
+    follow: (itemId, ongoing) => recorder.follow(itemId, ongoing),
+    async ask(question, takenBack = signal) {
+      const { threadId, turnId } = turn;
+      const { isUnattended, approvalTimeoutMs: timeoutMs } = deps;
+      const stored = metBefore(turn.carried, question);
+      const options = { threadId, turnId, signal: takenBack, isUnattended, timeoutMs, stored };
+      const resolution = await ask(deps.journal, inbox, question, options);
+      // Whoever cancels wants the call undone and the turn to stop.
+      if (resolution.decision === "cancel")
+        control.abort(new HeddleError("turn.interrupted", "stopped by the answer to a question"));
+      return resolution;
+    },
+    clientAnswer: (itemId, answered) => inbox.clientAnswer(itemId, answered),
+    takeSteering: () => inbox.takeSteering(),
+    takeInjected: () => inbox.takeInjected(),
+    seenVersion: () => inbox.seenVersion(),
+    isCalling: () => turn.place.sandbox.standBy(),
+    hasTime: () => {
+      deps.journal.warm();
+      turn.place.sandbox.standBy("pause");
+    },
+  };
+}
+
+/** Other writers of the stream are people: a handful of events, not a flood. */
+const MAX_COMPLETE_TRIES = 100;
+
+/** Appends the terminal event; undefined when steering arrived that the runner has not seen. */
+async function complete(
+  journal: Journal,
+  inbox: TurnInbox,
+  turn: TurnRequest,
+  end: CarriedOut & { readonly startedAt: number; readonly signal: AbortSignal },
+): Promise<TerminalEvent | undefined> {
+  const { outcome } = end;
+  failpoint("turn.before-complete");
+  for (let tries = 0; tries < MAX_COMPLETE_TRIES; tries += 1) {
+    const expectedVersion = await inbox.seenVersion();
+    if (outcome.kind === "completed" && inbox.hasSteering()) return undefined;
+    const loose = end.hasLooseEnds ? looseEnds(turn.turnId, await readStream(journal, turn.threadId)).events : [];
+    const failure = failureOf(outcome, end.signal);
+    const body: EventOf<"turn.completed"> = {
+      type: "turn.completed",
+      v: 1,
+      turnId: turn.turnId,
+      status: outcome.kind,
+      usage: outcome.spent.usage,
+      ...(outcome.spent.costUsd === undefined ? {} : { costUsd: outcome.spent.costUsd }),
+      ...(failure === undefined ? {} : { failure }),
+      durationMs: Math.round(clockMs() - end.startedAt),
+    };
+    try {
+      const appended = await journal.append({
+        stream: turn.threadId,
+        author: "system",
+        events: [...loose, body],
+        expectedVersion,
+        key: terminalKey(turn.turnId),
+      });
+      failpoint("turn.after-complete");
+      return terminalIn(appended.events, turn.turnId);
+    } catch (error) {
+      if (isHeddleError(error) && error.code === "store.version-conflict") continue;
+      // Another process may have ended the turn, and a commit that reports a failure may stand all the same.
+      const standing = await terminalOf(journal, turn);
+      if (standing === undefined) throw error;
+      return standing;
+    }
+  }
+  throw new HeddleError("store.busy", `turn ${turn.turnId} could not be closed: its stream is written without pause`);
+}
+
+/** undefined when there is none, or when the store cannot be read. */
+async function terminalOf(journal: Journal, { threadId, turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
+  const events: readonly StoredEvent[] = await readStream(journal, threadId).catch(() => []);
+  return events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
+}
+
+function terminalIn(events: readonly StoredEvent[], turnId: string): TerminalEvent {
+  const found = events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
+  if (found === undefined) throw new HeddleError("internal", `turn ${turnId} has no terminal event`);
+  return found;
+}
+
+export function isTerminalOf(event: StoredEvent, turnId: string): event is TerminalEvent {
+  return event.body.type === "turn.completed" && event.body.turnId === turnId;
+}
+
+function failureOf(outcome: TurnOutcome, signal: AbortSignal): Failure | undefined {
+  if (outcome.kind === "failed") return outcome.failure;
+  if (outcome.kind !== "interrupted") return undefined;
+  const failure = toFailure(signal.reason, "turn.interrupted");
+  return isParking(signal.reason) ? { ...failure, code: "turn.interrupted" } : failure;
+}
+
+function toInterrupt(failure: Failure): HeddleError {
+  return new HeddleError(failure.code === "turn.timeout" ? "turn.timeout" : "turn.interrupted", failure.message);
+}

@@ -1,0 +1,143 @@
+/** `account/*`: keys and logins of whoever runs the server, through the one store that every door uses. */
+import { isHeddleError, isUuid } from "@heddle/protocol";
+import type { AccountReadParams, CancelLoginParams, LoginAccountParams } from "@heddle/protocol/codex-app-server";
+import type { Accounts, AccountStatus, StartedLogin } from "@heddle/models/accounts";
+import type { Call, ServerContext } from "../../rpc/call.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { refuse } from "../thread-facts.ts";
+
+const KEY_PROVIDER = "openai";
+const LOGIN_PROVIDER = "openai-codex";
+const REFRESH_MS = 20_000;
+
+export async function readAccount({ refreshToken }: AccountReadParams, { server }: Call): Promise<Reply> {
+  const accounts = await server.host.accounts?.();
+  const none = { result: { account: null, requiresOpenaiAuth: false, workspaceRouting: null } };
+  if (accounts === undefined) return none;
+  if (refreshToken === true) {
+    // A login that cannot be renewed is told by its state, not by this call.
+    await accounts.refresh({ provider: LOGIN_PROVIDER }, AbortSignal.timeout(REFRESH_MS)).catch(() => undefined);
+  }
+  const account = accountOf(await loggedIn(accounts));
+  return account === null ? none : { result: { account, requiresOpenaiAuth: false, workspaceRouting: null } };
+}
+
+/** The older form of the same question; a token is never told. */
+export async function readAuthStatus(_: unknown, { server }: Call): Promise<Reply> {
+  const accounts = await server.host.accounts?.();
+  const authMethod = accounts === undefined ? null : authModeOf(await loggedIn(accounts));
+  return { result: { authMethod, authToken: null, requiresOpenaiAuth: false } };
+}
+
+export async function startLogin(params: LoginAccountParams, { server }: Call): Promise<Reply> {
+  const accounts = await requireAccounts(server);
+  switch (params.type) {
+    case "apiKey":
+      await accounts.saveKey({ provider: KEY_PROVIDER }, params.apiKey);
+      return {
+        result: { type: "apiKey" },
+        after: () => tellLogin(server, accounts, { loginId: null, error: null }),
+      };
+    case "chatgpt":
+    case "chatgptDeviceCode": {
+      const method = params.type === "chatgpt" ? "browser" : "device";
+      const started = await accounts.startLogin({ provider: LOGIN_PROVIDER }, method);
+      return { result: { type: params.type, ...addressOf(started) }, after: () => follow(server, accounts, started) };
+    }
+    default:
+      throw refuse(`account/login/start with ${params.type} is not supported by heddle app-server`);
+  }
+}
+
+function addressOf(started: StartedLogin): Readonly<Record<string, string>> {
+  const { loginId } = started;
+  return started.method === "browser"
+    ? { loginId, authUrl: started.authUrl }
+    : { loginId, verificationUrl: started.verificationUrl, userCode: started.userCode };
+}
+
+function follow(server: ServerContext, accounts: Accounts, { loginId }: StartedLogin): void {
+  accounts.loginEnded(loginId).then(
+    ({ status, failure }) => {
+      const error = status === "completed" ? null : (failure?.message ?? `the login was ${status}`);
+      tellLogin(server, accounts, { loginId, error });
+    },
+    (error: unknown) => server.log(`the end of a login is not known: ${String(error)}`),
+  );
+}
+
+function tellLogin(
+  server: ServerContext,
+  accounts: Accounts,
+  { loginId, error }: { readonly loginId: string | null; readonly error: string | null },
+): void {
+  const params = { loginId, success: error === null, error, onboardingEntrypoint: null };
+  server.announce({ method: "account/login/completed", params });
+  if (error === null) tellAccount(server, accounts);
+}
+
+function tellAccount(server: ServerContext, accounts: Accounts): void {
+  loggedIn(accounts).then(
+    (status) => {
+      const params = { authMode: authModeOf(status), planType: status?.plan ?? null };
+      server.announce({ method: "account/updated", params });
+    },
+    (error: unknown) => server.log(`who is logged in is not known: ${String(error)}`),
+  );
+}
+
+export async function cancelLogin({ loginId }: CancelLoginParams, { server }: Call): Promise<Reply> {
+  if (!isUuid(loginId.toLowerCase())) throw refuse(`invalid login id: ${loginId.slice(0, 100)}`);
+  const accounts = await requireAccounts(server);
+  try {
+    if (accounts.loginState(loginId).status !== "pending") return { result: { status: "notFound" } };
+    await accounts.cancelLogin(loginId);
+    return { result: { status: "canceled" } };
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "login.not-found") return { result: { status: "notFound" } };
+    throw error;
+  }
+}
+
+/** What is stored here goes; a key of the server's environment is not its to take away. */
+export async function logout(_: unknown, { server }: Call): Promise<Reply> {
+  const accounts = await requireAccounts(server);
+  for (const provider of [KEY_PROVIDER, LOGIN_PROVIDER]) await accounts.logout({ provider });
+  return { result: {}, after: () => tellAccount(server, accounts) };
+}
+
+export async function readRateLimits(_: unknown, { server }: Call): Promise<Reply> {
+  const accounts = await server.host.accounts?.();
+  const status = accounts === undefined ? undefined : await loggedIn(accounts);
+  throw refuse(
+    status?.provider === LOGIN_PROVIDER
+      ? "account/rateLimits/read: the limits of an account are known to its maker alone"
+      : "codex account authentication required to read rate limits",
+  );
+}
+
+async function requireAccounts({ host }: ServerContext): Promise<Accounts> {
+  const accounts = await host.accounts?.();
+  if (accounts === undefined) throw refuse("this server keeps no accounts");
+  return accounts;
+}
+
+/** A login counts before a key: it was made for this. undefined: nobody is. */
+async function loggedIn(accounts: Accounts): Promise<AccountStatus | undefined> {
+  for (const provider of [LOGIN_PROVIDER, KEY_PROVIDER]) {
+    const status = await accounts.status({ provider }).catch(() => undefined);
+    if (status?.isLoggedIn === true && status.isEnabled) return status;
+  }
+  return undefined;
+}
+
+function authModeOf(status: AccountStatus | undefined): "apikey" | "chatgpt" | null {
+  if (status === undefined) return null;
+  return status.provider === LOGIN_PROVIDER ? "chatgpt" : "apikey";
+}
+
+function accountOf(status: AccountStatus | undefined): Readonly<Record<string, unknown>> | null {
+  if (status === undefined) return null;
+  if (status.provider !== LOGIN_PROVIDER) return { type: "apiKey" };
+  return { type: "chatgpt", email: status.email ?? null, planType: status.plan ?? "unknown", workspaceName: null };
+}

@@ -1,0 +1,226 @@
+/** `command/exec`: one command outside any thread, within the wall the client asks for. */
+import { realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import type { ClientAct, SandboxMode } from "@heddle/protocol";
+import {
+  sandboxFrom,
+  type CommandExecParams,
+  type CommandExecResizeParams,
+  type CommandExecTerminateParams,
+  type CommandExecWriteParams,
+  type SandboxWish,
+} from "@heddle/protocol/codex-app-server";
+import { commandEnvironment, envelopeFor } from "@heddle/tools";
+import type { Call, ServerContext } from "../../rpc/call.ts";
+import { beginAct, type BegunAct } from "../../host/client-acts.ts";
+import type { Connection } from "../../rpc/connection.ts";
+import { defaultWall } from "../../host/host-wall.ts";
+import { HostCommand, type CommandPlace, type HostCommandOptions } from "../../host/host-command.ts";
+import { base64Bytes, invalidArgument } from "../../host/host-error.ts";
+import { RPC, RpcError, type Reply } from "../../rpc/peer.ts";
+import { DEFAULT_SIZE, inTerminal } from "../../host/terminal.ts";
+import { refuse } from "../thread-facts.ts";
+
+const DEFAULT_CAP_BYTES = 1024 * 1024;
+/** What one answer can carry; what is streamed has no end. */
+const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+const DEFAULT_TIMEOUT_MS = 10_000;
+/** What a timer takes. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+const MAX_RUNNING = 64;
+
+const running = new WeakMap<Connection, Map<string, HostCommand>>();
+let unnamed = 0;
+
+export async function execCommand(params: CommandExecParams, call: Call): Promise<Reply> {
+  check(params);
+  const { server, connection } = call;
+  const own = running.get(connection) ?? new Map<string, HostCommand>();
+  running.set(connection, own);
+  // A key that no client can name.
+  const key = typeof params.processId === "string" ? `named ${params.processId}` : `unnamed ${unnamed++}`;
+  if (own.has(key)) throw refuse(`duplicate active command/exec process id: ${JSON.stringify(params.processId)}`);
+  if (own.size >= MAX_RUNNING) throw refuse(`a connection may run ${MAX_RUNNING} commands at once`);
+  let recorded: BegunAct | undefined;
+  const command = new HostCommand({
+    connection,
+    ...runOptions(params, server),
+    place: async () => {
+      const place = await placeOf(params, { server, cwd: await folder(params.cwd ?? ".", server) });
+      recorded = await beginAct(call, { act: actOf(params, place) });
+      return place;
+    },
+  });
+  own.set(key, command);
+  const forget = connection.ends.add(command);
+  try {
+    const result = await command.done.catch(async (error: unknown) => {
+      await recorded?.failed(error);
+      throw error;
+    });
+    const { exitCode, stdout, stderr } = result;
+    await recorded?.settled({ outcome: exitCode === 0 ? "ok" : "failed", exitCode, output: stdout + stderr });
+    return { result };
+  } finally {
+    own.delete(key);
+    forget();
+  }
+}
+
+function actOf({ command, env }: CommandExecParams, { cwd, isConfined, policy }: CommandPlace): ClientAct {
+  const envNames = Object.keys(env ?? {});
+  return { kind: "command", argv: [...command], cwd, envNames, isConfined, network: policy.network };
+}
+
+function check(params: CommandExecParams): void {
+  const { command, processId, tty, size, timeoutMs } = params;
+  if (command.length === 0) throw refuse("command must not be empty");
+  if (size !== undefined && size !== null) {
+    if (tty !== true) throw invalidArgument("command/exec size requires tty: true");
+    checkSize(size);
+  }
+  const isStreamed = tty === true || params.streamStdin === true || params.streamStdoutStderr === true;
+  if (isStreamed && typeof processId !== "string") {
+    throw refuse("command/exec tty or streaming requires a client-supplied processId");
+  }
+  if (typeof timeoutMs === "number") {
+    if (params.disableTimeout === true)
+      throw invalidArgument("command/exec cannot set both timeoutMs and disableTimeout");
+    if (timeoutMs < 0) throw invalidArgument(`command/exec timeoutMs must be non-negative, got ${timeoutMs}`);
+  }
+  if (typeof params.outputBytesCap === "number" && params.disableOutputCap === true) {
+    throw invalidArgument("command/exec cannot set both outputBytesCap and disableOutputCap");
+  }
+  if (typeof params.permissionProfile === "string" && (params.sandboxPolicy ?? undefined) !== undefined) {
+    throw refuse("`permissionProfile` cannot be combined with `sandboxPolicy`");
+  }
+  if (command.some((word) => word.includes("\0"))) throw refuse("command must not contain NUL bytes");
+}
+
+function checkSize({ rows, cols }: { readonly rows: number; readonly cols: number }): void {
+  if (rows === 0 || cols === 0) throw invalidArgument("command/exec size rows and cols must be greater than 0");
+}
+
+function runOptions(
+  params: CommandExecParams,
+  server: ServerContext,
+): Omit<HostCommandOptions, "connection" | "place"> {
+  const hasTerminal = params.tty === true;
+  const isStreamed = hasTerminal || params.streamStdoutStderr === true;
+  const env = environment(params.env ?? {}, server);
+  const most = isStreamed ? Number.MAX_SAFE_INTEGER : MAX_KEPT_BYTES;
+  const wished = params.disableOutputCap === true ? most : (params.outputBytesCap ?? DEFAULT_CAP_BYTES);
+  const timeoutMs = Math.min(params.timeoutMs ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
+  return {
+    processId: params.processId ?? undefined,
+    ...(hasTerminal ? inTerminal(params.command, env, params.size ?? DEFAULT_SIZE) : { argv: params.command, env }),
+    takesInput: hasTerminal || params.streamStdin === true,
+    hasTerminal,
+    isStreamed,
+    capBytes: Math.min(wished, most),
+    timeoutMs: params.disableTimeout === true ? undefined : timeoutMs,
+  };
+}
+
+/** What the client names it names on purpose; null takes a variable away. */
+function environment(wished: Readonly<Record<string, string | null>>, { host }: ServerContext): Record<string, string> {
+  const base = Object.entries(commandEnvironment(host.env)).filter(([name]) => !Object.hasOwn(wished, name));
+  const given = Object.entries(wished).flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+  const wrong = given.find(([name, value]) => name === "" || /[=\0]/.test(name) || value.includes("\0"));
+  if (wrong !== undefined) throw refuse(`env cannot hold the variable ${JSON.stringify(wrong[0])}`);
+  return Object.fromEntries([...base, ...given]);
+}
+
+async function folder(wished: string, { cwd, home }: ServerContext): Promise<string> {
+  const place = path.resolve(cwd, wished);
+  const real = await realpath(place).catch(() => undefined);
+  const isFolder = real !== undefined && (await stat(real).catch(() => undefined))?.isDirectory() === true;
+  if (!isFolder) throw new RpcError(RPC.internal, "failed to spawn command: No such file or directory (os error 2)");
+  const ownHome = await realpath(home).catch(() => home);
+  if (`${real}/`.startsWith(`${ownHome}/`)) throw refuse(`${place} is not available here`);
+  return real;
+}
+
+const PROFILES: Readonly<Record<string, SandboxMode>> = {
+  ":read-only": "read-only",
+  ":workspace": "workspace-write",
+  ":danger-full-access": "danger-full-access",
+};
+
+async function placeOf(
+  params: CommandExecParams,
+  { server, cwd }: { readonly server: ServerContext; readonly cwd: string },
+): Promise<CommandPlace> {
+  const wish = await wallWish(params, server);
+  const { writeRoots, masked, network, sandbox } = envelopeFor({
+    mode: wish.sandboxMode,
+    workspace: cwd,
+    writableRoots: (wish.writableRoots ?? []).map((root) => path.resolve(cwd, root)),
+    networkAccess: wish.networkAccess ?? false,
+    approval: "never",
+    masked: [server.home, ...(server.host.masked ?? [])],
+  });
+  if (sandbox === "off") server.log(`a client runs ${params.command[0]} with full access`);
+  return {
+    cwd,
+    policy: { workspace: cwd, writeRoots, masked, network },
+    isConfined: sandbox !== "off",
+    quarantineDir: path.join(server.home, "quarantine", "commands"),
+  };
+}
+
+/** As the client says, else as a turn without wishes would run. */
+async function wallWish(params: CommandExecParams, server: ServerContext): Promise<SandboxWish> {
+  const { permissionProfile: profile, sandboxPolicy } = params;
+  if (typeof profile === "string") {
+    const sandboxMode = Object.hasOwn(PROFILES, profile) ? PROFILES[profile] : undefined;
+    if (sandboxMode === undefined) throw refuse(`unknown permission profile: ${profile}`);
+    return { sandboxMode };
+  }
+  if (sandboxPolicy !== undefined && sandboxPolicy !== null) {
+    const wish = sandboxFrom(sandboxPolicy);
+    if (wish === undefined) throw refuse("externalSandbox is not supported: Heddle answers only for its own sandbox");
+    return wish;
+  }
+  return defaultWall(server);
+}
+
+export async function writeCommand(params: CommandExecWriteParams, { connection }: Call): Promise<Reply> {
+  const { processId, deltaBase64, closeStdin } = params;
+  const isGiven = typeof deltaBase64 === "string";
+  if (!isGiven && closeStdin !== true) {
+    throw invalidArgument("command/exec/write requires deltaBase64 or closeStdin");
+  }
+  const bytes = base64Bytes(deltaBase64 ?? "");
+  if (!Buffer.isBuffer(bytes)) throw invalidArgument(`invalid deltaBase64: ${bytes.problem}`);
+  const command = requireCommand(connection, processId);
+  if (!command.takesInput) throw refuse("stdin streaming is not enabled for this command/exec");
+  if (!command.write(bytes)) throw refuse("the command does not read its input; try again later");
+  if (closeStdin === true) command.endInput();
+  return { result: {} };
+}
+
+export async function terminateCommand(
+  { processId }: CommandExecTerminateParams,
+  { connection }: Call,
+): Promise<Reply> {
+  requireCommand(connection, processId).terminate();
+  return { result: {} };
+}
+
+export async function resizeCommand(
+  { processId, size }: CommandExecResizeParams,
+  { connection }: Call,
+): Promise<Reply> {
+  checkSize(size);
+  const command = requireCommand(connection, processId);
+  if (!command.hasTerminal) throw refuse("failed to resize PTY: process is not attached to a PTY");
+  await command.resize(size);
+  return { result: {} };
+}
+
+function requireCommand(connection: Connection, processId: string): HostCommand {
+  const command = running.get(connection)?.get(`named ${processId}`);
+  if (command === undefined) throw refuse(`no active command/exec for process id ${JSON.stringify(processId)}`);
+  return command;
+}

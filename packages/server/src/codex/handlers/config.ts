@@ -1,0 +1,105 @@
+/** `config/*`: what is in force and where it comes from, and changes of the one file that is Heddle's own. */
+import path from "node:path";
+import { HeddleError } from "@heddle/protocol";
+import type {
+  ConfigBatchWriteParams,
+  ConfigEditParam,
+  ConfigReadParams,
+  ConfigValueWriteParams,
+} from "@heddle/protocol/codex-app-server";
+import type { Call } from "../../rpc/call.ts";
+import type { ConfigEdit, ConfigLayer, ConfigSource } from "../../host/host.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { refuse } from "../thread-facts.ts";
+import { readConfig as readChoices } from "./surroundings.ts";
+
+const MAX_EDITS = 200;
+
+export async function readConfig({ includeLayers }: ConfigReadParams, call: Call): Promise<Reply> {
+  const { result } = await readChoices({}, call);
+  const source = call.server.host.config;
+  if (source === undefined) return { result };
+  const { config: choices } = result as { readonly config: Readonly<Record<string, unknown>> };
+  const { config: inForce, layers } = await source.read();
+  // Where nobody says anything, what a turn would run with stands, not nothing.
+  const config = { ...choices, ...inForce };
+  return {
+    result: {
+      config,
+      origins: originsOf(layers),
+      layers: includeLayers === true ? layers.map((layer) => ({ ...layer, disabledReason: null })) : null,
+    },
+  };
+}
+
+function originsOf(layers: readonly ConfigLayer[]): Readonly<Record<string, unknown>> {
+  const origins = new Map<string, unknown>();
+  for (const { name, version, config } of layers.toReversed()) {
+    for (const key of keysOf(config)) origins.set(key, { name, version });
+  }
+  return Object.fromEntries(origins);
+}
+
+function keysOf(table: Readonly<Record<string, unknown>>, above = ""): readonly string[] {
+  return Object.entries(table).flatMap(([name, value]) => {
+    const isTable = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isTable ? keysOf(Object.fromEntries(Object.entries(value)), `${above}${name}.`) : [`${above}${name}`];
+  });
+}
+
+export function writeConfigValue(params: ConfigValueWriteParams, call: Call): Promise<Reply> {
+  return write([params], params, call);
+}
+
+export function writeConfigBatch(params: ConfigBatchWriteParams, call: Call): Promise<Reply> {
+  if (params.edits.length > MAX_EDITS) throw refuse(`config/batchWrite takes at most ${MAX_EDITS} edits`);
+  return write(params.edits, params, call);
+}
+
+async function write(
+  edits: readonly ConfigEditParam[],
+  { filePath, expectedVersion }: Pick<ConfigBatchWriteParams, "filePath" | "expectedVersion">,
+  { server }: Call,
+): Promise<Reply> {
+  const source = requireSource(server.host.config);
+  if (typeof filePath === "string" && path.resolve(filePath) !== source.file) {
+    throw failed("configLayerReadonly", "Only writes to the user config are allowed");
+  }
+  const { version, overruled } = await source.write(edits.map(editFrom), expectedVersion ?? undefined);
+  const overriddenMetadata =
+    overruled === undefined
+      ? null
+      : {
+          message: `${overruled.key} is overruled by the command line of the server`,
+          overridingLayer: { name: overruled.layer.name, version: overruled.layer.version },
+          effectiveValue: overruled.value,
+        };
+  const status = overriddenMetadata === null ? "ok" : "okOverridden";
+  return { result: { status, version, filePath: source.file, overriddenMetadata } };
+}
+
+function editFrom({ keyPath, value, mergeStrategy }: ConfigEditParam): ConfigEdit {
+  const key = keyOf(keyPath);
+  if (key.length === 0) throw failed("configValidationError", "keyPath must not be empty");
+  return { key, value: value ?? null, isJoined: mergeStrategy === "upsert" };
+}
+
+/** `a."b.c".d` → a, b.c, d. */
+function keyOf(keyPath: string): readonly string[] {
+  const parts = keyPath.match(/"(?:[^"\\]|\\.)*"|[^."]+/g) ?? [];
+  return parts.map((part) => (part.startsWith('"') ? part.slice(1, -1).replaceAll(/\\(.)/g, "$1") : part.trim()));
+}
+
+function requireSource(source: ConfigSource | undefined): ConfigSource {
+  if (source === undefined) throw failed("configLayerReadonly", "this server has no configuration of its own to write");
+  return source;
+}
+
+function failed(code: string, message: string): HeddleError {
+  return new HeddleError("config.invalid", message, { details: { config_write_error_code: code } });
+}
+
+/** Nobody sets bounds for the owner of this machine. */
+export async function readConfigRequirements(): Promise<Reply> {
+  return { result: { supportsIndependentSpeedModes: null, requirements: null } };
+}

@@ -1,0 +1,97 @@
+/** `fuzzyFileSearch`: files by what somebody remembers of their names. What git ignores is not found. */
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { listInside, type PathRules } from "@heddle/tools/files";
+import type { FuzzyFileSearchParams } from "@heddle/protocol/codex-app-server";
+import type { Call, ServerContext } from "../../rpc/call.ts";
+import { fileRules } from "../../host/file-rules.ts";
+import { fuzzyFit } from "../../host/fuzzy.ts";
+import { askProgram } from "../../host/host-run.ts";
+import type { Reply } from "../../rpc/peer.ts";
+
+const MAX_RESULTS = 50;
+const MAX_ROOTS = 10;
+const MAX_QUERY_CHARS = 200;
+const MAX_FILES = 100_000;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+const LIST_MS = 10_000;
+/** Whoever types asks again with every letter. */
+const KEPT_MS = 5_000;
+const MAX_KEPT = 8;
+
+interface Kept {
+  readonly until: number;
+  readonly files: Promise<readonly string[]>;
+}
+
+const kept = new WeakMap<ServerContext, Map<string, Kept>>();
+
+export async function fuzzyFileSearch({ query, roots }: FuzzyFileSearchParams, call: Call): Promise<Reply> {
+  const wanted = query.replaceAll(/\s/g, "").slice(0, MAX_QUERY_CHARS);
+  if (wanted === "") return { result: { files: [] } };
+  const lists = await Promise.all(
+    roots.slice(0, MAX_ROOTS).map(async (root) => ({ root, files: await filesOf(root, call) })),
+  );
+  const found = lists.flatMap(({ root, files }) =>
+    files.flatMap((file) => {
+      const fit = fuzzyFit(wanted, file);
+      return fit === undefined ? [] : [{ root, file, ...fit }];
+    }),
+  );
+  found.sort((a, b) => b.score - a.score || a.file.length - b.file.length || (a.file < b.file ? -1 : 1));
+  const files = found.slice(0, MAX_RESULTS).map(({ root, file, score, indices }) => ({
+    root,
+    path: file,
+    match_type: "file",
+    file_name: path.basename(file),
+    score,
+    indices,
+  }));
+  return { result: { files } };
+}
+
+async function filesOf(root: string, call: Call): Promise<readonly string[]> {
+  const lists = kept.get(call.server) ?? new Map<string, Kept>();
+  kept.set(call.server, lists);
+  const known = lists.get(root);
+  if (known !== undefined && known.until > performance.now()) return known.files;
+  const files = list(path.resolve(call.server.cwd, root), call).catch(() => []);
+  lists.delete(root);
+  lists.set(root, { until: performance.now() + KEPT_MS, files });
+  for (const name of lists.keys()) if (lists.size > MAX_KEPT) lists.delete(name);
+  return files;
+}
+
+async function list(root: string, call: Call): Promise<readonly string[]> {
+  const rules = fileRules(call);
+  // What may not be looked at throws here.
+  await listInside(root, rules, { maxEntries: 1 });
+  const cwd = await realpath(root);
+  // A repository may name a program that git would start to learn what changed; it is not asked.
+  const argv = ["git", "-c", "core.fsmonitor=false", "ls-files", "-coz", "--exclude-standard", "--deduplicate"];
+  const { exitCode, stdout } = await askProgram({ cwd, argv, maxBytes: MAX_LIST_BYTES, timeoutMs: LIST_MS }, call);
+  if (exitCode !== 0) return await walked(cwd, rules);
+  return stdout
+    .split("\0")
+    .filter((file) => file !== "")
+    .slice(0, MAX_FILES);
+}
+
+/** Without git: every file, nearest folders first. */
+async function walked(root: string, rules: PathRules): Promise<readonly string[]> {
+  const files: string[] = [];
+  const folders = [""];
+  const until = performance.now() + LIST_MS;
+  for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
+    const room = MAX_FILES - files.length - folders.length;
+    if (room <= 0 || performance.now() > until) break;
+    const { entries } = await listInside(path.join(root, folder), rules, { maxEntries: room }).catch(() => ({
+      entries: [],
+    }));
+    for (const { name, kind } of entries) {
+      if (kind === "file") files.push(`${folder}${name}`);
+      else if (kind === "directory" && name !== ".git") folders.push(`${folder}${name}/`);
+    }
+  }
+  return files;
+}

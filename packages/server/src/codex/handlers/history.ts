@@ -1,0 +1,66 @@
+/** What changes the past that counts: taken back, added to from outside, and said of it. */
+import { changeGitInfo, injectEntries, revertThread as revert } from "@heddle/agent";
+import { isHeddleError } from "@heddle/protocol";
+import {
+  injectedEntries,
+  type ThreadInjectItemsParams,
+  type ThreadMetadataUpdateParams,
+  type ThreadRevertParams,
+} from "@heddle/protocol/codex-app-server";
+import type { z } from "zod";
+import type { Call } from "../../rpc/call.ts";
+import { heldBack } from "../../rpc/held-back.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { describeThread, NO_ROLLOUT, refuse, requireLoaded, requireRow } from "../thread-facts.ts";
+
+export async function injectItems(
+  { threadId, items }: z.infer<typeof ThreadInjectItemsParams>,
+  { server, connection }: Call,
+): Promise<Reply> {
+  const { threadId: id } = requireLoaded(server, threadId);
+  if (items.length === 0) throw refuse("items must not be empty");
+  const read = injectedEntries(items);
+  if (read.kind === "invalid") throw refuse(read.message);
+  if (read.entries.length > 0) await injectEntries(server.heddle.journal, id, read.entries);
+  const message = `items of these types were passed over: ${read.passedOver.join(", ")}`;
+  const warning = { method: "warning", params: { threadId: id, message } };
+  return { result: {}, after: () => (read.passedOver.length === 0 ? undefined : connection.notify(warning)) };
+}
+
+export async function revertThread(
+  { threadId, beforeTurnId }: z.infer<typeof ThreadRevertParams>,
+  { server }: Call,
+): Promise<Reply> {
+  const { threadId: id } = requireLoaded(server, threadId);
+  return heldBack(server, id, async () => {
+    try {
+      await revert(server.heddle.journal, { threadId: id, beforeTurnId });
+    } catch (error) {
+      if (isHeddleError(error) && error.code === "turn.active") {
+        throw refuse("cannot revert thread while a turn is in progress");
+      }
+      if (isHeddleError(error) && error.code === "turn.not-found") throw refuse(`turn not found: ${beforeTurnId}`);
+      throw error;
+    }
+    const thread = await describeThread(server, await requireRow(server, id, NO_ROLLOUT));
+    return { thread, turnsBackwardsCursor: null, itemsBackwardsCursor: null };
+  });
+}
+
+export async function updateMetadata(
+  { threadId, gitInfo }: z.infer<typeof ThreadMetadataUpdateParams>,
+  { server }: Call,
+): Promise<Reply> {
+  const { id } = await requireRow(server, threadId, "thread not found: ");
+  if (gitInfo === undefined || gitInfo === null) {
+    throw refuse("thread metadata update must include at least one field");
+  }
+  if (Object.values(gitInfo).every((value) => value === undefined)) {
+    throw refuse("gitInfo must include at least one field");
+  }
+  for (const [key, value] of Object.entries(gitInfo)) {
+    if (value?.trim() === "") throw refuse(`gitInfo.${key} must not be empty`);
+  }
+  await changeGitInfo(server.heddle.journal, id, gitInfo);
+  return { result: { thread: await describeThread(server, await requireRow(server, id, NO_ROLLOUT)) } };
+}

@@ -1,0 +1,43 @@
+/** The handshake: who calls, and who answers. */
+import { hostname, platform, release, arch } from "node:os";
+import { visibleLine } from "@heddle/protocol";
+import { CODEX_VERSION, type InitializeParams } from "@heddle/protocol/codex-app-server";
+import type { Call } from "../../rpc/call.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { refuse } from "../thread-facts.ts";
+
+const MAX_NAME_CHARS = 64;
+
+export function initialize(
+  { clientInfo, capabilities }: InitializeParams,
+  { server, connection }: Call,
+): Promise<Reply> {
+  if (connection.client !== undefined) throw refuse("Already initialized");
+  const name = visibleLine(clientInfo.name).slice(0, MAX_NAME_CHARS);
+  connection.client = {
+    name,
+    version: clientInfo.version,
+    isExperimental: capabilities?.experimentalApi === true,
+    mutedMethods: new Set(capabilities?.optOutNotificationMethods ?? []),
+  };
+  const system = `${platform()} ${release()}; ${arch()}`;
+  return Promise.resolve({
+    result: {
+      userAgent: `${name}/${CODEX_VERSION} (${system}) heddle/${server.version} (${name}; ${visibleLine(clientInfo.version)})`,
+      codexHome: server.home,
+      platformFamily: platform() === "win32" ? "windows" : "unix",
+      platformOs: platform() === "darwin" ? "macos" : platform(),
+      heddle: { version: server.version },
+    },
+    after() {
+      for (const summary of server.configWarnings) {
+        connection.notify({ method: "configWarning", params: { summary, details: null } });
+      }
+      const params = { status: "disabled", serverName: hostname(), installationId: INSTALLATION, environmentId: null };
+      connection.notify({ method: "remoteControl/status/changed", params });
+    },
+  });
+}
+
+/** Heddle cannot be controlled from afar, so there is nothing to tell installations apart by. */
+const INSTALLATION = "00000000-0000-0000-0000-000000000000";

@@ -1,0 +1,168 @@
+/** `mcpServer*`: the MCP servers of the configuration, asked by the client itself. */
+import type { McpAccounts } from "@heddle/models/accounts";
+import { canonical, type McpAuthStatus, type McpServerConfig } from "@heddle/protocol";
+import type {
+  McpOauthLoginParams,
+  McpResourceReadParams,
+  McpServerStatusListParams,
+  McpToolCallParams,
+} from "@heddle/protocol/codex-app-server";
+import type { McpDesk, McpInventory } from "@heddle/tools/mcp-desk";
+import type { Call, ServerContext } from "../../rpc/call.ts";
+import { beginAct } from "../../host/client-acts.ts";
+import { atDesk } from "../../host/mcp-desks.ts";
+import { pageOf } from "../../rpc/paging.ts";
+import { RPC, RpcError, type Reply } from "../../rpc/peer.ts";
+import { refuse, requireLoaded } from "../thread-facts.ts";
+
+const INSPECT_MS = 30_000;
+/** Longer than any configured time for one call is likely to be. */
+const CALL_MS = 10 * 60_000;
+const RESOURCE_MS = 60_000;
+
+export async function listMcpStatus(params: McpServerStatusListParams, call: Call): Promise<Reply> {
+  const { server } = call;
+  const threadId = params.threadId ?? undefined;
+  if (threadId !== undefined) requireLoaded(server, threadId);
+  const wanted = serversOf(server).filter(({ name }) => name === (params.serverName ?? name));
+  const { data, nextCursor } = pageOf(wanted, params, ({ name }) => name);
+  if (data.length === 0) return { result: { data, nextCursor } };
+  const withResources = params.detail !== "toolsAndAuthOnly";
+  const signal = AbortSignal.timeout(INSPECT_MS);
+  const logins = await server.heddle.mcpLogins();
+  const statuses = await atDesk(threadId, call, (desk) =>
+    Promise.all(
+      data.map(async (config) => {
+        const found = desk.inspect(config.name, { withResources, signal });
+        return statusOf(config, await found, await logins.status(config, signal));
+      }),
+    ),
+  );
+  return { result: { data: statuses, nextCursor } };
+}
+
+function statusOf(
+  config: McpServerConfig,
+  found: McpInventory,
+  authStatus: McpAuthStatus,
+): Readonly<Record<string, unknown>> {
+  const tools = found.tools.map(({ name, description, inputSchema, isReadOnly }) => [
+    name,
+    { name, description, inputSchema, annotations: { readOnlyHint: isReadOnly } },
+  ]);
+  return {
+    name: config.name,
+    // Of the connections of turns nothing is told here.
+    runtimeStatus: null,
+    pluginId: null,
+    httpOrigin: "url" in config ? new URL(config.url).origin : null,
+    serverInfo: found.info,
+    serverCapabilities: found.capabilities,
+    toolListMeta: null,
+    tools: Object.fromEntries(tools),
+    toolsError: found.problem ?? null,
+    resources: found.resources,
+    resourceTemplates: found.resourceTemplates,
+    authStatus,
+  };
+}
+
+export async function callMcpTool(params: McpToolCallParams, call: Call): Promise<Reply> {
+  requireLoaded(call.server, params.threadId);
+  requireServer(call.server, params.server);
+  const given = params.arguments ?? {};
+  if (typeof given !== "object" || Array.isArray(given)) throw refuse("arguments must be an object");
+  const signal = AbortSignal.timeout(CALL_MS);
+  const asked = { arguments: Object.fromEntries(Object.entries(given)), signal };
+  const { threadId, server, tool } = params;
+  const act = { kind: "mcpTool", server, tool, arguments: JSON.stringify(given) } as const;
+  const recorded = await beginAct(call, { threadId, act });
+  const answer = await atDesk(threadId, call, (desk) => desk.call(server, tool, asked)).catch(
+    async (error: unknown) => {
+      await recorded.failed(error);
+      throw error;
+    },
+  );
+  await recorded.settled({ outcome: answer.isError === true ? "failed" : "ok", output: wordsOf(answer) });
+  const { content, structuredContent, isError, _meta } = answer;
+  return {
+    result: {
+      content,
+      ...(structuredContent === undefined ? {} : { structuredContent }),
+      ...(isError === undefined ? {} : { isError }),
+      ...(_meta === undefined ? {} : { _meta }),
+    },
+  };
+}
+
+function wordsOf({ content }: Awaited<ReturnType<McpDesk["call"]>>): string {
+  return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
+}
+
+export async function readMcpResource(params: McpResourceReadParams, call: Call): Promise<Reply> {
+  const threadId = params.threadId ?? undefined;
+  if (threadId !== undefined) requireLoaded(call.server, threadId);
+  requireServer(call.server, params.server);
+  const answer = await atDesk(threadId, call, (desk) =>
+    desk.readResource(params.server, params.uri, AbortSignal.timeout(RESOURCE_MS)),
+  );
+  const contents = answer["contents"];
+  return { result: { contents: Array.isArray(contents) ? contents : [], originCallId: null } };
+}
+
+/** Servers and what must be kept secret of them are settled when the engine opens; a change is not taken on half. */
+export async function reloadMcpServers(_: unknown, { server }: Call): Promise<Reply> {
+  const now = (await server.host.readMcpServers?.()) ?? [];
+  if (canonical(now) === canonical(serversOf(server))) return { result: {} };
+  throw refuse(
+    "config/mcpServer/reload: the MCP servers of the configuration have changed; start heddle app-server again to use them",
+  );
+}
+
+export async function loginMcpServer(params: McpOauthLoginParams, { server }: Call): Promise<Reply> {
+  const { name, scopes, timeoutSecs, clientRegistration } = params;
+  const config = serversOf(server).find((known) => known.name === name);
+  if (config === undefined) throw refuse(`No MCP server named '${name}' found.`);
+  if (!("url" in config)) throw refuse("OAuth login is only supported for streamable HTTP servers.");
+  if (clientRegistration === "cimd") {
+    throw refuse(
+      "mcpServer/oauth/login: heddle app-server has no client metadata document; leave clientRegistration out",
+    );
+  }
+  const logins = await server.heddle.mcpLogins();
+  const { loginId, authorizationUrl } = await logins.start(config, {
+    scopes: scopes ?? undefined,
+    timeoutMs: timeoutSecs === undefined || timeoutSecs === null ? undefined : Math.max(1, timeoutSecs) * 1000,
+  });
+  const threadId = params.threadId ?? null;
+  return {
+    result: { authorizationUrl, loginId },
+    after: () => followLogin(server, logins, { name, threadId, loginId }),
+  };
+}
+
+interface LoginFacts {
+  readonly name: string;
+  readonly threadId: string | null;
+  readonly loginId: string;
+}
+
+function followLogin(server: ServerContext, logins: McpAccounts, login: LoginFacts): void {
+  logins.ended(login.loginId).then(
+    ({ status, failure }) => {
+      const error = status === "completed" ? null : (failure?.message ?? `the login was ${status}`);
+      const params = { ...login, success: error === null, error };
+      server.announce({ method: "mcpServer/oauthLogin/completed", params });
+    },
+    (error: unknown) => server.log(`the end of a login is not known: ${String(error)}`),
+  );
+}
+
+function serversOf({ host }: ServerContext): readonly McpServerConfig[] {
+  return host.mcpServers ?? [];
+}
+
+function requireServer(server: ServerContext, name: string): void {
+  if (serversOf(server).some((known) => known.name === name)) return;
+  throw new RpcError(RPC.internal, `unknown MCP server '${name}'`);
+}

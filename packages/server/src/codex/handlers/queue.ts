@@ -1,0 +1,50 @@
+/** Input that waits for its turn: the one queue of the thread, whichever door filled it. */
+import { queuedInputs, type QueuedInput } from "@heddle/agent";
+import type { InputPart } from "@heddle/protocol";
+import type {
+  ThreadPageParams,
+  ThreadQueueAddParams,
+  ThreadQueueDeleteParams,
+} from "@heddle/protocol/codex-app-server";
+import type { z } from "zod";
+import type { Call } from "../../rpc/call.ts";
+import { heldBack } from "../../rpc/held-back.ts";
+import { readInput } from "../input.ts";
+import { pageOf } from "../../rpc/paging.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { requireLoaded } from "../thread-facts.ts";
+
+export async function addQueued(params: z.infer<typeof ThreadQueueAddParams>, { server }: Call): Promise<Reply> {
+  const { threadId, workspace, settings } = requireLoaded(server, params.threadId);
+  const input = await readInput(params.input, workspace);
+  return heldBack(server, threadId, async () => {
+    const clientId = params.clientUserMessageId;
+    const turnId = await server.queue.add({ threadId, input, settings, clientId });
+    return { queuedSubmission: shown({ turnId, input, clientId }) };
+  });
+}
+
+export async function listQueued(params: z.infer<typeof ThreadPageParams>, { server }: Call): Promise<Reply> {
+  const { threadId } = requireLoaded(server, params.threadId);
+  const waiting = await queuedInputs(server.heddle.journal, threadId);
+  const { data, nextCursor } = pageOf(waiting, params, ({ turnId }) => turnId);
+  return { result: { data: data.map(shown), nextCursor } };
+}
+
+export async function deleteQueued(params: z.infer<typeof ThreadQueueDeleteParams>, { server }: Call): Promise<Reply> {
+  const { threadId } = requireLoaded(server, params.threadId);
+  return heldBack(server, threadId, async () => {
+    const failure = { code: "turn.interrupted", message: "taken out of the queue by its client" };
+    return { deleted: await server.queue.remove(threadId, params.queuedSubmissionId, failure) };
+  });
+}
+
+function shown({ turnId, input, clientId }: Pick<QueuedInput, "turnId" | "input" | "clientId">): object {
+  return { id: turnId, input: input.map(userInput), clientUserMessageId: clientId ?? turnId };
+}
+
+function userInput(part: InputPart): object {
+  return part.type === "text"
+    ? { type: "text", text: part.text, text_elements: [] }
+    : { type: "image", url: `data:${part.mediaType};base64,${part.base64}` };
+}

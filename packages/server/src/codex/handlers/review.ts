@@ -1,0 +1,75 @@
+/** A review: in the thread itself, or in a fork of it that has nothing else to do. */
+import { reviewPrompt, reviewSubject, type ReviewTarget } from "@heddle/agent";
+import {
+  appServerOrigin,
+  newTurn,
+  type ReviewStartParams,
+  type ReviewTargetParam,
+} from "@heddle/protocol/codex-app-server";
+import type { Call } from "../../rpc/call.ts";
+import { heldBack } from "../../rpc/held-back.ts";
+import type { LoadedThread } from "../loaded.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { describeThread, NO_ROLLOUT, refuse, requireLoaded, requireRow } from "../thread-facts.ts";
+
+export async function startReview(params: ReviewStartParams, call: Call): Promise<Reply> {
+  const { server } = call;
+  const asked = requireLoaded(server, params.threadId);
+  const { target, instructions } = targetOf(params.target);
+  const prompt = await reviewPrompt(target, asked.workspace, instructions);
+  const subject = reviewSubject(target, instructions);
+  const isDetached = params.delivery === "detached";
+  const { threadId, workspace, settings } = isDetached ? await detached(asked, call) : asked;
+  const reply = await heldBack(server, threadId, async () => {
+    const input = [{ type: "text" as const, text: prompt }];
+    const start = { thread: threadId, workspace, input, settings, task: "review", subject } as const;
+    const { turnId, done } = await server.heddle.startTurn(start);
+    // Its end is in the journal.
+    done.catch(() => undefined);
+    return { turn: { ...newTurn(turnId), items: [label(turnId, subject)] }, reviewThreadId: threadId };
+  });
+  if (!isDetached) return reply;
+  const thread = await describeThread(server, await requireRow(server, threadId, NO_ROLLOUT));
+  return {
+    ...reply,
+    after() {
+      server.announce({ method: "thread/started", params: { thread } });
+      reply.after?.();
+    },
+  };
+}
+
+/** Whoever asks for the review follows it. */
+async function detached(asked: LoadedThread, { server, connection }: Call): Promise<LoadedThread> {
+  const origin = appServerOrigin(connection.client?.name ?? "");
+  const { workspace, settings, isEphemeral } = asked;
+  const ephemeral = isEphemeral ? { isEphemeral: true as const } : {};
+  const threadId = await server.heddle.forkThread({ threadId: asked.threadId, origin, workspace, ...ephemeral });
+  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
+  (await server.threads.feed(threadId)).add(connection);
+  return loaded;
+}
+
+function label(turnId: string, subject: string): object {
+  const content = [{ type: "text", text: subject, text_elements: [] }];
+  return { type: "userMessage", id: turnId, clientId: null, content, startedAtMs: null, completedAtMs: null };
+}
+
+function targetOf(target: ReviewTargetParam): { readonly target: ReviewTarget; readonly instructions?: string } {
+  switch (target.type) {
+    case "uncommittedChanges":
+      return { target: { kind: "uncommitted" } };
+    case "baseBranch": {
+      if (target.branch.trim() === "") throw refuse("branch must not be empty");
+      return { target: { kind: "base", branch: target.branch.trim() } };
+    }
+    case "commit": {
+      if (target.sha.trim() === "") throw refuse("sha must not be empty");
+      return { target: { kind: "commit", commit: target.sha.trim(), title: target.title ?? undefined } };
+    }
+    case "custom": {
+      if (target.instructions.trim() === "") throw refuse("instructions must not be empty");
+      return { target: { kind: "custom" }, instructions: target.instructions.trim() };
+    }
+  }
+}

@@ -1,0 +1,29 @@
+/** A command of the user, run in the thread's sandbox: beside the turn that runs, or as a turn of its own. */
+import { HeddleError, isHeddleError } from "@heddle/protocol";
+import type { ThreadShellCommandParams } from "@heddle/protocol/codex-app-server";
+import type { z } from "zod";
+import type { Call } from "../../rpc/call.ts";
+import { heldBack } from "../../rpc/held-back.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { refuse, requireLoaded } from "../thread-facts.ts";
+
+export async function shellCommand(params: z.infer<typeof ThreadShellCommandParams>, { server }: Call): Promise<Reply> {
+  const { threadId, settings } = requireLoaded(server, params.threadId);
+  const command = params.command.trim();
+  if (command === "") throw refuse("command must not be empty");
+  const { timeoutMs } = params;
+  return heldBack(server, threadId, async () => {
+    try {
+      const time = typeof timeoutMs === "number" ? { timeoutMs: Math.max(1, timeoutMs) } : {};
+      const { done } = await server.heddle.runShell({ threadId, command, settings, ...time });
+      // Its end is in the journal.
+      done.catch(() => undefined);
+      return {};
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "turn.active") throw error;
+      const message =
+        "the turn that runs belongs to another process: end or interrupt it there, then send the command again";
+      throw new HeddleError("turn.active", message, { cause: error });
+    }
+  });
+}

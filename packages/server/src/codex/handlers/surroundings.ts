@@ -1,0 +1,113 @@
+/** What a client asks before its first turn: what it may choose, and what there is to call for. */
+import { stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+import { loadSkills } from "@heddle/agent";
+import { isHeddleError, type TurnSettings } from "@heddle/protocol";
+import type { CwdPageParams, SkillsListParams } from "@heddle/protocol/codex-app-server";
+import type { z } from "zod";
+import type { Call, ServerContext } from "../../rpc/call.ts";
+import { pageOf } from "../../rpc/paging.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { folderOf } from "./threads.ts";
+
+const PROFILES = [":read-only", ":workspace", ":danger-full-access"];
+
+export function listProfiles(wish: z.infer<typeof CwdPageParams>): Promise<Reply> {
+  const { data, nextCursor } = pageOf(PROFILES, wish, (id) => id);
+  return Promise.resolve({
+    result: { data: data.map((id) => ({ id, description: null, allowed: true })), nextCursor },
+  });
+}
+
+/** The choices that a turn without wishes runs with; the file itself stays with its owner. */
+export async function readConfig(_: unknown, { server }: Call): Promise<Reply> {
+  const settings = await defaultSettings(server);
+  const config = {
+    ...Object.fromEntries(UNSAID.map((key) => [key, null])),
+    model: settings?.model ?? null,
+    model_provider: settings?.provider ?? null,
+    model_reasoning_effort: settings?.effort ?? null,
+    approval_policy: settings?.approvalPolicy ?? null,
+    sandbox_mode: settings?.sandboxMode ?? null,
+  };
+  return { result: { config, origins: {}, layers: null } };
+}
+
+/** Keys that clients look for and that have no counterpart here. */
+const UNSAID = [
+  "review_model",
+  "model_context_window",
+  "model_auto_compact_token_limit",
+  "model_auto_compact_token_limit_scope",
+  "approvals_reviewer",
+  "sandbox_workspace_write",
+  "forced_chatgpt_workspace_id",
+  "forced_login_method",
+  "web_search",
+  "tools",
+  "instructions",
+  "developer_instructions",
+  "compact_prompt",
+  "model_reasoning_summary",
+  "model_verbosity",
+  "service_tier",
+  "analytics",
+  "apps",
+  "browser_use",
+  "computer_use",
+  "desktop",
+];
+
+/** undefined: without a key or a provider there is nothing that a turn could run with. */
+async function defaultSettings({ settings }: ServerContext): Promise<TurnSettings | undefined> {
+  try {
+    return await settings.resolve({});
+  } catch (error) {
+    if (isHeddleError(error)) return undefined;
+    throw error;
+  }
+}
+
+const SKILLS_MS = 10_000;
+const MAX_FOLDERS = 20;
+
+export async function listSkills({ cwds }: z.infer<typeof SkillsListParams>, { server }: Call): Promise<Reply> {
+  const wanted = cwds === undefined || cwds === null || cwds.length === 0 ? [server.cwd] : cwds.slice(0, MAX_FOLDERS);
+  return { result: { data: await Promise.all(wanted.map((cwd) => skillsOf(cwd, server))) } };
+}
+
+async function skillsOf(cwd: string, server: ServerContext): Promise<Readonly<Record<string, unknown>>> {
+  const folders = await foldersUpFrom(await folderOf(cwd, server));
+  const { skills, skipped } = await loadSkills({
+    folders,
+    home: server.home,
+    userHome: homedir(),
+    masked: [server.home],
+    extraRoots: server.host.skills?.extraRoots(),
+    signal: AbortSignal.timeout(SKILLS_MS),
+  });
+  const isNear = (file: string): boolean => folders.some((folder) => file.startsWith(`${folder}${path.sep}`));
+  return {
+    cwd,
+    skills: skills.map((skill) => ({
+      name: skill.name,
+      description: skill.description,
+      path: skill.path,
+      scope: isNear(skill.path) ? "repo" : "user",
+      enabled: server.host.skills?.isEnabled(skill) ?? true,
+      pluginId: null,
+    })),
+    errors: skipped.map(({ path: file, reason }) => ({ path: file, message: reason })),
+  };
+}
+
+/** From a folder up to the repository that holds it; outside any the folder alone. */
+async function foldersUpFrom(start: string): Promise<readonly string[]> {
+  const folders: string[] = [];
+  for (let folder = start; ; folder = path.dirname(folder)) {
+    folders.push(folder);
+    if ((await stat(path.join(folder, ".git")).catch(() => undefined)) !== undefined) return folders;
+    if (folder === path.dirname(folder)) return [start];
+  }
+}

@@ -1,0 +1,167 @@
+/** Turns: begun, steered, interrupted. The run belongs to the server, whatever becomes of the client. */
+import { HeddleError, isHeddleError, type InputPart, type TurnSettings } from "@heddle/protocol";
+import {
+  approvalPolicyFrom,
+  newTurn,
+  sandboxFrom,
+  settingsUpdated,
+  type CodexNotification,
+  type ThreadParams,
+  type TurnInterruptParams,
+  type TurnStartParams,
+  type TurnSteerParams,
+} from "@heddle/protocol/codex-app-server";
+import type { z } from "zod";
+import type { Call, ServerContext } from "../../rpc/call.ts";
+import { heldBack } from "../../rpc/held-back.ts";
+import { readInput } from "../input.ts";
+import { changesBetween } from "../next-settings.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { refuse, requireLoaded } from "../thread-facts.ts";
+import { folderOf, warnOfUnused } from "./threads.ts";
+
+/** A turn may end or begin between two looks; more often than this it does not. */
+const MAX_TRIES = 5;
+
+export async function startTurn(params: TurnStartParams, { server, connection }: Call): Promise<Reply> {
+  const loaded = requireLoaded(server, params.threadId);
+  const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
+  const input = await readInput(params.input, workspace);
+  const settings = settingsWith(loaded.settings, params);
+  const hasSchema = params.outputSchema !== undefined && params.outputSchema !== null;
+  const turnSettings = hasSchema ? { ...settings, outputSchema: params.outputSchema } : settings;
+  let updated: CodexNotification | undefined;
+  const reply = await heldBack(server, loaded.threadId, async () => {
+    const clientId = params.clientUserMessageId ?? undefined;
+    const wanted = { input, workspace, settings: turnSettings, clientId };
+    const turnId = await startOrSteer(server, loaded.threadId, wanted);
+    const isOther = Object.keys(changesBetween(loaded.settings, settings)).length > 0 || workspace !== loaded.workspace;
+    loaded.settings = settings;
+    loaded.workspace = workspace;
+    // Before everything that the turn says, and after the answer.
+    if (isOther) updated = settingsUpdated(loaded.threadId, settings, workspace);
+    return { turn: newTurn(turnId) };
+  });
+  return {
+    ...reply,
+    after() {
+      if (updated !== undefined) server.threads.openFeed(loaded.threadId)?.tell(updated);
+      warnOfUnused(connection, loaded.threadId, unheededIn(params));
+      reply.after?.();
+    },
+  };
+}
+
+/** Of a mode the words are Heddle's own. */
+function unheededIn({ collaborationMode }: TurnStartParams): readonly string[] {
+  const words = collaborationMode?.settings.developer_instructions;
+  return typeof words === "string" ? ["collaborationMode.settings.developer_instructions"] : [];
+}
+
+interface Wanted {
+  readonly workspace: string;
+  readonly input: readonly InputPart[];
+  readonly settings: TurnSettings;
+  readonly clientId: string | undefined;
+}
+
+/** Input for a thread that is at work is told to the running turn. */
+async function startOrSteer(server: ServerContext, threadId: string, wanted: Wanted): Promise<string> {
+  const { heddle } = server;
+  const { input, workspace, settings, clientId } = wanted;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    try {
+      const start = { thread: threadId, workspace, input, settings, ...(clientId === undefined ? {} : { clientId }) };
+      const handle = await heddle.startTurn(start);
+      // Its end is in the journal; a record that could not be written is the journal's to report.
+      handle.done.catch(() => undefined);
+      return handle.turnId;
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "turn.active") throw error;
+    }
+    const running = await openTurn(server, threadId);
+    if (running !== undefined && (await steered(server, running, input))) return running;
+  }
+  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+}
+
+/** False when the turn has ended meanwhile. */
+async function steered({ heddle }: ServerContext, turnId: string, input: readonly InputPart[]): Promise<boolean> {
+  try {
+    await heddle.steer(turnId, input);
+    return true;
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "turn.not-found") return false;
+    throw error;
+  }
+}
+
+export async function steerTurn(params: z.infer<typeof TurnSteerParams>, { server }: Call): Promise<Reply> {
+  const { threadId, workspace } = requireLoaded(server, params.threadId);
+  const input = await readInput(params.input, workspace);
+  return heldBack(server, threadId, async () => {
+    const running = await openTurn(server, threadId);
+    if (running === undefined) throw refuse("no active turn to steer");
+    if (running !== params.expectedTurnId) {
+      throw refuse(`expected active turn id \`${params.expectedTurnId}\` but found \`${running}\``);
+    }
+    if (!(await steered(server, running, input))) throw refuse("no active turn to steer");
+    return { turnId: running };
+  });
+}
+
+export async function interruptTurn(params: z.infer<typeof TurnInterruptParams>, { server }: Call): Promise<Reply> {
+  const { threadId } = requireLoaded(server, params.threadId);
+  return heldBack(server, threadId, async () => {
+    const running = await openTurn(server, threadId);
+    if (running === undefined) throw refuse("no active turn to interrupt");
+    if (running !== params.turnId) throw refuse(`expected active turn id ${params.turnId} but found ${running}`);
+    await server.heddle.interrupt(running, { code: "turn.interrupted", message: "interrupted by the client" });
+    return {};
+  });
+}
+
+export async function compactThread(params: z.infer<typeof ThreadParams>, { server }: Call): Promise<Reply> {
+  const { threadId, settings } = requireLoaded(server, params.threadId);
+  return heldBack(server, threadId, async () => {
+    const { done } = await server.heddle.compact(threadId, settings);
+    done.catch(() => undefined);
+    return {};
+  });
+}
+
+async function openTurn({ heddle }: ServerContext, threadId: string): Promise<string | undefined> {
+  const turns = await heddle.journal.threads.turns(threadId);
+  return turns.findLast(({ status }) => status === "open")?.id;
+}
+
+type SettingsWish = Pick<
+  TurnStartParams,
+  "model" | "effort" | "approvalPolicy" | "sandboxPolicy" | "collaborationMode"
+>;
+
+export function settingsWith(before: TurnSettings, params: SettingsWish): TurnSettings {
+  const { approvalPolicy, sandboxPolicy, collaborationMode } = params;
+  const { model = params.model, reasoning_effort: effort = params.effort } = collaborationMode?.settings ?? {};
+  const settings = collaborationMode?.mode === "default" ? { ...before, mode: undefined } : before;
+  const sandbox = sandboxPolicy === undefined || sandboxPolicy === null ? undefined : sandboxFrom(sandboxPolicy);
+  if (sandboxPolicy?.type === "externalSandbox") {
+    throw new HeddleError("usage.invalid", "a sandbox that somebody else holds is not supported");
+  }
+  return {
+    ...settings,
+    ...(typeof model === "string" ? { model } : {}),
+    ...(typeof effort === "string" ? { effort } : {}),
+    ...(collaborationMode?.mode === "plan" ? { mode: "plan" as const } : {}),
+    ...(approvalPolicy === undefined || approvalPolicy === null
+      ? {}
+      : { approvalPolicy: approvalPolicyFrom(approvalPolicy) }),
+    ...(sandbox === undefined
+      ? {}
+      : {
+          sandboxMode: sandbox.sandboxMode,
+          networkAccess: sandbox.networkAccess ?? settings.networkAccess,
+          writableRoots: [...(sandbox.writableRoots ?? settings.writableRoots)],
+        }),
+  };
+}

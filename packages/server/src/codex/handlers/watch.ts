@@ -1,0 +1,89 @@
+/** `fs/watch`: what changes directly in a folder, or at one path, told to the connection that asked while it lasts. */
+import { watch as watchFolder, type FSWatcher } from "node:fs";
+import path from "node:path";
+import { factsInside, openFolderInside, type PathRules } from "@heddle/tools/files";
+import type { FsUnwatchParams, FsWatchParams } from "@heddle/protocol/codex-app-server";
+import type { Call } from "../../rpc/call.ts";
+import type { Connection } from "../../rpc/connection.ts";
+import { absolutePath, fileRules } from "../../host/file-rules.ts";
+import { asOsError } from "../../host/host-error.ts";
+import type { Reply } from "../../rpc/peer.ts";
+import { refuse } from "../thread-facts.ts";
+
+/** An editor makes several changes of one save; they are told at once. */
+const GATHER_MS = 100;
+/** Beyond these the folder itself is named: look again. */
+const MAX_PATHS = 500;
+const MAX_WATCHES = 256;
+
+const watches = new WeakMap<Connection, Map<string, Watch>>();
+
+export async function watch({ watchId, path: wanted }: FsWatchParams, call: Call): Promise<Reply> {
+  const { connection } = call;
+  const place = absolutePath(wanted);
+  const own = watches.get(connection) ?? new Map<string, Watch>();
+  watches.set(connection, own);
+  if (own.has(watchId)) throw refuse(`watchId already exists: ${watchId}`);
+  if (own.size >= MAX_WATCHES) throw refuse(`a connection may watch ${MAX_WATCHES} paths; end one with fs/unwatch`);
+  const opened = open(place, fileRules(call), (changedPaths) =>
+    connection.notify({ method: "fs/changed", params: { watchId, changedPaths } }),
+  );
+  const forget = connection.ends.add({ [Symbol.asyncDispose]: async () => opened.close() });
+  own.set(watchId, { close: () => (forget(), opened.close()) });
+  return { result: { path: opened.realPath } };
+}
+
+export async function unwatch({ watchId }: FsUnwatchParams, { connection }: Call): Promise<Reply> {
+  const own = watches.get(connection);
+  own?.get(watchId)?.close();
+  own?.delete(watchId);
+  return { result: {} };
+}
+
+interface Watch {
+  close(): void;
+}
+
+function open(place: string, rules: PathRules, tell: (paths: readonly string[]) => void): Watch & { realPath: string } {
+  try {
+    const facts = place === "/" ? undefined : factsInside(place, rules);
+    const isFolder = place === "/" || facts?.kind === "directory";
+    // A file is watched in its folder: it may be replaced, or not be there yet.
+    const folder = isFolder ? place : path.dirname(place);
+    const only = isFolder ? undefined : path.basename(place);
+    using opened = openFolderInside(folder, rules);
+    const gathered = gather(folder, tell);
+    const watcher: FSWatcher = watchFolder(opened.address, { persistent: false }, (_kind, name) => {
+      if (name !== null && (only === undefined || name === only)) gathered.add(path.join(folder, name));
+    });
+    // The folder is gone, or the kernel has no room: there is nothing more to tell.
+    watcher.on("error", () => watcher.close());
+    return {
+      realPath: facts?.realPath ?? place,
+      close() {
+        gathered.close();
+        watcher.close();
+      },
+    };
+  } catch (error) {
+    throw asOsError(error);
+  }
+}
+
+function gather(folder: string, tell: (paths: readonly string[]) => void): Watch & { add(file: string): void } {
+  const paths = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  const flush = (): void => {
+    timer = undefined;
+    const changed = paths.size > MAX_PATHS ? [folder] : [...paths].sort();
+    paths.clear();
+    tell(changed);
+  };
+  return {
+    add(file) {
+      if (paths.size <= MAX_PATHS) paths.add(file);
+      timer ??= setTimeout(flush, GATHER_MS);
+    },
+    close: () => clearTimeout(timer),
+  };
+}

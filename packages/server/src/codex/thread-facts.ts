@@ -1,0 +1,75 @@
+/** Finding a thread that a client names, and what is said of it. */
+import { isHeddleError, isUuid, type TurnSettings } from "@heddle/protocol";
+import {
+  codexThread,
+  type CodexThread,
+  type CodexThreadStatus,
+  type CodexTurn,
+} from "@heddle/protocol/codex-app-server";
+import type { ThreadRow } from "@heddle/journal";
+import type { ServerContext } from "../rpc/call.ts";
+import type { LoadedThread } from "./loaded.ts";
+import { RPC, RpcError } from "../rpc/peer.ts";
+
+export function refuse(message: string): RpcError {
+  return new RpcError(RPC.invalidRequest, message);
+}
+
+/** A misspelt id is said to be one, in the original's words. */
+export function requireThreadId(text: string, what = "thread"): string {
+  const id = text.toLowerCase();
+  if (isUuid(id)) return id;
+  const at = text.search(/[^0-9a-f-]/i);
+  const why =
+    at < 0
+      ? `invalid length: expected length 32 for simple format, found ${text.length}`
+      : `invalid character: expected an optional prefix of \`urn:uuid:\` followed by [0-9a-fA-F-], found \`${text[at]}\` at ${at + 1}`;
+  throw refuse(`invalid ${what} id: ${why}`);
+}
+
+export function requireLoaded(server: ServerContext, threadId: string): LoadedThread {
+  const loaded = server.threads.get(requireThreadId(threadId));
+  if (loaded === undefined) throw refuse(`thread not found: ${threadId}`);
+  return loaded;
+}
+
+/** `otherwise` is how the original says that there is no such thread; it has a word for every method. */
+export async function requireRow(server: ServerContext, threadId: string, otherwise: string): Promise<ThreadRow> {
+  const row = await server.heddle.journal.threads.get(requireThreadId(threadId));
+  if (row === undefined) throw refuse(`${otherwise}${threadId}`);
+  return row;
+}
+
+export const NO_ROLLOUT = "no rollout found for thread id ";
+
+export async function describeThread(
+  server: ServerContext,
+  row: ThreadRow,
+  turns: readonly CodexTurn[] = [],
+): Promise<CodexThread> {
+  const loaded = server.threads.get(row.id);
+  const settings = loaded?.settings ?? (row.turnCount > 0 ? await lastSettings(server, row.id) : undefined);
+  return codexThread({ ...row, settings, status: statusOf(server, row) }, turns);
+}
+
+/** A thread whose past cannot be read is still listed; opening it says why. */
+async function lastSettings({ heddle }: ServerContext, threadId: string): Promise<TurnSettings | undefined> {
+  try {
+    // One event of it, not all of its past: a list shows many threads.
+    const turns = await heddle.journal.threads.turns(threadId);
+    const after = (turns.at(-1)?.admittedVersion ?? 0) - 1;
+    const [admitted] = await heddle.journal.read({ stream: threadId, after, limit: 1 });
+    return admitted?.body.type === "turn.admitted" ? admitted.body.settings : undefined;
+  } catch (error) {
+    if (isHeddleError(error)) return undefined;
+    throw error;
+  }
+}
+
+function statusOf(server: ServerContext, row: ThreadRow): CodexThreadStatus {
+  const feed = server.threads.openFeed(row.id);
+  if (feed !== undefined) return feed.status;
+  if (row.lastTurnStatus === "open") return { type: "active", activeFlags: [] };
+  if (server.threads.get(row.id) === undefined) return { type: "notLoaded" };
+  return { type: row.lastTurnStatus === "failed" ? "systemError" : "idle" };
+}

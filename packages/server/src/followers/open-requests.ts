@@ -1,0 +1,117 @@
+/**
+ * What followers of a thread are asked and have not answered: each of them under the same id, the first answer counts, and
+ * whoever comes later is asked too.
+ *
+ *   open ─▶ put to everyone ─▶ answered by one ─▶ stored ─▶ (the journal says so) ─▶ closed for all
+ *                          └─▶ refused by all  ─▶ stored
+ *                          └─▶ nobody is there ─▶ waits for whoever comes, or is given up after a while
+ */
+import type { CodexServerRequest } from "@heddle/protocol/codex-app-server";
+import type { Answered, RequestId } from "../rpc/peer.ts";
+import type { Follower } from "./subscribe.ts";
+
+export interface FollowerRequest {
+  readonly request: CodexServerRequest;
+  /** Every follower hears when it is over. */
+  readonly isToldWhenOver: boolean;
+  /** Stores what was answered; an error when everyone refused. */
+  answered(answer: Exclude<Answered, { kind: "gone" }>): Promise<void>;
+  /** Nobody has been there for a while; absent: it waits. */
+  abandoned?(): Promise<void>;
+}
+
+export interface OpenRequestsOptions {
+  readonly threadId: string;
+  readonly followers: ReadonlySet<Follower>;
+  readonly nextRequestId: () => RequestId;
+  readonly log: (line: string) => void;
+  /** How long a client that is gone may take to come back. */
+  readonly graceMs?: number;
+}
+
+interface Open extends FollowerRequest {
+  readonly id: RequestId;
+  readonly refusedBy: Set<Follower>;
+}
+
+const GRACE_MS = 5_000;
+
+export class OpenRequests implements Disposable {
+  readonly #options: OpenRequestsOptions;
+  /** By the approval or the item that they are about. */
+  readonly #open = new Map<string, Open>();
+  #grace: NodeJS.Timeout | undefined;
+
+  constructor(options: OpenRequestsOptions) {
+    this.#options = options;
+  }
+
+  open(key: string, request: FollowerRequest): void {
+    const open = { ...request, id: this.#options.nextRequestId(), refusedBy: new Set<Follower>() };
+    this.#open.set(key, open);
+    for (const follower of this.#options.followers) this.#put(follower, key, open);
+    this.#watch();
+  }
+
+  close(key: string): void {
+    const open = this.#open.get(key);
+    if (open === undefined) return;
+    this.#open.delete(key);
+    const { threadId, followers } = this.#options;
+    for (const follower of followers) {
+      follower.withdraw(open.id);
+      if (!open.isToldWhenOver) continue;
+      follower.notify({ method: "serverRequest/resolved", params: { threadId, requestId: open.id } });
+    }
+  }
+
+  joined(follower: Follower): void {
+    for (const [key, open] of this.#open) this.#put(follower, key, open);
+    this.#watch();
+  }
+
+  left(follower: Follower): void {
+    for (const { id } of this.#open.values()) follower.withdraw(id);
+    this.#watch();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#grace);
+  }
+
+  #put(follower: Follower, key: string, open: Open): void {
+    follower.ask(open.id, open.request, (answer) => this.#answered(follower, key, answer));
+  }
+
+  #answered(follower: Follower, key: string, answer: Answered): void {
+    const open = this.#open.get(key);
+    // `gone`: it waits for whoever comes next.
+    if (open === undefined || answer.kind === "gone") return;
+    if (answer.kind === "error") {
+      open.refusedBy.add(follower);
+      if ([...this.#options.followers].some((other) => !open.refusedBy.has(other))) return;
+    }
+    this.#store(open.answered(answer));
+  }
+
+  /** A timer runs exactly while nobody is there who could answer. */
+  #watch(): void {
+    const { followers, graceMs = GRACE_MS } = this.#options;
+    const isAlone = followers.size === 0 && this.#open.size > 0;
+    if (!isAlone) {
+      clearTimeout(this.#grace);
+      this.#grace = undefined;
+      return;
+    }
+    this.#grace ??= setTimeout(() => this.#giveUp(), graceMs).unref();
+  }
+
+  #giveUp(): void {
+    this.#grace = undefined;
+    for (const open of this.#open.values()) if (open.abandoned !== undefined) this.#store(open.abandoned());
+  }
+
+  #store(storing: Promise<void>): void {
+    storing.catch((error: unknown) => this.#options.log(`an answer could not be stored: ${String(error)}`));
+  }
+}

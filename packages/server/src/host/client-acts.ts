@@ -1,0 +1,53 @@
+/** Acts of clients outside any turn, on record: the intent before, what came of it after, both without secrets and short. */
+import { randomUUID } from "node:crypto";
+import { toHeddleError, type ClientAct, type EventOf } from "@heddle/protocol";
+import { fitText } from "@heddle/tools";
+import type { Call } from "../rpc/call.ts";
+import { HOST_STREAM } from "./host-stream.ts";
+
+const MAX_OUTPUT_BYTES = 4 * 1024;
+const MAX_ARGUMENTS_BYTES = 16 * 1024;
+const MAX_WORD_BYTES = 4 * 1024;
+const MAX_WORDS = 100;
+
+type Settled = Pick<EventOf<"client.settled">, "outcome" | "exitCode" | "output">;
+
+export interface BegunAct {
+  settled(end: Settled): Promise<void>;
+  failed(error: unknown): Promise<void>;
+}
+
+/** Resolves when the intent is durable; what cannot be recorded is not to be done. `threadId` absent: it is of no thread. */
+export async function beginAct(
+  { server, connection }: Call,
+  { threadId, act }: { readonly threadId?: string; readonly act: ClientAct },
+): Promise<BegunAct> {
+  const actId = `act_${randomUUID()}`;
+  const append = async (event: EventOf<"client.intended"> | EventOf<"client.settled">): Promise<void> => {
+    await server.heddle.journal.append({ stream: threadId ?? HOST_STREAM, author: "user", events: [event] });
+  };
+  const client = connection.client?.name ?? "";
+  await append({ type: "client.intended", v: 1, actId, client, act: bounded(act) });
+  const startedAt = performance.now();
+  const end = (settled: Settled & Pick<EventOf<"client.settled">, "failure">): Promise<void> =>
+    append({ type: "client.settled", v: 1, actId, durationMs: Math.round(performance.now() - startedAt), ...settled });
+  return {
+    settled: ({ output, ...settled }) =>
+      end({ ...settled, ...(output === undefined ? {} : { output: fitText(output, MAX_OUTPUT_BYTES) }) }),
+    failed(error) {
+      const { code, message } = toHeddleError(error);
+      return end({ outcome: "failed", failure: { code, message: fitText(message, MAX_OUTPUT_BYTES) } });
+    },
+  };
+}
+
+function bounded(act: ClientAct): ClientAct {
+  if (act.kind === "mcpTool") return { ...act, arguments: fitText(act.arguments, MAX_ARGUMENTS_BYTES) };
+  const argv = act.argv.slice(0, MAX_WORDS).map((word) => fitText(word, MAX_WORD_BYTES));
+  const more = act.argv.length - argv.length;
+  return {
+    ...act,
+    argv: more > 0 ? [...argv, `… and ${more} more`] : argv,
+    envNames: act.envNames.slice(0, MAX_WORDS).map((name) => fitText(name, MAX_WORD_BYTES)),
+  };
+}

@@ -1,0 +1,55 @@
+/** Failures of the machine in the words of the original: those of its operating system, with the number behind. */
+import { isHeddleError } from "@heddle/protocol";
+import { RPC, RpcError } from "../rpc/peer.ts";
+
+const INVALID_PARAMS = -32602;
+
+/** Linux. */
+const WORDS: Readonly<Record<string, readonly [words: string, number: number]>> = {
+  EPERM: ["Operation not permitted", 1],
+  ENOENT: ["No such file or directory", 2],
+  EIO: ["Input/output error", 5],
+  EACCES: ["Permission denied", 13],
+  EBUSY: ["Device or resource busy", 16],
+  EEXIST: ["File exists", 17],
+  ENOTDIR: ["Not a directory", 20],
+  EISDIR: ["Is a directory", 21],
+  EINVAL: ["Invalid argument", 22],
+  EMFILE: ["Too many open files", 24],
+  ENOSPC: ["No space left on device", 28],
+  EROFS: ["Read-only file system", 30],
+  ENAMETOOLONG: ["File name too long", 36],
+  ENOTEMPTY: ["Directory not empty", 39],
+  ELOOP: ["Too many levels of symbolic links", 40],
+  EDQUOT: ["Disk quota exceeded", 122],
+};
+
+/** What the operating system refused, said as the original says it; anything else as it is. */
+export function asOsError(error: unknown): unknown {
+  const code = errnoOf(error);
+  const known = code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined;
+  if (known === undefined) return error;
+  const [words, number] = known;
+  return new RpcError(RPC.internal, `${words} (os error ${number})`);
+}
+
+export function invalidArgument(message: string): RpcError {
+  return new RpcError(INVALID_PARAMS, message);
+}
+
+export function errnoOf(error: unknown): string | undefined {
+  if (isHeddleError(error)) {
+    const { errno } = error.details;
+    return typeof errno === "string" ? errno : undefined;
+  }
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** Node takes anything for base64; the original does not. */
+export function base64Bytes(text: string): Buffer | { readonly problem: string } {
+  const at = text.search(/[^A-Za-z0-9+/=]/);
+  if (at >= 0) return { problem: `Invalid symbol ${text.codePointAt(at)}, offset ${at}.` };
+  const bare = text.replace(/=+$/, "");
+  const isWhole = text.length % 4 === 0 && text.length - bare.length <= 2 && !bare.includes("=");
+  return isWhole ? Buffer.from(text, "base64") : { problem: "Invalid padding" };
+}

@@ -1,0 +1,118 @@
+/**
+ * MCP servers that clients ask directly, outside any turn: started for the one who asks, inside the wall of the thread that
+ * is named, kept while they are used, and ended with the connection. The servers of a running turn are the turn's own.
+ */
+import path from "node:path";
+import { programFolders } from "@heddle/agent";
+import type { McpServerConfig } from "@heddle/protocol";
+import type { SandboxWish } from "@heddle/protocol/codex-app-server";
+import { commandEnvironment, envelopeFor, openSandbox, openUnconfined, type Sandbox } from "@heddle/tools";
+import type { McpDesk } from "@heddle/tools/mcp-desk";
+import type { Call, ServerContext } from "../rpc/call.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { defaultWall } from "./host-wall.ts";
+import { requireLoaded } from "../codex/thread-facts.ts";
+
+const IDLE_MS = 60_000;
+
+interface OpenDesk extends AsyncDisposable {
+  readonly desk: McpDesk;
+  /** Until the answer nobody ends it. */
+  use<T>(work: (desk: McpDesk) => Promise<T>): Promise<T>;
+}
+
+const desks = new WeakMap<Connection, Map<string, Promise<OpenDesk>>>();
+
+/** `threadId`: in its workspace and behind its wall; otherwise where the server was started. */
+export async function atDesk<T>(
+  threadId: string | undefined,
+  { server, connection }: Call,
+  work: (desk: McpDesk) => Promise<T>,
+): Promise<T> {
+  const own = desks.get(connection) ?? new Map<string, Promise<OpenDesk>>();
+  desks.set(connection, own);
+  const thread = threadId === undefined ? undefined : requireLoaded(server, threadId);
+  const key = thread?.threadId ?? "";
+  const known = own.get(key);
+  if (known !== undefined) return (await known).use(work);
+  const opening = openDesk(server, {
+    workspace: thread?.workspace ?? server.cwd,
+    wish: thread?.settings,
+    onEnd: () => own.delete(key),
+  });
+  own.set(key, opening);
+  opening.then(
+    (opened) => connection.ends.add(opened),
+    () => own.delete(key),
+  );
+  return (await opening).use(work);
+}
+
+interface DeskOptions {
+  readonly workspace: string;
+  readonly wish: SandboxWish | undefined;
+  readonly onEnd: () => void;
+}
+
+async function openDesk(server: ServerContext, { workspace, onEnd, ...options }: DeskOptions): Promise<OpenDesk> {
+  const wish = options.wish ?? (await defaultWall(server));
+  const servers = server.host.mcpServers ?? [];
+  const openLike = (network?: "none" | "all"): Promise<Sandbox> =>
+    openWall(server, { workspace, wish, servers, network });
+  const sandbox = await openLike();
+  const { openMcpDesk } = await import("@heddle/tools/mcp-desk");
+  const { env } = server.host;
+  const environment = commandEnvironment(env);
+  const logins = await server.heddle.mcpLogins();
+  const desk = openMcpDesk({ servers, workspace, sandbox, environment, env, logins, openSandbox: openLike });
+  let users = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const end = async (): Promise<void> => {
+    clearTimeout(timer);
+    onEnd();
+    await desk[Symbol.asyncDispose]();
+    await sandbox.close();
+  };
+  return {
+    desk,
+    async use(work) {
+      users += 1;
+      clearTimeout(timer);
+      try {
+        return await work(desk);
+      } finally {
+        users -= 1;
+        const endQuietly = (): void => void end().catch((error: unknown) => server.log(String(error)));
+        if (users === 0) timer = setTimeout(endQuietly, IDLE_MS).unref();
+      }
+    },
+    [Symbol.asyncDispose]: end,
+  };
+}
+
+interface WallOptions {
+  readonly workspace: string;
+  readonly wish: SandboxWish;
+  readonly servers: readonly McpServerConfig[];
+  readonly network: "none" | "all" | undefined;
+}
+
+async function openWall(server: ServerContext, { workspace, wish, servers, network }: WallOptions): Promise<Sandbox> {
+  const envelope = envelopeFor({
+    mode: wish.sandboxMode,
+    workspace,
+    writableRoots: wish.writableRoots ?? [],
+    networkAccess: wish.networkAccess ?? false,
+    approval: "never",
+    masked: [server.home, ...(server.host.masked ?? [])],
+  });
+  const policy = {
+    workspace,
+    writeRoots: envelope.writeRoots,
+    masked: envelope.masked,
+    network: network ?? envelope.network,
+    visible: programFolders(servers),
+  };
+  if (envelope.sandbox === "off") return openUnconfined(policy);
+  return openSandbox(policy, { quarantineDir: path.join(server.home, "quarantine", "commands") });
+}

@@ -1,0 +1,41 @@
+/** What a handler gets, and what it gives back. */
+import type { Heddle, TurnQueue } from "@heddle/agent";
+import type { CodexNotification } from "@heddle/protocol/codex-app-server";
+import type { Connection } from "./connection.ts";
+import type { GoalTurns } from "../turns/goal-turns.ts";
+import type { Host } from "../host/host.ts";
+import type { LoadedThreads } from "../codex/loaded.ts";
+import type { Reply, RequestId } from "./peer.ts";
+import type { SettingsSource } from "../codex/settings.ts";
+
+/** The server as handlers know it. */
+export interface ServerContext {
+  readonly heddle: Heddle;
+  readonly settings: SettingsSource;
+  readonly threads: LoadedThreads;
+  /** Input that waits for its turn. */
+  readonly queue: TurnQueue;
+  /** Work for the goals of threads. */
+  readonly goals: GoalTurns;
+  /** What is wrong with the configuration, for everyone who comes. */
+  readonly configWarnings: readonly string[];
+  /** Heddle's own folder. */
+  readonly home: string;
+  /** Where a thread works when its client names no folder. */
+  readonly cwd: string;
+  readonly version: string;
+  /** What of its machine the server lends to clients. */
+  readonly host: Host;
+  /** For the operator, not for the client. */
+  readonly log: (line: string) => void;
+  readonly announce: (notification: CodexNotification) => void;
+}
+
+export interface Call {
+  readonly server: ServerContext;
+  readonly connection: Connection;
+  /** As the client counts. */
+  readonly requestId: RequestId;
+}
+
+export type Handler<Params> = (params: Params, call: Call) => Promise<Reply>;

@@ -1,0 +1,60 @@
+/** One client: its peer, who it says it is, and what it has asked not to hear. */
+import type { CodexNotification, CodexServerRequest } from "@heddle/protocol/codex-app-server";
+import { Ends } from "./ends.ts";
+import type { Answered, Peer, RequestId } from "./peer.ts";
+import type { Follower } from "../followers/subscribe.ts";
+
+export interface ClientInfo {
+  readonly name: string;
+  readonly version: string;
+  readonly isExperimental: boolean;
+  readonly mutedMethods: ReadonlySet<string>;
+}
+
+/** Told only to those who asked for experiments. */
+const EXPERIMENTAL: ReadonlySet<string> = new Set(["thread/settings/updated", "thread/queue/changed"]);
+
+export class Connection implements Follower {
+  readonly #peer: Peer;
+  /** What must not outlive it. */
+  readonly ends = new Ends();
+  /** undefined: it has not said `initialize` yet. */
+  client: ClientInfo | undefined;
+
+  constructor(peer: Peer) {
+    this.#peer = peer;
+  }
+
+  get isClosed(): boolean {
+    return this.#peer.isClosed;
+  }
+
+  get isIdle(): boolean {
+    return this.#peer.isIdle;
+  }
+
+  notify({ method, params }: CodexNotification): void {
+    if (this.#hears(method)) this.#peer.notify(method, params);
+  }
+
+  notifyDelta({ method, params }: CodexNotification): void {
+    if (this.#hears(method)) this.#peer.notifyDelta(method, params);
+  }
+
+  ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void {
+    this.#peer.ask(id, request, done);
+  }
+
+  withdraw(id: RequestId): void {
+    this.#peer.withdraw(id);
+  }
+
+  close(): void {
+    this.#peer.close();
+  }
+
+  #hears(method: string): boolean {
+    if (this.client === undefined || this.client.mutedMethods.has(method)) return false;
+    return this.client.isExperimental || !EXPERIMENTAL.has(method);
+  }
+}

@@ -1,0 +1,395 @@
+/**
+ * One attempt at a task, from where the task stands, whoever brought it there:
+ *
+ *   prepare ─▶ prompt (stored, then said) ─▶ turn ─▶ claim ─▶ checks ─▶ verified
+ *                 ▲                                              │ rejected, within nudges and budget
+ *                 └──────────────────────────────────────────────┘
+ *
+ * Whatever ends it is an event of the task: verified, claimed (no checks), paused, failed, given back. Nothing else is
+ * remembered, so that after a crash the next worker goes on at the same place.
+ */
+import {
+  afterEvents,
+  isHeddleError,
+  toHeddleError,
+  type EventOf,
+  type Failure,
+  type TaskEventBody,
+  type TaskRecord,
+  type TurnSettings,
+} from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { findSent, StartWatch, type Heddle, type Slots } from "@heddle/agent";
+import { describe, limitsOf, usedUp, warnings } from "./budget.ts";
+import { saidIn, type Said } from "./claim.ts";
+import type { Feed } from "../queue/feed.ts";
+import { followTurn, type Followed, type FollowedTurn } from "./follow-turn.ts";
+import type { Hold } from "./hold.ts";
+import { dropEarlier } from "../judge/freeze-claim.ts";
+import { noteLeft } from "../judge/left.ts";
+import { undeliverable } from "../judge/protected.ts";
+import { pastOf, type Step } from "./past.ts";
+import { clearThread, endProcesses, prepare, type Place } from "./prepare.ts";
+import { failing, promptText, reviewText } from "./prompts.ts";
+import { settleFailure } from "./retry.ts";
+import { judgeWork, watchTurn } from "./work.ts";
+
+/** What all attempts of a harness share. */
+export interface Workshop {
+  readonly heddle: Heddle;
+  readonly feed: Feed;
+  /** What turns of such a task run with, from its spec and the user's configuration. */
+  readonly settingsFor: (spec: Hold["task"]["spec"]) => Promise<TurnSettings> | TurnSettings;
+  readonly home: string;
+  readonly now: () => number;
+  readonly log: (line: string) => void;
+  /** How many look around at once: a thousand that begin together would read a thousand folders side by side. */
+  readonly preparing: Slots;
+  /** Whoever closes the harness waits for this to end. */
+  readonly closing: AbortSignal;
+  /** A task that takes longer from being taken to its first request is reported. */
+  readonly slowStartMs: number | undefined;
+}
+
+/** Resolves when the task is no longer this worker's. Throws only what the store says to the last word. */
+export async function runAttempt(shop: Workshop, hold: Hold): Promise<void> {
+  const signal = AbortSignal.any([shop.closing, hold.lost]);
+  const log = (line: string): void => shop.log(`${hold.task.id}: ${line}`);
+  using watch = new StartWatch("taken", { log, slowMs: shop.slowStartMs });
+  try {
+    const { place, next } = await goToWork(shop, hold, { signal, watch });
+    const round: Round = { shop, hold, place, signal, watch };
+    let step: Step | undefined = next;
+    while (step !== undefined) step = await carryOut(round, step);
+  } catch (error) {
+    if (hold.lost.aborted) return;
+    await hold.append(ending(shop, hold, error));
+  }
+}
+
+async function goToWork(
+  shop: Workshop,
+  hold: Hold,
+  { signal, watch }: { readonly signal: AbortSignal; readonly watch: StartWatch },
+): Promise<{ readonly place: Place; readonly next: Step }> {
+  watch.pause();
+  using _slot = await shop.preparing.take(signal);
+  signal.throwIfAborted();
+  watch.goOn("read the task");
+  const past = pastOf(hold.task, await hold.log());
+  return { place: await prepare(shop, hold, { ...past, signal, watch }), next: past.next };
+}
+
+interface Round {
+  readonly shop: Workshop;
+  readonly hold: Hold;
+  readonly place: Place;
+  readonly signal: AbortSignal;
+  /** Until the first request of the attempt. */
+  readonly watch: StartWatch;
+}
+
+/** The step after it; undefined: the attempt is over. */
+async function carryOut(round: Round, step: Step): Promise<Step | undefined> {
+  round.signal.throwIfAborted();
+  switch (step.kind) {
+    case "prompt":
+      round.watch.step("write the prompt");
+      return prompt(round, step.why);
+    case "turn":
+      return turn(round);
+    case "check":
+      // It went on after its turn.
+      round.watch[Symbol.dispose]();
+      return await checkAndForget(round, step.claim);
+  }
+}
+
+/** Whoever closes the harness waits for it. */
+const FORGET_MS = 5_000;
+
+/** With the verdict in, nobody needs the work of earlier rounds; what cannot be removed now goes with the next. */
+async function checkAndForget(round: Round, claim: Claimed): Promise<Step | undefined> {
+  const { shop, hold } = round;
+  const next = await check(round, claim);
+  const place = { home: shop.home, signal: AbortSignal.timeout(FORGET_MS) };
+  await dropEarlier(place, hold.task).catch((error: unknown) => shop.log(`${hold.task.id}: ${String(error)}`));
+  return next;
+}
+
+const MAX_REASON = 500;
+const MAX_REVIEW = 2000;
+
+function ending({ closing, now }: Workshop, { task }: Hold, error: unknown): TaskEventBody {
+  const { attempt } = task;
+  if (closing.aborted) return { type: "task.retried", v: 1, attempt, reason: "the harness closed" };
+  const { code, message } = toHeddleError(error);
+  const failure: Failure = { code, message };
+  // The store, not the task, is what is wrong: it costs the task nothing.
+  if (code.startsWith("store.") || code === "turn.active") {
+    return { type: "task.retried", v: 1, attempt, notBefore: now() + STORE_AGAIN_MS, reason: message };
+  }
+  return settleFailure(task, failure, now());
+}
+
+const STORE_AGAIN_MS = 5000;
+
+async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Promise<Step | undefined> {
+  const { hold, place, shop } = round;
+  const { task } = hold;
+  const reached = usedUp(task);
+  if (reached !== undefined) {
+    await noteEnd(round);
+    await hold.append(outOfBudget(hold, describe(reached)));
+    return undefined;
+  }
+  const isNudge = wanted === "rejected" || wanted === "continue" || wanted === "stall";
+  if (isNudge && task.spent.nudges >= task.spec.maxNudges) {
+    await noteEnd(round);
+    await hold.append(outOfNudges(shop, hold));
+    return undefined;
+  }
+  const isFirst = !(await isKnown(shop, place.threadId, task.id));
+  const why = isFirst ? "first" : wanted === "first" ? "restarted" : wanted;
+  const next = task.round + 1;
+  await hold.append({
+    type: "task.prompted",
+    v: 1,
+    attempt: task.attempt,
+    round: next,
+    clientId: `${task.id}.${next}`,
+    why,
+    text: promptText(hold.task, why),
+  });
+  failpoint("task.after-prompt");
+  return { kind: "turn" };
+}
+
+/** This task has spoken in the thread before. */
+async function isKnown({ heddle }: Workshop, threadId: string, taskId: string): Promise<boolean> {
+  const events = await heddle.journal.read({ stream: threadId, after: 0 });
+  return events.some(({ body }) => body.type === "turn.admitted" && body.clientId?.startsWith(`${taskId}.`) === true);
+}
+
+function outOfBudget({ task }: Hold, why: string): TaskEventBody {
+  if (task.spec.budget.onReached === "pause") {
+    return { type: "task.paused", v: 1, cause: "budget", message: why };
+  }
+  const failure = { code: "limit.reached", message: why };
+  return { type: "task.failed", v: 1, attempt: task.attempt, class: "turn", failure };
+}
+
+/** Where the spec has rejected work tried anew, a new attempt; otherwise a person looks at it. */
+function outOfNudges({ now }: Workshop, { task }: Hold): TaskEventBody {
+  const found = failing(task).map(({ name, message }) => `${name}: ${message}`);
+  const why = found.length === 0 ? "it is not done" : found.join("; ").slice(0, MAX_REASON);
+  const message = `after ${task.spent.nudges} nudges: ${why}`;
+  const { on, max } = task.spec.retries;
+  if (on.includes("rejected") && task.retries < max)
+    return settleFailure(task, { code: "task.rejected", message }, now());
+  return { type: "task.paused", v: 1, cause: "nudges", message };
+}
+
+async function turn(round: Round): Promise<Step | undefined> {
+  const { shop, hold, place } = round;
+  const begun = await beginTurn(round);
+  failpoint("task.after-start");
+  const { closing, feed, heddle } = shop;
+  await using _watch = watchTurn({ shop, hold, folder: place.folder, signal: round.signal }, begun);
+  const followed = await followTurn({ heddle, feed, hold, closing }, begun);
+  failpoint("task.after-turn");
+  const said = saidIn(followed.events, begun.turnId, hold.task.spec.steps.length);
+  const ended = turnEnded(hold, followed);
+  if (followed.stoppedFor === "lost") {
+    await hold.account(ended);
+    await noteEnd(round);
+    return undefined;
+  }
+  return settleTurn(round, { followed, said, ended });
+}
+
+/** What the agent leaves behind without a claim that is judged. */
+async function noteEnd({ shop, hold: { task }, place }: Round): Promise<void> {
+  const { home, heddle, log } = shop;
+  const quiet = (): Promise<boolean> => heddle.endCommands(place.threadId);
+  await noteLeft({ home, task, quiet, log, ...place });
+}
+
+/** Somebody else may begin a turn in the thread just before; more often than this is no accident. */
+const MAX_BEGINNINGS = 10;
+
+/** Sends the stored prompt, or finds the turn that it became before a crash. */
+async function beginTurn({ shop, hold, place, signal, watch }: Round): Promise<FollowedTurn> {
+  const { journal } = shop.heddle;
+  const { threadId, folder } = place;
+  const { openPrompt, spec } = hold.task;
+  if (openPrompt === undefined) throw new TypeError(`${hold.task.id} has no open prompt`);
+  const { clientId, text } = openPrompt;
+  const input = [{ type: "text", text }] as const;
+  watch.step("look for a turn of this prompt");
+  const sent = await findSent(journal, threadId, { clientId, input });
+  const row = sent === undefined ? undefined : await journal.threads.turn(sent.turnId);
+  if (row !== undefined) return { threadId, turnId: row.id, version: row.admittedVersion };
+  const settings: TurnSettings = { ...(await shop.settingsFor(spec)), limits: limitsOf(hold.task), isForTask: true };
+  for (let tries = 1; ; tries += 1) {
+    watch.step("wait for the thread");
+    await clearThread(shop, hold, place, signal);
+    try {
+      const place = { thread: threadId, workspace: folder };
+      const started = await shop.heddle.startTurn({ ...place, input, settings, clientId, watch });
+      const { turnId, admittedVersion: version, done } = started;
+      return { threadId, turnId, version, done };
+    } catch (error) {
+      if (!isHeddleError(error) || error.code !== "turn.active" || tries === MAX_BEGINNINGS) throw error;
+    }
+  }
+}
+
+function turnEnded({ task }: Hold, { terminal, waitedMs }: Followed): EventOf<"task.turn-ended"> {
+  const { turnId, status, failure, usage, costUsd, durationMs } = terminal.body;
+  return {
+    type: "task.turn-ended",
+    v: 1,
+    attempt: task.attempt,
+    round: task.openPrompt?.round ?? task.round,
+    turnId,
+    status,
+    usage,
+    durationMs: Math.max(0, durationMs - waitedMs),
+    ...(failure === undefined ? {} : { failure }),
+    ...(costUsd === undefined ? {} : { costUsd }),
+  };
+}
+
+interface EndedTurn {
+  readonly followed: Followed;
+  readonly said: Said;
+  readonly ended: EventOf<"task.turn-ended">;
+}
+
+/** What was said is stored together with the end of the turn, so that a crash finds both or neither. */
+async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): Promise<Step | undefined> {
+  const { shop, hold } = round;
+  const { attempt, spec, stepsDone } = hold.task;
+  const isNew = said.stepsDone.some((step) => !stepsDone.includes(step));
+  const progressed: TaskEventBody[] = isNew
+    ? [{ type: "task.progressed", v: 1, attempt, stepsDone: [...said.stepsDone] }]
+    : [];
+  const { by, summary } = said;
+  const store = async (...more: readonly TaskEventBody[]): Promise<void> => {
+    try {
+      await hold.append(...warned(hold.task, [ended, ...progressed]), ...more);
+    } catch (error) {
+      if (hold.lost.aborted) await hold.account(ended);
+      throw error;
+    }
+  };
+  if (followed.stoppedFor === "closing") {
+    await store({ type: "task.retried", v: 1, attempt, reason: "the harness closed" });
+    return undefined;
+  }
+  const verdict = judgeEnd(hold, followed);
+  if (verdict.kind !== "completed") {
+    if (verdict.kind === "again") {
+      await store();
+      return { kind: "prompt", why: verdict.why };
+    }
+    await noteEnd(round);
+    await store(verdict.event(shop.now()));
+    return undefined;
+  }
+  if (said.kind === "blocked") {
+    await noteEnd(round);
+    await store({ type: "task.paused", v: 1, cause: "question", message: summary });
+    return undefined;
+  }
+  if (said.kind === "progress" && spec.checks.length === 0) {
+    await store();
+    return { kind: "prompt", why: "continue" };
+  }
+  if (spec.checks.length === 0) await noteEnd(round);
+  await store({ type: "task.claimed", v: 1, attempt, by, summary });
+  failpoint("task.after-claim");
+  return spec.checks.length === 0 ? undefined : { kind: "check", claim: { by, summary } };
+}
+
+/** With the warnings that what was spent makes due. */
+function warned(task: TaskRecord, events: readonly TaskEventBody[]): readonly TaskEventBody[] {
+  return [...events, ...warnings(afterEvents(task, task.id, events, task.updatedAt))];
+}
+
+type EndVerdict =
+  | { readonly kind: "completed" }
+  | { readonly kind: "again"; readonly why: "restarted" | "stall" }
+  | { readonly kind: "over"; event(now: number): TaskEventBody };
+
+/** A turn that did not complete is never a claim, whatever it said. */
+function judgeEnd(hold: Hold, { terminal, stoppedFor }: Followed): EndVerdict {
+  const { status, failure } = terminal.body;
+  if (status === "completed") return { kind: "completed" };
+  const told: Failure = failure ?? { code: "turn.interrupted", message: "the turn was interrupted" };
+  if (stoppedFor === "time") return { kind: "over", event: () => outOfBudget(hold, told.message) };
+  if (told.code === "turn.abandoned") return { kind: "again", why: "restarted" };
+  const { stall } = hold.task;
+  if (status === "interrupted") {
+    const { attempt } = hold.task;
+    if (stall?.isOpen === true && stall.action === "retry")
+      return { kind: "over", event: () => ({ type: "task.retried", v: 1, attempt, reason: stall.message }) };
+    if (stall?.isOpen === true) return { kind: "again", why: "stall" };
+    const message = `its turn was interrupted: ${told.message}`;
+    return { kind: "over", event: () => ({ type: "task.paused", v: 1, cause: "user", message }) };
+  }
+  if (told.code === "limit.reached" && told.details?.["limit"] !== undefined)
+    return { kind: "over", event: () => outOfBudget(hold, told.message) };
+  return { kind: "over", event: (now) => settleFailure(hold.task, told, now) };
+}
+
+type Claimed = Pick<EventOf<"task.claimed">, "by" | "summary">;
+
+/** The checks decide. Results and verdict are stored together. */
+async function check({ shop, hold, place, signal }: Round, claim: Claimed): Promise<Step | undefined> {
+  const { attempt, round, spec } = hold.task;
+  // Taken over from a worker that died over the checks: the claim is this attempt's now.
+  if (hold.task.state !== "claimed") await hold.append({ type: "task.claimed", v: 1, attempt, ...claim });
+  if (spec.checks.length === 0) return undefined;
+  const { folder, baseline } = place;
+  const found = await judgeWork({ shop, hold, folder, signal }, baseline, () =>
+    endProcesses(shop, hold, place, signal),
+  );
+  signal.throwIfAborted();
+  failpoint("task.before-verdict");
+  const checked: TaskEventBody = {
+    type: "task.checked",
+    v: 1,
+    attempt,
+    round,
+    results: [...found.results],
+    violations: [...found.violations],
+    passed: found.passed,
+    durationMs: found.durationMs,
+    ...(found.opinion === undefined ? {} : { opinion: found.opinion }),
+    ...(found.work === undefined ? {} : { work: found.work }),
+    ...(found.review === undefined ? {} : { review: found.review }),
+  };
+  if (found.passed) {
+    const merged = found.merged === undefined ? [] : [{ type: "task.merged", v: 1, attempt, ...found.merged } as const];
+    await hold.append(checked, ...merged, { type: "task.verified", v: 1, attempt });
+    failpoint("task.after-verdict");
+    return undefined;
+  }
+  if (found.review !== undefined) {
+    const message = reviewText(hold.task.id, found.review).slice(0, MAX_REVIEW);
+    await hold.append(...warned(hold.task, [checked]), { type: "task.paused", v: 1, cause: "review", message });
+    failpoint("task.after-verdict");
+    return undefined;
+  }
+  const names = [
+    ...found.results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name),
+    ...found.violations.map(({ message }) => message.slice(0, MAX_REASON)),
+    ...(found.opinion?.accepts === false ? ["second opinion"] : []),
+    ...undeliverable(spec),
+  ];
+  await hold.append(...warned(hold.task, [checked]), { type: "task.rejected", v: 1, attempt, failing: names });
+  failpoint("task.after-verdict");
+  return { kind: "prompt", why: "rejected" };
+}

@@ -1,0 +1,233 @@
+/**
+ * Follows the turn of a prompt to its one stored end, whichever process runs it: says when it waits for a person or a
+ * provider, stops it when the task's time is used up, when the task was taken away or when the harness closes.
+ */
+import {
+  HeddleError,
+  isHeddleError,
+  type ApprovalQuestion,
+  type EventOf,
+  type StoredEvent,
+  type TaskEventBody,
+} from "@heddle/protocol";
+import type { Heddle, InterruptReason, TerminalEvent } from "@heddle/agent";
+import { timeLeftMs } from "./budget.ts";
+import type { Feed } from "../queue/feed.ts";
+import type { Hold } from "./hold.ts";
+
+export interface FollowedTurn {
+  readonly threadId: string;
+  readonly turnId: string;
+  /** Of its admission. */
+  readonly version: number;
+  /** Rejects when its end could not be stored; absent: another process runs it. */
+  readonly done?: Promise<unknown>;
+}
+
+export interface Followed {
+  readonly terminal: TerminalEvent;
+  /** Of the turn, oldest first. */
+  readonly events: readonly StoredEvent[];
+  /** While it waited for a person. */
+  readonly waitedMs: number;
+  /** Who stopped it, when we did. */
+  readonly stoppedFor: "time" | "lost" | "closing" | undefined;
+}
+
+export interface FollowContext {
+  readonly heddle: Pick<Heddle, "journal" | "interrupt">;
+  readonly feed: Feed;
+  readonly hold: Hold;
+  readonly closing: AbortSignal;
+}
+
+/** Node's timers know no longer time. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Longer than a turn takes to stop; one that another process runs may not stop at all. */
+const STOP_MS = 10_000;
+/** Whoever closes has little time; a turn that is not seen to end by then is closed by the next start. */
+const CLOSING_MS = 3500;
+/** A provider that says to come back in less than this is not worth a word. */
+const WORTH_SAYING_MS = 1000;
+
+export async function followTurn(context: FollowContext, turn: FollowedTurn): Promise<Followed> {
+  const { feed, hold } = context;
+  const failed = new AbortController();
+  using stopper = createStopper(context, turn, failed);
+  const waits = createWaits(hold, stopper);
+  const events: StoredEvent[] = [];
+  turn.done?.catch((error: unknown) => failed.abort(error));
+  for await (const event of feed.follow(turn.threadId, { after: turn.version - 1, signal: failed.signal })) {
+    const { body } = event;
+    if (!("turnId" in body) || body.turnId !== turn.turnId) continue;
+    events.push(event);
+    if (body.type === "turn.completed") {
+      return { terminal: { ...event, body }, events, waitedMs: waits.totalMs(event.at), stoppedFor: stopper.reason() };
+    }
+    await waits.see(event);
+  }
+  failed.signal.throwIfAborted();
+  throw new HeddleError("store.failed", `the journal closed before turn ${turn.turnId} ended`);
+}
+
+interface Stopper extends Disposable {
+  reason(): Followed["stoppedFor"];
+  /** Time that passes while a person is asked is nobody's. */
+  hold(): void;
+  goOn(): void;
+}
+
+function createStopper(
+  { heddle, hold, closing }: FollowContext,
+  { turnId }: FollowedTurn,
+  failed: AbortController,
+): Stopper {
+  let reason: Followed["stoppedFor"];
+  let patience: NodeJS.Timeout | undefined;
+  let leftMs = timeLeftMs(hold.task);
+  let since = 0;
+  /** A person is asked. */
+  let isHeld = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  function stop(why: NonNullable<Followed["stoppedFor"]>, words: InterruptReason): void {
+    if (reason !== undefined) return;
+    reason = why;
+    const stopMs = why === "closing" ? CLOSING_MS : STOP_MS;
+    patience = setTimeout(() => {
+      failed.abort(new HeddleError("turn.active", `turn ${turnId} does not stop`));
+    }, stopMs);
+    // It has ended by itself, or its end will tell what is wrong with the store.
+    heddle.interrupt(turnId, words).catch(() => undefined);
+  }
+
+  function goOn(): void {
+    if (timer !== undefined) return;
+    since = performance.now();
+    const message = "the time of the task is used up";
+    timer = setTimeout(() => stop("time", { code: "turn.timeout", message }), Math.min(leftMs, MAX_TIMER_MS));
+  }
+
+  function pause(): void {
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    timer = undefined;
+    leftMs = Math.max(0, leftMs - (performance.now() - since));
+  }
+
+  const onLost = (): void => stop("lost", { code: "turn.interrupted", message: wordsOf(hold.lost.reason) });
+  const onClosing = (): void => {
+    // At a question it can be left as it is: whoever comes next follows it on.
+    if (isHeld) failed.abort(new HeddleError("turn.parked", `turn ${turnId} waits for an answer`));
+    else stop("closing", { code: "turn.interrupted", message: "the harness is closing" });
+  };
+  if (hold.lost.aborted) onLost();
+  if (closing.aborted) onClosing();
+  hold.lost.addEventListener("abort", onLost, { once: true });
+  closing.addEventListener("abort", onClosing, { once: true });
+  goOn();
+  return {
+    reason: () => reason,
+    hold() {
+      isHeld = true;
+      pause();
+    },
+    goOn() {
+      isHeld = false;
+      goOn();
+    },
+    [Symbol.dispose]() {
+      pause();
+      clearTimeout(patience);
+      hold.lost.removeEventListener("abort", onLost);
+      closing.removeEventListener("abort", onClosing);
+    },
+  };
+}
+
+function wordsOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}
+
+interface Waits {
+  see(event: StoredEvent): Promise<void>;
+  totalMs(now: number): number;
+}
+
+function createWaits(hold: Hold, stopper: Stopper): Waits {
+  const questions = new Map<string, ApprovalQuestion>();
+  let askedAt: number | undefined;
+  let totalMs = 0;
+
+  /** Whoever lost the task has nothing to say of it; the turn is being stopped. */
+  async function say(event: TaskEventBody): Promise<void> {
+    try {
+      await hold.append(event);
+    } catch (error) {
+      if (!isHeddleError(error) || (error.code !== "task.stale" && error.code !== "task.illegal")) throw error;
+    }
+  }
+
+  const isWaiting = (cause: string): boolean => hold.task.state === "waiting" && hold.task.wait?.cause === cause;
+
+  async function asked({ approvalId, question }: EventOf<"approval.requested">, at: number): Promise<void> {
+    questions.set(approvalId, question);
+    askedAt ??= at;
+    stopper.hold();
+    await say({ type: "task.waited", v: 1, cause: "approval", message: describeAll([...questions.values()]) });
+  }
+
+  async function answered({ approvalId }: EventOf<"approval.resolved">, at: number): Promise<void> {
+    if (!questions.delete(approvalId)) return;
+    if (questions.size > 0) return;
+    totalMs += at - (askedAt ?? at);
+    askedAt = undefined;
+    stopper.goOn();
+    if (isWaiting("approval")) await say({ type: "task.woken", v: 1 });
+  }
+
+  async function delayed({ cause, delayMs }: EventOf<"model.retried">, at: number): Promise<void> {
+    if (delayMs < WORTH_SAYING_MS || questions.size > 0) return;
+    const next = new Date(at + delayMs).toISOString();
+    const message = `${cause.message}; asked again at ${next}`;
+    await say({ type: "task.waited", v: 1, cause: "provider", message, until: at + delayMs });
+  }
+
+  return {
+    async see({ body, at }) {
+      if (body.type === "approval.requested" && body.isUnattended !== true) await asked(body, at);
+      else if (body.type === "approval.resolved") await answered(body, at);
+      else if (body.type === "model.retried") await delayed(body, at);
+      else if (GOES_ON.has(body.type) && isWaiting("provider")) await say({ type: "task.woken", v: 1 });
+    },
+    totalMs: (now) => totalMs + (askedAt === undefined ? 0 : now - askedAt),
+  };
+}
+
+/** The provider has answered after all. */
+const GOES_ON: ReadonlySet<string> = new Set<StoredEvent["body"]["type"]>(["model.responded", "item.started"]);
+
+const MAX_SHOWN = 200;
+
+function describeAll(questions: readonly ApprovalQuestion[]): string {
+  const [first] = questions;
+  const more = questions.length > 1 ? ` (+${questions.length - 1} more)` : "";
+  return `waits for an answer: ${first === undefined ? "" : describe(first).slice(0, MAX_SHOWN)}${more}`;
+}
+
+function describe(question: ApprovalQuestion): string {
+  switch (question.kind) {
+    case "command":
+      return `may it run ${question.command}`;
+    case "fileChange":
+      return `may it change ${question.paths.join(", ")}`;
+    case "tool":
+      return `may it call ${question.tool} ${JSON.stringify(question.arguments)}`;
+    case "userInput":
+      return question.questions.map((asked) => asked.question).join("; ");
+    case "elicitation":
+      return `${question.server} asks: ${question.message}`;
+    case "permissions":
+      return `may it have more rights`;
+  }
+}

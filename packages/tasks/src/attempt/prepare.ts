@@ -1,0 +1,127 @@
+/** Before the first prompt: the folder is there, the thread is there, and how things stood is on record. */
+import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { HeddleError, hasEnded, type TaskBaseline } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { awaitTerminal, type StartWatch } from "@heddle/agent";
+import { requireOwnFolder } from "@heddle/tools";
+import type { Workshop } from "./attempt.ts";
+import type { Hold } from "./hold.ts";
+import { baseFolder, roomsOf, roomsRoot } from "../judge/task-rooms.ts";
+import { replace } from "../open-tasks.ts";
+import type { Past } from "./past.ts";
+import { findFolder, lookAround } from "./work.ts";
+
+export interface Place {
+  readonly threadId: string;
+  readonly folder: string;
+  readonly baseline: TaskBaseline;
+}
+
+export interface Known extends Past {
+  readonly signal: AbortSignal;
+  readonly watch: StartWatch;
+}
+
+export async function prepare(shop: Workshop, hold: Hold, known: Known): Promise<Place> {
+  const { task } = hold;
+  known.watch.step("find the folder, or make the worktree");
+  // The folder that was meant when the task was added, not what its name leads to by now.
+  requireOwnFolder(task.spec.workspace);
+  await settlePuts(shop, hold, known);
+  const folder = task.folder ?? (await findFolder(shop, hold, known.signal));
+  await requireFolder(folder);
+  known.watch.step("find the thread");
+  const threadId = await threadFor(shop, hold, folder);
+  const { signal } = known;
+  const standing = usable(shop, hold, known);
+  if (standing !== undefined && task.threadId === threadId && task.folder === folder)
+    return { threadId, folder, baseline: standing };
+  const baseline = standing ?? (await lookAround({ shop, hold, folder, signal }, known.watch));
+  signal.throwIfAborted();
+  await hold.append({
+    type: "task.prepared",
+    v: 1,
+    attempt: task.attempt,
+    threadId,
+    folder,
+    ...(standing === undefined ? { baseline } : {}),
+  });
+  failpoint("task.after-prepare");
+  return { threadId, folder, baseline };
+}
+
+/**
+ * What is being put into the workspace is whole before anybody copies it or freezes anew: an undo that is under way is waited
+ * for, and one that begins later sees that the task is held. What a dead process began is finished first.
+ */
+async function settlePuts({ home }: Workshop, { task }: Hold, { signal, watch }: Known): Promise<void> {
+  if (!existsSync(roomsRoot(home))) return;
+  const { claimFolder } = await import("../tree/put-back.ts");
+  watch.step("wait for what is being put into the workspace");
+  await using _claim = await claimFolder(task.spec.workspace, { dir: roomsOf(home, task.id), signal });
+}
+
+/** Where the copy of the beginning is gone and the agent is to go on anyway, what is there now is the beginning. */
+function usable({ home }: Workshop, { task }: Hold, { baseline, next }: Known): TaskBaseline | undefined {
+  if (baseline?.kept === undefined || next.kind !== "prompt") return baseline;
+  return existsSync(baseFolder(home, task.id)) ? baseline : undefined;
+}
+
+async function requireFolder(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() !== true)
+    throw new HeddleError("workspace.missing", `the workspace ${path} is not a folder`);
+}
+
+/** The one it had, the one it was given, or a new one. One that was given is never exchanged for another. */
+async function threadFor({ heddle }: Workshop, { task }: Hold, folder: string): Promise<string> {
+  const { thread } = task.spec;
+  const wanted = task.threadId ?? thread;
+  if (wanted !== undefined && (await heddle.journal.threads.get(wanted)) !== undefined) return wanted;
+  if (thread !== undefined) {
+    const message = `thread ${thread} no longer exists; give another, or none to begin a new one`;
+    throw new HeddleError("thread.not-found", message);
+  }
+  return heddle.createThread({ workspace: folder, origin: `task:${task.id}`, title: task.spec.name });
+}
+
+/**
+ * Nothing else runs in the thread when this resolves. With `abort` what runs there is stopped and earlier tasks of the
+ * thread are ended, before anything is said; otherwise it is waited for.
+ */
+export async function clearThread(shop: Workshop, hold: Hold, place: Place, signal: AbortSignal): Promise<void> {
+  const { journal } = shop.heddle;
+  const { task } = hold;
+  const isTakeOver = task.spec.abort && task.round <= 1;
+  if (isTakeOver) {
+    const earlier = (await journal.tasks.ofThread(place.threadId)).filter(
+      (other) => other.id !== task.id && other.createdAt <= task.createdAt && !hasEnded(other),
+    );
+    for (const { id } of earlier) await replace(journal, id, task.id);
+  }
+  const open = (await journal.threads.turns(place.threadId)).findLast(({ status }) => status === "open");
+  if (open === undefined) return;
+  if (isTakeOver) {
+    // One that ends by itself at this moment is as good.
+    const words = { code: "turn.interrupted", message: `task ${task.id} takes over` } as const;
+    await shop.heddle.interrupt(open.id, words).catch((error: unknown) => shop.log(`${task.id}: ${String(error)}`));
+  } else {
+    const message = `waits for turn ${open.id} of its thread`;
+    await hold.append({ type: "task.waited", v: 1, cause: "workspace", message });
+  }
+  await awaitTerminal(journal, place.threadId, open.id, open.admittedVersion, signal);
+  if (hold.task.state === "waiting") await hold.append({ type: "task.woken", v: 1 });
+}
+
+/** Somebody else may begin a turn in the thread just before; more often than this is no accident. */
+const MAX_CLEARINGS = 10;
+
+/** Nothing that the agent started runs any more when this resolves, in the background or behind. */
+export async function endProcesses(shop: Workshop, hold: Hold, place: Place, signal: AbortSignal): Promise<void> {
+  for (let tries = 1; tries <= MAX_CLEARINGS; tries += 1) {
+    await clearThread(shop, hold, place, signal);
+    if (await shop.heddle.endCommands(place.threadId)) return;
+  }
+  throw new HeddleError("turn.active", `thread ${place.threadId} is worked in without a pause`);
+}

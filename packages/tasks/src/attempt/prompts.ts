@@ -1,0 +1,128 @@
+/** What the harness says to an agent. Only facts it needs: the order, what is demanded, and what was found. */
+import { isObstructed, never, type CheckResult, type PromptReason, type TaskRecord } from "@heddle/protocol";
+import type { TaskCheck, TaskSpec, WorkReview } from "@heddle/protocol/tasks";
+import { rulesText } from "../judge/protected.ts";
+
+/** One check that prints much must not push the goal out of the context. */
+const MAX_OUTPUT = 4000;
+const MAX_ALL_OUTPUT = 16_000;
+/** Files that were not judged as they are. */
+const MAX_UNJUDGED = 20;
+
+export function promptText(task: TaskRecord, why: PromptReason): string {
+  switch (why) {
+    case "first":
+      return order(task.spec);
+    case "rejected":
+      return `${rejection(task)}\n\nMend the work itself, not the checks. ${ENDING}`;
+    case "continue":
+      return `The task is not done yet, by your own report. Go on with it without asking for confirmation. ${ENDING}`;
+    case "restarted":
+      return `Heddle was restarted while you worked. Look at what is there before you go on: a command may have run whose result you have not seen. Then go on with the task. ${ENDING}`;
+    case "resumed":
+      return `The task was paused and goes on now.${isOpen(task) ? `\n\n${rejection(task)}` : ""}\n\nGo on with it. ${ENDING}`;
+    case "retry":
+      return `The last attempt did not come to its end. Look at what is there, and go on with the task. ${ENDING}`;
+    case "stall":
+      return `Your last command made no progress and was stopped${task.stall === undefined ? "" : `: ${task.stall.message}`}. Go on another way: a command that waits for input or never ends will be stopped again. ${ENDING}`;
+    case "user":
+      return order(task.spec);
+    default:
+      return never(why);
+  }
+}
+
+const ENDING =
+  'When you believe it is done call task_report with status "done" (without that tool write TASK COMPLETE on a line of its own); if you cannot go on without a person, call it with status "blocked" and your question.';
+
+function order(spec: TaskSpec): string {
+  const { name, goal, steps, acceptance, checks } = spec;
+  return [
+    `# Task: ${name}`,
+    goal,
+    ...(steps.length === 0 ? [] : [["## Steps", ...steps.map(stepLines)].join("\n")]),
+    ...(acceptance.length === 0 ? [] : [["## Accepted when", ...acceptance.map((line) => `- ${line}`)].join("\n")]),
+    ...(checks.length === 0
+      ? []
+      : [["## Checks that Heddle runs on the files when you are done", ...checks.map(checkLine)].join("\n")]),
+    [
+      "Work without asking for confirmation.",
+      checks.length === 0 ? "" : "What decides is what the checks find, not what you say.",
+      rulesText(spec),
+      steps.length === 0 ? "" : "Name the steps that are done in task_report as steps_done (or write STEP DONE: n).",
+      ENDING,
+    ]
+      .filter((line) => line !== "")
+      .join(" "),
+  ].join("\n\n");
+}
+
+function stepLines({ title, acceptance }: TaskSpec["steps"][number], index: number): string {
+  return [`${index + 1}. ${title}`, ...acceptance.map((line) => `   - ${line}`)].join("\n");
+}
+
+function checkLine(check: TaskCheck): string {
+  if (check.kind === "all" || check.kind === "any")
+    return `- ${check.name ?? check.kind}: ${check.kind} of ${check.of.map(wordsOf).join("; ")}`;
+  if (check.kind === "not") return `- ${check.name ?? "not"}: not ${wordsOf(check.of)}`;
+  return `- ${wordsOf(check)}`;
+}
+
+/** The check as the spec has it, without its defaults' names: a model reads JSON well, and nothing is lost in translation. */
+function wordsOf(check: TaskCheck): string {
+  const { kind, name, ...rest } = check;
+  return `${name === undefined ? "" : `${name}: `}${kind} ${JSON.stringify(rest)}`;
+}
+
+export function failing({ lastCheck }: TaskRecord): readonly CheckResult[] {
+  return (lastCheck?.results ?? []).filter(({ outcome }) => outcome !== "passed");
+}
+
+function isOpen({ lastCheck }: TaskRecord): boolean {
+  return lastCheck !== undefined && !lastCheck.passed;
+}
+
+/** Git can say much; what helps stands behind it. */
+const MAX_OBSTACLE = 1500;
+
+/** Files that people read one by one. */
+const MAX_IN_LINE = 200;
+
+/** What an owner is told who has to decide. */
+export function reviewText(taskId: string, review: WorkReview): string {
+  const { reasons, deliver } = review;
+  const why = reasons.map(({ message }) => message).join("; ");
+  if (isObstructed(review))
+    return `the work passed its checks and could not be put in its place: ${why.slice(0, MAX_OBSTACLE)}. When the way is clear: heddle task resume ${taskId} judges it again and delivers it, without the agent`;
+  if (deliver === undefined) return `${why}. heddle task accept ${taskId} takes it on your word, not as verified`;
+  if (deliver.length > MAX_IN_LINE)
+    return `${why}. If these ${deliver.length} files are the work: heddle task accept ${taskId}, or say so in the spec (deliver: [globs])`;
+  const line = `deliver: [${deliver.map((path) => JSON.stringify(path)).join(", ")}]`;
+  return `${why}. If these are the work: heddle task accept ${taskId}, or say so in the spec: ${line}`;
+}
+
+function rejection(task: TaskRecord): string {
+  const { violations = [], opinion, review, work } = task.lastCheck ?? {};
+  const unjudged = [...(work?.others ?? []), ...(work?.delivered ?? [])].flatMap(({ path, why }) =>
+    why === undefined ? [] : [`- ${JSON.stringify(path)}: ${why}`],
+  );
+  let left = MAX_ALL_OUTPUT;
+  const found = failing(task).map((result) => {
+    const output = (result.output ?? "").slice(-Math.min(MAX_OUTPUT, left));
+    left -= output.length;
+    const fence = "`".repeat(Math.max(3, longestRun(output) + 1));
+    return `- ${result.name}: ${result.message}${output === "" ? "" : `\n${fence}\n${output}\n${fence}`}`;
+  });
+  return [
+    "The task is not done. Heddle ran its checks, and this was found:",
+    ...found,
+    ...violations.map(({ message }) => `- ${message}`),
+    ...unjudged.slice(0, MAX_UNJUDGED),
+    ...(review?.reasons ?? []).map(({ message }) => `- ${message}`),
+    ...(opinion === undefined || opinion.accepts ? [] : [`- a second opinion: ${opinion.reason}`]),
+  ].join("\n");
+}
+
+function longestRun(text: string): number {
+  return Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+}

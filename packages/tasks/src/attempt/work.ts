@@ -1,0 +1,180 @@
+/** What an attempt does beside talking to the agent: the rooms of checks, worktrees and stalls, entered at one place. */
+import { realpath } from "node:fs/promises";
+import { isHeddleError, toHeddleError, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
+import type { WorkReview } from "@heddle/protocol/tasks";
+import type { StartWatch } from "@heddle/agent";
+import type { Workshop } from "./attempt.ts";
+import { takeBaseline } from "./baseline.ts";
+import { timeLeftMs } from "./budget.ts";
+import type { CheckPlace } from "../checks/check.ts";
+import type { FollowedTurn } from "./follow-turn.ts";
+import type { Hold } from "./hold.ts";
+import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
+import { earlierChecks } from "../judge/earlier-checks.ts";
+import { sweepScratch } from "../judge/scratch.ts";
+import { baseFolder } from "../judge/task-rooms.ts";
+import { secondOpinion } from "../judge/second-opinion.ts";
+import { watchForStalls } from "../stall/watch-for-stalls.ts";
+import { readKeptTree } from "../tree/keep-tree.ts";
+import type { KeptTree } from "../tree/manifest.ts";
+import { unjudged, verifyWork, workspaceFault, type Verdict } from "../judge/verify.ts";
+import type { WorkToDeliver } from "../worktree/build-commit.ts";
+import { applyDraft, isDraft, openDraft } from "../worktree/draft.ts";
+import { mergeBack, type BroughtBack, type MergeOptions } from "../worktree/merge-back.ts";
+import { openWorktree } from "../worktree/open-worktree.ts";
+
+export interface WorkPlace {
+  readonly shop: Workshop;
+  readonly hold: Hold;
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+export interface Found extends Omit<Verdict, "picked"> {
+  readonly opinion?: EventOf<"task.checked">["opinion"];
+  /** Where verified work of a worktree came back to. */
+  readonly merged?: Pick<EventOf<"task.merged">, "how" | "ref">;
+  /** What judging took. */
+  readonly durationMs: number;
+}
+
+export async function lookAround(place: WorkPlace, watch: StartWatch): Promise<TaskBaseline> {
+  const { shop, hold, folder } = place;
+  const into = baseFolder(shop.home, hold.task.id);
+  const like = await newestKept(place, folder);
+  try {
+    return await takeBaseline(checkPlace(place), { into, like, step: (words) => watch.step(words) });
+  } catch (error) {
+    const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
+    if (!isTooLarge || hold.task.spec.checks.length > 0) throw error;
+    // Nothing is judged on it; what it would serve for besides is said where it is asked for.
+    shop.log(`${hold.task.id}: no copy of its beginning is kept: ${error.message}`);
+    return { takenAt: Date.now(), folder: await realpath(folder), tests: {}, boxes: {}, passed: [] };
+  }
+}
+
+/** So many tasks of a folder are looked at for a copy to share files with; without one all is copied. */
+const LOOKED_AT = 20;
+
+async function newestKept({ shop, hold }: WorkPlace, folder: string): Promise<KeptTree | undefined> {
+  const { workspace } = hold.task.spec;
+  const others = await shop.heddle.journal.tasks.page({ workspace, limit: LOOKED_AT });
+  for (const { id, folder: its } of others) {
+    if (id === hold.task.id || its !== folder) continue;
+    const tree = await readKeptTree(baseFolder(shop.home, id)).catch(() => undefined);
+    if (tree !== undefined) return tree;
+  }
+  return undefined;
+}
+
+/** On what was frozen at the claim; `quiet` is asked to end the agent's processes before anything is frozen. */
+export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet: () => Promise<void>): Promise<Found> {
+  const { hold } = place;
+  const began = performance.now();
+  const checks = checkPlace(place, () => performance.now() - began);
+  const log = await hold.log();
+  await sweepScratch(checks.home, checks.signal).catch((error: unknown) => place.shop.log(String(error)));
+  const { verdict, base, frozen } = await judgeClaim(checks, { task: hold.task, log, baseline, quiet });
+  const took = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - began) });
+  if (base === undefined || frozen === undefined) return { ...verdict, ...took() };
+  const work = { base, frozen, picked: verdict.picked };
+  const judged = await heard(place, { checks, verdict, work });
+  if (!judged.passed) return { ...judged, ...took() };
+  const { merged, results, obstacle } = await handBack({ place: checks, task: hold.task, baseline, work });
+  const passed = results.every(({ outcome }) => outcome === "passed");
+  const more = {
+    ...(merged === undefined || !passed ? {} : { merged }),
+    ...(obstacle === undefined ? {} : { review: obstructed(obstacle) }),
+  };
+  return { ...judged, results: [...judged.results, ...results], passed, ...more, ...took() };
+}
+
+/** To where the task's workspace is, when the task worked elsewhere. */
+async function handBack(options: MergeOptions): Promise<BroughtBack> {
+  const { task, place, work } = options;
+  if (!isDraft(task)) return await mergeBack(options);
+  return await applyDraft({ home: place.home, task, work, signal: place.signal });
+}
+
+/** The work is as it should be; where it goes is not. */
+function obstructed(message: string): WorkReview {
+  return { reasons: [{ kind: "delivery", message, files: [] }] };
+}
+
+interface Claim {
+  readonly task: TaskRecord;
+  readonly log: Awaited<ReturnType<Hold["log"]>>;
+  readonly baseline: TaskBaseline;
+  readonly quiet: () => Promise<void>;
+}
+
+async function judgeClaim(
+  checks: CheckPlace,
+  { task, log, baseline, quiet }: Claim,
+): Promise<{ readonly verdict: Verdict } & Partial<FrozenClaim>> {
+  try {
+    const base = await readBase(checks.home, task, baseline);
+    const known = await readFrozen(checks.home, task);
+    if (known === undefined) {
+      await quiet();
+      const gone = await workspaceFault(checks.folder, baseline);
+      if (gone !== undefined) return { verdict: unjudged(checks, gone.message, [gone]) };
+    }
+    const frozen = known ?? (await freezeClaim(checks, task, base));
+    const { deliver: accepted, lastCheck } = task;
+    if (accepted !== undefined && lastCheck?.work?.sha256 !== frozen.sha256)
+      return { verdict: unjudged(checks, "the work that was accepted is not there any more as it was judged") };
+    const verdict = await verifyWork(checks, {
+      baseline,
+      base,
+      frozen,
+      accepted,
+      earlier: earlierChecks(log, base.sha256),
+    });
+    if (verdict.work === undefined) return { verdict, base, frozen };
+    const work = { ...verdict.work, ...(await changedSpec(task, baseline, frozen)) };
+    return { verdict: { ...verdict, work }, base, frozen };
+  } catch (error) {
+    checks.signal.throwIfAborted();
+    return { verdict: unjudged(checks, `the work could not be judged: ${toHeddleError(error).message}`) };
+  }
+}
+
+/** With what another model says of it, where one is to be asked. */
+async function heard(
+  { shop, hold }: WorkPlace,
+  { checks, verdict, work }: { readonly checks: CheckPlace; readonly verdict: Verdict; readonly work: WorkToDeliver },
+): Promise<Omit<Found, "durationMs">> {
+  if (hold.task.spec.secondOpinion === undefined) return verdict;
+  const { provider } = await shop.settingsFor(hold.task.spec);
+  const shown = { ...work, changes: work.picked };
+  const opinion = await secondOpinion({ place: checks, verdict, work: shown, heddle: shop.heddle, provider });
+  return opinion === undefined ? verdict : { ...verdict, opinion, passed: verdict.passed && opinion.accepts };
+}
+
+/** Where the task works: its workspace, a draft or a worktree of it. */
+export async function findFolder({ home }: Workshop, { task }: Hold, signal: AbortSignal): Promise<string> {
+  if (isDraft(task)) return await openDraft({ home, task, signal });
+  if (task.spec.worktree === undefined) return task.spec.workspace;
+  return (await openWorktree({ home, task, signal })).folder;
+}
+
+export function watchTurn({ shop, hold, folder }: WorkPlace, turn: FollowedTurn): AsyncDisposable {
+  const { heddle, feed, log } = shop;
+  const { threadId, turnId, version } = turn;
+  return watchForStalls({ heddle, feed, log, hold, folder, threadId, turnId, version });
+}
+
+function checkPlace({ shop, hold, folder, signal }: WorkPlace, tookMs: () => number = () => 0): CheckPlace {
+  const { attempt, spec } = hold.task;
+  return {
+    folder,
+    spec,
+    home: shop.home,
+    signal,
+    timeLeftMs: () => timeLeftMs(hold.task) - tookMs(),
+    async onCheck(name, room) {
+      await hold.append({ type: "task.checking", v: 1, attempt, name, room });
+    },
+  };
+}

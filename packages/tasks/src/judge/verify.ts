@@ -1,0 +1,217 @@
+/**
+ * Decides whether work is done, on what Heddle kept and froze and on nothing else:
+ *
+ *   deliver stated:      beginning + delivered files ─▶ checks ─▶ all pass, with a ground ─▶ verified
+ *   deliver not stated:  beginning + all changes     ─▶ checks ─▶ all pass
+ *                          rests only on named work and new source ─▶ verified
+ *                          otherwise: beginning + only that ─▶ checks ─▶ pass ─▶ verified, the rest is not needed
+ *                                                                     └▶ fail ─▶ the owner decides
+ *
+ * A check that fails, breaks or a protected file that was changed: rejected. Passes that prove nothing: the owner decides.
+ */
+import { lstat, realpath } from "node:fs/promises";
+import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
+import type { JudgedWork, TaskCheck, WorkReview } from "@heddle/protocol/tasks";
+import type { CheckPlace } from "../checks/check.ts";
+import { nameChecks } from "../checks/names.ts";
+import { admit, withWhy, type Admitted } from "./admit.ts";
+import type { Earlier } from "./flips.ts";
+import { judgePicked, type JudgedRoom } from "./judge-picked.ts";
+import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-work.ts";
+import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
+import { protectedChanges } from "./protected.ts";
+import { restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
+import { flakyFailure, weakness } from "./weak.ts";
+import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
+
+export interface Verdict {
+  /** In the order of the spec, and after them what is said of the work as a whole. */
+  readonly results: readonly CheckResult[];
+  readonly violations: readonly CheckViolation[];
+  /** It is verified as far as the checks go. */
+  readonly passed: boolean;
+  /** What was judged; absent: nothing could be. */
+  readonly work?: JudgedWork;
+  /** Changes that the verdict stands for. */
+  readonly picked: readonly Change[];
+  /** Nothing failed, and it is the owner's to decide. */
+  readonly review?: WorkReview;
+}
+
+export interface FrozenCase {
+  readonly baseline: TaskBaseline;
+  readonly base: KeptTree;
+  readonly frozen: FrozenWork;
+  /** What the owner accepted as the work. */
+  readonly accepted?: readonly string[] | undefined;
+  /** What the checks found in earlier rounds of the task. */
+  readonly earlier?: readonly Earlier[] | undefined;
+}
+
+/** Throws only when it is stopped. */
+export async function verifyWork(place: CheckPlace, work: FrozenCase): Promise<Verdict> {
+  try {
+    return await verdictOf(place, work);
+  } catch (error) {
+    place.signal.throwIfAborted();
+    return unjudged(place, `the work could not be judged: ${toHeddleError(error).message}`);
+  }
+}
+
+async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> {
+  const { base, frozen, accepted } = work;
+  const deliver = accepted ?? place.spec.deliver;
+  const judged = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
+  const { room, picked, review } = judged;
+  const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
+  const isClean = violations.length === 0 && room.passed;
+  const idle = isClean && telling(frozen.changes).length === 0 && weakness(room.results)?.kind === "vacuous";
+  const results = idle ? [...room.results, nothingDone()] : room.results;
+  const files = withWhy(toldWork(picked, frozen.changes), judged.why);
+  const told = { base: base.sha256, sha256: frozen.sha256, ...files };
+  const flaky = violations.length === 0 ? flakyFailure(results) : undefined;
+  const put = flaky === undefined ? (isClean && !idle ? review : undefined) : { reasons: [flaky] };
+  return {
+    results,
+    violations,
+    picked,
+    passed: isClean && !idle && put === undefined,
+    work: { ...told, ...(room.kind === undefined ? {} : { room: room.kind }) },
+    ...(put === undefined ? {} : { review: put }),
+  };
+}
+
+interface Judged extends Admitted {
+  readonly room: JudgedRoom;
+  readonly review?: WorkReview | undefined;
+}
+
+async function judgeDelivered(place: CheckPlace, work: FrozenCase, deliver: readonly string[]): Promise<Judged> {
+  const admitted = admitTo(place, work, pickDelivered(work.base, work.frozen, deliver));
+  const room = await judgeIn(place, work, admitted.picked);
+  const weak = weakness(room.results);
+  return { room, ...admitted, ...(weak === undefined ? {} : { review: { reasons: [weak] } }) };
+}
+
+async function judgeAll(place: CheckPlace, work: FrozenCase): Promise<Judged> {
+  const { frozen, baseline } = work;
+  const { picked: all, why } = admitTo(place, work, pickAll(frozen.changes));
+  const room = await judgeIn(place, work, all, "work");
+  if (!room.passed) return { room, picked: all, why };
+  const weak = weakness(room.results);
+  if (weak !== undefined) return { room, picked: all, why, review: { reasons: [weak] } };
+  const observed = {
+    changes: inRoom(frozen.changes, all, why),
+    reads: readsOf(room.ran),
+    commandReads: readsOf(room.ran.filter((_, index) => isCommand(place.spec.checks[index]))),
+    isNamed: namedWork(place.spec, baseline.passed),
+    isNamedByName: namedByName(place.spec, baseline.passed),
+    isToGo: namedToGo(place.spec),
+    isRun: isRun(place.spec),
+    mayRestOnTests: !place.spec.protectTests,
+  };
+  const { picked: rested } = admitTo(place, work, restable(observed));
+  const unnameable = unnameableReview(rested);
+  const own = new Set(rested.map(({ path }) => path));
+  if (telling(all).every(({ path }) => own.has(path))) return { room, picked: rested, why, review: unnameable };
+  const alone = await judgeIn(place, work, rested);
+  if (alone.passed && weakness(alone.results) === undefined)
+    return { room: alone, picked: rested, why, review: unnameable };
+  const failing = alone.results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name);
+  const isReadEnough = await passesWithRead(place, work, { observed, rested });
+  const review = restsReview(observed, { rested, failing: [...failing, ...lost(alone)], isReadEnough });
+  return { room, picked: all, why, review };
+}
+
+function admitTo(place: CheckPlace, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {
+  return admit({ spec: place.spec, folder: baseline.folder, base, frozen }, picks);
+}
+
+/** No check can need what no room had. */
+function inRoom(changes: readonly Change[], picked: readonly Change[], why: Admitted["why"]): readonly Change[] {
+  const own = new Set(picked.map(({ path }) => path));
+  return changes.filter(({ path }) => own.has(path) || !why.has(path));
+}
+
+/** A check may need a file that it only looks for, which no reading shows. */
+async function passesWithRead(
+  place: CheckPlace,
+  work: FrozenCase,
+  { observed, rested }: { readonly observed: Observed; readonly rested: readonly Change[] },
+): Promise<boolean> {
+  const { read, unread } = splitOthers(observed, rested);
+  if (unread.length === 0 || read.length === 0) return read.length > 0;
+  const { picked } = admitTo(place, work, pickAll([...rested, ...read]));
+  const { passed } = await judgeIn(place, work, picked);
+  return passed;
+}
+
+function judgeIn(
+  place: CheckPlace,
+  { base, frozen, baseline, accepted, earlier = [] }: FrozenCase,
+  picked: readonly Change[],
+  told?: "work" | "delivered",
+): Promise<JudgedRoom> {
+  const room = { base, frozen, picked, workspace: baseline.folder };
+  const isOpen = (accepted ?? place.spec.deliver) === undefined;
+  return judgePicked(place, { baseline, room, earlier, isOpen }, told);
+}
+
+/** What no check names and the verdict would lose all the same. */
+function lost({ violations, results }: JudgedRoom): readonly string[] {
+  const weak = results.every(({ outcome }) => outcome === "passed") ? weakness(results) : undefined;
+  return [...violations.map(({ message }) => message), ...(weak === undefined ? [] : ["any proof of the work"])];
+}
+
+function isCommand(check: TaskCheck | undefined): boolean {
+  return check !== undefined && runsCommands(check);
+}
+
+function readsOf(ran: JudgedRoom["ran"]): ReadonlySet<string> | undefined {
+  const all = new Set<string>();
+  for (const { reads } of ran) {
+    if (reads === undefined) return undefined;
+    for (const path of reads) all.add(path);
+  }
+  return all;
+}
+
+function nothingDone(): CheckResult {
+  const message = "every check passed before the task began, and nothing has changed since";
+  return {
+    name: "work was done",
+    kind: "workspace",
+    outcome: "failed",
+    message,
+    startedAt: Date.now(),
+    durationMs: 0,
+  };
+}
+
+/** The folder is gone, or it is not the one the task began in. */
+export async function workspaceFault(folder: string, baseline: TaskBaseline): Promise<CheckViolation | undefined> {
+  const fault = (what: string): CheckViolation => ({
+    kind: "workspace-missing",
+    path: folder,
+    message: `the workspace ${folder} ${what}`,
+  });
+  const real = await realpath(folder).catch(() => undefined);
+  if (real === undefined) return fault("does not exist any more");
+  if (real !== baseline.folder) return fault(`leads to ${real} now, not to ${baseline.folder}, where the task began`);
+  const stat = await lstat(real).catch(() => undefined);
+  return stat?.isDirectory() === true ? undefined : fault("is no folder any more");
+}
+
+/** No check could be carried out, and each says so. */
+export function unjudged({ spec }: CheckPlace, message: string, violations: readonly CheckViolation[] = []): Verdict {
+  const startedAt = Date.now();
+  const results = nameChecks(spec.checks).map(({ name, check }): CheckResult => ({
+    name,
+    kind: check.kind,
+    outcome: "error",
+    message,
+    startedAt,
+    durationMs: 0,
+  }));
+  return { results, violations, passed: false, picked: [] };
+}

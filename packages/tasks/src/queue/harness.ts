@@ -1,0 +1,336 @@
+/**
+ * A worker: takes due tasks, as many as it may, highest priority first, and sees each through. Nothing is polled that can
+ * be told: it wakes when a task changes, when the next one comes due, and, only while other processes hold tasks, now
+ * and then to see whether they still live.
+ */
+import {
+  hasEnded,
+  toHeddleError,
+  type StoredEvent,
+  type TaskEventBody,
+  type TaskRecord,
+  type TurnSettings,
+} from "@heddle/protocol";
+import type { TaskSpec } from "@heddle/protocol/tasks";
+import { createSlots, recover } from "@heddle/agent";
+import type { Journal } from "@heddle/journal";
+import { runAttempt, type Workshop } from "../attempt/attempt.ts";
+import { changeTask } from "./change.ts";
+import { namesOf, standingOf } from "./dependencies.ts";
+import { openFeed, pause, type Feed } from "./feed.ts";
+import { hold } from "../attempt/hold.ts";
+import { finishPutting } from "../owner/finish-putting.ts";
+import { fire, isSchedule, reckonAnew } from "./scheduler.ts";
+import { backoff } from "../attempt/retry.ts";
+import { folderOf, isAbandoned, isOurs, take } from "./take.ts";
+
+export interface HarnessOptions {
+  readonly heddle: Workshop["heddle"];
+  /** What turns of such a task run with, from its spec and the user's configuration. */
+  readonly settingsFor: (spec: TaskSpec) => Promise<TurnSettings> | TurnSettings;
+  readonly home: string;
+  /** Tasks at a time. */
+  readonly concurrency: number;
+  readonly now?: () => number;
+  readonly log?: (line: string) => void;
+  /** A task that takes longer from being taken to its first request is reported; five seconds when absent. */
+  readonly slowStartMs?: number;
+}
+
+export interface Harness extends AsyncDisposable {
+  /** How many tasks it has in hand. */
+  readonly running: number;
+  /** Resolves, with the tasks as they are then, when none of them will move by itself any more, or the signal aborts. */
+  drained(taskIds: readonly string[], signal: AbortSignal): Promise<readonly TaskRecord[]>;
+}
+
+/** How long a timer sleeps at most: a clock that is put forward is noticed then. */
+const LONGEST_SLEEP_MS = 30_000;
+/** How often the life of other workers is looked at, while there are any. */
+const LIFE_MS = 5000;
+/** Read at a time from the front of the queue. */
+const CANDIDATES = 32;
+/** A clock that is set by a network goes back by less than this all the time. */
+const JUMP_MS = 60_000;
+const AGAIN_MS = 500;
+const PREPARING = 8;
+
+export async function openHarness(options: HarnessOptions): Promise<Harness> {
+  const { heddle, home, log = () => undefined } = options;
+  await finishPutting(home, log);
+  const feed = await openFeed({ journal: heddle.journal, log });
+  return new Worker(options, feed);
+}
+
+class Worker implements Harness {
+  readonly #options: HarnessOptions;
+  readonly #journal: Journal;
+  readonly #feed: Feed;
+  readonly #shop: Workshop;
+  readonly #closing = new AbortController();
+  readonly #attempts = new Map<string, Promise<void>>();
+  readonly #listening: Disposable;
+  readonly #loop: Promise<void>;
+  #woken = Promise.withResolvers<void>();
+  /** Ended tasks whose dependents have not been looked at. */
+  readonly #changed = new Set<string>();
+  #clock: { readonly wall: number; readonly steady: number };
+  /** Or did when it was last looked at; unknown at first. */
+  #othersHold = true;
+  #livesSeenAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: HarnessOptions, feed: Feed) {
+    const { heddle, home, settingsFor, now = Date.now, log = () => undefined, slowStartMs } = options;
+    this.#options = options;
+    this.#journal = heddle.journal;
+    this.#feed = feed;
+    const preparing = createSlots({ running: PREPARING, waiting: Number.POSITIVE_INFINITY });
+    const closing = this.#closing.signal;
+    this.#shop = { heddle, feed, settingsFor, home, now, log, preparing, closing, slowStartMs };
+    this.#clock = { wall: now(), steady: performance.now() };
+    this.#listening = feed.onTask((event) => this.#hear(event));
+    this.#loop = this.#work();
+  }
+
+  get running(): number {
+    return this.#attempts.size;
+  }
+
+  async drained(taskIds: readonly string[], signal: AbortSignal): Promise<readonly TaskRecord[]> {
+    const ended = AbortSignal.any([signal, this.#closing.signal]);
+    for (;;) {
+      const changed = Promise.withResolvers<void>();
+      using _ = this.#feed.onTask(() => changed.resolve());
+      const tasks = await this.#read(taskIds);
+      const settled = await Promise.all(tasks.map((task) => this.#isSettled(task)));
+      if (settled.every(Boolean) || ended.aborted) return tasks;
+      const onAbort = (): void => changed.resolve();
+      ended.addEventListener("abort", onAbort, { once: true });
+      await changed.promise;
+      ended.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    this.#wake();
+    await this.#loop;
+    await Promise.allSettled(this.#attempts.values());
+    this.#listening[Symbol.dispose]();
+    await this.#feed[Symbol.asyncDispose]();
+  }
+
+  async #read(taskIds: readonly string[]): Promise<readonly TaskRecord[]> {
+    const found = await Promise.all(taskIds.map((id) => this.#journal.tasks.get(id)));
+    return found.filter((task) => task !== undefined);
+  }
+
+  async #isSettled(task: TaskRecord): Promise<boolean> {
+    if (hasEnded(task) || task.state === "paused") return true;
+    if (task.wait?.cause !== "dependency") return false;
+    const standing = await standingOf(this.#journal, task);
+    return standing.kind === "waits" && standing.isStuck;
+  }
+
+  #hear({ stream, body }: StoredEvent<TaskEventBody>): void {
+    if (FREES_OTHERS.has(body.type)) this.#changed.add(stream);
+    const isForeign = body.type === "task.taken" && !isOurs(body.holder);
+    if (isForeign) this.#othersHold = true;
+    if (isForeign || BRINGS_WORK.has(body.type)) this.#wake();
+  }
+
+  #wake(): void {
+    this.#woken.resolve();
+  }
+
+  /** A look that fails is followed by another, later and later; nothing ends the loop but closing. */
+  async #work(): Promise<void> {
+    const { signal } = this.#closing;
+    let failures = 0;
+    while (!signal.aborted) {
+      this.#woken = Promise.withResolvers();
+      try {
+        const sleepMs = await this.#look();
+        failures = 0;
+        await this.#sleep(sleepMs);
+      } catch (error) {
+        this.#shop.log(`tasks could not be looked at: ${toHeddleError(error).message}`);
+        await pause(backoff(AGAIN_MS, failures), signal);
+        failures += 1;
+      }
+    }
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const timer = setTimeout(() => this.#wake(), ms);
+    await this.#woken.promise;
+    clearTimeout(timer);
+  }
+
+  /** Everything that can be begun is begun when this resolves; answers for how long there is nothing to do. */
+  async #look(): Promise<number> {
+    await this.#freeDependents();
+    const otherHolders = await this.#takeOver();
+    let lookedAt: number;
+    do lookedAt = await this.#readClock();
+    while (!this.#closing.signal.aborted && (await this.#begin(lookedAt)));
+    const dueMs = await this.#untilDue(lookedAt);
+    return Math.min(LONGEST_SLEEP_MS, dueMs, otherHolders ? LIFE_MS : LONGEST_SLEEP_MS);
+  }
+
+  /** What was due and was not begun waits for a place or its folder, and whoever frees that says so. */
+  async #untilDue(lookedAt: number): Promise<number> {
+    const next = await this.#journal.tasks.nextDue(lookedAt);
+    return next === undefined ? LONGEST_SLEEP_MS : Math.max(0, next - this.#shop.now());
+  }
+
+  /** One pass over the front of the queue; true when there may be more. */
+  async #begin(now: number): Promise<boolean> {
+    if (this.#attempts.size >= this.#options.concurrency) return false;
+    const due = await this.#journal.tasks.due(now, { limit: CANDIDATES });
+    const folders = new Set<string>();
+    for (const task of due) {
+      if (this.#closing.signal.aborted || this.#attempts.size >= this.#options.concurrency) return false;
+      // Free when the queue was read; the one before it may have taken it.
+      const folder = folderOf(task);
+      if (folder !== undefined && folders.has(folder)) continue;
+      if (folder !== undefined) folders.add(folder);
+      await this.#beginOne(task);
+    }
+    return due.length > 0;
+  }
+
+  /** It is no longer as it was in the queue when this resolves. */
+  async #beginOne(task: TaskRecord): Promise<void> {
+    const { spec } = task;
+    if (isSchedule(task)) {
+      await fire(this.#journal, task, this.#shop.now());
+      return;
+    }
+    if (isMissed(task, this.#shop.now())) {
+      await this.#change(task, { type: "task.cancelled", v: 1, reason: `its time, ${spec.schedule?.at}, was missed` });
+      return;
+    }
+    const standing = spec.dependsOn.length === 0 ? undefined : await standingOf(this.#journal, task);
+    if (standing?.kind === "waits") {
+      await this.#change(task, { type: "task.waited", v: 1, cause: "dependency", message: standing.message });
+      // What it waits for may have come between the look and the word.
+      const again = await standingOf(this.#journal, task);
+      if (again.kind === "free") await this.#change(task, { type: "task.woken", v: 1 });
+      return;
+    }
+    const taken = await take(this.#journal, task);
+    if (taken !== undefined) this.#run(taken);
+  }
+
+  #run(taken: TaskRecord): void {
+    const attempt = this.#attempt(taken).finally(() => {
+      this.#attempts.delete(taken.id);
+      this.#wake();
+    });
+    this.#attempts.set(taken.id, attempt);
+  }
+
+  /** Never rejects: a store that cannot take the last word is asked again until it can. */
+  async #attempt(taken: TaskRecord): Promise<void> {
+    const { signal } = this.#closing;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const current = failures === 0 ? taken : await this.#journal.tasks.get(taken.id);
+        if (current?.attempt !== taken.attempt || current.holder === undefined) return;
+        await using held = hold(this.#journal, this.#feed, current);
+        await runAttempt(this.#shop, held);
+        return;
+      } catch (error) {
+        this.#shop.log(`${taken.id}: ${toHeddleError(error).message}`);
+        if (signal.aborted) return;
+        await pause(backoff(AGAIN_MS, failures), signal);
+      }
+    }
+  }
+
+  /** Takes over from workers that are dead; true when other processes hold tasks. */
+  async #takeOver(): Promise<boolean> {
+    const now = performance.now();
+    if (!this.#othersHold || now - this.#livesSeenAt < LIFE_MS) return this.#othersHold;
+    const foreign = (await this.#journal.tasks.held()).filter(({ holder }) => holder !== undefined && !isOurs(holder));
+    this.#livesSeenAt = now;
+    const abandoned = foreign.filter(isAbandoned);
+    this.#othersHold = foreign.length > 0;
+    // Turns of the dead are closed first, so that whoever goes on finds their ends.
+    if (abandoned.length > 0) await recover(this.#journal);
+    for (const task of abandoned) {
+      // At once, beyond the places: what was begun has its folder, and nobody else goes on with it.
+      const taken = await take(this.#journal, task);
+      if (taken !== undefined) this.#run(taken);
+    }
+    return this.#othersHold;
+  }
+
+  async #freeDependents(): Promise<void> {
+    for (const id of this.#changed) {
+      this.#changed.delete(id);
+      const task = await this.#journal.tasks.get(id);
+      if (task === undefined) continue;
+      for (const dependent of await this.#journal.tasks.dependents(namesOf(task))) await this.#judge(dependent);
+    }
+  }
+
+  async #judge(dependent: TaskRecord): Promise<void> {
+    const standing = await standingOf(this.#journal, dependent);
+    if (standing.kind === "free") await this.#change(dependent, { type: "task.woken", v: 1 });
+    else if (standing.message !== dependent.wait?.message)
+      await this.#change(dependent, { type: "task.waited", v: 1, cause: "dependency", message: standing.message });
+  }
+
+  /** What time it is; when the clock was put back, what waits for a time is put to rights first. */
+  async #readClock(): Promise<number> {
+    const clock = { wall: this.#shop.now(), steady: performance.now() };
+    const wentBack = clock.steady - this.#clock.steady - (clock.wall - this.#clock.wall);
+    if (wentBack > JUMP_MS) await reckonAnew(this.#journal, clock.wall);
+    this.#clock = clock;
+    return clock.wall;
+  }
+
+  /** Only from where it was seen: whoever changed it meanwhile has a reason. */
+  async #change(seen: TaskRecord, event: TaskEventBody): Promise<void> {
+    await changeTask(this.#journal, seen.id, {
+      author: "system",
+      decide: (task) =>
+        (task.state === "pending" || task.state === "waiting") && task.holder === undefined ? [event] : [],
+    });
+  }
+}
+
+/** A single time that passed while nothing ran, where the schedule says to leave such times out. */
+function isMissed({ spec, nextAt, attempt }: TaskRecord, now: number): boolean {
+  if (spec.schedule?.at === undefined || spec.schedule.catchUp !== "skip" || attempt > 0) return false;
+  return now - (nextAt ?? now) > JUMP_MS;
+}
+
+const BRINGS_WORK: ReadonlySet<string> = new Set<TaskEventBody["type"]>([
+  "task.created",
+  "task.woken",
+  "task.waited",
+  "task.resumed",
+  "task.retried",
+  "task.verified",
+  "task.claimed",
+  "task.paused",
+  "task.failed",
+  "task.cancelled",
+  "task.archived",
+  "task.deleted",
+]);
+
+const FREES_OTHERS: ReadonlySet<string> = new Set<TaskEventBody["type"]>([
+  "task.created",
+  "task.verified",
+  "task.claimed",
+  "task.failed",
+  "task.cancelled",
+  "task.paused",
+  "task.resumed",
+  "task.retried",
+  "task.archived",
+]);

@@ -1,0 +1,241 @@
+/**
+ * The wall: the only caller of a tool. Every call passes the same checks in the same order, and every way out is an outcome
+ * with an item, refusals too. A tool that throws fails its call, not the turn.
+ *
+ *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → wish within the
+ *   thread's ceiling → policy → guard → ask → hop (durable) → onStarted (intent durable) → run with a deadline → sweep → outcome
+ */
+import {
+  HeddleError,
+  toHeddleError,
+  type ApprovalAnswer,
+  type ApprovalQuestion,
+  type Failure,
+  type InputPart,
+  type Item,
+  type ItemDelta,
+} from "@heddle/protocol";
+import { decodeInput, parseArguments, type ToolCall } from "./decode.ts";
+import type { Walls } from "./hop-wish.ts";
+import { CANCELLED, isReadOnly, judge, type Admitted, type Behind, type JudgeContext, type Refusal } from "./judge.ts";
+import { refusedItem, settledItem, unreadItem } from "./outcome-items.ts";
+import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
+import type { ProtectedPathViolation } from "../sandbox/sandbox.ts";
+import type { CallPlace, OngoingItem, Tool, ToolResult } from "./tool.ts";
+
+export interface DispatchContext extends JudgeContext {
+  readonly toolset: Toolset;
+  /** Absolute. */
+  readonly cwd: string;
+  newItemId(): string;
+  /** Must make both durable before it resolves: the effect begins right after. Its failure ends the call unrun. */
+  onStarted(item: Item, intent: ToolIntent): Promise<void>;
+  onViolation(violation: ProtectedPathViolation): Promise<void>;
+  stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
+}
+
+export interface ToolIntent {
+  readonly callId: string;
+  readonly itemId: string;
+  /** Canonical. */
+  readonly tool: string;
+  readonly arguments: unknown;
+  readonly isReadOnly: boolean;
+}
+
+export interface DispatchOutcome {
+  /** `denied`: never ran. `cancelled`: the turn is being stopped, by its signal or by the answer to a question. */
+  readonly kind: "ok" | "failed" | "denied" | "cancelled";
+  /** Canonical name, or the model's word when there is no such tool. */
+  readonly tool: string;
+  /** Finished. */
+  readonly item: Item;
+  /** False: `onStarted` was not called for this item. */
+  readonly isStarted: boolean;
+  readonly output: readonly InputPart[];
+  readonly failure?: Failure;
+  /** The call is answered; its item, still `inProgress`, ends later. */
+  readonly ongoing?: OngoingItem;
+}
+
+/** How long a tool may take to settle after it was told to stop, before its call ends without it. */
+const SETTLE_GRACE_MS = 5500;
+
+export async function dispatch(call: ToolCall, context: DispatchContext): Promise<DispatchOutcome> {
+  const place: CallPlace = { callId: call.callId, itemId: context.newItemId(), cwd: context.cwd };
+  if (context.signal.aborted) return unread(call, place, "cancelled", CANCELLED);
+  const admitted = await admit(call, place, context);
+  if ("outcome" in admitted) return admitted.outcome;
+  const verdict = await judge(admitted, place, context);
+  if (verdict.kind !== "run") return refused(admitted, place, verdict);
+  const { tool, args, input } = admitted;
+  await context.onStarted(tool.describe(args, place), {
+    callId: place.callId,
+    itemId: place.itemId,
+    tool: tool.name,
+    arguments: input,
+    isReadOnly: isReadOnly(tool, args),
+  });
+  const outcome = await carryOut(admitted, place, { context, behind: verdict });
+  return sweepAfter(tool, outcome, { context, walls: verdict.walls });
+}
+
+/** The tool and its arguments, or the reason why there is no such call here. */
+async function admit(
+  call: ToolCall,
+  place: CallPlace,
+  context: DispatchContext,
+): Promise<Admitted | { readonly outcome: DispatchOutcome }> {
+  const tool = await findTool(context.toolset, call.name);
+  if (tool === undefined) {
+    const offered = context.toolset.offered.map(({ name }) => name).join(", ");
+    const message = `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; there are: ${offered}`;
+    return { outcome: unread(call, place, "denied", { code: "tool.unknown", message }) };
+  }
+  const read = readCall(call, tool);
+  if (!isNamed(tool, context.envelope)) {
+    // Read all the same, so that what was refused is seen as what it is: a patch with its paths, not a bare call.
+    const failure = notHere(tool, context);
+    return "message" in read
+      ? { outcome: unread(call, place, "denied", failure) }
+      : { outcome: refused(read, place, { kind: "denied", failure }) };
+  }
+  if ("message" in read) return { outcome: invalid(call, place, read.message) };
+  const other = tool.redirect?.(read.args);
+  const otherTool = other === undefined ? undefined : await toolNamed(other.tool);
+  if (other === undefined || otherTool === undefined) return within(read);
+  const otherArgs = parseArguments(otherTool.input, other.input);
+  if (otherArgs.kind === "bad") return { outcome: invalid(call, place, otherArgs.message) };
+  return within({ tool: otherTool, args: otherArgs.value, input: other.input });
+
+  function within(admitted: Admitted): Admitted | { readonly outcome: DispatchOutcome } {
+    if (isWithin(admitted.tool, context.envelope)) return admitted;
+    return { outcome: refused(admitted, place, { kind: "denied", failure: notHere(admitted.tool, context) }) };
+  }
+}
+
+/** The arguments of a call, or why they cannot be understood. */
+function readCall(call: ToolCall, tool: Tool): Admitted | { readonly message: string } {
+  const decoded = decodeInput(call, tool.shape);
+  if (decoded.kind === "bad") return decoded;
+  const parsed = parseArguments(tool.input, decoded.value);
+  return parsed.kind === "bad" ? parsed : { tool, args: parsed.value, input: decoded.value };
+}
+
+async function carryOut(
+  admitted: Admitted,
+  place: CallPlace,
+  { context, behind }: { readonly context: DispatchContext; readonly behind: Behind },
+): Promise<DispatchOutcome> {
+  const { tool, args } = admitted;
+  const deadline = AbortSignal.timeout(tool.deadlineMs(args));
+  const signal = AbortSignal.any([context.signal, deadline]);
+  const { walls, ...answered } = behind;
+  const { envelope, sandbox } = walls;
+  const stream = (delta: string): void => context.stream({ itemId: place.itemId, channel: "output", delta });
+  try {
+    signal.throwIfAborted();
+    const ask = (question: ApprovalQuestion): Promise<ApprovalAnswer> => context.ask(question, signal);
+    const given = { ...place, signal, envelope, sandbox, state: context.state, stream, ask };
+    const running = tool.run(args, { ...given, ...answered });
+    return settled(tool, await settleAfterAbort(running, signal));
+  } catch (error) {
+    const failure = context.signal.aborted
+      ? CANCELLED
+      : deadline.aborted
+        ? { code: "tool.timeout", message: `the call did not finish in ${tool.deadlineMs(args)} ms` }
+        : failureOf(error);
+    const kind = context.signal.aborted ? "cancelled" : "failed";
+    const item = settledItem(tool.describe(args, place), kind === "failed" ? "failed" : "interrupted", failure.message);
+    return { kind, tool: tool.name, item, isStarted: true, output: text(failure.message), failure };
+  }
+}
+
+function settled(tool: Tool, result: ToolResult): DispatchOutcome {
+  const { item, output } = result;
+  const { ongoing } = result;
+  const common = { tool: tool.name, item, isStarted: true, output, ...(ongoing === undefined ? {} : { ongoing }) };
+  if ("status" in item && item.status === "interrupted") return { ...common, kind: "cancelled", failure: CANCELLED };
+  if (!result.isError) return { ...common, kind: "ok" };
+  return { ...common, kind: "failed", failure: result.failure ?? { code: "tool.failed", message: firstLine(output) } };
+}
+
+/** A tool gets time to report what it did when it is stopped; one that never comes back does not hold the turn. */
+async function settleAfterAbort<T>(running: Promise<T>, signal: AbortSignal): Promise<T> {
+  const lost = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = (): void => {
+    timer = setTimeout(
+      () => lost.reject(new HeddleError("tool.timeout", "the tool did not stop when it was told to")),
+      SETTLE_GRACE_MS,
+    );
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([running, lost.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Protected paths that appeared during a call are moved away and told, whatever the call's own result was. */
+async function sweepAfter(
+  tool: Tool,
+  outcome: DispatchOutcome,
+  { context, walls }: { readonly context: DispatchContext; readonly walls: Walls },
+): Promise<DispatchOutcome> {
+  if (!tool.effects.some((effect) => effect === "write" || effect === "exec")) return outcome;
+  let violations: readonly ProtectedPathViolation[];
+  try {
+    // What the user let out may do what it likes, unless something inside could have done it at the same time.
+    const isLetOut = walls.envelope.sandbox === "off" && context.envelope.sandbox !== "off";
+    if (isLetOut && context.state.processes.running.length === 0) await context.sandbox.accept();
+    violations = await (isLetOut ? context : walls).sandbox.sweep();
+  } catch (error) {
+    const failure = {
+      code: "sandbox.failed",
+      message: `looking for protected paths failed: ${toHeddleError(error).message}`,
+    };
+    const kind = outcome.kind === "cancelled" ? "cancelled" : "failed";
+    return { ...outcome, kind, failure, output: [...outcome.output, ...text(failure.message)] };
+  }
+  if (violations.length === 0) return outcome;
+  for (const violation of violations) await context.onViolation(violation);
+  const paths = violations.map(({ path }) => path).join(", ");
+  const note = `Heddle protects these paths and has undone what was made there: ${paths}`;
+  return { ...outcome, output: [...outcome.output, ...text(note)] };
+}
+
+function notHere(tool: Tool, { envelope }: DispatchContext): Failure {
+  return { code: "policy.denied", message: `${tool.name} is not available in the envelope "${envelope.id}"` };
+}
+
+function invalid(call: ToolCall, place: CallPlace, message: string): DispatchOutcome {
+  return unread(call, place, "failed", { code: "tool.invalid-arguments", message });
+}
+
+/** For a call whose arguments were not understood. */
+function unread(call: ToolCall, place: CallPlace, kind: DispatchOutcome["kind"], failure: Failure): DispatchOutcome {
+  const item = unreadItem(call, place, { kind, message: failure.message });
+  return { kind, tool: call.name.slice(0, 100), item, isStarted: false, output: text(failure.message), failure };
+}
+
+function refused({ tool, args }: Admitted, place: CallPlace, { kind, failure }: Refusal): DispatchOutcome {
+  const item = refusedItem(tool.describe(args, place), { kind, message: failure.message });
+  return { kind, tool: tool.name, item, isStarted: false, output: text(failure.message), failure };
+}
+
+function failureOf(error: unknown): Failure {
+  const { code, message, details } = toHeddleError(error, "tool.failed");
+  return Object.keys(details).length === 0 ? { code, message } : { code, message, details: { ...details } };
+}
+
+function firstLine(output: readonly InputPart[]): string {
+  const part = output.find(({ type }) => type === "text");
+  return part?.type === "text" ? (part.text.split("\n", 1)[0] ?? "").slice(0, 500) : "the tool failed";
+}
+
+function text(message: string): InputPart[] {
+  return [{ type: "text", text: message }];
+}

@@ -1,0 +1,111 @@
+/**
+ * What a call wants beyond its envelope, made exact before anybody is asked: paths are those that would really be opened,
+ * whatever links led there, and what the envelope gives already is left out. So the answer covers what was shown.
+ */
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import {
+  HeddleError,
+  isHeddleError,
+  type Envelope,
+  type HopWish,
+  type HopScope,
+  type Permissions,
+} from "@heddle/protocol";
+import { absolutePath, isInside } from "./call-path.ts";
+import { checkPath, checkProtected, components } from "../files/path-rules.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+
+/** The envelope a call runs in, and what holds it. */
+export interface Walls {
+  readonly envelope: Envelope;
+  readonly sandbox: Sandbox;
+}
+
+/** A wish that was granted and is about to be used. */
+export interface Hop {
+  readonly callId: string;
+  readonly wish: HopWish;
+  readonly scope: HopScope;
+  /** By an earlier answer that covers this call too. */
+  readonly isRemembered: boolean;
+}
+
+/** Who may let a call out of its envelope. */
+export interface Hops {
+  /** Throws `ceiling.exceeded` when no answer could allow it. */
+  check(wish: HopWish): void;
+  /** Durable when it resolves; the walls to run behind. */
+  take(hop: Hop): Promise<Walls>;
+  refuse(callId: string, wish: HopWish, error: HeddleError): Promise<void>;
+}
+
+/** undefined: the envelope gives all of it. Throws for a path that cannot be given. */
+export function exactWish(wish: HopWish, envelope: Envelope, cwd: string): HopWish | undefined {
+  if (envelope.sandbox === "off") return undefined;
+  if (wish.kind === "outside") return wish;
+  const { permissions } = wish;
+  const write = exactPaths(permissions.write, envelope, cwd).filter(
+    (path) => !envelope.writeRoots.some((root) => isInside(path, root)),
+  );
+  for (const path of write) requireFolder(path);
+  const network = permissions.network && envelope.network !== "all";
+  if (write.length === 0 && !network) return undefined;
+  // What may be read is told as it was asked, because no wall stands in its way.
+  const read = exactPaths(permissions.read, envelope, cwd);
+  return { kind: "wider", permissions: { read, write, network } };
+}
+
+/**
+ * The folder that would have to be opened for a file to be written; none when it may be written as it is. Throws when nobody
+ * can allow it: masked, protected, or no one to ask.
+ */
+export function foldersBeyond(path: string, envelope: Envelope, { mayAsk }: { readonly mayAsk: boolean }): string[] {
+  try {
+    checkPath(path, "write", envelope);
+    return [];
+  } catch (error) {
+    const isOutside = isHeddleError(error) && error.code === "path.outside";
+    if (!isOutside || !mayAsk || envelope.approval === "never" || envelope.sandbox === "off") throw error;
+  }
+  checkPath(path, "read", envelope);
+  checkProtected(path, components(path));
+  let folder = dirname(path);
+  while (!existsSync(folder)) folder = dirname(folder);
+  return [realOf(folder)];
+}
+
+/** Only what was asked for can be granted. */
+export function grantedWish(wish: HopWish, granted: Permissions | undefined): HopWish {
+  if (wish.kind === "outside" || granted === undefined) return wish;
+  const { read, write, network } = wish.permissions;
+  const permissions = {
+    read: read.filter((path) => granted.read.includes(path)),
+    write: write.filter((path) => granted.write.includes(path)),
+    network: network && granted.network,
+  };
+  return { kind: "wider", permissions };
+}
+
+function exactPaths(paths: readonly string[], envelope: Envelope, cwd: string): string[] {
+  const exact = paths.map((path) => {
+    const absolute = absolutePath(path, cwd);
+    checkPath(absolute, "read", envelope);
+    const real = realOf(absolute);
+    checkPath(real, "read", envelope);
+    return real;
+  });
+  return [...new Set(exact)];
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (cause) {
+    throw new HeddleError("path.invalid", `${path} does not exist; ask for a folder that does`, { cause });
+  }
+}
+
+function requireFolder(path: string): void {
+  if (!statSync(path).isDirectory()) throw new HeddleError("path.invalid", `${path} is no folder; ask for one`);
+}

@@ -1,0 +1,231 @@
+/**
+ * The one list of tools. What a model is offered follows its family, because models do better with names and shapes they
+ * were trained on; the envelope decides which of them exist. Names here are the only ones a call can use.
+ *
+ *   openai      exec_command write_stdin apply_patch update_plan view_image          (all: request_permissions)
+ *   anthropic   bash bash_input read edit write list glob grep update_plan view_image   (also: other)
+ *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
+ */
+import type { Effect, Envelope } from "@heddle/protocol";
+import type { GoalEnd } from "./goal-end.ts";
+import {
+  loadAskTool,
+  loadClientTool,
+  loadGoalTool,
+  loadReportTool,
+  loadSkillTool,
+  loadTool,
+  loadTools,
+} from "../builtin/load.ts";
+import offers from "../builtin/offers.json" with { type: "json" };
+import { clientToolName, offeredClientName, type ClientTools } from "./client-tools.ts";
+import { matchesName } from "../mcp/names.ts";
+import { toolsOf, type McpServers } from "../mcp/named-tools.ts";
+import { withWishes } from "../commands/shell-wish.ts";
+import type { Tool } from "./tool.ts";
+
+export type ToolFamily = "openai" | "anthropic" | "gemini" | "other";
+
+export interface OfferedTool {
+  /** As the model knows it. */
+  readonly name: string;
+  readonly description: string;
+  readonly shape: "json" | "freeform";
+  /** JSON Schema of the arguments, for `json`. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+}
+
+/** What may be known about a tool without being able to run it. */
+export interface ToolInfo {
+  readonly name: string;
+  readonly effects: readonly Effect[];
+  readonly shape: "json" | "freeform";
+}
+
+export interface Toolset {
+  readonly family: ToolFamily;
+  readonly offered: readonly OfferedTool[];
+  /** By the name the model uses; undefined when the family has no such tool. */
+  resolve(name: string): ToolInfo | undefined;
+}
+
+/**
+ * What the built-in tools say of themselves, by canonical name. Made from them by `npm run offers` and checked
+ * to be fresh, because the tools and the schemas that read their arguments are loaded only when a call comes.
+ */
+const OFFERS: ReadonlyMap<string, Offer> = new Map(Object.entries(offers as Record<string, Offer>));
+
+/** As in `offers.json`. */
+export interface Offer extends Omit<OfferedTool, "name"> {
+  readonly effects: readonly Effect[];
+}
+
+/** Name the model sees → canonical name. */
+const GENERAL = {
+  bash: "bash",
+  bash_input: "write_stdin",
+  read: "read",
+  edit: "edit",
+  write: "write",
+  list: "list",
+  glob: "glob",
+  grep: "grep",
+  update_plan: "update_plan",
+  view_image: "view_image",
+  request_permissions: "request_permissions",
+} as const;
+
+const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
+  openai: new Map(
+    ["exec_command", "write_stdin", "apply_patch", "update_plan", "view_image", "request_permissions"].map((name) => [
+      name,
+      name,
+    ]),
+  ),
+  anthropic: new Map(Object.entries(GENERAL)),
+  other: new Map(Object.entries(GENERAL)),
+  gemini: new Map(
+    Object.entries({
+      run_shell_command: "bash",
+      shell_input: "write_stdin",
+      read_file: "read",
+      replace: "edit",
+      write_file: "write",
+      list_directory: "list",
+      glob: "glob",
+      search_file_content: "grep",
+      update_plan: "update_plan",
+      view_image: "view_image",
+      request_permissions: "request_permissions",
+    }),
+  ),
+};
+
+const ASK_USER = "request_user_input";
+const GOAL = "update_goal";
+const REPORT = "task_report";
+
+/** Some family knows a tool of Heddle's own by this name; no other tool can have it. */
+export function isBuiltInName(name: string): boolean {
+  return [ASK_USER, GOAL, REPORT].includes(name) || Object.values(NAMES).some((names) => names.has(name));
+}
+
+/** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
+const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Entry>>();
+
+/** A tool that is known by what it says of itself, and loaded when it is called. */
+interface Entry extends ToolInfo {
+  readonly offer: OfferedTool;
+  load(): Promise<Tool | undefined>;
+}
+
+export interface MoreTools {
+  /** The tools its servers bring now; a list that changes later is another toolset. */
+  readonly mcp?: McpServers | undefined;
+  /** Where skills lie that the agent cannot see. */
+  readonly skillFolder?: string | undefined;
+  /** The agent may ask the user. */
+  readonly mayAskUser?: boolean;
+  /** The thread has a goal that the agent works for: who is told when it is reached. */
+  readonly goal?: GoalEnd | undefined;
+  /** Tools that clients carry out. */
+  readonly client?: ClientTools | undefined;
+  /** False: the model would refuse a picture, and every later request with it. */
+  readonly readsImages?: boolean | undefined;
+}
+
+const VIEW_IMAGE = "view_image";
+
+export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools = {}): Toolset {
+  const { mcp, skillFolder, mayAskUser = false, goal, client, readsImages = true } = more;
+  const entries = new Map<string, Entry>();
+  // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
+  for (const [name, canonicalName] of NAMES[family]) {
+    if (canonicalName === VIEW_IMAGE && !readsImages) continue;
+    entries.set(
+      name,
+      builtIn(name, canonicalName, () => loadTool(canonicalName)),
+    );
+  }
+  if (skillFolder !== undefined)
+    entries.set(
+      "skill",
+      builtIn("skill", "skill", () => loadSkillTool(skillFolder)),
+    );
+  if (mayAskUser) entries.set(ASK_USER, builtIn(ASK_USER, ASK_USER, loadAskTool));
+  if (goal !== undefined) {
+    entries.set(
+      GOAL,
+      builtIn(GOAL, GOAL, () => loadGoalTool(goal)),
+    );
+  }
+  if (envelope.tools.includes(REPORT)) entries.set(REPORT, builtIn(REPORT, REPORT, loadReportTool));
+  for (const [name, entry] of client === undefined ? [] : fromClient(client)) {
+    if (!entries.has(name)) entries.set(name, entry);
+  }
+  for (const { offeredAs, tool } of mcp === undefined ? [] : toolsOf(mcp)) {
+    if (!entries.has(offeredAs)) entries.set(offeredAs, fromServer(offeredAs, tool));
+  }
+  const toolset: Toolset = {
+    family,
+    offered: [...entries.values()].flatMap((entry) => (isWithin(entry, envelope) ? [offerOf(entry, envelope)] : [])),
+    resolve(name) {
+      const entry = entries.get(name);
+      return entry === undefined ? undefined : { name: entry.name, effects: entry.effects, shape: entry.shape };
+    },
+  };
+  toolsets.set(toolset, entries);
+  return toolset;
+}
+
+const SHELLS: ReadonlySet<string> = new Set(["exec_command", "bash"]);
+
+/** A command can leave its sandbox where it has one and somebody can be asked. */
+function offerOf({ name, offer }: Entry, { approval, sandbox }: Envelope): OfferedTool {
+  return SHELLS.has(name) && approval !== "never" && sandbox === "required" ? withWishes(offer) : offer;
+}
+
+function builtIn(name: string, canonicalName: string, load: Entry["load"]): Entry {
+  const offer = OFFERS.get(canonicalName);
+  if (offer === undefined) throw new TypeError(`builtin/offers.json does not know ${canonicalName}`);
+  const { effects, ...told } = offer;
+  return { name: canonicalName, effects, shape: offer.shape, offer: { name, ...told }, load };
+}
+
+function fromServer(name: string, tool: Tool): Entry {
+  const { description, shape, effects, parameters } = tool;
+  const offer: OfferedTool = { name, description, shape, ...(parameters === undefined ? {} : { parameters }) };
+  return { name: tool.name, effects, shape, offer, load: () => Promise.resolve(tool) };
+}
+
+function fromClient(client: ClientTools): readonly (readonly [string, Entry])[] {
+  return client.tools.map((definition) => {
+    const { description, parameters } = definition;
+    const name = offeredClientName(definition);
+    const load = (): Promise<Tool> => loadClientTool(definition, client);
+    const offer: OfferedTool = { name, description, shape: "json", parameters };
+    return [name, { name: clientToolName(definition), effects: ["message"], shape: "json", offer, load }] as const;
+  });
+}
+
+/** Loads the built-in tools ahead of the first call, in time that nobody waits for. */
+export async function warmTools(): Promise<void> {
+  await loadTools();
+}
+
+/** For dispatch alone: the tool behind a model's name. */
+export async function findTool(toolset: Toolset, name: string): Promise<Tool | undefined> {
+  return toolsets.get(toolset)?.get(name)?.load();
+}
+
+/** For dispatch alone: the built-in tool by its canonical name. */
+export { loadTool as toolNamed } from "../builtin/load.ts";
+
+/** The envelope names the tool, or all tools of its server. */
+export function isNamed(tool: Pick<Tool, "name">, envelope: Envelope): boolean {
+  return envelope.tools.some((pattern) => matchesName(pattern, tool.name));
+}
+
+export function isWithin(tool: Pick<Tool, "name" | "effects">, envelope: Envelope): boolean {
+  return isNamed(tool, envelope) && tool.effects.every((effect) => envelope.effects.includes(effect));
+}

@@ -1,0 +1,27 @@
+/** What outlives a call within one thread: its open commands and what they run with. */
+import { commandEnvironment } from "../commands/environment.ts";
+import type { OutputFilter } from "../commands/output.ts";
+import { ProcessTable } from "../commands/process-table.ts";
+import type { ThreadState } from "./tool.ts";
+
+export interface ThreadStateOptions {
+  /** Absolute folder for whole outputs; made when the first one is needed. */
+  readonly spillDir: string;
+  /** Where the allow-listed variables of commands come from. */
+  readonly env: NodeJS.ProcessEnv;
+  /** A filter for the output of each command, such as one that takes secrets out. */
+  readonly newFilter?: () => OutputFilter;
+}
+
+export function openThreadState(options: ThreadStateOptions): ThreadState {
+  const processes = new ProcessTable(options.spillDir, options.newFilter);
+  return {
+    processes,
+    spillDir: options.spillDir,
+    environment: commandEnvironment(options.env, QUIET),
+    [Symbol.asyncDispose]: () => processes[Symbol.asyncDispose](),
+  };
+}
+
+/** No program may wait for somebody to page through its output or to type a password. */
+const QUIET = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", NO_COLOR: "1" };

@@ -1,0 +1,81 @@
+/**
+ * Real pipes for the output and input of commands. Node gives a child socket pairs, and a socket cannot be opened again
+ * through /dev/stdout or /dev/stderr, which scripts do all the time. One pipe for both streams also keeps their order.
+ * The named pipes they are made from are unlinked before anybody uses them, so nothing is left on disk.
+ */
+import { execFile } from "node:child_process";
+import { closeSync, constants, openSync, readdirSync, rmSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { HeddleError, hostFaultOr } from "@heddle/protocol";
+import { privateFolder } from "../sandbox/private-folder.ts";
+
+export interface PipeEnds {
+  readonly readFd: number;
+  readonly writeFd: number;
+}
+
+/** Made together: one start of mkfifo costs as much as a small command. */
+const BATCH = 8;
+
+/** Open in both directions until used; a handful of descriptors of this process. */
+const ready: number[] = [];
+
+/** `heddleEnd` is the side Heddle keeps: it must not block. The other side blocks, as programs expect. */
+export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
+  const fd = ready.pop() ?? (await makeBatch());
+  const again = `/proc/self/fd/${fd}`;
+  let readFd: number | undefined;
+  try {
+    readFd = openSync(again, constants.O_RDONLY | (heddleEnd === "read" ? constants.O_NONBLOCK : 0));
+    const writeFd = openSync(again, constants.O_WRONLY | (heddleEnd === "write" ? constants.O_NONBLOCK : 0));
+    return { readFd, writeFd };
+  } catch (error) {
+    if (readFd !== undefined) closeSync(readFd);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Takes over named pipes that somebody else made ahead of the first command; one that cannot be opened is not missed. */
+export function adoptPipes(folder: string): void {
+  if (ready.length > 0) return;
+  try {
+    keepReady(readdirSync(folder).map((name) => join(folder, name)));
+    rmSync(folder, { recursive: true, force: true });
+  } catch {
+    // Whoever opens a pipe makes one, and tells why it cannot be made; the folder goes with the sandbox.
+  }
+}
+
+function keepReady(paths: readonly string[]): void {
+  try {
+    for (const path of paths) ready.push(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
+  } catch (error) {
+    // Where descriptors are scarce, others need them more than pipes for commands that may never come.
+    for (const fd of ready.splice(1)) closeSync(fd);
+    if (ready.length === 0) throw error;
+  }
+}
+
+async function makeBatch(): Promise<number> {
+  // By this name the next sandbox clears it away, should Heddle be killed right here (sandbox/scratch.ts).
+  const shared = tmpdir();
+  const folder = await mkdtemp(join(privateFolder(shared) ?? shared, "heddle-sandbox-pipes-"));
+  try {
+    const names = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));
+    await promisify(execFile)("mkfifo", ["-m", "600", ...names]);
+    keepReady(names);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new HeddleError(hostFaultOr(cause, "tool.failed"), `cannot make a pipe for a command: ${why}`, { cause });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const fd = ready.pop();
+  if (fd === undefined) throw new HeddleError("tool.failed", "cannot make a pipe for a command");
+  return fd;
+}
