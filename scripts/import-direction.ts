@@ -1,6 +1,6 @@
 /**
- * Who may import whom. Packages import only downwards and are entered only by their declared exports; protocol knows
- * nothing but zod; dialects know nothing but protocol; product code imports nothing made for tests.
+ * Who may import whom. Packages import only downwards and are entered only by their declared exports; protocol and
+ * dialects are pure: they know zod and nothing of Node; product code imports nothing made for tests.
  * Usage: node scripts/import-direction.ts [root]
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -19,11 +19,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   tools: ["protocol"],
   agent: LOWER,
   tasks: [...LOWER, "agent"],
-  server: [...LOWER, "agent", "tasks"],
-  cli: [...LOWER, "agent", "tasks", "server"],
+  dialects: ["protocol"],
+  server: [...LOWER, "agent", "tasks", "dialects"],
+  cli: [...LOWER, "agent", "tasks", "dialects", "server"],
   client: ["protocol"],
 };
-const PROTOCOL_MAY_USE = ["zod"];
+/** No I/O, no clock, no other library. */
+const PURE = ["protocol", "dialects"];
+const PURE_MAY_USE = ["zod"];
 
 interface Package {
   readonly folder: string;
@@ -76,8 +79,8 @@ function wrong(question: Question): string | undefined {
   if (target !== undefined) return wrongPackage(question, { own, target });
   if (isBuiltin(specifier)) {
     if (!specifier.startsWith("node:")) return `write node:${specifier}`;
-    return own?.folder === "protocol" && !isTestFile(path)
-      ? "protocol does no I/O and imports nothing of Node"
+    return own !== undefined && PURE.includes(own.folder) && !isTestFile(path)
+      ? `${own.folder} does no I/O and imports nothing of Node`
       : undefined;
   }
   return wrongOutside(question, own);
@@ -92,7 +95,6 @@ function wrongRelative(path: string, specifier: string): string | undefined {
   if (home !== undefined && targetHome === undefined) return "a package does not import from outside itself";
   if (/\.test\.[cm]?tsx?$/.test(target)) return "nothing imports from a test file";
   if (isTestFile(target) && !isTestFile(path)) return "product code does not import what was made for tests";
-  if (isDialect(path) && !target.startsWith("packages/protocol/")) return "a dialect imports only protocol";
   return undefined;
 }
 
@@ -106,7 +108,6 @@ function wrongPackage(
   }
   if (own === undefined) return undefined;
   if (own === target) return "inside a package, import by a relative path";
-  if (isDialect(path) && target.folder !== "protocol") return "a dialect imports only protocol";
   if (!(MAY_IMPORT[own.folder] ?? []).includes(target.folder)) {
     return `${own.folder} must not import ${target.folder}; it may import: ${MAY_IMPORT[own.folder]?.join(", ") || "nothing"}`;
   }
@@ -116,8 +117,8 @@ function wrongPackage(
 function wrongOutside({ path, specifier, tree }: Question, own: Package | undefined): string | undefined {
   const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   const isForTests = isTestFile(path) && tree.declaredAtRoot.has(name);
-  if (own?.folder === "protocol" && !isForTests && !PROTOCOL_MAY_USE.includes(name)) {
-    return `protocol imports only ${PROTOCOL_MAY_USE.join(", ")}`;
+  if (own !== undefined && PURE.includes(own.folder) && !isForTests && !PURE_MAY_USE.includes(name)) {
+    return `${own.folder} imports only ${PURE_MAY_USE.join(", ")}`;
   }
   if (path.startsWith("conformance/") && tree.declaredForConformance.has(name)) return undefined;
   const declared = own?.declared ?? tree.declaredAtRoot;
@@ -127,10 +128,6 @@ function wrongOutside({ path, specifier, tree }: Question, own: Package | undefi
 function notDeclared(name: string, tree: Tree): string {
   const where = tree.declaredAtRoot.has(name) ? "the root's package.json, not in the package's own" : "no package.json";
   return `${name} is declared in ${where}`;
-}
-
-function isDialect(path: string): boolean {
-  return path.includes("/dialects/") && !isTestFile(path);
 }
 
 function readTree(root: string): Tree {

@@ -51,6 +51,7 @@ export {
   type ItemOf,
   type NoticeText,
   type ItemType,
+  grownItem,
 } from "./items.ts";
 export {
   EventBody,
@@ -99,16 +100,9 @@ export type {
   McpTokenSource,
 } from "./mcp-login.ts";
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
-export { shownAnswer } from "./review-output.ts";
+export { reviewText, shownAnswer } from "./review-output.ts";
 export { didYouMean, nearest } from "./suggest.ts";
 export { MARK, visibleLine, visibleText, withoutMark } from "./visible-text.ts";
-export {
-  codexExecDialect,
-  type CodexExecDialect,
-  type CodexExecLine,
-  type CodexItem,
-  type CodexUsage,
-} from "./dialects/codex-exec.ts";
-export { chatWeight } from "./dialects/chat/weight.ts";
+export { isShownOtherwise, logEntryCount } from "./log-entries.ts";
 export type { RunFinished, RunResult, RunRetried } from "./run-result.ts";
 export { EVENT_VERSIONS, upcast } from "./upcast.ts";

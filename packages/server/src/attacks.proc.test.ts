@@ -5,8 +5,8 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { CHAT_METHODS, type ChatMethod } from "@heddle/protocol/chat";
-import { CODEX_METHODS } from "@heddle/protocol/codex-app-server";
+import { CHAT_METHODS, type ChatMethod } from "@heddle/dialects/chat";
+import { CODEX_METHODS } from "@heddle/dialects/codex-app-server";
 import { expect, test } from "vitest";
 import { at, list, text, type ChatClient, type Heard } from "../test/chat-client.ts";
 import { openChatWorld, type ChatWorld } from "../test/chat-world.ts";

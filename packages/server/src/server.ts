@@ -3,7 +3,7 @@
  * connection. When it stops, running turns get their end and their followers hear of it.
  */
 import { openTurnQueue, type Heddle, type TurnQueue } from "@heddle/agent";
-import type { CodexNotification } from "@heddle/protocol/codex-app-server";
+import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { ServerContext } from "./rpc/call.ts";
 import type { Channel } from "./rpc/channel.ts";
 import { ChatDoor } from "./chat/door.ts";

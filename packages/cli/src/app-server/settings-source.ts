@@ -1,6 +1,6 @@
 /** What a client's wishes come to under the configuration of whoever started the server. */
 import type { SettingsSource, Wishes } from "@heddle/server";
-import { isUnheededKey } from "@heddle/protocol/codex-app-server";
+import { isUnheededKey } from "@heddle/dialects/codex-app-server";
 import type { ApprovalPolicy, TurnSettings } from "@heddle/protocol";
 import { parseOverrides } from "../config/check-config.ts";
 import type { ConfigFile } from "../config/schema.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 import { ERROR_CODES, EXIT } from "@heddle/protocol";
-import { codexExecSchema } from "@heddle/protocol/exec-schema";
+import { codexExecSchema } from "@heddle/dialects/exec-schema";
 import { expect, test } from "vitest";
 import { openWorld, run, type World } from "../../test/heddle-process.ts";
 import { LINE_TYPES } from "./capabilities.ts";

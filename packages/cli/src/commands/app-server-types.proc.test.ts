@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { startModelServer } from "@heddle/models/testing";
-import { WIRE_ANSWERS, WIRE_NOTIFICATIONS } from "@heddle/protocol/codex-app-server/wire";
+import { WIRE_ANSWERS, WIRE_NOTIFICATIONS } from "@heddle/dialects/codex-app-server/wire";
 import { expect, test } from "vitest";
 import { command, KEY, pointAt, runTurn, serve, startThread } from "../../test/app-server-client.ts";
 import { openWorld, run } from "../../test/heddle-process.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { startModelServer } from "@heddle/models/testing";
-import { codexExecSchema } from "@heddle/protocol/exec-schema";
+import { codexExecSchema } from "@heddle/dialects/exec-schema";
 import { describe, expect, test } from "vitest";
 import { openWorld, run } from "../../test/heddle-process.ts";
 

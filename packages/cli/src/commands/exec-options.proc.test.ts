@@ -1,6 +1,6 @@
 import { readFile, symlink } from "node:fs/promises";
 import path from "node:path";
-import { CodexExecLine } from "@heddle/protocol/exec-schema";
+import { CodexExecLine } from "@heddle/dialects/exec-schema";
 import { expect, test } from "vitest";
 import { openWorld, run } from "../../test/heddle-process.ts";
 import { jsonLines, MOCK_KEY, openMockWorld } from "../../test/mock-model.ts";

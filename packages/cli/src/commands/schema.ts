@@ -1,5 +1,5 @@
 /** `heddle schema`: the published shapes of what Heddle prints for programs. */
-import { codexExecSchema } from "@heddle/protocol/exec-schema";
+import { codexExecSchema } from "@heddle/dialects/exec-schema";
 import { runResultSchema } from "@heddle/protocol/run-result";
 import { EXIT } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -9,7 +9,7 @@ import { openOutput } from "../print/output.ts";
 const SCHEMAS: Readonly<Record<string, (version: string) => object | Promise<object>>> = {
   exec: codexExecSchema,
   result: runResultSchema,
-  chat: async () => (await import("@heddle/protocol/chat")).chatSchema(),
+  chat: async () => (await import("@heddle/dialects/chat")).chatSchema(),
   "app-server": async () => (await import("@heddle/server/describe")).bundle({ isExperimental: true }),
   task: async () => (await import("@heddle/tasks")).taskSchema(),
   http: async (version) => (await import("@heddle/server/http")).openApi(version),

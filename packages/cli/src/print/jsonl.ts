@@ -2,7 +2,8 @@
  * `--json`: one JSON object a line on stdout, in the dialect of `codex exec`. Notices go to stderr. With deltas, running
  * text and output are shown whole a few times a second: what arrives in between is told with the next line.
  */
-import { codexExecDialect, type ItemDelta, type Usage } from "@heddle/protocol";
+import { codexExecDialect } from "@heddle/dialects/codex-exec";
+import type { ItemDelta, Usage } from "@heddle/protocol";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
 import { behind } from "./screen.ts";

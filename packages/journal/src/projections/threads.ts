@@ -3,7 +3,7 @@
  * Of a deleted thread only that it existed is kept, and every question but `isDeleted` passes over it.
  */
 import {
-  chatWeight,
+  logEntryCount,
   visibleLine,
   type EventOf,
   type GitInfoChange,
@@ -131,7 +131,7 @@ function create(connection: Connection, event: StoredEvent, body: EventOf<"threa
 
 /** Numbers of the chat dialect are places in the list of a thread's events; how long that is, is asked for often. */
 function count(connection: Connection, { stream, body }: StoredEvent): void {
-  const weight = chatWeight(body);
+  const weight = logEntryCount(body);
   if (weight > 0) connection.run("UPDATE threads SET chat_seq = chat_seq + ? WHERE id = ?", weight, stream);
 }
 

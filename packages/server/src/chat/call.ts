@@ -1,7 +1,7 @@
 /** What a handler of the chat dialect gets. */
 import type { Heddle, Serial, TurnQueue } from "@heddle/agent";
 import type { Accounts } from "@heddle/models/accounts";
-import type { ChatMethod, ChatParams, ChatResultOf } from "@heddle/protocol/chat";
+import type { ChatMethod, ChatParams, ChatResultOf } from "@heddle/dialects/chat";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { SettingsSource } from "../codex/settings.ts";
 import type { ChatConnection } from "./connection.ts";

@@ -1,6 +1,6 @@
 /** A chat is a thread: finding one that a client names, and what is said of it. */
 import { HeddleError } from "@heddle/protocol";
-import { ChatSettings, iso, placeholderTitle, type ChatRecord } from "@heddle/protocol/chat";
+import { ChatSettings, iso, placeholderTitle, type ChatRecord } from "@heddle/dialects/chat";
 import type { ThreadRow } from "@heddle/journal";
 import type { ChatContext } from "./call.ts";
 

@@ -3,7 +3,7 @@
  * in silence: its chats are left out until it has caught up, then it is told how far they have come (`resync`), and asks for
  * what it lacks with chat.events.list.
  */
-import { hears, topicFor, type ChatEvent } from "@heddle/protocol/chat";
+import { hears, topicFor, type ChatEvent } from "@heddle/dialects/chat";
 import type { Peer } from "../rpc/peer.ts";
 import type { Principal } from "../access/principals.ts";
 

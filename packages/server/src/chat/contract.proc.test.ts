@@ -1,7 +1,7 @@
 /** C1, C3, C4, C13, C15: every method with good and bad params, for everybody, over a real socket. */
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { CHAT_METHODS, chatSchema, type ChatMethod } from "@heddle/protocol/chat";
+import { CHAT_METHODS, chatSchema, type ChatMethod } from "@heddle/dialects/chat";
 import { describe, expect, test } from "vitest";
 import { at, list, text, type ChatClient } from "../../test/chat-client.ts";
 import { openChatWorld, type ChatWorld } from "../../test/chat-world.ts";

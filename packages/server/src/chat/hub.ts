@@ -8,7 +8,7 @@
  */
 import { createSerial, type Heddle } from "@heddle/agent";
 import { HeddleError, isHeddleError, type StoredEvent } from "@heddle/protocol";
-import { ChatLog, type ChatEvent } from "@heddle/protocol/chat";
+import { ChatLog, type ChatEvent } from "@heddle/dialects/chat";
 import type { ChatConnection } from "./connection.ts";
 
 export interface HubOptions {

@@ -12,7 +12,7 @@ import {
   readParams,
   type ChatMethod,
   type ChatParams,
-} from "@heddle/protocol/chat";
+} from "@heddle/dialects/chat";
 import type { Reply } from "../rpc/peer.ts";
 import { RpcError } from "../rpc/peer.ts";
 import { scopeAllows, type Scope } from "../access/principals.ts";

@@ -1,7 +1,7 @@
 /** With what the next turn of a chat runs: the message, then the chat, then the configuration of the server. */
 import type { ThreadRow } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
-import { chatWishes, type ChatSettings } from "@heddle/protocol/chat";
+import { chatWishes, type ChatSettings } from "@heddle/dialects/chat";
 import type { ChatContext } from "./call.ts";
 import { CHAT_ORIGIN, settingsOf } from "./chats.ts";
 

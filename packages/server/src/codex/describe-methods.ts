@@ -1,5 +1,5 @@
 /** Every method of the original with what becomes of it here, for the page that tells builders of clients. */
-import { CODEX_METHODS, type CodexMethod } from "@heddle/protocol/codex-app-server";
+import { CODEX_METHODS, type CodexMethod } from "@heddle/dialects/codex-app-server";
 import { SUPPORTED } from "./methods.ts";
 
 export interface DescribedMethod extends CodexMethod {

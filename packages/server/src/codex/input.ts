@@ -2,7 +2,7 @@
 import { constants, open } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError, hostFaultOr, type InputPart } from "@heddle/protocol";
-import { inputFrom, type UserInput } from "@heddle/protocol/codex-app-server";
+import { inputFrom, type UserInput } from "@heddle/dialects/codex-app-server";
 
 /** What the largest provider takes for one image. */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { openHeddle } from "@heddle/agent";
 import type { TurnSettings } from "@heddle/protocol";
-import type { CodexNotification } from "@heddle/protocol/codex-app-server";
+import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import { expect, test } from "vitest";
 import { LoadedThreads } from "./loaded.ts";
 import type { Follower } from "../followers/subscribe.ts";

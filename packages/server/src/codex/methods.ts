@@ -23,7 +23,7 @@ import {
   TurnStartParams,
   TurnSteerParams,
   unknownVariant,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { Call } from "../rpc/call.ts";
 import { initialize } from "./handlers/initialize.ts";
 import { listModels } from "./handlers/models.ts";

@@ -5,7 +5,7 @@
 import { readPast } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { ApprovalPolicy, SandboxMode, type TurnSettings } from "@heddle/protocol";
-import { CollaborationMode, modeOf } from "@heddle/protocol/chat";
+import { CollaborationMode, modeOf } from "@heddle/dialects/chat";
 import { z } from "zod";
 
 type Changes = Readonly<Record<string, unknown>>;

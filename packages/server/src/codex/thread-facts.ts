@@ -5,7 +5,7 @@ import {
   type CodexThread,
   type CodexThreadStatus,
   type CodexTurn,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { ThreadRow } from "@heddle/journal";
 import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";

@@ -15,7 +15,7 @@ import {
   ThreadSearchParams,
   ThreadSettingsUpdateParams,
   ThreadShellCommandParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import { clearGoal, getGoal, setGoal } from "./handlers/goals.ts";
 import { injectItems, revertThread, updateMetadata } from "./handlers/history.ts";
 import { addQueued, deleteQueued, listQueued } from "./handlers/queue.ts";

@@ -1,7 +1,7 @@
 /** What followers are asked: questions and calls of their tools, and how their answers come into the journal. */
 import { answerClientCall, type Heddle } from "@heddle/agent";
 import { isHeddleError, type ErrorCode } from "@heddle/protocol";
-import { answerFrom, clientAnswerFrom, type Outgoing } from "@heddle/protocol/codex-app-server";
+import { answerFrom, clientAnswerFrom, type Outgoing } from "@heddle/dialects/codex-app-server";
 import type { FollowerRequest } from "./open-requests.ts";
 
 type OutgoingOf<Kind extends Outgoing["kind"]> = Extract<Outgoing, { kind: Kind }>;

@@ -6,7 +6,7 @@
  *                          └─▶ refused by all  ─▶ stored
  *                          └─▶ nobody is there ─▶ waits for whoever comes, or is given up after a while
  */
-import type { CodexServerRequest } from "@heddle/protocol/codex-app-server";
+import type { CodexServerRequest } from "@heddle/dialects/codex-app-server";
 import type { Answered, RequestId } from "../rpc/peer.ts";
 import type { Follower } from "./subscribe.ts";
 

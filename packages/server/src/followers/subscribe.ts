@@ -15,7 +15,7 @@ import {
   type CodexServerRequest,
   type CodexThreadStatus,
   type Outgoing,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import { callFor, questionFor } from "./follower-requests.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { Answered, RequestId } from "../rpc/peer.ts";

@@ -28,7 +28,7 @@ import {
   PageParams,
   SkillsConfigWriteParams,
   SkillsExtraRootsParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import {
   cancelLogin,
   logout,

@@ -1,6 +1,6 @@
 /** The wall around what a client runs without saying which: that of a turn without wishes. */
 import { isHeddleError } from "@heddle/protocol";
-import type { SandboxWish } from "@heddle/protocol/codex-app-server";
+import type { SandboxWish } from "@heddle/dialects/codex-app-server";
 import type { ServerContext } from "../rpc/call.ts";
 
 /** What nobody has configured is read-only. */

@@ -1,6 +1,6 @@
 /** What a handler gets, and what it gives back. */
 import type { Heddle, TurnQueue } from "@heddle/agent";
-import type { CodexNotification } from "@heddle/protocol/codex-app-server";
+import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { Connection } from "./connection.ts";
 import type { GoalTurns } from "../turns/goal-turns.ts";
 import type { Host } from "../host/host.ts";

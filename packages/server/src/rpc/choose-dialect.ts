@@ -1,5 +1,5 @@
 /** Which dialect a client speaks is told by its first request: `chat.*`, `agent.*`, `events.*` and `hello`, or Codex's. */
-import { isChatName } from "@heddle/protocol/chat";
+import { isChatName } from "@heddle/dialects/chat";
 import type { Reply, RequestId } from "./peer.ts";
 
 /** What a connection does with what its peer hears. */

@@ -1,5 +1,5 @@
 /** One client: its peer, who it says it is, and what it has asked not to hear. */
-import type { CodexNotification, CodexServerRequest } from "@heddle/protocol/codex-app-server";
+import type { CodexNotification, CodexServerRequest } from "@heddle/dialects/codex-app-server";
 import { Ends } from "./ends.ts";
 import type { Answered, Peer, RequestId } from "./peer.ts";
 import type { Follower } from "../followers/subscribe.ts";

@@ -1,5 +1,5 @@
 /** One row of a table of methods: how params are read, and who carries the call out. */
-import { invalidParams } from "@heddle/protocol/codex-app-server";
+import { invalidParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call, Handler } from "./call.ts";
 import { RPC, RpcError, type Reply } from "./peer.ts";

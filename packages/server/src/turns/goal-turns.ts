@@ -20,7 +20,7 @@ import {
 } from "@heddle/agent";
 import type { Journal, TurnRow } from "@heddle/journal";
 import { isHeddleError, type Goal } from "@heddle/protocol";
-import { codexGoal, type CodexNotification } from "@heddle/protocol/codex-app-server";
+import { codexGoal, type CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { LoadedThreads } from "../codex/loaded.ts";
 
 export interface GoalTurns extends AsyncDisposable {

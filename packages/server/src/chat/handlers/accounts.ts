@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { AccountStatus, LoginState } from "@heddle/models/accounts";
 import { HeddleError } from "@heddle/protocol";
-import type { ChatParams, ChatResultOf, ProviderStatus } from "@heddle/protocol/chat";
+import type { ChatParams, ChatResultOf, ProviderStatus } from "@heddle/dialects/chat";
 import type { ChatContext, ChatHandler } from "../call.ts";
 
 export const read: ChatHandler<"chat.account.read"> = async ({ provider, validate }, { server }) => {

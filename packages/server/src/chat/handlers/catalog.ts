@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { foldersFromRoot, loadSkills } from "@heddle/agent";
 import { modelInfo } from "@heddle/models";
 import { HeddleError, isHeddleError, type TurnSettings } from "@heddle/protocol";
-import { COLLABORATION_MODES } from "@heddle/protocol/chat";
+import { COLLABORATION_MODES } from "@heddle/dialects/chat";
 import { envelopeFor, toolsFor } from "@heddle/tools";
 import type { ChatContext, ChatHandler } from "../call.ts";
 import { requireChat } from "../chats.ts";

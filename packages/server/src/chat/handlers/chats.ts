@@ -1,7 +1,7 @@
 /** Chats: begun, taken up again, listed. */
 import type { ThreadRow } from "@heddle/journal";
 import { visibleLine } from "@heddle/protocol";
-import { CHAT_PROTOCOL, CHAT_RPC, negotiate, type ChatRecord } from "@heddle/protocol/chat";
+import { CHAT_PROTOCOL, CHAT_RPC, negotiate, type ChatRecord } from "@heddle/dialects/chat";
 import { folderFor } from "../../access/folders.ts";
 import { refuseOpenWalls } from "../../access/open-walls.ts";
 import { pageOf } from "../../rpc/paging.ts";

@@ -1,6 +1,6 @@
 /** The events of chats: asked for by number, or told as they come. */
 import { HeddleError } from "@heddle/protocol";
-import type { ChatEvent, ChatResultOf } from "@heddle/protocol/chat";
+import type { ChatEvent, ChatResultOf } from "@heddle/dialects/chat";
 import type { ChatHandler } from "../call.ts";
 import type { ChatConnection } from "../connection.ts";
 import { refuseAhead, type Past } from "../hub.ts";

@@ -3,7 +3,7 @@ import { readdir, realpath } from "node:fs/promises";
 import path from "node:path";
 import type { ThreadRow } from "@heddle/journal";
 import { HeddleError } from "@heddle/protocol";
-import type { ChatResultOf } from "@heddle/protocol/chat";
+import type { ChatResultOf } from "@heddle/dialects/chat";
 import type { ChatHandler } from "../call.ts";
 import { requireChat, settingsOf } from "../chats.ts";
 

@@ -2,7 +2,7 @@
 import { awaitTerminal, findSent, steerOnce, type StartTurn } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import { HeddleError, inputItemId, isHeddleError, type InputPart } from "@heddle/protocol";
-import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/protocol/chat";
+import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/dialects/chat";
 import { readInput } from "../../codex/input.ts";
 import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../../access/open-walls.ts";
 import type { ChatCall, ChatContext, ChatHandler } from "../call.ts";

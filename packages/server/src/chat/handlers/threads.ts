@@ -3,7 +3,7 @@ import { changeSettings, readPast } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 import { HeddleError } from "@heddle/protocol";
-import { ChatSettings, chatTurns, iso, tokensOf, type ChatEvent, type ThreadView } from "@heddle/protocol/chat";
+import { ChatSettings, chatTurns, iso, tokensOf, type ChatEvent, type ThreadView } from "@heddle/dialects/chat";
 import { refuseOpenWalls } from "../../access/open-walls.ts";
 import type { ChatContext, ChatHandler } from "../call.ts";
 import { CHAT_ORIGIN, requireChat, settingsOf, titleOf } from "../chats.ts";

@@ -1,6 +1,6 @@
 /** The protocol as named JSON Schemas, made from the rows that serve it: it cannot say anything else than they do. */
-import { CODEX_METHODS } from "@heddle/protocol/codex-app-server";
-import { WIRE_ANSWERS, WIRE_NOTIFICATIONS, WIRE_QUESTIONS, WIRE_TYPES } from "@heddle/protocol/codex-app-server/wire";
+import { CODEX_METHODS } from "@heddle/dialects/codex-app-server";
+import { WIRE_ANSWERS, WIRE_NOTIFICATIONS, WIRE_QUESTIONS, WIRE_TYPES } from "@heddle/dialects/codex-app-server/wire";
 import { z } from "zod";
 import { SUPPORTED } from "../methods.ts";
 

@@ -1,6 +1,6 @@
 /** `account/*`: keys and logins of whoever runs the server, through the one store that every door uses. */
 import { isHeddleError, isUuid } from "@heddle/protocol";
-import type { AccountReadParams, CancelLoginParams, LoginAccountParams } from "@heddle/protocol/codex-app-server";
+import type { AccountReadParams, CancelLoginParams, LoginAccountParams } from "@heddle/dialects/codex-app-server";
 import type { Accounts, AccountStatus, StartedLogin } from "@heddle/models/accounts";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import type { Reply } from "../../rpc/peer.ts";

@@ -9,7 +9,7 @@ import {
   type CommandExecTerminateParams,
   type CommandExecWriteParams,
   type SandboxWish,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import { commandEnvironment, envelopeFor } from "@heddle/tools";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { beginAct, type BegunAct } from "../../host/client-acts.ts";

@@ -6,7 +6,7 @@ import type {
   ConfigEditParam,
   ConfigReadParams,
   ConfigValueWriteParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import type { ConfigEdit, ConfigLayer, ConfigSource } from "../../host/host.ts";
 import type { Reply } from "../../rpc/peer.ts";

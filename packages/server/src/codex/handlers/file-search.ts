@@ -2,7 +2,7 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { listInside, type PathRules } from "@heddle/tools/files";
-import type { FuzzyFileSearchParams } from "@heddle/protocol/codex-app-server";
+import type { FuzzyFileSearchParams } from "@heddle/dialects/codex-app-server";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { fileRules } from "../../host/file-rules.ts";
 import { fuzzyFit } from "../../host/fuzzy.ts";

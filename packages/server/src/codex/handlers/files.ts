@@ -16,7 +16,7 @@ import type {
   FsPathParams,
   FsRemoveParams,
   FsWriteFileParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import { absolutePath, fileRules } from "../../host/file-rules.ts";
 import { asOsError, base64Bytes, errnoOf } from "../../host/host-error.ts";

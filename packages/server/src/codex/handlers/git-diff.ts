@@ -1,7 +1,7 @@
 /** `gitDiffToRemote`: what a folder has that its remote does not, new files included. */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import type { GitDiffToRemoteParams } from "@heddle/protocol/codex-app-server";
+import type { GitDiffToRemoteParams } from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import { askProgram } from "../../host/host-run.ts";
 import type { Reply } from "../../rpc/peer.ts";

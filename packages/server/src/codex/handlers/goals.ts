@@ -1,6 +1,6 @@
 /** The goal of a thread: set, read, cleared. Its followers hear of it from the journal, whoever changed it. */
 import { clearGoal as clear, readGoal, setGoal as set } from "@heddle/agent";
-import { codexGoal, type ThreadGoalSetParams, type ThreadParams } from "@heddle/protocol/codex-app-server";
+import { codexGoal, type ThreadGoalSetParams, type ThreadParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
 import { goalUpdated } from "../../turns/goal-turns.ts";

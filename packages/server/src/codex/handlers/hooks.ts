@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { canonical, type HookConfig } from "@heddle/protocol";
-import type { HooksListParams } from "@heddle/protocol/codex-app-server";
+import type { HooksListParams } from "@heddle/dialects/codex-app-server";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { requireLoaded } from "../thread-facts.ts";

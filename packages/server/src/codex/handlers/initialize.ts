@@ -1,7 +1,7 @@
 /** The handshake: who calls, and who answers. */
 import { hostname, platform, release, arch } from "node:os";
 import { visibleLine } from "@heddle/protocol";
-import { CODEX_VERSION, type InitializeParams } from "@heddle/protocol/codex-app-server";
+import { CODEX_VERSION, type InitializeParams } from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse } from "../thread-facts.ts";

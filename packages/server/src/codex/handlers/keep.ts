@@ -1,7 +1,7 @@
 /** What becomes of a thread as a whole: its name, its place in lists, its end. */
 import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
-import type { ThreadNameParams, ThreadParams } from "@heddle/protocol/codex-app-server";
+import type { ThreadNameParams, ThreadParams } from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireRow } from "../thread-facts.ts";

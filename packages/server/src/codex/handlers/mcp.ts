@@ -6,7 +6,7 @@ import type {
   McpResourceReadParams,
   McpServerStatusListParams,
   McpToolCallParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { McpDesk, McpInventory } from "@heddle/tools/mcp-desk";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { beginAct } from "../../host/client-acts.ts";

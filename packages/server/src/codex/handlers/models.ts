@@ -2,7 +2,7 @@
 import { knownModels, modelInfo } from "@heddle/models";
 import { isHeddleError } from "@heddle/protocol";
 import type { z } from "zod";
-import type { ModelListParams } from "@heddle/protocol/codex-app-server";
+import type { ModelListParams } from "@heddle/dialects/codex-app-server";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";

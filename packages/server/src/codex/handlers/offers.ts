@@ -1,5 +1,5 @@
 /** Lists of what clients may switch on or choose; where Heddle has nothing to switch, the list says so by being short. */
-import type { PageParams } from "@heddle/protocol/codex-app-server";
+import type { PageParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";

@@ -5,7 +5,7 @@ import type {
   ThreadPageParams,
   ThreadQueueAddParams,
   ThreadQueueDeleteParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held-back.ts";

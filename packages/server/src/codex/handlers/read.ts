@@ -13,7 +13,7 @@ import {
   type ThreadListParams,
   type ThreadReadParams,
   type ThreadTurnsListParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { noticeOfHydration } from "../deprecated.ts";

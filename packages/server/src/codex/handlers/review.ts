@@ -5,7 +5,7 @@ import {
   newTurn,
   type ReviewStartParams,
   type ReviewTargetParam,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held-back.ts";
 import type { LoadedThread } from "../loaded.ts";

@@ -1,6 +1,6 @@
 /** `thread/sample`: one question beside the conversation, which ends with its answer, its cancel or its connection. */
 import { HeddleError } from "@heddle/protocol";
-import type { ThreadSampleCancelParams, ThreadSampleParams } from "@heddle/protocol/codex-app-server";
+import type { ThreadSampleCancelParams, ThreadSampleParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";

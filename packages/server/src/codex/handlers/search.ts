@@ -1,6 +1,6 @@
 /** Full text over stored threads. */
 import { searchThreads as search } from "@heddle/agent";
-import type { ThreadSearchParams } from "@heddle/protocol/codex-app-server";
+import type { ThreadSearchParams } from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";

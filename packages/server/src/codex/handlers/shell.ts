@@ -1,6 +1,6 @@
 /** A command of the user, run in the thread's sandbox: beside the turn that runs, or as a turn of its own. */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
-import type { ThreadShellCommandParams } from "@heddle/protocol/codex-app-server";
+import type { ThreadShellCommandParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held-back.ts";

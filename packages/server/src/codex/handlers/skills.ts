@@ -1,5 +1,5 @@
 /** `skills/*` besides the list: where else skills lie while the server runs, and which of them are off. */
-import type { SkillsConfigWriteParams, SkillsExtraRootsParams } from "@heddle/protocol/codex-app-server";
+import type { SkillsConfigWriteParams, SkillsExtraRootsParams } from "@heddle/dialects/codex-app-server";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { absolutePath } from "../../host/file-rules.ts";
 import type { HostSkills } from "../../host/host.ts";

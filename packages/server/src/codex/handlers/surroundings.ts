@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { loadSkills } from "@heddle/agent";
 import { isHeddleError, type TurnSettings } from "@heddle/protocol";
-import type { CwdPageParams, SkillsListParams } from "@heddle/protocol/codex-app-server";
+import type { CwdPageParams, SkillsListParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";

@@ -1,5 +1,5 @@
 /** Commands of the agent that outlived their calls, for people who look after them. */
-import type { TerminalTerminateParams, ThreadPageParams, ThreadParams } from "@heddle/protocol/codex-app-server";
+import type { TerminalTerminateParams, ThreadPageParams, ThreadParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";

@@ -1,6 +1,6 @@
 /** What the next turns of a thread run with, changed between turns; a running turn is not touched. */
 import { changeSettings } from "@heddle/agent";
-import { settingsUpdated, type ThreadSettingsUpdateParams } from "@heddle/protocol/codex-app-server";
+import { settingsUpdated, type ThreadSettingsUpdateParams } from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import { changesBetween } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";

@@ -22,7 +22,7 @@ import {
   type ThreadParams,
   type ThreadResumeParams,
   type ThreadStartParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import { isBuiltInName } from "@heddle/tools";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../../rpc/call.ts";

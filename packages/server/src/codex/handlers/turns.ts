@@ -10,7 +10,7 @@ import {
   type TurnInterruptParams,
   type TurnStartParams,
   type TurnSteerParams,
-} from "@heddle/protocol/codex-app-server";
+} from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held-back.ts";

@@ -2,7 +2,7 @@
 import { watch as watchFolder, type FSWatcher } from "node:fs";
 import path from "node:path";
 import { factsInside, openFolderInside, type PathRules } from "@heddle/tools/files";
-import type { FsUnwatchParams, FsWatchParams } from "@heddle/protocol/codex-app-server";
+import type { FsUnwatchParams, FsWatchParams } from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { absolutePath, fileRules } from "../../host/file-rules.ts";

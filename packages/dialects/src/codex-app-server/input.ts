@@ -1,0 +1,48 @@
+/** What a client sends as input of a turn. Pictures by path or address are left to whoever may read files. */
+import { z } from "zod";
+import type { InputPart } from "@heddle/protocol";
+
+export const UserInput = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("image"), url: z.string().nullish(), fileId: z.string().nullish() }),
+  z.object({ type: z.literal("localImage"), path: z.string() }),
+  z.object({ type: z.literal("audio"), url: z.string().nullish() }),
+  z.object({ type: z.literal("localAudio"), path: z.string() }),
+  z.object({ type: z.literal("skill"), name: z.string(), path: z.string() }),
+  z.object({ type: z.literal("mention"), name: z.string(), path: z.string() }),
+]);
+export type UserInput = z.infer<typeof UserInput>;
+
+export type ReadInput =
+  | InputPart
+  | { readonly type: "localImage"; readonly path: string }
+  | { readonly type: "unsupported"; readonly what: string };
+
+const DATA_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=\s]*)$/;
+
+/** undefined: the address does not hold a picture itself. */
+export function dataImage(url: string): InputPart | undefined {
+  const [, mediaType, base64] = DATA_URL.exec(url) ?? [];
+  if (mediaType === undefined || base64 === undefined) return undefined;
+  return { type: "image", mediaType, base64: base64.replaceAll(/\s/g, "") };
+}
+
+export function inputFrom(input: UserInput): ReadInput {
+  switch (input.type) {
+    case "text":
+      return { type: "text", text: input.text };
+    case "image": {
+      return dataImage(input.url ?? "") ?? { type: "unsupported", what: "an image that is no data: address" };
+    }
+    case "localImage":
+      return { type: "localImage", path: input.path };
+    case "skill":
+      // Heddle's agents take up a skill when it is named so.
+      return { type: "text", text: `$${input.name}` };
+    case "mention":
+      return { type: "text", text: `@${input.name} (${input.path})` };
+    case "audio":
+    case "localAudio":
+      return { type: "unsupported", what: "audio" };
+  }
+}

@@ -1,0 +1,375 @@
+/**
+ * One thread live: stored events and deltas in, what clients are told out, in the order of the original. Fed with the past
+ * of a thread first (and its answers thrown away) it knows the totals, the running turn and the open questions.
+ */
+import {
+  NO_USAGE,
+  addUsage,
+  type ApprovalQuestion,
+  type EventOf,
+  type Item,
+  type ItemDelta,
+  type ItemOf,
+  type StoredEvent,
+  type Usage,
+} from "@heddle/protocol";
+import { approvalRequest, askedItem } from "./approvals.ts";
+import { clientCall, isClientCall } from "./client-tools.ts";
+import { createDeltas, type Deltas } from "./deltas.ts";
+import { retryError, turnError } from "./errors.ts";
+import { hookRun } from "./hooks.ts";
+import { gitDiff } from "./file-diffs.ts";
+import { codexItem } from "./items.ts";
+import { enteredReview, exitedReview } from "./reviews.ts";
+import type {
+  CodexNotification,
+  CodexThreadItem,
+  CodexThreadStatus,
+  CodexTurn,
+  Outgoing,
+  WaitingFlag,
+} from "./shapes.ts";
+import { endError, newTurn, seconds } from "./turns.ts";
+
+export interface ThreadDialectOptions {
+  readonly threadId: string;
+  /** The model's window, where it is known. */
+  readonly contextWindow: (model: string) => number | undefined;
+}
+
+interface ActiveTurn {
+  readonly id: string;
+  readonly model: string;
+  readonly contextTokens: number | undefined;
+  readonly admission: EventOf<"turn.admitted">;
+  startedAtMs: number;
+  isAnnounced: boolean;
+  /** When each running item began. */
+  readonly items: Map<string, number>;
+  readonly questions: Map<string, ApprovalQuestion>;
+  /** What the model wrote for each call of its last answer, to show what is asked about. */
+  readonly calls: Map<string, string>;
+  readonly diffs: string[];
+  lastMessage: CodexThreadItem | undefined;
+}
+
+/** All of it is told again after every change; of a longer turn the older changes are left out. */
+const MAX_DIFF_CHARS = 256 * 1024;
+
+export class ThreadDialect {
+  readonly #threadId: string;
+  readonly #contextWindow: ThreadDialectOptions["contextWindow"];
+  readonly #deltas: Deltas;
+  /** Turns that wait. */
+  readonly #queued = new Set<string>();
+  #turn: ActiveTurn | undefined;
+  #hasFailed = false;
+  #total: Usage = NO_USAGE;
+  #workspace = "";
+  /** What was told last of the tokens used. */
+  #told: CodexNotification | undefined;
+  /** What the last request took, until it is told. */
+  #last: Usage | undefined;
+
+  constructor({ threadId, contextWindow }: ThreadDialectOptions) {
+    this.#threadId = threadId;
+    this.#contextWindow = contextWindow;
+    this.#deltas = createDeltas(threadId);
+  }
+
+  get status(): CodexThreadStatus {
+    if (this.#turn?.isAnnounced === true) {
+      return { type: "active", activeFlags: flagsOf([...this.#turn.questions.values()]) };
+    }
+    return { type: this.#hasFailed ? "systemError" : "idle" };
+  }
+
+  /** What the thread has used so far, for whoever comes to it; undefined: nothing. */
+  get usage(): CodexNotification | undefined {
+    return this.#told;
+  }
+
+  /** The turn that has no end yet. */
+  get activeTurnId(): string | undefined {
+    return this.#turn?.id;
+  }
+
+  delta(delta: ItemDelta): readonly Outgoing[] {
+    return this.#deltas.delta(delta);
+  }
+
+  event(stored: StoredEvent): readonly Outgoing[] {
+    const { body } = stored;
+    switch (body.type) {
+      case "thread.created":
+      case "thread.moved":
+        this.#workspace = body.workspace;
+        return [];
+      case "turn.admitted":
+        this.#turn = admitted(body, stored.at);
+        // It has waited until now.
+        if (!this.#queued.delete(body.turnId)) return [];
+        return [told(stored, "thread/queue/changed", { threadId: this.#threadId })];
+      case "turn.started":
+        return this.#begin(stored, { sandboxLevel: body.sandboxLevel });
+      case "item.started":
+        return this.#itemStarted(body.item, stored);
+      case "item.completed":
+        return this.#itemCompleted(body.item, stored);
+      case "model.requested":
+        return this.#takeUsage(stored);
+      case "model.responded":
+        this.#turn?.calls.clear();
+        for (const part of body.output) if (part.kind === "toolCall") this.#turn?.calls.set(part.callId, part.input);
+        this.#total = addUsage(this.#total, body.usage);
+        this.#last = body.usage;
+        return [];
+      case "approval.requested":
+        return this.#asked(body, stored);
+      case "approval.resolved":
+        return this.#resolved(body, stored);
+      case "turn.completed":
+        return this.#end(body, stored);
+      default:
+        return this.#besides(stored);
+    }
+  }
+
+  /** What happens beside the items of a turn. */
+  #besides(stored: StoredEvent): readonly Outgoing[] {
+    const { body } = stored;
+    const threadId = this.#threadId;
+    switch (body.type) {
+      case "model.retried": {
+        const error = retryError(body);
+        return [told(stored, "error", { error, willRetry: true, threadId, turnId: body.turnId })];
+      }
+      case "path.violated":
+        return [told(stored, "warning", { threadId, message: `a protected path was written: ${body.path}` })];
+      case "hook.ran": {
+        const runs = hookRun(stored, body).map(({ method, params }) => told(stored, method, { ...params, threadId }));
+        if (body.failure === undefined) return runs;
+        const message = `a ${body.event} hook failed: ${body.failure.message}`;
+        return [...runs, told(stored, "warning", { threadId, message })];
+      }
+      case "thread.reverted":
+        return [told(stored, "thread/reverted", { threadId })];
+      case "turn.queued":
+        this.#queued.add(body.turnId);
+        return [told(stored, "thread/queue/changed", { threadId })];
+      case "turn.dequeued":
+        this.#queued.delete(body.turnId);
+        return [told(stored, "thread/queue/changed", { threadId })];
+      case "mcp.listed": {
+        const params = { threadId, name: body.server, status: "ready", error: null, failureReason: null };
+        return [told(stored, "mcpServer/startupStatus/updated", params)];
+      }
+      default:
+        return [];
+    }
+  }
+
+  #statusChanged({ version }: StoredEvent): Outgoing {
+    const params = { threadId: this.#threadId, status: this.status, seq: version };
+    return { kind: "notify", to: "everyone", notification: { method: "thread/status/changed", params } };
+  }
+
+  /** The original tells what a request took when its calls are over, not when it is answered. */
+  #takeUsage(stored: StoredEvent): readonly Outgoing[] {
+    if (this.#last === undefined || this.#turn === undefined) return [];
+    const { id: turnId, contextTokens, model } = this.#turn;
+    const tokenUsage = {
+      total: breakdown(this.#total),
+      last: breakdown(this.#last),
+      modelContextWindow: contextTokens ?? this.#contextWindow(model) ?? null,
+    };
+    this.#last = undefined;
+    const params = { threadId: this.#threadId, turnId, tokenUsage };
+    this.#told = { method: "thread/tokenUsage/updated", params };
+    return [told(stored, "thread/tokenUsage/updated", params)];
+  }
+
+  #begin(stored: StoredEvent, more: { readonly sandboxLevel?: string } = {}): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined || turn.isAnnounced) return [];
+    turn.isAnnounced = true;
+    turn.startedAtMs = stored.at;
+    this.#hasFailed = false;
+    const params = { threadId: this.#threadId, turn: newTurn(turn.id, stored.at), ...more };
+    const entered = enteredReview(turn.admission, { startedAtMs: stored.at, completedAtMs: null });
+    return [this.#statusChanged(stored), told(stored, "turn/started", params), ...this.#mark(entered, stored)];
+  }
+
+  /** An item that is whole as soon as it is there. */
+  #mark(item: CodexThreadItem | undefined, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (item === undefined || turn === undefined) return [];
+    const at = { threadId: this.#threadId, turnId: turn.id };
+    const ended = { ...item, completedAtMs: stored.at };
+    return [
+      told(stored, "item/started", { item, ...at, startedAtMs: stored.at }),
+      told(stored, "item/completed", { item: ended, ...at, completedAtMs: stored.at }),
+    ];
+  }
+
+  #itemStarted(item: Item, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined || turn.items.has(item.id)) return [];
+    const { at } = stored;
+    turn.items.set(item.id, at);
+    const shown = codexItem(item, { startedAtMs: at, completedAtMs: null });
+    if (shown === undefined) return [];
+    const usage = item.type === "userMessage" ? this.#takeUsage(stored) : [];
+    const params = { item: shown, threadId: this.#threadId, turnId: turn.id, startedAtMs: at };
+    const call = clientCall(item, params);
+    return [...usage, told(stored, "item/started", params), ...this.#deltas.started(item), ...call];
+  }
+
+  #itemCompleted(item: Item, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined) return [];
+    const { at } = stored;
+    const begun = turn.items.has(item.id) ? [] : [...this.#itemStarted(item, stored)];
+    const startedAtMs = turn.items.get(item.id) ?? at;
+    turn.items.delete(item.id);
+    this.#deltas.completed(item.id);
+    if (isClientCall(item)) begun.push({ kind: "called", itemId: item.id });
+    const shown = codexItem(item, { startedAtMs, completedAtMs: at });
+    if (shown === undefined) return this.#toldOtherwise(item, stored, turn.id);
+    if (shown.type === "agentMessage" && shown["isPartial"] !== true) turn.lastMessage = shown;
+    const params = { item: shown, threadId: this.#threadId, turnId: turn.id, completedAtMs: at };
+    return [...begun, told(stored, "item/completed", params), ...this.#diff(item, stored, turn)];
+  }
+
+  /** Items that the original has other words for. */
+  #toldOtherwise(item: Item, stored: StoredEvent, turnId: string): readonly Outgoing[] {
+    const threadId = this.#threadId;
+    if (item.type === "notice") {
+      const warning = told(stored, "warning", { threadId, message: item.message });
+      const failed = failedServer(item);
+      if (failed === undefined) return [warning];
+      const params = { threadId, ...failed, status: "failed", failureReason: null };
+      return [warning, told(stored, "mcpServer/startupStatus/updated", params)];
+    }
+    if (item.type !== "plan" || item.status !== "completed") return [];
+    const plan = item.steps.map(({ text, status }) => ({ step: text, status }));
+    return [told(stored, "turn/plan/updated", { threadId, turnId, explanation: item.explanation ?? null, plan })];
+  }
+
+  #diff(item: Item, stored: StoredEvent, turn: ActiveTurn): readonly Outgoing[] {
+    if (item.type !== "fileChange" || item.status !== "completed") return [];
+    turn.diffs.push(...item.changes.map((change) => gitDiff(change, this.#workspace)));
+    let chars = turn.diffs.reduce((sum, diff) => sum + diff.length, 0);
+    while (chars > MAX_DIFF_CHARS && turn.diffs.length > 1) chars -= turn.diffs.shift()?.length ?? 0;
+    const params = { threadId: this.#threadId, turnId: turn.id, diff: turn.diffs.join("") };
+    return [told(stored, "turn/diff/updated", params)];
+  }
+
+  #asked({ approvalId, question }: EventOf<"approval.requested">, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined) return [];
+    turn.questions.set(approvalId, question);
+    const item = askedItem(question, turn.calls.get(question.callId));
+    const place = { threadId: this.#threadId, turnId: turn.id, startedAtMs: stored.at };
+    const status = this.#statusChanged(stored);
+    const begun = item === undefined ? [] : this.#itemStarted(item, stored);
+    return [
+      // The original shows a change or a tool before it says that it waits, and a command after.
+      ...(question.kind === "command" ? [status, ...begun] : [...begun, status]),
+      { kind: "ask", approvalId, question, request: approvalRequest(question, place) },
+    ];
+  }
+
+  #resolved({ approvalId }: EventOf<"approval.resolved">, stored: StoredEvent): readonly Outgoing[] {
+    if (this.#turn?.questions.delete(approvalId) !== true) return [];
+    return [{ kind: "resolved", approvalId }, this.#statusChanged(stored)];
+  }
+
+  #end(body: EventOf<"turn.completed">, stored: StoredEvent): readonly Outgoing[] {
+    const turn = this.#turn;
+    if (turn === undefined) return [];
+    const threadId = this.#threadId;
+    const begun = this.#begin(stored);
+    const exited = exitedReview(turn.admission, turn.lastMessage?.["text"], {
+      startedAtMs: stored.at,
+      completedAtMs: null,
+    });
+    const before = [...begun, ...this.#mark(exited, stored), ...this.#takeUsage(stored)];
+    this.#turn = undefined;
+    this.#deltas.reset();
+    this.#hasFailed = body.status === "failed";
+    const failure = body.status === "failed" && body.failure !== undefined ? turnError(body.failure) : undefined;
+    return [
+      ...before,
+      this.#statusChanged(stored),
+      ...(failure === undefined
+        ? []
+        : [told(stored, "error", { error: failure, willRetry: false, threadId, turnId: turn.id })]),
+      told(stored, "turn/completed", { threadId, turn: endedTurn(turn, body, stored.at) }),
+    ];
+  }
+}
+
+function flagsOf(questions: readonly ApprovalQuestion[]): readonly WaitingFlag[] {
+  const isUserInput = ({ kind }: ApprovalQuestion): boolean => kind === "userInput";
+  return [
+    ...(questions.some((question) => !isUserInput(question)) ? (["waitingOnApproval"] as const) : []),
+    ...(questions.some(isUserInput) ? (["waitingOnUserInput"] as const) : []),
+  ];
+}
+
+/** Everything that comes of one stored event carries its place in the thread. */
+function told({ version }: StoredEvent, method: string, params: Readonly<Record<string, unknown>>): Outgoing {
+  return { kind: "notify", to: "followers", notification: { method, params: { ...params, seq: version } } };
+}
+
+function endedTurn(turn: ActiveTurn, body: EventOf<"turn.completed">, at: number): CodexTurn {
+  const items = body.status === "completed" && turn.lastMessage !== undefined ? [turn.lastMessage] : [];
+  return {
+    ...newTurn(turn.id, turn.startedAtMs),
+    items,
+    itemsView: items.length > 0 ? "summary" : "notLoaded",
+    status: body.status,
+    error: endError(body),
+    completedAt: seconds(at),
+    durationMs: body.durationMs,
+    ...(body.costUsd === undefined ? {} : { costUsd: body.costUsd }),
+  };
+}
+
+function admitted(admission: EventOf<"turn.admitted">, at: number): ActiveTurn {
+  const { turnId, settings } = admission;
+  return {
+    id: turnId,
+    admission,
+    model: settings.model,
+    contextTokens: settings.contextTokens,
+    startedAtMs: at,
+    isAnnounced: false,
+    items: new Map(),
+    questions: new Map(),
+    calls: new Map(),
+    diffs: [],
+    lastMessage: undefined,
+  };
+}
+
+function breakdown(usage: Usage): Record<string, number> {
+  return {
+    totalTokens: usage.inputTokens + usage.outputTokens,
+    inputTokens: usage.inputTokens,
+    cachedInputTokens: usage.cachedInputTokens,
+    cacheWriteInputTokens: usage.cacheWriteInputTokens,
+    outputTokens: usage.outputTokens,
+    reasoningOutputTokens: usage.reasoningOutputTokens,
+  };
+}
+
+/** Which MCP server a notice is about: the record says it in words. */
+function failedServer({
+  code,
+  message,
+}: ItemOf<"notice">): { readonly name: string; readonly error: string } | undefined {
+  const [, name, error] = code === "mcp.failed" ? (/^the MCP server (.+?) failed: (.*)$/s.exec(message) ?? []) : [];
+  return name === undefined || error === undefined ? undefined : { name, error };
+}

@@ -1,0 +1,61 @@
+/** Questions that want more than a yes: of the agent to the user, and of MCP servers. */
+import { z } from "zod";
+import type { ApprovalAnswer, ApprovalQuestion } from "@heddle/protocol";
+import type { CodexServerRequest } from "./shapes.ts";
+
+interface Place {
+  readonly threadId: string;
+  readonly turnId: string;
+}
+
+export function userInputRequest(
+  { itemId, questions }: Extract<ApprovalQuestion, { kind: "userInput" }>,
+  { threadId, turnId }: Place,
+): CodexServerRequest {
+  return {
+    method: "item/tool/requestUserInput",
+    params: {
+      threadId,
+      turnId,
+      itemId,
+      // Whoever is asked may always say something else.
+      questions: questions.map(({ id, header, question, options }) => {
+        return { id, header, question, isOther: true, isSecret: false, options };
+      }),
+      isBlocking: true,
+      autoResolutionMs: null,
+    },
+  };
+}
+
+export function elicitationRequest(
+  { server, message, schema }: Extract<ApprovalQuestion, { kind: "elicitation" }>,
+  { threadId, turnId }: Place,
+): CodexServerRequest {
+  return {
+    method: "mcpServer/elicitation/request",
+    params: { threadId, turnId, serverName: server, mode: "form", message, requestedSchema: schema, _meta: null },
+  };
+}
+
+const Answers = z.object({ answers: z.record(z.string(), z.object({ answers: z.array(z.string()) })) });
+
+/** Words that nobody can read, and answers to what was not asked, are no answers; the agent goes on without them. */
+export function userAnswerFrom(
+  result: unknown,
+  { questions }: Extract<ApprovalQuestion, { kind: "userInput" }>,
+): ApprovalAnswer {
+  const parsed = Answers.safeParse(result);
+  const given = parsed.success ? Object.entries(parsed.data.answers) : [];
+  const known = given.filter(([id]) => questions.some((question) => question.id === id));
+  return { decision: "accept", answers: Object.fromEntries(known.map(([id, { answers }]) => [id, answers])) };
+}
+
+const Elicited = z.object({ action: z.enum(["accept", "decline", "cancel"]), content: z.unknown().optional() });
+
+/** Whoever waves the question away says nothing to the server; the turn goes on. */
+export function elicitedFrom(result: unknown): ApprovalAnswer {
+  const parsed = Elicited.safeParse(result);
+  if (!parsed.success || parsed.data.action !== "accept") return { decision: "decline" };
+  return { decision: "accept", content: parsed.data.content ?? {} };
+}

@@ -1,0 +1,115 @@
+/** Sandbox and approval words, both ways. */
+import { z } from "zod";
+import type { ApprovalPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
+import type { CodexSandboxPolicy } from "./shapes.ts";
+
+export const SandboxModeParam = z.enum(["read-only", "workspace-write", "danger-full-access"]);
+
+/** The original's fourth word takes an object; Heddle asks whenever that form could have asked. */
+export const ApprovalPolicyParam = z.union([
+  z.enum(["untrusted", "on-request", "granular", "never"]),
+  z.object({ granular: z.record(z.string(), z.unknown()) }),
+]);
+export type ApprovalPolicyParam = z.infer<typeof ApprovalPolicyParam>;
+
+export const SandboxPolicyParam = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("dangerFullAccess") }),
+  z.object({ type: z.literal("readOnly"), networkAccess: z.boolean().optional() }),
+  z.object({
+    type: z.literal("workspaceWrite"),
+    writableRoots: z.array(z.string()).optional(),
+    networkAccess: z.boolean().optional(),
+  }),
+  z.object({ type: z.literal("externalSandbox"), networkAccess: z.unknown() }),
+]);
+export type SandboxPolicyParam = z.infer<typeof SandboxPolicyParam>;
+
+/** How user and agent work together; its settings go before those beside it. */
+export const CollaborationModeParam = z.object({
+  mode: z.enum(["plan", "default"]),
+  settings: z.object({
+    model: z.string(),
+    reasoning_effort: z.string().nullish(),
+    developer_instructions: z.string().nullish(),
+  }),
+});
+
+/** The mode of a thread as the original tells it. */
+export function collaborationMode({ mode, model, effort }: TurnSettings): Readonly<Record<string, unknown>> {
+  const settings = { model, reasoning_effort: effort ?? null, developer_instructions: null };
+  return { mode: mode ?? "default", settings };
+}
+
+export function approvalPolicyFrom(param: ApprovalPolicyParam): ApprovalPolicy {
+  return typeof param === "string" && param !== "granular" ? param : "on-request";
+}
+
+export interface SandboxWish {
+  readonly sandboxMode: SandboxMode;
+  readonly networkAccess?: boolean;
+  readonly writableRoots?: readonly string[];
+}
+
+/** undefined: a wall that somebody else holds is none that Heddle could answer for. */
+export function sandboxFrom(param: SandboxPolicyParam): SandboxWish | undefined {
+  switch (param.type) {
+    case "dangerFullAccess":
+      return { sandboxMode: "danger-full-access" };
+    case "readOnly":
+      return {
+        sandboxMode: "read-only",
+        ...(param.networkAccess === undefined ? {} : { networkAccess: param.networkAccess }),
+      };
+    case "workspaceWrite":
+      return {
+        sandboxMode: "workspace-write",
+        ...(param.networkAccess === undefined ? {} : { networkAccess: param.networkAccess }),
+        ...(param.writableRoots === undefined ? {} : { writableRoots: param.writableRoots }),
+      };
+    case "externalSandbox":
+      return undefined;
+  }
+}
+
+export function sandboxPolicy(settings: TurnSettings): CodexSandboxPolicy {
+  const { sandboxMode, networkAccess, writableRoots } = settings;
+  if (sandboxMode === "danger-full-access") return { type: "dangerFullAccess" };
+  if (sandboxMode === "read-only") return { type: "readOnly", networkAccess };
+  return {
+    type: "workspaceWrite",
+    writableRoots,
+    networkAccess,
+    excludeTmpdirEnvVar: false,
+    excludeSlashTmp: false,
+  };
+}
+
+const PROFILES = {
+  "read-only": ":read-only",
+  "workspace-write": ":workspace",
+  "danger-full-access": ":danger-full-access",
+};
+
+/** What thread/start, thread/resume and thread/fork say beside the thread. */
+export function threadSettings(
+  settings: TurnSettings,
+  workspace: string,
+  { isSandboxGiven = false }: { readonly isSandboxGiven?: boolean } = {},
+): Readonly<Record<string, unknown>> {
+  return {
+    model: settings.model,
+    modelProvider: settings.provider,
+    serviceTier: null,
+    disabledPluginIds: [],
+    cwd: workspace,
+    runtimeWorkspaceRoots: [workspace],
+    instructionSources: [],
+    approvalPolicy: settings.approvalPolicy,
+    approvalsReviewer: "user",
+    sandbox: sandboxPolicy(settings),
+    // A profile is named where none of its parts was given on its own.
+    activePermissionProfile: isSandboxGiven ? null : { id: PROFILES[settings.sandboxMode], extends: null },
+    reasoningEffort: settings.effort ?? null,
+    multiAgentMode: "explicitRequestOnly",
+  };
+}

@@ -1,0 +1,31 @@
+/** What the next turns of a thread run with, as the original tells it when that changes. */
+import type { TurnSettings } from "@heddle/protocol";
+import { collaborationMode, sandboxPolicy, threadSettings } from "./settings.ts";
+import type { CodexNotification } from "./shapes.ts";
+
+export function settingsUpdated(threadId: string, settings: TurnSettings, workspace: string): CodexNotification {
+  const { activePermissionProfile, approvalsReviewer, multiAgentMode } = threadSettings(settings, workspace);
+  const { model, provider, effort = null } = settings;
+  return {
+    method: "thread/settings/updated",
+    params: {
+      threadId,
+      threadSettings: {
+        disabledPluginIds: [],
+        cwd: workspace,
+        approvalPolicy: settings.approvalPolicy,
+        approvalsReviewer,
+        sandboxPolicy: sandboxPolicy(settings),
+        activePermissionProfile,
+        model,
+        modelProvider: provider,
+        serviceTier: null,
+        effort,
+        summary: null,
+        collaborationMode: collaborationMode(settings),
+        multiAgentMode,
+        personality: null,
+      },
+    },
+  };
+}

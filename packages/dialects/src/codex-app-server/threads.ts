@@ -1,0 +1,76 @@
+/** A thread as the original shows it. */
+import type { TurnSettings } from "@heddle/protocol";
+import {
+  CODEX_VERSION,
+  type CodexGitInfo,
+  type CodexThread,
+  type CodexThreadStatus,
+  type CodexTurn,
+} from "./shapes.ts";
+import { seconds } from "./turns.ts";
+
+/** What is known of a thread outside its turns. */
+export interface ThreadFacts {
+  readonly id: string;
+  readonly workspace: string;
+  readonly origin: string;
+  readonly name: string | undefined;
+  readonly preview: string | undefined;
+  readonly forkedFrom: { readonly threadId: string } | undefined;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly settings: Pick<TurnSettings, "provider" | "model" | "effort"> | undefined;
+  readonly isEphemeral: boolean;
+  readonly status: CodexThreadStatus;
+  readonly gitInfo?: CodexGitInfo | undefined;
+}
+
+const DOOR = "app-server:";
+
+/** What is stored as the origin of a thread that a client of this door has made. */
+export function appServerOrigin(clientName: string): string {
+  return `${DOOR}${clientName}`;
+}
+
+/** Threads of people at work; the others were made by `exec` and what calls it. */
+export function isInteractive(origin: string): boolean {
+  return origin.startsWith(DOOR);
+}
+
+export function codexThread(facts: ThreadFacts, turns: readonly CodexTurn[] = []): CodexThread {
+  const { id, workspace, origin, settings } = facts;
+  return {
+    id,
+    environments: [{ environmentId: "local", cwd: workspace, runtimeWorkspaceRoots: [workspace] }],
+    extra: null,
+    sessionId: id,
+    forkedFromId: facts.forkedFrom?.threadId ?? null,
+    parentThreadId: null,
+    preview: facts.preview ?? "",
+    ephemeral: facts.isEphemeral,
+    section: null,
+    sectionEnteredAt: null,
+    projectId: null,
+    historyMode: "paginated",
+    modelProvider: settings?.provider ?? "",
+    model: settings?.model ?? null,
+    reasoningEffort: settings?.effort ?? null,
+    createdAt: seconds(facts.createdAt),
+    updatedAt: seconds(facts.updatedAt),
+    recencyAt: seconds(facts.updatedAt),
+    status: facts.status,
+    path: null,
+    cwd: workspace,
+    cliVersion: CODEX_VERSION,
+    originator: isInteractive(origin) ? origin.slice(DOOR.length) : origin,
+    source: isInteractive(origin) ? "vscode" : "exec",
+    canAcceptDirectInput: true,
+    threadSource: null,
+    agentNickname: null,
+    agentRole: null,
+    gitInfo: facts.gitInfo ?? null,
+    name: facts.name ?? null,
+    daybreakEnabled: null,
+    turns,
+  };
+}
