@@ -51,7 +51,11 @@ export interface TaskQueries {
   /** How many there are in each state. */
   counts(): Promise<Readonly<Partial<Record<TaskState, number>>>>;
   /** Nobody holds them, their time has come and their folder is free: highest priority first, then oldest. */
-  due(now: number, options: { readonly limit: number }): Promise<readonly TaskRecord[]>;
+  due(
+    now: number,
+    /** `among`: only these, and what their schedules began. */
+    options: { readonly limit: number; readonly among?: readonly string[] | undefined },
+  ): Promise<readonly TaskRecord[]>;
   /** When the next one comes due after this time; undefined: none will by itself. */
   nextDue(after: number): Promise<number | undefined>;
   /** Those that a worker holds, or says it does. */
@@ -117,7 +121,7 @@ export function taskQueries(read: Read): TaskQueries {
             .map((row) => [text(row, "state"), integer(row, "number")]),
         ),
       ),
-    due: (now, { limit }) =>
+    due: (now, { limit, among }) =>
       tasks(
         // By its own index, in order: with any other, the whole queue is sorted for every look at its front.
         `SELECT record FROM tasks INDEXED BY tasks_queue
@@ -126,8 +130,10 @@ export function taskQueries(read: Read): TaskQueries {
              AND busy.is_exclusive = 1)
            AND (is_exclusive = 0 OR NOT EXISTS (SELECT 1 FROM tasks AS busy INDEXED BY tasks_held WHERE busy.is_held = 1
              AND busy.workspace = tasks.workspace))
+           ${among === undefined ? "" : "AND (id IN (SELECT value FROM json_each(?)) OR parent_id IN (SELECT value FROM json_each(?)))"}
          ORDER BY priority DESC, created_position LIMIT ?`,
         now,
+        ...(among === undefined ? [] : [JSON.stringify(among), JSON.stringify(among)]),
         limit,
       ),
     nextDue: (after) =>

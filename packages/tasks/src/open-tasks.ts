@@ -211,7 +211,9 @@ async function find(journal: Journal, selector: string): Promise<TaskRecord> {
   const isPrefix = wanted.length >= "task_".length + MIN_PREFIX;
   const begun = isPrefix ? await journal.tasks.beginningWith(wanted, { limit: MAX_CANDIDATES }) : [];
   const found = begun.length > 0 ? begun : await journal.tasks.named(selector, { limit: MAX_CANDIDATES });
-  const [only, ...others] = found;
+  // A schedule is meant by its name, not each of the tasks that it began.
+  const schedules = found.filter(({ parentId }) => parentId === undefined);
+  const [only, ...others] = schedules.length === 1 ? schedules : found;
   if (only === undefined) throw new HeddleError("task.not-found", `there is no task ${JSON.stringify(selector)}`);
   if (others.length === 0) return only;
   const lines = found.map(({ id, spec, state }) => `${id} (${spec.name}, ${state})`);

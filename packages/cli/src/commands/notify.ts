@@ -10,6 +10,7 @@ import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
 import type { Output } from "../print/output.ts";
 import { openRecord } from "../record.ts";
+import { zonedTime } from "../print/style.ts";
 
 const VERBS = ["list", "test", "dead", "redeliver"] as const;
 /** One screen or two; the rest is reached with --after. */
@@ -132,7 +133,7 @@ async function dead(args: ParsedArgs, env: NodeJS.ProcessEnv, { out, isJson }: P
     const { id, event, tries, message, taskId, queuedAt, payload } = row;
     if (isJson) await out.write(toLine({ id, sink: row.sink, event, taskId, tries, message, queuedAt, payload }));
     else {
-      const at = new Date(queuedAt).toISOString();
+      const at = zonedTime(queuedAt);
       await out.write(visibleLine(`${id}  ${row.sink}  ${event}  ${taskId ?? ""}  ${at}  ${message ?? ""}`) + "\n");
     }
   }

@@ -10,7 +10,7 @@ import { eventLines } from "../print/events.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
 import type { Output } from "../print/output.ts";
-import { styleFor } from "../print/style.ts";
+import { localTime, styleFor } from "../print/style.ts";
 import { allEvents, openRecord } from "../record.ts";
 import { openWorkspace } from "../workspace.ts";
 
@@ -127,7 +127,7 @@ async function page(
 }
 
 function rowLine(row: ThreadRow, hasFolder: boolean): string {
-  const when = new Date(row.updatedAt).toISOString().slice(0, 16).replace("T", " ");
+  const when = localTime(row.updatedAt);
   const turns = `${row.turnCount} turn${row.turnCount === 1 ? "" : "s"}`;
   const words = [row.name ?? row.title, row.preview].filter((text) => text !== undefined).map(visibleLine);
   const folder = hasFolder ? `  ${visibleLine(row.workspace)}` : "";

@@ -8,6 +8,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
+import { zonedTime } from "../print/style.ts";
 
 export const tokenCommand: Command = {
   usage: "token add ROLE NAME\ntoken list [--json]\ntoken revoke ROLE NAME",
@@ -33,7 +34,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
     }
   } else if (word === "list" && rest.length === 0) {
     for (const { name, role, createdAt } of await listTokens(heddleHome(env))) {
-      const made = new Date(createdAt).toISOString();
+      const made = zonedTime(createdAt);
       await out.write(
         args.has("json") ? toLine({ name, role, createdAt }) : `${role.padEnd(7)} ${visibleText(name)}  ${made}\n`,
       );

@@ -66,7 +66,7 @@ test("5: what is not verified makes the exit code, and says how to go on", async
   expect(ran).toMatchObject({ code: 1 });
   expect(ran.stdout).toMatch(/^=#= paused {2}lazy/m);
   expect(ran.stdout).not.toContain("VERIFIED");
-  expect(ran.stderr).toContain("heddle task resume ID goes on");
+  expect(ran.stderr).toMatch(/heddle task resume task_\S+ and then heddle watch continue it/);
 });
 
 test("5 43: a budget that is used up pauses the task and makes the exit code of a limit; more of it goes on", async () => {
@@ -162,7 +162,7 @@ test("Ctrl-C stops within five seconds and leaves the task to go on, with the sa
 
   const again = await watch(mock, "t.yaml", "--once");
   expect(again).toMatchObject({ code: 0 });
-  expect(again.stderr).toContain("has not ended; it goes on");
+  expect(again.stderr).toContain("has not ended; it continues");
   expect(again.stdout).toContain("VERIFIED");
   const listed = await run(["task", "list", "--json"], place);
   expect(listed.stdout.trim().split("\n")).toHaveLength(1);
@@ -194,6 +194,72 @@ test("a file that was watched to its end is a new task the next time, also when 
     expect((await run(["task", "delete", id], { world: mock.world })).code).toBe(0);
   }
   expect(new Set(ids).size).toBe(2);
+});
+
+test("14: a verdict is of the run that prints it, also after earlier tasks of the file were deleted", async () => {
+  const answers = [...DONE, ...DONE];
+  await using mock = await openMockWorld({ respond: () => answers.shift() ?? { text: "It is done." } });
+  const { world } = mock;
+  await world.file("workspace/t.yaml", `${task("again")}max_nudges: 0\n`);
+  const id = /(task_\S+)/.exec((await watch(mock, "t.yaml", "--once")).stdout)?.[1] ?? "";
+  expect(await run(["task", "delete", id], { world })).toMatchObject({ code: 0 });
+  await rm(`${world.workspace}/done.txt`);
+  expect(await watch(mock, "t.yaml", "--once")).toMatchObject({ code: 0 });
+  await rm(`${world.workspace}/done.txt`);
+  const broken = await watch(mock, "t.yaml", "--once");
+  expect(broken.code).not.toBe(0);
+  expect(broken.stdout).not.toContain("verified  again");
+});
+
+test("14: task run carries out its own tasks and what they wait for, and no other of the queue", async () => {
+  await using mock = await openMockWorld({ respond: () => ({ text: "It is done." }) });
+  const { world } = mock;
+  const plain = (name: string, more = ""): string => `name: ${name}\nworkspace: .\ngoal: g\n${more}`;
+  await world.file("workspace/other.yaml", plain("other", "priority: 9\n"));
+  await world.file("workspace/before.yaml", plain("before"));
+  await world.file("workspace/t.yaml", plain("mine", "depends_on: [before]\n"));
+  for (const file of ["other.yaml", "before.yaml"])
+    expect(await run(["task", "add", file], { world })).toMatchObject({ code: 0 });
+  expect(await run(["task", "run", "t.yaml"], { world, env: MOCK_KEY })).toMatchObject({ code: 0 });
+  const list = await run(["task", "list", "--json"], { world });
+  expect(
+    jsonLines(list)
+      .map(({ state }) => String(state))
+      .toSorted(),
+  ).toEqual(["claimed", "claimed", "pending"]);
+});
+
+test("14: a paused task is resumed by running its file again; one that needs more budget says which", async () => {
+  await using mock = await openMockWorld({ respond: () => ({ text: "It is done." }) });
+  const { world } = mock;
+  await world.file("workspace/t.yaml", "name: later\nworkspace: .\ngoal: g\n");
+  expect(await run(["task", "add", "t.yaml"], { world })).toMatchObject({ code: 0 });
+  expect(await run(["task", "pause", "later"], { world })).toMatchObject({ code: 0 });
+  const resumed = await run(["task", "run", "t.yaml"], { world, env: MOCK_KEY });
+  expect(resumed).toMatchObject({ code: 0 });
+  expect(resumed.stderr).toContain("it was paused and is resumed");
+
+  await world.file("workspace/s.yaml", `${task("spent")}budget: {turns: 1}\n`);
+  await run(["task", "run", "s.yaml"], { world, env: MOCK_KEY });
+  const again = await run(["task", "run", "s.yaml"], { world, env: MOCK_KEY });
+  expect(again.code).not.toBe(0);
+  expect(again.stderr).toMatch(/stays paused: .*resume it with more turns/);
+  expect(again.stderr).toMatch(/heddle task resume task_\S+ and then heddle watch continue it/);
+});
+
+test("14: after a resume somebody has to carry it out, and that is said", async () => {
+  await using mock = await openMockWorld({ script: [] });
+  const { world } = mock;
+  await world.file("workspace/t.yaml", "name: later\nworkspace: .\ngoal: g\n");
+  for (const [verb, text] of [
+    ["add", "carries out what is queued"],
+    ["pause", ""],
+    ["resume", "carries out what is queued"],
+  ] as const) {
+    const ran = await run(["task", verb, verb === "add" ? "t.yaml" : "later"], { world });
+    expect(ran).toMatchObject({ code: 0 });
+    expect(ran.stderr).toContain(text);
+  }
 });
 
 test("task run adds one and sees it to its end; its log says the same afterwards", async () => {
@@ -246,7 +312,7 @@ test("21: --once does not wait for times to come, and says when they come", asyn
   const ran = await watch(mock, "--once");
   expect(ran).toMatchObject({ code: 0 });
   const [, next = ""] =
-    /^=#= waiting {2}again {2}task_\S+ {2}waits for its time, next at (\S+)$/m.exec(ran.stdout) ?? [];
+    /^=#= waiting {2}again {2}task_\S+ {2}waits for its time, next at (\S+ \S+ \S+)$/m.exec(ran.stdout) ?? [];
   const inMs = Date.parse(next) - Date.now();
   expect(inMs).toBeGreaterThan(3_300_000);
   expect(inMs).toBeLessThan(3_660_000);

@@ -11,12 +11,12 @@ import {
 } from "@heddle/protocol";
 import { holdsText } from "../config/limits.ts";
 import { behind } from "./screen.ts";
-import { duration, money, skippedText, type Style } from "./style.ts";
+import { localTime, duration, money, skippedText, type Style } from "./style.ts";
 
 const MAX_TEXT_LINES = 12;
 
 export function eventLines(event: StoredEvent, style: Style): readonly string[] {
-  const time = new Date(event.at).toISOString().slice(11, 23);
+  const time = localTime(event.at, "clock");
   const head = `${style.dim(`${String(event.version).padStart(4)} ${time}`)} ${style.bold(event.body.type)} ${style.dim(event.author)}`;
   const texts = words(event.body).filter((text) => text !== "");
   // Behind words of Heddle on the first line; the others stand in the gutter.

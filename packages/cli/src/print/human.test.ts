@@ -173,7 +173,7 @@ test("the end says result, time, tokens, cost, and how to look at the record", a
 });
 
 test("figures read like figures", () => {
-  expect([duration(12.4), duration(1234), duration(119_600)]).toEqual(["12 ms", "1.2 s", "2 min 0 s"]);
+  expect([duration(12.4), duration(1234), duration(119_600)]).toEqual(["12 ms", "1.2 s", "2 min"]);
   expect([money(undefined), money(0), money(0.00123), money(1.5)]).toEqual([
     "cost unknown",
     "$0.00",

@@ -24,7 +24,38 @@ export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return twoUnits([minutes, "min"], [seconds % 60, "s"]);
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return twoUnits([hours, "h"], [minutes % 60, "min"]);
+  return twoUnits([Math.floor(hours / 24), "d"], [hours % 24, "h"]);
+}
+
+function twoUnits(...parts: readonly (readonly [number, string])[]): string {
+  return parts
+    .filter(([number]) => number > 0)
+    .map(([number, unit]) => `${number} ${unit}`)
+    .join(" ");
+}
+
+const SHOWN = { minute: [0, 16], second: [0, 19], clock: [11, 23] } as const;
+
+/** In the zone of whoever reads it: `2026-11-17 18:48`; `clock` is the time of day alone. */
+export function localTime(at: number, to: keyof typeof SHOWN = "minute"): string {
+  const shifted = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return shifted
+    .toISOString()
+    .slice(...SHOWN[to])
+    .replace("T", " ");
+}
+
+/** The same where a zone may be needed, because it is read elsewhere or later: `2026-11-17 18:48:05 +01:00`. */
+export function zonedTime(at: number): string {
+  const offset = -new Date(at).getTimezoneOffset();
+  const [hours, minutes] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60].map((n) =>
+    String(n).padStart(2, "0"),
+  );
+  return `${localTime(at, "second")} ${offset < 0 ? "-" : "+"}${hours}:${minutes}`;
 }
 
 export function money(costUsd: number | undefined): string {

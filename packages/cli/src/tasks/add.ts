@@ -7,7 +7,7 @@ import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openScreen } from "../print/screen.ts";
+import { openScreen, say } from "../print/screen.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 import { openTaskStore } from "./store.ts";
 
@@ -22,9 +22,11 @@ export async function addTasks(place: string, args: ParsedArgs, context: Command
     const task = await store.tasks.add({ spec: one.spec, source: sourceOf(one) });
     await out.write(args.has("json") ? toLine(task) : `${task.id}  ${task.state}  ${visibleLine(task.spec.name)}\n`);
   }
-  if (!args.has("json")) process.stderr.write("heddle: heddle watch, or a running heddle serve, carries them out\n");
+  if (!args.has("json")) say(CARRIED_OUT);
   return EXIT.ok;
 }
+
+export const CARRIED_OUT = "heddle watch, or a running heddle serve, carries out what is queued";
 
 function sourceOf({ file, sha256 }: FoundSpec): TaskSource {
   return { kind: "cli", ref: file, ...(sha256 === undefined ? {} : { sha256 }) };
@@ -55,7 +57,8 @@ export async function addOrTakeUp(tasks: Tasks, found: FoundSpec): Promise<Added
   const hash = createHash("sha256").update(canonical(spec)).digest("hex");
   for (let number = earlier.length; ; number += 1) {
     const added = await addAs(tasks, found, `watch:${file}:${hash}:${number}`);
-    if (added !== undefined) return { task: added, isTakenUp: false };
+    // One that has ended is an earlier run's: what is said of this run is what this run did.
+    if (added !== undefined && !hasEnded(added)) return { task: added, isTakenUp: false };
   }
 }
 

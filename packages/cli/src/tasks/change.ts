@@ -5,9 +5,10 @@ import { parseDuration, type Tasks } from "@heddle/tasks";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { marked, openScreen } from "../print/screen.ts";
+import { marked, openScreen, say } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import { paintState, standing } from "./outcome.ts";
+import { CARRIED_OUT } from "./add.ts";
 import { requireTasks } from "./store.ts";
 
 export const CHANGES = ["pause", "resume", "cancel", "retry", "relieve", "complete", "archive", "delete"] as const;
@@ -44,8 +45,12 @@ export async function changeTasks(
       await out.write(`${marked(`${id}  ${visibleLine(spec.name)}  ${state}`).trimEnd()}\n`);
     }
   }
+  if (BRINGS_WORK.has(verb) && !args.has("json")) say(CARRIED_OUT);
   return EXIT.ok;
 }
+
+/** A task does nothing by itself after these: somebody has to work on it. */
+const BRINGS_WORK: ReadonlySet<Change> = new Set(["resume", "retry"]);
 
 interface Wish {
   readonly verb: Change;

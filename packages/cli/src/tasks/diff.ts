@@ -23,7 +23,7 @@ export async function diffTask(words: readonly string[], args: ParsedArgs, { env
     signal: stop.signal,
   });
   const style = styleFor("auto", out.isTerminal, env);
-  await out.write(isJson ? toLine(diff) : `${diffLines(diff, style).join("\n")}\n`);
+  await out.write(isJson ? toLine(diff) : `${diffLines(id, diff, style).join("\n")}\n`);
   return EXIT.ok;
 }
 
@@ -32,10 +32,16 @@ const OF: Readonly<Record<WorkDiff["of"], string>> = {
   live: "as the folder is now; nothing of it is judged",
 };
 
-function diffLines({ folder, files, count: all, of, isCut }: WorkDiff, style: Style): readonly string[] {
+function diffLines(
+  taskId: string,
+  { folder, files, count: all, of, isCut }: WorkDiff,
+  style: Style,
+): readonly string[] {
   const head = `${count(all, "file")} changed in ${visibleLine(folder)}, ${OF[of]}`;
   const left = all > files.length ? [`and ${all - files.length} more`] : [];
-  const cut = isCut ? [style.yellow("some of it is too long to be shown; name files: heddle task diff ID PATH")] : [];
+  const cut = isCut
+    ? [style.yellow(`some of it is too long to be shown; name files: heddle task diff ${taskId} PATH`)]
+    : [];
   return [
     head,
     ...files.map((file) => statLine(file, style)),

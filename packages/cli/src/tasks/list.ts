@@ -4,7 +4,7 @@ import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { marked, openScreen } from "../print/screen.ts";
-import { styleFor, type Style } from "../print/style.ts";
+import { localTime, styleFor, type Style } from "../print/style.ts";
 import { openWorkspace } from "../workspace.ts";
 import { paintState, standing } from "./outcome.ts";
 import { lookAtTasks } from "./store.ts";
@@ -61,7 +61,7 @@ function wantedStates(args: ParsedArgs): readonly TaskState[] {
 }
 
 function rowLine(task: TaskRecord, style: Style): string {
-  const when = new Date(task.updatedAt).toISOString().slice(0, 16).replace("T", " ");
+  const when = localTime(task.updatedAt);
   const { steps } = task.spec;
   const progress = steps.length === 0 ? "" : ` ${task.stepsDone.length}/${steps.length}`;
   const why = standing(task);

@@ -11,6 +11,8 @@ export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
   readonly home: string;
   readonly config: ConfigFile;
   readonly env: NodeJS.ProcessEnv;
+  /** Absent: it carries out every task of the home. */
+  readonly only?: Promise<readonly string[]> | undefined;
 }
 
 export interface Worker {
@@ -27,10 +29,10 @@ export function concurrencyOf({ tasks }: ConfigFile): number {
 
 /** Everything that is opened is closed with `ends`. */
 export async function openWorker(ends: AsyncDisposableStack, options: WorkerOptions): Promise<Worker> {
-  const { heddle, settings, home, config, env } = options;
+  const { heddle, settings, home, config, env, only } = options;
   const desk = await openDesk(ends, { journal: heddle.journal, home, config, env, log });
   const settingsFor = settingsForTask.bind(undefined, settings);
   const concurrency = concurrencyOf(config);
-  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log }));
+  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log, only }));
   return { harness, desk: { ...desk, concurrency } };
 }

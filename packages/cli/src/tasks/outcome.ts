@@ -9,7 +9,7 @@ import {
   type TaskRecord,
   type TaskState,
 } from "@heddle/protocol";
-import type { Style } from "../print/style.ts";
+import { zonedTime, type Style } from "../print/style.ts";
 
 /** 0: verified, or claimed where nothing could verify it, or only waiting for its time. */
 export function exitCodeOfTask(task: TaskRecord): number {
@@ -95,7 +95,7 @@ export function standing(task: TaskRecord): string {
     case "cancelled":
       return task.reason ?? "by its user";
     case "waiting":
-      return `${task.wait?.message ?? "for something to happen"}${task.nextAt === undefined ? "" : `, next at ${new Date(task.nextAt).toISOString()}`}`;
+      return `${task.wait?.message ?? "for something to happen"}${task.nextAt === undefined ? "" : `, next at ${zonedTime(task.nextAt)}`}`;
     case "stalled":
       return task.stall?.message ?? "nothing moves";
     case "rejected":

@@ -13,7 +13,7 @@ import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { isQuoted, marked, openScreen, quoted } from "../print/screen.ts";
-import { duration, money, styleFor, type Style } from "../print/style.ts";
+import { duration, localTime, money, styleFor, zonedTime, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { count, paintState, standing } from "./outcome.ts";
 import { requireTasks } from "./store.ts";
@@ -50,13 +50,10 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
       "undone",
       task.undone === undefined
         ? undefined
-        : `${new Date(task.undone.at).toISOString()}, ${count(task.undone.files, "file")} put back`,
+        : `${zonedTime(task.undone.at)}, ${count(task.undone.files, "file")} put back`,
     ),
     ...line("thread", task.threadId),
-    ...line(
-      "next",
-      task.nextAt === undefined || task.nextAt <= Date.now() ? undefined : new Date(task.nextAt).toISOString(),
-    ),
+    ...line("next", task.nextAt === undefined || task.nextAt <= Date.now() ? undefined : zonedTime(task.nextAt)),
     ...line("attempt", task.attempt === 0 ? undefined : `${task.attempt}, turn ${task.round}`),
     ...line(
       "used",
@@ -73,7 +70,7 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
     ),
     ...(task.lastCheck === undefined
       ? line("checks", spec.checks.length === 0 ? "none: nothing can verify it" : `${spec.checks.length}, not run yet`)
-      : [`checks     run by the harness at ${new Date(task.lastCheck.at).toISOString()}`]),
+      : [`checks     run by the harness at ${zonedTime(task.lastCheck.at)}`]),
     ...(task.lastCheck?.results ?? []).flatMap((result) => checkLines(result, style, task.lastCheck?.work)),
     ...workLines(task.lastCheck?.work, style),
     ...(task.lastCheck?.violations ?? []).map(({ message }) => style.red(`  VIOLATION ${visibleLine(message)}`)),
@@ -123,7 +120,7 @@ export async function logTask(selector: string, args: ParsedArgs, { env }: Comma
 const PAGE = 500;
 
 function logLines(event: StoredEvent<TaskEventBody>, style: Style): readonly string[] {
-  const when = new Date(event.at).toISOString().slice(0, 19).replace("T", " ");
+  const when = localTime(event.at, "second");
   const [first = "", ...rest] = taskLines(event, style);
   const own = (line: string): string => (isQuoted(line) ? line : `${" ".repeat(21)}${line}`);
   return [marked(`${style.dim(when)}  ${first}`), ...rest.map(own)];

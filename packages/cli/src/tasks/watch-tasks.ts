@@ -4,7 +4,7 @@
  */
 import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { openLoomSettings, openTasks, type FoundSpec, type Harness, type SpecStore } from "@heddle/tasks";
+import { openLoomSettings, openTasks, type FoundSpec, type Harness, type SpecStore, type Tasks } from "@heddle/tasks";
 import type { ParsedArgs } from "../args.ts";
 import { log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
 import type { DoorPlan, Doors } from "../app-server/open-doors.ts";
@@ -17,7 +17,7 @@ import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { addOrTakeUp, refuseChanged } from "./add.ts";
 import { concurrencyOf, openWorker } from "./open-worker.ts";
-import { exitCodeOfTasks, isPutToOwner, paintState, standing } from "./outcome.ts";
+import { exitCodeOfTask, exitCodeOfTasks, isPutToOwner, paintState, standing } from "./outcome.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 import { settingsForTask } from "./settings-for.ts";
 import { showTasks } from "./show-tasks.ts";
@@ -33,11 +33,13 @@ export interface Watching {
   readonly context: CommandContext;
   /** Ends when none of its tasks will move by itself any more. */
   readonly isOnce: boolean;
+  /** Carries out no other task of this home than those of the files. */
+  readonly isAlone?: boolean;
   /** Others can look and act while it lasts. */
   readonly ui?: DoorPlan | undefined;
 }
 
-export async function watchTasks({ place, args, context, isOnce, ui }: Watching): Promise<number> {
+export async function watchTasks({ place, args, context, isOnce, isAlone = false, ui }: Watching): Promise<number> {
   const { env, cwd, version } = context;
   using stop = watchForStop(undefined, ui?.stopMs ?? STOP_MS);
   const { file, config, warnings } = await readConfig(args, env);
@@ -56,12 +58,15 @@ export async function watchTasks({ place, args, context, isOnce, ui }: Watching)
   const { journal } = heddle;
   const from = await journal.position();
   // Before anything is added: what is told of tasks begins with their first word.
-  const worker = await openWorker(ends, { heddle, settings, home, config, env });
+  const choice = Promise.withResolvers<readonly string[]>();
+  const only = isAlone ? choice.promise : undefined;
+  const worker = await openWorker(ends, { heddle, settings, home, config, env, only });
   const { harness } = worker;
   const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, configWarnings: warnings });
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (doors !== undefined) await tellDoors(doors, args, out);
   const chosen = read === undefined ? undefined : await addAll({ journal, home }, read.found, args);
+  choice.resolve(chosen?.map(({ id }) => id) ?? []);
   const style = styleFor("auto", out.isTerminal, env);
   const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
@@ -92,9 +97,23 @@ async function addAll(store: SpecStore, found: readonly FoundSpec[], args: Parse
   for (const one of found) {
     const { task, isTakenUp } = await addOrTakeUp(tasks, one);
     chosen.push(task);
-    if (isTakenUp) log(`${task.id} (${task.spec.name}) is of this file and has not ended; it goes on`);
+    if (isTakenUp) await takeUp(tasks, task);
   }
   return chosen;
+}
+
+/** Running a file again resumes its task, unless that needs a decision first: work that is under review, or more budget. */
+async function takeUp(tasks: Tasks, task: TaskRecord): Promise<void> {
+  const of = `${task.id} (${task.spec.name}) was added from this file before and has not ended`;
+  if (task.state !== "paused") return log(`${of}; it continues`);
+  if (isPutToOwner(task)) return log(`${of}; it stays paused: its work waits for your decision`);
+  try {
+    await tasks.resume(task.id);
+    log(`${of}; it was paused and is resumed`);
+  } catch (error) {
+    if (!isHeddleError(error)) throw error;
+    log(`${of}; it stays paused: ${error.message}`);
+  }
 }
 
 /** Without somebody to ask nothing can be done, and whoever starts with Heddle needs to know what would do. */
@@ -217,6 +236,9 @@ function whatNext(tasks: readonly TaskRecord[], exitCode: number, stop: Stop): s
   const reviewed = paused.find(isPutToOwner);
   if (reviewed !== undefined)
     return `heddle task diff ${reviewed.id} shows the work, heddle task accept ${reviewed.id} takes it, heddle task undo ${reviewed.id} puts it back`;
-  const goesOn = paused.length > 0 ? ", heddle task resume ID goes on" : "";
-  return `heddle task log ID says what happened${goesOn}`;
+  const [stopped] = paused;
+  const open = stopped ?? tasks.find((task) => exitCodeOfTask(task) !== EXIT.ok);
+  if (open === undefined) return undefined;
+  const goesOn = stopped === undefined ? "" : `, heddle task resume ${stopped.id} and then heddle watch continue it`;
+  return `heddle task log ${open.id} says what happened${goesOn}`;
 }

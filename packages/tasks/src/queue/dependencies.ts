@@ -23,6 +23,19 @@ export async function standingOf(journal: Journal, task: TaskRecord): Promise<St
   return messages.length === 0 ? { kind: "free" } : { kind: "waits", message: messages.join("; "), isStuck };
 }
 
+/** These tasks and all that they wait for, over any number of steps, as far as it exists. */
+export async function withDependencies(journal: Journal, taskIds: readonly string[]): Promise<readonly string[]> {
+  const found = new Set<string>();
+  const open = [...taskIds];
+  for (let wanted = open.pop(); wanted !== undefined; wanted = open.pop()) {
+    const task = await find(journal, wanted);
+    if (task === undefined || found.has(task.id)) continue;
+    found.add(task.id);
+    open.push(...task.spec.dependsOn);
+  }
+  return [...found];
+}
+
 /** Names that others may know this task by. */
 export function namesOf({ id, spec }: TaskRecord): readonly string[] {
   return [id, spec.name];

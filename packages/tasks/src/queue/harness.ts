@@ -16,7 +16,7 @@ import { createSlots, recover } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { runAttempt, type Workshop } from "../attempt/attempt.ts";
 import { changeTask } from "./change.ts";
-import { namesOf, standingOf } from "./dependencies.ts";
+import { namesOf, standingOf, withDependencies } from "./dependencies.ts";
 import { openFeed, pause, type Feed } from "./feed.ts";
 import { hold } from "../attempt/hold.ts";
 import { finishPutting } from "../owner/finish-putting.ts";
@@ -33,6 +33,8 @@ export interface HarnessOptions {
   readonly concurrency: number;
   readonly now?: () => number;
   readonly log?: (line: string) => void;
+  /** The tasks that it carries out, with what they wait for and what their schedules begin; absent: every task. */
+  readonly only?: Promise<readonly string[]> | undefined;
   /** A task that takes longer from being taken to its first request is reported; five seconds when absent. */
   readonly slowStartMs?: number;
 }
@@ -74,6 +76,8 @@ class Worker implements Harness {
   #woken = Promise.withResolvers<void>();
   /** Ended tasks whose dependents have not been looked at. */
   readonly #changed = new Set<string>();
+  /** Absent: every task. */
+  #only: readonly string[] | undefined;
   #clock: { readonly wall: number; readonly steady: number };
   /** Or did when it was last looked at; unknown at first. */
   #othersHold = true;
@@ -147,6 +151,7 @@ class Worker implements Harness {
   async #work(): Promise<void> {
     const { signal } = this.#closing;
     let failures = 0;
+    if (this.#options.only !== undefined) await this.#awaitChoice(this.#options.only);
     while (!signal.aborted) {
       this.#woken = Promise.withResolvers();
       try {
@@ -159,6 +164,19 @@ class Worker implements Harness {
         failures += 1;
       }
     }
+  }
+
+  /** Nothing is begun before it is known what may be. */
+  async #awaitChoice(only: Promise<readonly string[]>): Promise<void> {
+    const closed = Promise.withResolvers<readonly string[]>();
+    this.#closing.signal.addEventListener("abort", () => closed.resolve([]), { once: true });
+    // Whoever chooses has the failure; here it only means that nothing was chosen.
+    const chosen = await Promise.race([only.catch(() => []), closed.promise]);
+    this.#only = await withDependencies(this.#journal, chosen);
+  }
+
+  #mayTake({ id, parentId }: TaskRecord): boolean {
+    return this.#only?.some((chosen) => chosen === id || chosen === parentId) ?? true;
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -187,7 +205,7 @@ class Worker implements Harness {
   /** One pass over the front of the queue; true when there may be more. */
   async #begin(now: number): Promise<boolean> {
     if (this.#attempts.size >= this.#options.concurrency) return false;
-    const due = await this.#journal.tasks.due(now, { limit: CANDIDATES });
+    const due = await this.#journal.tasks.due(now, { limit: CANDIDATES, among: this.#only });
     const folders = new Set<string>();
     for (const task of due) {
       if (this.#closing.signal.aborted || this.#attempts.size >= this.#options.concurrency) return false;
@@ -255,7 +273,7 @@ class Worker implements Harness {
     if (!this.#othersHold || now - this.#livesSeenAt < LIFE_MS) return this.#othersHold;
     const foreign = (await this.#journal.tasks.held()).filter(({ holder }) => holder !== undefined && !isOurs(holder));
     this.#livesSeenAt = now;
-    const abandoned = foreign.filter(isAbandoned);
+    const abandoned = foreign.filter((task) => isAbandoned(task) && this.#mayTake(task));
     this.#othersHold = foreign.length > 0;
     // Turns of the dead are closed first, so that whoever goes on finds their ends.
     if (abandoned.length > 0) await recover(this.#journal);

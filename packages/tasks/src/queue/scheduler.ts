@@ -42,7 +42,7 @@ export async function fire(journal: Journal, parent: TaskRecord, now: number): P
   }
   const left = isBusy && times.length > 0 ? "; the last time was left out, the one before it still runs" : "";
   const missed = hasSkipped ? "; missed times were left out" : "";
-  const message = next === undefined ? "has no more times" : `next at ${new Date(next).toISOString()}${left}${missed}`;
+  const message = next === undefined ? "has no more times" : `waits for its time${left}${missed}`;
   // Whoever else moved it on has seen the same time.
   await appendTo(journal, parent, {
     author: "system",
@@ -65,7 +65,7 @@ export async function reckonAnew(journal: Journal, now: number): Promise<void> {
     const next =
       schedule === undefined || !isSchedule(task) ? undefined : nextTime(schedule, now, task.firstAt ?? task.createdAt);
     if (next === undefined || task.nextAt === undefined || task.nextAt <= next) continue;
-    const message = `next at ${new Date(next).toISOString()}; the clock was put back`;
+    const message = "waits for its time; the clock was put back";
     await changeTask(journal, task.id, {
       author: "system",
       decide: ({ state }) =>
