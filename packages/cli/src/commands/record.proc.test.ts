@@ -1,4 +1,4 @@
-import { access, rm } from "node:fs/promises";
+import { access, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
@@ -55,6 +55,36 @@ test("verify says clean with what it examined, for all and for one thread", asyn
   const one = await run(["verify", id, "--json"], { world });
   expect(one.code).toBe(0);
   expect(JSON.parse(one.stdout)).toMatchObject({ result: "clean", report: { streams: 1, damage: [] }, violations: [] });
+});
+
+test("14: an export is verified by its file or from standard input, without a home; a changed one is not", async () => {
+  await using world = await openWorld();
+  const id = await runOnce(world);
+  const file = `${world.workspace}/thread.jsonl`;
+  expect(await run(["threads", "export", id.slice(0, 8), "-o", file], { world })).toMatchObject({ code: 0 });
+  await using elsewhere = await openWorld();
+  const good = await run(["verify", file, "--json"], { world: elsewhere });
+  expect(good.code).toBe(0);
+  const { report } = JSON.parse(good.stdout);
+  expect(report).toMatchObject({ thread: id, damage: [], keyId: expect.stringMatching(/./) });
+  const plain = await run(["verify", file, "--key", report.keyId], { world: elsewhere });
+  expect(plain).toMatchObject({ code: 0, stdout: expect.stringContaining(`signed by key ${report.keyId}`) });
+  expect(await run(["verify", file, "--key", "another"], { world: elsewhere })).toMatchObject({ code: 2 });
+  const text = await readFile(file, "utf8");
+  expect(await run(["verify", "-"], { world: elsewhere, stdin: text })).toMatchObject({ code: 0 });
+  const changed = text.replace("item.completed", "item.complete_");
+  expect(await run(["verify", "-"], { world: elsewhere, stdin: changed })).toMatchObject({
+    code: 2,
+    stdout: expect.stringMatching(/^tampered: /),
+  });
+  expect(await run(["verify", "-"], { world: elsewhere, stdin: "hello\n" })).toMatchObject({ code: 3 });
+  expect(await run(["verify", "--key", "x"], { world })).toMatchObject({ code: 2 });
+});
+
+test("14: verify takes a short id like every other command", async () => {
+  await using world = await openWorld();
+  const id = await runOnce(world);
+  expect(await run(["verify", id.slice(0, 8)], { world })).toMatchObject({ code: 0 });
 });
 
 test("nothing examined is no proof: no record, or no such thread, is exit code 3", async () => {

@@ -120,8 +120,9 @@ async function page(
   if (journal === undefined) return { rows: [], hasMore: false };
   const query = workspace === undefined ? {} : { workspace };
   const all = await journal.threads.list({ ...query, limit: after === undefined ? limit + 1 : MAX_LISTED });
-  const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
-  if (after !== undefined && from === 0) throw usage(`--after ${after} is none of these threads; write its whole id`);
+  const last = after === undefined ? undefined : (await findThread(journal, after)).id;
+  const from = last === undefined ? 0 : all.findIndex(({ id }) => id === last) + 1;
+  if (last !== undefined && from === 0) throw usage(`--after ${after}: this thread is not in the list`);
   const rows = all.slice(from, from + limit);
   return { rows, hasMore: all.length > from + limit };
 }

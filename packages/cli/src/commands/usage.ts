@@ -1,6 +1,7 @@
 /** `heddle usage`: the ledger of this home. What models took, each answer counted once on its day (UTC). */
-import { USAGE_KEYS, type UsageKey, type UsageRow } from "@heddle/journal";
-import { EXIT, visibleLine } from "@heddle/protocol";
+import { USAGE_KEYS, type Journal, type UsageKey, type UsageRow } from "@heddle/journal";
+import { EXIT, isHeddleError, visibleLine } from "@heddle/protocol";
+import { openTasks } from "@heddle/tasks";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -19,7 +20,7 @@ export const usageCommand: Command = {
     { name: "by", value: "WORDS", help: `What to tell apart, with commas: ${USAGE_KEYS.join(", ")} (default day)` },
     { name: "from", value: "DAY", help: "First day: 2026-11-01" },
     { name: "to", value: "DAY", help: "Last day" },
-    { name: "task", value: "ID", help: "Only what this task took" },
+    { name: "task", value: "ID", help: "Only this task: an id, the beginning of one, or a name" },
     { name: "limit", value: "N", help: `How many rows (default ${DEFAULT_ROWS})` },
     { name: "json", help: "One JSON object a row" },
   ],
@@ -31,17 +32,29 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   if (args.positionals.length > 0) throw usage("heddle usage takes no words, only options");
   const by = (args.value("by") ?? "day").split(",").map(keyOf);
   const [from, to] = [dayOf(args, "from"), dayOf(args, "to")];
-  const task = args.value("task");
-  const only = task === undefined ? {} : { only: { task } };
+  const selector = args.value("task");
   const limit = limitOf(args.value("limit"));
   const out = openOutput(process.stdout);
   await using journal = await openRecord(env);
+  const task = selector === undefined ? undefined : await taskIdOf(journal, selector);
+  const only = task === undefined ? {} : { only: { task } };
   const rows = (await journal?.usage.rows({ by, from, to, ...only, limit: limit + 1 })) ?? [];
   for (const row of rows.slice(0, limit)) await out.write(args.has("json") ? toLine(row) : `${line(row, by)}\n`);
   if (args.has("json")) return EXIT.ok;
   if (rows.length === 0) await out.write("no model has been asked for anything here\n");
   if (rows.length > limit) process.stderr.write(`heddle: there are more rows; --limit ${limit * 2} shows them\n`);
   return EXIT.ok;
+}
+
+/** Usage outlives its task: one that was deleted is still found by its whole id. */
+async function taskIdOf(journal: Journal | undefined, selector: string): Promise<string> {
+  if (journal === undefined) return selector;
+  try {
+    return (await openTasks({ journal }).find(selector)).id;
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "task.not-found") return selector;
+    throw error;
+  }
 }
 
 function keyOf(word: string): UsageKey {
