@@ -4,12 +4,12 @@
  */
 import type { Damage, VerifyReport, VerifyWatch } from "@heddle/journal";
 import { clockMs, isHeddleError, toHeddleError, visibleLine } from "@heddle/protocol";
+import { heddleHome } from "@heddle/runtime/config";
+import { openRecord } from "@heddle/runtime/record";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
-import { openRecord } from "../record.ts";
 
 const TELL_EVERY_MS = 250;
 

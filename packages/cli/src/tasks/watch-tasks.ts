@@ -5,21 +5,22 @@
 import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { openLoomSettings, openTasks, type FoundSpec, type Harness, type SpecStore } from "@heddle/tasks";
+import { makeHome } from "@heddle/runtime/config";
+import type { DoorPlan, Doors } from "@heddle/runtime/doors";
+import { openServing, type Serving } from "@heddle/runtime/serving";
+import { concurrencyOf, openWorker, settingsForTask } from "@heddle/runtime/work";
+import { readConfigOf } from "../config-options.ts";
+import { tellUnstoredEnds, untilAborted } from "../until-end.ts";
 import type { ParsedArgs } from "../args.ts";
-import { log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
-import type { DoorPlan, Doors } from "../app-server/open-doors.ts";
-import { openServing, type Serving } from "../app-server/open-serving.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
-import { marked, openScreen } from "../print/screen.ts";
+import { marked, openScreen, say } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { addOrTakeUp, refuseChanged } from "./add.ts";
-import { concurrencyOf, openWorker } from "./open-worker.ts";
 import { exitCodeOfTasks, isPutToOwner, paintState, standing } from "./outcome.ts";
 import { readTasks, warn } from "./read-tasks.ts";
-import { settingsForTask } from "./settings-for.ts";
 import { showTasks } from "./show-tasks.ts";
 import { tellSettings } from "./tell-settings.ts";
 
@@ -40,13 +41,14 @@ export interface Watching {
 export async function watchTasks({ place, args, context, isOnce, ui }: Watching): Promise<number> {
   const { env, cwd, version } = context;
   using stop = watchForStop(undefined, ui?.stopMs ?? STOP_MS);
-  const { file, config, warnings } = await readConfig(args, env);
+  const configuration = await readConfigOf(args, env);
+  const { config, warnings } = configuration;
   const read = place === undefined ? undefined : await readTasks(place, config, context);
   warn(read?.warnings ?? []);
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
   const claimed = await ui?.claim(ends, home);
-  const serving = await openServing(ends, { args, env, cwd, file, config, home, sockets: ui?.sockets ?? [] });
+  const serving = await openServing(ends, { configuration, home, env, sockets: ui?.sockets ?? [], log: say });
   const { heddle, settings } = serving;
   await requireProvider(serving, read?.found ?? [], cwd);
   const concurrency = concurrencyOf(config);
@@ -56,7 +58,7 @@ export async function watchTasks({ place, args, context, isOnce, ui }: Watching)
   const { journal } = heddle;
   const from = await journal.position();
   // Before anything is added: what is told of tasks begins with their first word.
-  const worker = await openWorker(ends, { heddle, settings, home, config, env });
+  const worker = await openWorker(ends, { heddle, settings, home, config, env, log: say });
   const { harness } = worker;
   const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, configWarnings: warnings });
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
@@ -66,7 +68,7 @@ export async function watchTasks({ place, args, context, isOnce, ui }: Watching)
   const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
   if (!isOnce) {
-    log(`watching the tasks of ${home}, ${concurrency} at a time; Ctrl-C stops it`);
+    say(`watching the tasks of ${home}, ${concurrency} at a time; Ctrl-C stops it`);
     await untilAborted(stop.signal);
   }
   // The last turns get their end, and what that means for their tasks is stored and shown.
@@ -92,7 +94,7 @@ async function addAll(store: SpecStore, found: readonly FoundSpec[], args: Parse
   for (const one of found) {
     const { task, isTakenUp } = await addOrTakeUp(tasks, one);
     chosen.push(task);
-    if (isTakenUp) log(`${task.id} (${task.spec.name}) is of this file and has not ended; it goes on`);
+    if (isTakenUp) say(`${task.id} (${task.spec.name}) is of this file and has not ended; it goes on`);
   }
   return chosen;
 }
@@ -204,7 +206,7 @@ async function tellEnd(tasks: readonly TaskRecord[], { args, out, style, stop }:
     await out.write(`${marked(line)}\n`);
   }
   const hint = whatNext(tasks, exitCode, stop);
-  if (hint !== undefined) log(hint);
+  if (hint !== undefined) say(hint);
   return exitCode;
 }
 
