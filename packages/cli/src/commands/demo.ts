@@ -18,16 +18,16 @@ import {
 } from "@heddle/protocol";
 import { openHarness, openTasks, readSpec } from "@heddle/tasks";
 import { probeSandbox } from "@heddle/tools";
+import { allEvents } from "@heddle/runtime/record";
+import { resolveSettings } from "@heddle/runtime/settings";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { resolveSettings } from "../config/settings.ts";
 import { workspaceDiff } from "../demo/diff.ts";
 import { DEMO_SCRIPT } from "../demo/script.ts";
 import { demoTask, makeWorkspace } from "../demo/workspace.ts";
 import type { Output } from "../print/output.ts";
 import { marked, openScreen, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
-import { allEvents } from "../record.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { exitCodeOfTask, standing } from "../tasks/outcome.ts";
 import { showTasks } from "../tasks/show-tasks.ts";

@@ -2,17 +2,17 @@
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
 import { createRedactor, type Journal, type ThreadRow } from "@heddle/journal";
 import { didYouMean, EXIT, HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
+import { heddleHome } from "@heddle/runtime/config";
+import { knownSecrets } from "@heddle/runtime/known-secrets";
+import { allEvents, openRecord } from "@heddle/runtime/record";
+import { openWorkspace } from "@heddle/runtime/settings";
 import { foreignOption, usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { knownSecrets } from "../config/known-secrets.ts";
-import { heddleHome } from "../config/read-config.ts";
 import { eventLines } from "../print/events.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
 import type { Output } from "../print/output.ts";
 import { localTime, styleFor } from "../print/style.ts";
-import { allEvents, openRecord } from "../record.ts";
-import { openWorkspace } from "../workspace.ts";
 
 const DEFAULT_LIMIT = 50;
 const VERBS = ["list", "show", "export", "name", "delete"] as const;

@@ -1,12 +1,12 @@
 /** `heddle usage`: the ledger of this home. What models took, each answer counted once on its day (UTC). */
 import { USAGE_KEYS, type Journal, type UsageKey, type UsageRow } from "@heddle/journal";
 import { EXIT, isHeddleError, visibleLine } from "@heddle/protocol";
+import { openRecord } from "@heddle/runtime/record";
 import { openTasks } from "@heddle/tasks";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import { openRecord } from "../record.ts";
 
 const DEFAULT_ROWS = 100;
 const MAX_ROWS = 10_000;

@@ -13,13 +13,19 @@ import {
 } from "@heddle/agent";
 import { addUsage, HeddleError, NO_USAGE, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
+import { allEvents } from "@heddle/runtime/record";
+import {
+  limitOptions,
+  providerConfigs,
+  requireStanding,
+  resolveSettings,
+  skillChoices,
+  standingOf,
+  withLazyLogins,
+} from "@heddle/runtime/settings";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
-import { limitOptions } from "../config/limits.ts";
-import { withLazyLogins } from "../config/logins.ts";
-import { providerConfigs, resolveSettings } from "../config/settings.ts";
-import { skillChoices } from "../config/skill-choices.ts";
 import { followTurn, type Followed } from "../follow.ts";
 import { createHumanPrinter } from "../print/human.ts";
 import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
@@ -27,9 +33,7 @@ import type { Output } from "../print/output.ts";
 import type { Printer } from "../print/printer.ts";
 import { behind, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
-import { allEvents } from "../record.ts";
 import type { Stop } from "../stop.ts";
-import { requireStanding, standingOf } from "../workspace.ts";
 import type { Plan } from "./plan.ts";
 
 export interface RunSurface {

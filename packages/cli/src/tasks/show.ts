@@ -9,20 +9,20 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
+import { requireTasks } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { isQuoted, marked, openScreen, quoted } from "../print/screen.ts";
+import { isQuoted, marked, openScreen, quoted, say } from "../print/screen.ts";
 import { duration, localTime, money, styleFor, zonedTime, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { count, paintState, standing } from "./outcome.ts";
-import { requireTasks } from "./store.ts";
 import { checkLines, ROOMS, taskLines } from "./task-lines.ts";
 import { listed, reviewLines, wayOnLines, workLines } from "./work-lines.ts";
 
 export async function showTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const task = await store.tasks.find(selector);
   const style = styleFor("auto", out.isTerminal, env);
   await out.write(args.has("json") ? toLine(task) : `${taskPage(task, style).join("\n")}\n`);
@@ -90,7 +90,7 @@ function checking({ checking: now }: TaskRecord): string | undefined {
 export async function logTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const { id } = await store.tasks.find(selector);
   const style = styleFor("auto", out.isTerminal, env);
   const print = (event: StoredEvent<TaskEventBody>): Promise<void> =>

@@ -1,13 +1,13 @@
 /** `heddle task undo` and `heddle task retry --from-baseline`: back to how the workspace was when the task began. */
 import { EXIT, visibleLine } from "@heddle/protocol";
 import type { Undone } from "@heddle/tasks";
+import { requireTasks } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
 import { count } from "./outcome.ts";
-import { requireTasks } from "./store.ts";
 import { fileLine } from "./work-lines.ts";
 
 export interface UndoOptions {
@@ -24,7 +24,7 @@ export async function undoTask(
   const isJson = args.has("json");
   const out = openScreen(process.stdout, { isRaw: isJson });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const { id } = await store.tasks.find(selector);
   const reason = args.value("reason") ?? "begun again from the baseline by its user";
   const undone = await store.tasks.undo(id, {
