@@ -1,6 +1,7 @@
 /** The folder a turn works in: it exists, and it is one the owner can get back from history, unless told otherwise. */
-import { existsSync, realpathSync, statSync, type Stats } from "node:fs";
+import { accessSync, constants, realpathSync, statSync, type Stats } from "node:fs";
 import path from "node:path";
+import { repositoryRoot } from "@heddle/agent";
 import { HeddleError } from "@heddle/protocol";
 import type { ConfigFile } from "../config/schema.ts";
 
@@ -15,6 +16,12 @@ export async function requireFolder(folder: string, flag: string): Promise<strin
     throw new HeddleError("workspace.missing", `${flag}${folder} does not exist; make it or name another folder`);
   }
   if (!found.isDirectory()) throw new HeddleError("workspace.missing", `${flag}${folder} is not a folder`);
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK);
+  } catch (cause) {
+    const help = "run chmod u+rx on it, or name another folder";
+    throw new HeddleError("workspace.missing", `${flag}${folder} cannot be read by this user; ${help}`, { cause });
+  }
   return realpathSync.native(folder);
 }
 
@@ -26,7 +33,7 @@ export interface Standing {
 }
 
 export async function standingOf(workspace: string, projects: ConfigFile["projects"]): Promise<Standing> {
-  const repository = repositoryOf(workspace);
+  const repository = repositoryRoot(workspace);
   const levels = [workspace, repository].flatMap((folder) => {
     const project = folder === undefined || projects === undefined ? undefined : ownProject(projects, folder);
     return project?.trust_level === undefined ? [] : [project.trust_level];
@@ -47,13 +54,6 @@ type Projects = NonNullable<ConfigFile["projects"]>;
 
 function ownProject(projects: Projects, folder: string): Projects[string] | undefined {
   return Object.hasOwn(projects, folder) ? projects[folder] : undefined;
-}
-
-function repositoryOf(workspace: string): string | undefined {
-  for (let folder = workspace; ; folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, ".git"))) return folder;
-    if (folder === path.dirname(folder)) return undefined;
-  }
 }
 
 /** Not there, or behind a folder that cannot be searched. */
