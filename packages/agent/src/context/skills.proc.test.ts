@@ -25,6 +25,7 @@ test("skills of workspace, repository, home and person are offered by name and l
   const repo = base.workspace;
   const inner = join(repo, "packages", "one");
   await mkdir(join(repo, ".git"), { recursive: true });
+  await writeFile(join(repo, ".git/HEAD"), "ref: refs/heads/main\n");
   await mkdir(inner, { recursive: true });
   const person = join(base.folder, "person");
   const near = await writeSkill(join(inner, ".claude", "skills"), "deploy", "ships this package");

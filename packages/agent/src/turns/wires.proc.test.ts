@@ -118,6 +118,7 @@ test("guides are told from the outermost to the nearest, and a link out of the w
   });
   const nested = join(t.workspace, "inner", "linked");
   await mkdir(join(t.workspace, ".git"), { recursive: true });
+  await writeFile(join(t.workspace, ".git/HEAD"), "ref: refs/heads/main\n");
   await mkdir(nested, { recursive: true });
   await writeFile(join(t.workspace, "AGENTS.md"), "outer guide");
   await writeFile(join(t.workspace, "inner", "AGENTS.md"), "inner guide");
