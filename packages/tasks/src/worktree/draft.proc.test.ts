@@ -146,6 +146,26 @@ test("13: where the owner changed a file meanwhile, nothing is put there, and wh
   expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("theirs\n");
 });
 
+test("13: work that is in its owner's way can be sent back to the agent, who is told what is in the way", async () => {
+  const first = works(`${UNTIL_GO}; echo x > done.txt; echo theirs > readme.txt`);
+  await using t = await open([...first, ...works("echo first > readme.txt")]);
+  const { id } = await t.add({ ...DRAFT, deliver: ["*.txt"], maxNudges: 3 });
+  await t.work();
+  const { folder = "" } = await t.until(id, (task) => task.openPrompt !== undefined);
+  writeFileSync(join(t.workspace, "readme.txt"), "by the owner\n");
+  writeFileSync(join(folder, "go"), "");
+  const [paused] = await t.settled(id);
+  expect(paused?.reason).toContain(`heddle task cancel ${id}, then heddle task retry ${id}`);
+  await t.tasks.cancel(id);
+  await t.until(id, ({ state }) => state === "cancelled");
+  await t.tasks.retry(id);
+  expect(await t.settled(id)).toMatchObject([{ state: "verified" }]);
+  const prompts = await t.of(id, "task.prompted");
+  expect(prompts.at(-1)?.text).toContain("readme.txt has changed since the task began");
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("by the owner\n");
+  expect(names(t)).toContain("done.txt");
+});
+
 test("13: a link with the whole path of the draft is refused, a relative one comes back", async () => {
   const link = (how: string): Script => works(`echo x > real.txt; ln -s ${how}real.txt done.txt`);
   await using t = await open(link("$PWD/"));
