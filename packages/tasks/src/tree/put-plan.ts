@@ -20,7 +20,7 @@ import { seenOf, UNREADABLE } from "./put-seen.ts";
 import { sliced } from "./slices.ts";
 import { EntryTaker, unreadMark, WHOLE_BYTES } from "./take-entry.ts";
 import { codeOf } from "./tree-errors.ts";
-import { treePlace } from "./tree-place.ts";
+import { openToOwner, treePlace } from "./tree-place.ts";
 
 /** Times are set through seconds with a fraction, which loses less than this. */
 const TIME_STEP_NS = 1_000n;
@@ -45,6 +45,7 @@ export async function findUndo(
   { skip, signal }: { readonly skip: readonly string[]; readonly signal: AbortSignal },
 ): Promise<UndoPlan> {
   const { root, skipped } = treePlace(folder, skip);
+  openToOwner(root);
   const all = new Set([...skipped, ...base.skipped]);
   const closed = new Set<RawPath>();
   const note = (path: RawPath): void => {

@@ -73,6 +73,17 @@ test.runIf(canStepDown || !isRoot)(
   },
 );
 
+test.runIf(canStepDown || !isRoot)(
+  "13: work in a workspace that its agent has closed is frozen and undone (needs an ordinary user)",
+  async () => {
+    await using place = scratch();
+    chmodSync(place.path, 0o777);
+    const said = await run(["shut", place.path], undefined, isRoot ? NOBODY : {});
+    const each = ["src/a.js frozen, 1 undone", "750 a"];
+    expect(said.split("\n")).toEqual([...each, ...each, ...each, "exit 0"]);
+  },
+);
+
 describe("13: trees made by chance are kept, frozen, read as one, undone and applied", () => {
   const trees = isFull ? 1_000 : 40;
 
