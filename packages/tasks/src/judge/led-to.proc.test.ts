@@ -142,19 +142,24 @@ describe.each(CASES)("13: $language", ({ isHere, files, run, planted, honest }) 
     },
   );
 
-  test.runIf(isHere).each(Object.entries(honest))("new source is verified: led to by %s", async (_, made) => {
-    const verdict = await judge(options, work(made));
-    expect([verdict.review, verdict.results[0]?.outcome === "passed" ? "" : verdict.results[0]]).toEqual([
-      undefined,
-      "",
-    ]);
-    expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: Object.keys(made).length } });
-  });
+  // Go builds its library anew in every room.
+  test.runIf(isHere).each(Object.entries(honest))(
+    "new source is verified: led to by %s",
+    async (_, made) => {
+      const verdict = await judge(options, work(made));
+      expect(verdict.review).toBeUndefined();
+      expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: Object.keys(made).length } });
+    },
+    120_000,
+  );
 
   test.runIf(isHere && Object.keys(planted).length > 0)("beside honest work what was planted is left out", async () => {
     const [made = {}] = Object.values(honest);
     const harmless = Object.fromEntries(Object.keys(planted).map((path) => [path, "\n"]));
     const verdict = await judge(options, work({ ...made, ...harmless }));
-    expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: Object.keys(made).length, othersCount: 1 } });
+    // Where reads are not known everything counts as read, and is named.
+    const left = verdict.results[0]?.areReadsKnown === true ? 1 : 0;
+    const deliveredCount = Object.keys(made).length + 1 - left;
+    expect(verdict).toMatchObject({ passed: true, work: { deliveredCount, othersCount: left } });
   });
 });
