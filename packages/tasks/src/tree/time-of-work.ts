@@ -2,7 +2,7 @@
  * When the agent's files were last changed, as a room shows it: at the judgement, all at once, and later than everything of
  * the beginning. What was built before is then out of date, whatever times the agent set.
  */
-import type { Manifest } from "../tree/manifest.ts";
+import type { Manifest } from "./manifest.ts";
 
 const SECOND_MS = 1000;
 
