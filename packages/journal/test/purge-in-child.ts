@@ -1,6 +1,6 @@
 /** `HOME`: fills a thread and purges it; struck by a failpoint on the way. */
-import { created, said } from "../src/journal.samples.ts";
-import { openJournal } from "../src/sqlite.ts";
+import { created, said } from "../src/suite/journal.samples.ts";
+import { openJournal } from "../src/sqlite/sqlite.ts";
 
 const [home = ""] = process.argv.slice(2);
 await using journal = await openJournal({ home });

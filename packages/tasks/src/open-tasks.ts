@@ -14,7 +14,7 @@ import {
 } from "@heddle/protocol";
 import type { StallAction, TaskSpec } from "@heddle/protocol/tasks";
 import { findThread } from "@heddle/agent";
-import type { Journal, TaskPageWish } from "@heddle/journal";
+import type { Journal, TaskPageRequest } from "@heddle/journal";
 import { BUDGET_WORDS, describe, usedUp, wordOf } from "./attempt/budget.ts";
 import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
@@ -40,7 +40,7 @@ export function openTasks(options: TasksOptions): Tasks {
   return {
     add: (task) => add(journal, task, now()),
     find: (selector) => find(journal, selector),
-    page: (wish: TaskPageWish) => journal.tasks.page(wish),
+    page: (wish: TaskPageRequest) => journal.tasks.page(wish),
     log: (taskId, range) => log(journal, taskId, range),
     pause: (taskId, reason = "paused by its user") =>
       change(taskId, () => [{ type: "task.paused", v: 1, cause: "user", message: reason }]),
