@@ -3,7 +3,7 @@
  * projections in one short transaction. Only the places in chain and journal are decided inside it. A long one is prepared
  * in turns with everything else, see `preparing.ts`.
  */
-import { canonical, HeddleError, newEventId, upcast, type EventBody, type StoredEvent } from "@heddle/protocol";
+import { canonical, HeddleError, isUser, newEventId, upcast, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { LONG_CHARS, measured } from "./breathe.ts";
 import { genesisOf, hashOf, sha256 } from "./chain.ts";
@@ -37,7 +37,9 @@ export function* prepareInSteps(append: Append, redactor: Redactor): Steps<Prepa
     bodies.push(yield* prepareBody(event, redactor));
     yield;
   }
-  const { stream, author } = append;
+  const { stream } = append;
+  // The same words of another user under the same key are the same act, and so is a resend of what an older Heddle stored.
+  const author = isUser(append.author) ? "user" : append.author;
   const contentHash = sha256(canonical({ stream, author, bodies: bodies.map((body) => body.hash) }));
   return { append, bodies, contentHash };
 }

@@ -4,7 +4,7 @@
  * next who opens the tasks of this home; the event is written last, and doing it once more writes it.
  */
 import { lstatSync } from "node:fs";
-import { hasEnded, hasOwnTree, HeddleError, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import { hasEnded, hasOwnTree, HeddleError, type By, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
 import type { WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { requireOwnFolder } from "@heddle/tools";
@@ -43,7 +43,7 @@ export interface Undone {
 const MAX_FILES = 1000;
 
 export async function undoTask(
-  { journal, home }: { readonly journal: Journal; readonly home: string },
+  { journal, home, by }: { readonly journal: Journal; readonly home: string } & By,
   task: TaskRecord,
   wish: UndoWish,
 ): Promise<Undone> {
@@ -76,7 +76,7 @@ export async function undoTask(
   };
   await putBack(folder, base, { dir, skip, signal, approve });
   const undone = await changeTask(journal, task.id, {
-    author: "user",
+    author: by,
     decide: (now) => [{ type: "task.undone", v: 1, files: found.count }, ...again(now, wish)],
   });
   return { task: undone, ...found, isDone: true };

@@ -3,6 +3,7 @@
  * thread it numbers the events dense from 1, so that a number is a place in the list, whoever counts.
  */
 import type { ApprovalQuestion, Decision } from "../../approvals.ts";
+import { isUser, type Author } from "../../authors.ts";
 import { isRetryable } from "../../errors.ts";
 import type { Failure } from "../../event-parts.ts";
 import type { EventOf, StoredEvent } from "../../events.ts";
@@ -254,7 +255,7 @@ function besides({ body, author }: StoredEvent): readonly Told[] {
     case "thread.moved":
       return [{ topic: "chat.thread.updated", params: { cwd: body.workspace } }];
     case "thread.named": {
-      const title_source = author === "user" ? "user" : "auto";
+      const title_source = isUser(author) ? "user" : "auto";
       return [{ topic: "chat.thread.updated", params: { title: body.name, title_source } }];
     }
     case "thread.archived":
@@ -339,7 +340,7 @@ function subject(question: ApprovalQuestion): Readonly<Record<string, unknown>> 
 
 function answered(
   { turnId, approvalId, decision, reason, answers, content }: EventOf<"approval.resolved">,
-  author: string,
+  author: Author,
 ): Told {
   const params = {
     turnId,
@@ -347,7 +348,7 @@ function answered(
     codex_request_id: approvalId,
     decision: chatDecision(decision),
     by: author,
-    ...(author === "user" ? {} : { auto: true as const }),
+    ...(isUser(author) ? {} : { auto: true as const }),
     ...(reason === undefined ? {} : { reason }),
     ...(answers === undefined ? {} : { answers }),
     ...(content === undefined ? {} : { content }),
