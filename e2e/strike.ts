@@ -134,7 +134,7 @@ async function oneMoreTurnEach(heddle: Heddle, world: World): Promise<string[]> 
   const known = (await heddle.journal.threads.list({ limit: 10 })).map(({ id }) => id);
   const statuses: string[] = [];
   for (const thread of known.length > 0 ? known : [{ workspace: world.workspace, origin: "e2e" }]) {
-    const { done } = await heddle.startTurn({
+    const { done } = await heddle.as("user:owner").startTurn({
       thread,
       input: [{ type: "text", text: "go on" }],
       settings: {

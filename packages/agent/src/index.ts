@@ -1,6 +1,7 @@
 export { openHeddle } from "./open.ts";
 export { keysInUse } from "./keys-in-use.ts";
 export type {
+  Acts,
   Heddle,
   HeddleOptions,
   InterruptReason,
@@ -38,7 +39,7 @@ export { recover } from "./recovery/recover.ts";
 export { createSerial, type Serial } from "./turns/serial.ts";
 export { foldersFromRoot, repositoryRoot } from "./context/repository.ts";
 export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./turns/queue.ts";
-export { findSent, steerOnce, type Sent } from "./turns/sent.ts";
+export { findSent, steerOnce, type Sent, type Steering } from "./turns/sent.ts";
 export { changeSettings, readWishes } from "./threads/thread-settings.ts";
 export { checkLimits } from "./turns/limits.ts";
 export { loadSkills, type SkillChoices } from "./context/skills.ts";

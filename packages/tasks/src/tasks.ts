@@ -1,5 +1,5 @@
 /** What every door gets: the calls about tasks. They read and append; a harness (`harness.ts`) carries tasks out. */
-import type { StoredEvent, TaskEventBody, TaskRecord } from "@heddle/protocol";
+import type { Author, StoredEvent, TaskEventBody, TaskRecord } from "@heddle/protocol";
 import type { StallAction, TaskSource, TaskSpec } from "@heddle/protocol/tasks";
 import type { TaskPageRequest } from "@heddle/journal";
 import type { DiffWish, WorkDiff } from "./owner/diff-work.ts";
@@ -13,6 +13,12 @@ export interface NewTask {
   readonly key?: string;
   /** Not before this time. */
   readonly notBefore?: number;
+}
+
+/** Nothing is asked of tasks without saying who asks. */
+export interface OpenTasks {
+  /** What they change goes on record as theirs. */
+  as(by: Author): Tasks;
 }
 
 export interface Tasks {

@@ -39,7 +39,7 @@ test("skills of workspace, repository, home and person are offered by name and l
     settings,
     env: { HOME: person },
   });
-  const thread = await t.heddle.createThread({ workspace: inner, origin: "test" });
+  const thread = await t.heddle.as("user:owner").createThread({ workspace: inner, origin: "test" });
   const turn = await t.start("hello", { thread });
   await turn.done;
   const loaded = (await bodies(t, turn.threadId)).find(({ type }) => type === "context.loaded");

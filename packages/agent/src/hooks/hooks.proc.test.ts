@@ -238,7 +238,7 @@ test("PreCompact can refuse a compaction, which says so and keeps the context", 
   });
   const turn = await t.start("go");
   await turn.done;
-  const end = (await (await t.heddle.compact(turn.threadId)).done).body;
+  const end = (await (await t.heddle.as("user:owner").compact(turn.threadId)).done).body;
   expect(end).toMatchObject({ status: "failed", failure: { code: "policy.denied" } });
   const events = (await t.events(turn.threadId)).map(({ body }) => body);
   expect(outcomes(events)).toEqual([["PreCompact", "blocked"]]);
@@ -264,7 +264,7 @@ test("an interrupt ends a hook with the turn, and SessionEnd still runs", async 
       { timeout: 20_000 },
     )
     .toBe(true);
-  await t.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
+  await t.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
   expect((await turn.done).body).toMatchObject({ status: "interrupted", failure: { message: "enough" } });
   await access(join(t.workspace, "ended"));
   const events = (await t.events(turn.threadId)).map(({ body }) => body);

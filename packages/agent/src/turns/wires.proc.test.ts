@@ -124,7 +124,7 @@ test("guides are told from the outermost to the nearest, and a link out of the w
   await writeFile(join(t.workspace, "inner", "AGENTS.md"), "inner guide");
   await writeFile(join(t.home, "secret.md"), "state of Heddle");
   await symlink(join(t.home, "secret.md"), join(nested, "AGENTS.md"));
-  const turn = await t.heddle.startTurn({
+  const turn = await t.heddle.as("user:owner").startTurn({
     thread: { workspace: nested, origin: "test" },
     input: [{ type: "text", text: "hello" }],
     settings: t.settings,

@@ -11,6 +11,7 @@ import { BUILT_IN_PROVIDERS, type ProviderConfig } from "@heddle/models";
 import {
   EXIT,
   HeddleError,
+  OWNER,
   visibleLine,
   type SandboxLevel,
   type TaskRecord,
@@ -142,7 +143,8 @@ async function work(
   await using heddle = await openHeddle({ home, providers, env, isUnattended: true });
   const [spec] = readSpec({ file: "demo.yaml", text: demoTask(sandbox), folder: workspace }).specs;
   if (spec === undefined) throw new HeddleError("internal", "the demo has no task");
-  const task = await openTasks({ journal: heddle.journal }).add({ spec, source: { kind: "cli", ref: "demo" } });
+  const tasks = openTasks({ journal: heddle.journal }).as(OWNER);
+  const task = await tasks.add({ spec, source: { kind: "cli", ref: "demo" } });
   const style = styleFor("auto", out.isTerminal, env);
   const show = showTasks({
     journal: heddle.journal,

@@ -1,6 +1,6 @@
 /** `heddle notify`: who is told what happens to tasks, whether that works, and what could not be delivered. */
 import type { Journal, NotificationRow } from "@heddle/journal";
-import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, OWNER, visibleLine } from "@heddle/protocol";
 import { NOTIFICATION_NAMES, redeliver, testSink, type Sink } from "@heddle/tasks";
 import { openRecord } from "@heddle/runtime/record";
 import { notifyingOf } from "@heddle/runtime/work";
@@ -148,7 +148,7 @@ async function putBack(ids: readonly string[], env: NodeJS.ProcessEnv, { out, is
   const wanted = ids.length > 0 || journal === undefined ? ids : await allDead(journal);
   for (const id of wanted) {
     if (journal === undefined) throw new HeddleError("usage.invalid", `there is no notification ${visibleLine(id)}`);
-    const row = await redeliver(journal, id);
+    const row = await redeliver(journal, { id, by: OWNER });
     if (isJson) await out.write(toLine({ id, sink: row.sink, event: row.event, state: row.state }));
     else await out.write(visibleLine(`${id} is queued for ${row.sink} again`) + "\n");
   }

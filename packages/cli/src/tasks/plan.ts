@@ -1,5 +1,5 @@
 /** `heddle task plan`: asks a model for a task file, with checks, for what is asked for in this folder. Nothing is added or run. */
-import { EXIT } from "@heddle/protocol";
+import { EXIT, OWNER } from "@heddle/protocol";
 import { proposePlan } from "@heddle/tasks";
 import { makeHome } from "@heddle/runtime/config";
 import { openServing } from "@heddle/runtime/serving";
@@ -26,6 +26,7 @@ export async function planTask(words: readonly string[], args: ParsedArgs, conte
   const settings = await serving.settings.resolve({ workspace });
   const { plan, text, warnings } = await proposePlan({
     heddle: serving.heddle,
+    by: OWNER,
     prompt,
     workspace,
     settings,

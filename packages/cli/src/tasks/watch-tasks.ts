@@ -2,7 +2,7 @@
  * `heddle watch` and `heddle task run`: opens the engine as exec and serve do, and a worker that carries out the tasks of
  * this home; shows what happens to them as it is stored. Ending it ends its turns and leaves the tasks to go on later.
  */
-import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
+import { EXIT, hasEnded, isHeddleError, OWNER, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { openLoomSettings, openTasks, type FoundSpec, type Harness, type SpecStore, type Tasks } from "@heddle/tasks";
 import { makeHome } from "@heddle/runtime/config";
@@ -93,7 +93,7 @@ async function tellDoors({ addresses, url, tokenFile, how }: Doors, args: Parsed
 }
 
 async function addAll(store: SpecStore, found: readonly FoundSpec[], args: ParsedArgs): Promise<readonly TaskRecord[]> {
-  const tasks = openTasks({ journal: store.journal });
+  const tasks = openTasks({ journal: store.journal }).as(OWNER);
   const chosen: TaskRecord[] = [];
   if (!args.has("accept-spec")) await refuseChanged(store, found);
   for (const one of found) {

@@ -8,7 +8,7 @@ import { admitted, completed, created, said, testHome } from "../suite/journal.s
 import { openJournal } from "../sqlite/sqlite.ts";
 import { verifyExport } from "./verify-export.ts";
 
-const author = "user";
+const author = "user:owner";
 
 async function fill(journal: Journal): Promise<void> {
   await journal.append({ stream: "p", author, events: [created] });

@@ -2,7 +2,7 @@
  * An append before it is stored: redacted, put in canonical form and hashed outside any lock, then chained to the head of its
  * stream inside it. A long one is prepared in turns with everything else, see `preparing.ts`.
  */
-import { canonical, HeddleError, newEventId, upcast, type EventBody, type StoredEvent } from "@heddle/protocol";
+import { canonical, HeddleError, isUser, newEventId, upcast, type EventBody, type StoredEvent } from "@heddle/protocol";
 import type { Append } from "../journal.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { LONG_CHARS, measured } from "./breathe.ts";
@@ -31,7 +31,9 @@ export function* prepareInSteps(append: Append, redactor: Redactor): Steps<Prepa
     bodies.push(yield* prepareBody(event, redactor));
     yield;
   }
-  const { stream, author } = append;
+  const { stream } = append;
+  // The same content from another user under the same key is the same act, and so is a resend of what an older Heddle stored.
+  const author = isUser(append.author) ? "user" : append.author;
   const contentHash = sha256(canonical({ stream, author, bodies: bodies.map((body) => body.hash) }));
   return { append, bodies, contentHash };
 }

@@ -14,7 +14,7 @@ function named(name: string): EventBody {
 }
 
 async function add(journal: Journal, ...events: EventBody[]): Promise<void> {
-  await journal.append({ stream: STREAM, author: "user", events });
+  await journal.append({ stream: STREAM, author: "user:owner", events });
 }
 
 async function versions(journal: Journal, after = 0, limit?: number): Promise<number[]> {
@@ -80,7 +80,7 @@ test("a thread that another connection purged is not read from memory", async ()
   const { one, other } = two;
   await add(one, begun, named("secret"));
   expect(await versions(one)).toEqual([1, 2]);
-  await other.purge({ stream: STREAM, author: "user", reason: "asked" });
+  await other.purge({ stream: STREAM, author: "user:owner", reason: "asked" });
   await expect(versions(one)).rejects.toMatchObject({ code: "store.purged" });
 });
 
@@ -88,7 +88,7 @@ test("a thread that this process purged is not read from memory", async () => {
   await using two = await openTwo();
   const { one } = two;
   await add(one, begun, named("secret"));
-  await one.purge({ stream: STREAM, author: "user", reason: "asked" });
+  await one.purge({ stream: STREAM, author: "user:owner", reason: "asked" });
   await expect(versions(one)).rejects.toMatchObject({ code: "store.purged" });
 });
 
@@ -119,7 +119,7 @@ test("who follows everything sees what this process and others wrote, in order, 
   await using two = await openTwo();
   const { one, other } = two;
   await add(one, begun, named("a"));
-  await one.append({ stream: "thread-2", author: "user", events: [begun] });
+  await one.append({ stream: "thread-2", author: "user:owner", events: [begun] });
   expect(await newest(one, 3)).toEqual([
     [1, STREAM, 1],
     [2, STREAM, 2],
@@ -157,8 +157,8 @@ test("who follows everything is not told of a purged thread from memory", async 
   await using two = await openTwo();
   const { one } = two;
   await add(one, begun, named("secret"));
-  await one.append({ stream: "thread-2", author: "user", events: [begun] });
-  await one.purge({ stream: STREAM, author: "user", reason: "asked" });
+  await one.append({ stream: "thread-2", author: "user:owner", events: [begun] });
+  await one.purge({ stream: STREAM, author: "user:owner", reason: "asked" });
   const streams = (await newest(one, 2)).map(([, stream]) => stream);
   expect(streams).toEqual(["thread-2", STREAM]);
 });

@@ -1,5 +1,5 @@
 /** Rows as they come from a store, checked on the way in. A row of the wrong kind is damage, not a crash. */
-import { HeddleError, upcast, type Author, type EventBody, type StoredEvent } from "@heddle/protocol";
+import { HeddleError, readAuthor, upcast, type Author, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { measured } from "./breathe.ts";
 import { sha256, type Link } from "./chain.ts";
 
@@ -80,13 +80,10 @@ export async function withShapes<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-function toAuthor(author: string): Author {
-  if (isAuthor(author)) return author;
-  throw wrongKind("author");
-}
-
-function isAuthor(author: string): author is Author {
-  return author === "user" || author === "system" || author.startsWith("agent:") || author.startsWith("policy:");
+function toAuthor(stored: string): Author {
+  const author = readAuthor(stored);
+  if (author === undefined) throw wrongKind("author");
+  return author;
 }
 
 /** What the chain says about a row. */

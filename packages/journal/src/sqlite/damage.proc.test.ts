@@ -104,7 +104,7 @@ describe("an acknowledged tail that is gone", () => {
       expect(journal.damage).toMatchObject({ kind: "tail-lost", position: left.length + 1 });
       if (left.length > 0) expect(journal.damage).toMatchObject({ stream: "a", version: left.length + 1 });
       expect(journal.isWritable).toBe(false);
-      await expect(journal.append({ stream: "a", author: "user", events: [said("x")] })).rejects.toMatchObject({
+      await expect(journal.append({ stream: "a", author: "user:owner", events: [said("x")] })).rejects.toMatchObject({
         code: "store.damaged",
       });
       expect((await journal.verify()).damage[0]).toMatchObject({ kind: "tail-lost" });
@@ -149,7 +149,7 @@ describe("damage to the database file", () => {
     {
       await using journal = await openJournal({ home: home.path });
       expect(journal.damage).toMatchObject({ kind: "file-corrupt" });
-      await expect(journal.append({ stream: "a", author: "user", events: [said("x")] })).rejects.toMatchObject({
+      await expect(journal.append({ stream: "a", author: "user:owner", events: [said("x")] })).rejects.toMatchObject({
         code: "store.damaged",
       });
       expect(await journal.read({ after: 0 })).toEqual([]);
@@ -205,7 +205,7 @@ describe("no damage at all", () => {
     await using journal = await openJournal({ home: home.path });
     expect(journal.damage).toBeUndefined();
     expect(await journal.read({ after: 0 })).toEqual(events);
-    await journal.append({ stream: "a", author: "user", events: [said("on")] });
+    await journal.append({ stream: "a", author: "user:owner", events: [said("on")] });
   });
 
   test("an unfinished transaction at the end of the WAL", async () => {

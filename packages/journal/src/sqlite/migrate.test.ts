@@ -38,8 +38,21 @@ describe("a store of schema 1", () => {
       { id: B, workspace: "/other", title: "second", preview: undefined, lastTurnStatus: undefined, turnCount: 0 },
     ]);
     expect(await journal.threads.turns(A)).toMatchObject([{ status: "failed" }, { status: "completed" }]);
-    await journal.append({ stream: B, author: "user", events: [{ type: "thread.named", v: 1, name: "later" }] });
+    await journal.append({ stream: B, author: "user:owner", events: [{ type: "thread.named", v: 1, name: "later" }] });
     expect(await journal.threads.get(B)).toMatchObject({ name: "later" });
+  });
+
+  test("14.2: says user where names were not kept; such events are read as of an unnamed user, their bytes and hashes stay", async () => {
+    await using home = await testHome();
+    putSchema1(home.path);
+    await using journal = await openJournal({ home: home.path });
+    const [first] = await journal.read({ stream: A, after: 0, limit: 1 });
+    expect(first?.author).toBe("user:unnamed");
+    using db = new DatabaseSync(join(home.path, "heddle.db"), { readOnly: true });
+    expect(db.prepare("SELECT DISTINCT author FROM events WHERE author LIKE 'user%'").all()).toEqual([
+      { author: "user" },
+    ]);
+    expect((await journal.verify()).damage).toEqual([]);
   });
 
   test("leaves a private copy of itself, whole and of its own schema", async () => {
@@ -95,7 +108,7 @@ describe("a store of schema 1", () => {
   test("a new store begins at the newest schema, without a copy", async () => {
     await using home = await testHome();
     await using journal = await openJournal({ home: home.path });
-    await journal.append({ stream: "a", author: "user", events: [created] });
+    await journal.append({ stream: "a", author: "user:owner", events: [created] });
     expect(schemaOf(join(home.path, "heddle.db"))).toBe(10);
     expect(readdirSync(home.path).filter((name) => name.includes(".schema-"))).toEqual([]);
   });
@@ -104,7 +117,7 @@ describe("a store of schema 1", () => {
     await using home = await testHome();
     putSchema1(home.path);
     await using journal = await openJournal({ home: home.path });
-    await journal.purge({ stream: A, author: "user", reason: "tidy" });
+    await journal.purge({ stream: A, author: "user:owner", reason: "tidy" });
     expect(readFileSync(join(home.path, COPY)).includes("mend  the")).toBe(false);
     using copy = new DatabaseSync(join(home.path, COPY), { readOnly: true });
     const count = copy.prepare("SELECT count(*) AS n FROM events WHERE body IS NOT NULL").get();

@@ -60,7 +60,7 @@ test("14.8: projections carried out in memory come to the rows that SQLite has",
     await using journal = await openJournal({ home: home.path });
     await fillThreads(journal);
     await fillUsage(journal, () => undefined);
-    const say = (stream: string, ...events: EventBody[]) => journal.append({ stream, author: "user", events });
+    const say = (stream: string, ...events: EventBody[]) => journal.append({ stream, author: "user:owner", events });
     await say("sink_a", queued(1), tried(1, "retry", 9), { type: "notification.read", v: 1, sink: "a", position: 5 });
     const { input, settings } = admitted("q");
     const waits: EventBody = { type: "turn.queued", v: 1, turnId: "q", input, settings };
@@ -75,7 +75,7 @@ test("14.8: projections carried out in memory come to the rows that SQLite has",
       requestBytes: 1,
     });
     await say("gone", created, admitted("g"), completed("g"));
-    await journal.purge({ stream: "gone", author: "user", reason: "tidy" });
+    await journal.purge({ stream: "gone", author: "user:owner", reason: "tidy" });
     for (const event of await journal.read({ after: 0 })) {
       for (const projection of PROJECTIONS) tables.apply(projection, event);
     }

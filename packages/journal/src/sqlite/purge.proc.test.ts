@@ -10,7 +10,7 @@ import type { Journal } from "../journal.ts";
 import { admitted, completed, created, said, testHome } from "../suite/journal.samples.ts";
 import { openJournal } from "./sqlite.ts";
 
-const author = "user";
+const author = "user:owner";
 const CANARY = "a sentence nobody else would write";
 const reason = "asked for";
 

@@ -54,7 +54,7 @@ function visibility(newStore: NewStore): void {
     await using writer = await store.open();
     await using reader = await store.open();
     expect(await reader.threads.get("a")).toBeUndefined();
-    await writer.append({ stream: "a", author: "user", events: [created, admitted("t1")] });
+    await writer.append({ stream: "a", author: "user:owner", events: [created, admitted("t1")] });
     expect((await reader.read({ stream: "a", after: 0 })).map((event) => event.body.type)).toEqual([
       "thread.created",
       "turn.admitted",
@@ -68,7 +68,7 @@ function visibility(newStore: NewStore): void {
     await using journal = await store.open();
     const refused = journal.append({
       stream: "a",
-      author: "user",
+      author: "user:owner",
       events: [created, admitted("t")],
       expectedVersion: 3,
     });
@@ -107,10 +107,10 @@ function versions(newStore: NewStore): void {
   test("an append that expects another version is refused, and says which one it is", async () => {
     await using store = await newStore();
     await using journal = await store.open();
-    await journal.append({ stream: "a", author: "user", events: [created], expectedVersion: 0 });
-    await journal.append({ stream: "a", author: "user", events: [said("x")], expectedVersion: 1 });
+    await journal.append({ stream: "a", author: "user:owner", events: [created], expectedVersion: 0 });
+    await journal.append({ stream: "a", author: "user:owner", events: [said("x")], expectedVersion: 1 });
     await expect(
-      journal.append({ stream: "a", author: "user", events: [said("y")], expectedVersion: 1 }),
+      journal.append({ stream: "a", author: "user:owner", events: [said("y")], expectedVersion: 1 }),
     ).rejects.toMatchObject({ code: "store.version-conflict", details: { expected: 1, actual: 2 } });
     expect(await journal.version("a")).toBe(2);
   });
@@ -131,7 +131,7 @@ function keys(newStore: NewStore): void {
     await using other = await store.open();
     const append = {
       stream: "a",
-      author: "user",
+      author: "user:owner",
       events: [created, said("x")],
       key: "k",
       expectedVersion: 0,
@@ -140,6 +140,8 @@ function keys(newStore: NewStore): void {
     const again = await other.append(append);
     expect(first.isRepeat).toBe(false);
     expect(again).toEqual({ events: first.events, isRepeat: true });
+    // 14.2: so it is when another user says the same; who said it first stays on record.
+    expect(await other.append({ ...append, author: "user:ann" })).toEqual(again);
     expect(await journal.version("a")).toBe(2);
   });
 
@@ -149,7 +151,12 @@ function keys(newStore: NewStore): void {
     await using other = await store.open();
     const results = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
-        (index % 2 === 0 ? journal : other).append({ stream: "a", author: "user", events: [said("x")], key: "k" }),
+        (index % 2 === 0 ? journal : other).append({
+          stream: "a",
+          author: "user:owner",
+          events: [said("x")],
+          key: "k",
+        }),
       ),
     );
     expect(results.filter((result) => !result.isRepeat)).toHaveLength(1);
@@ -158,13 +165,13 @@ function keys(newStore: NewStore): void {
   });
 
   test.each([
-    ["other content", { stream: "a", author: "user", events: [said("y")] }],
-    ["another stream", { stream: "b", author: "user", events: [said("x")] }],
+    ["other content", { stream: "a", author: "user:owner", events: [said("y")] }],
+    ["another stream", { stream: "b", author: "user:owner", events: [said("x")] }],
     ["another author", { stream: "a", author: "system", events: [said("x")] }],
   ] as const)("the same key with %s is a conflict", async (_name, append) => {
     await using store = await newStore();
     await using journal = await store.open();
-    await journal.append({ stream: "a", author: "user", events: [said("x")], key: "k" });
+    await journal.append({ stream: "a", author: "user:owner", events: [said("x")], key: "k" });
     await expect(journal.append({ ...append, key: "k" })).rejects.toMatchObject({ code: "store.id-conflict" });
     expect(await journal.read({ after: 0 })).toHaveLength(1);
   });

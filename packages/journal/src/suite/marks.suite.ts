@@ -15,9 +15,17 @@ export function markSuite(newStore: NewStore): void {
     await using store = await newStore();
     await using journal = await store.open();
     const first = { ...admitted("t1"), clientId: "c1" };
-    await journal.append({ stream: "a", author: "user", events: [created, first, asked("m1", "x"), said("no mark")] });
-    await journal.append({ stream: "a", author: "user", events: [completed("t1"), reverted("t1"), asked("m2", "y")] });
-    await journal.append({ stream: "b", author: "user", events: [created, reverted("t1")] });
+    await journal.append({
+      stream: "a",
+      author: "user:owner",
+      events: [created, first, asked("m1", "x"), said("no mark")],
+    });
+    await journal.append({
+      stream: "a",
+      author: "user:owner",
+      events: [completed("t1"), reverted("t1"), asked("m2", "y")],
+    });
+    await journal.append({ stream: "b", author: "user:owner", events: [created, reverted("t1")] });
     const versions = (look: Omit<MarkLook, "stream">) => journal.marks.versions({ stream: "a", ...look });
     const check = async (): Promise<void> => {
       expect(await versions({ kinds: ["thread.reverted", "userMessage"] })).toEqual([3, 6, 7]);
@@ -32,7 +40,7 @@ export function markSuite(newStore: NewStore): void {
     await check();
     await journal.rebuildProjections();
     await check();
-    await journal.purge({ stream: "a", author: "user", reason: "tidy" });
+    await journal.purge({ stream: "a", author: "user:owner", reason: "tidy" });
     expect(await versions({ kinds: ["thread.reverted", "userMessage", "sent"] })).toEqual([]);
   });
 
@@ -40,7 +48,7 @@ export function markSuite(newStore: NewStore): void {
     await using store = await newStore();
     await using journal = await store.open();
     const events = [created, admitted("t1"), completed("t1"), admitted("t2")];
-    await journal.append({ stream: "a", author: "user", events });
+    await journal.append({ stream: "a", author: "user:owner", events });
     expect(await journal.threads.lastTurn("a")).toMatchObject({ id: "t2", status: "open", endedVersion: undefined });
     expect(await journal.threads.lastTurn("a", 3)).toMatchObject({ id: "t1", status: "completed", endedVersion: 3 });
     expect(await journal.threads.lastTurn("a", 1)).toBeUndefined();

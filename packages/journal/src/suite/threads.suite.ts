@@ -12,7 +12,7 @@ export function threadSuite(newStore: NewStore): void {
     await fillThreads(journal);
     const { threads } = journal;
     const name = async (stream: string, given: string): Promise<unknown> =>
-      journal.append({ stream, author: "user", events: [{ type: "thread.named", v: 1, name: given }] });
+      journal.append({ stream, author: "user:owner", events: [{ type: "thread.named", v: 1, name: given }] });
     await name("b", "work");
     await name("c", "work");
     await name("b", "rest");
@@ -28,7 +28,7 @@ export function threadSuite(newStore: NewStore): void {
     for (const stream of ["fork-1", "fork-2", "g"]) {
       await journal.append({
         stream,
-        author: "user",
+        author: "user:owner",
         events: [{ type: "thread.created", v: 1, workspace: "/w", origin: "exec", forkedFrom }],
       });
     }
@@ -49,11 +49,11 @@ export function threadSuite(newStore: NewStore): void {
     const ids = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
     const begun = { type: "thread.created", v: 1, workspace: "/here", origin: "exec" } as const;
     const fleeting = { ...begun, isEphemeral: true } as const;
-    await journal.append({ stream: "a", author: "user", events: [begun, admitted("a1"), completed("a1")] });
-    await journal.append({ stream: "b", author: "user", events: [fleeting, admitted("b1"), completed("b1")] });
-    await journal.append({ stream: "c", author: "user", events: [fleeting] });
+    await journal.append({ stream: "a", author: "user:owner", events: [begun, admitted("a1"), completed("a1")] });
+    await journal.append({ stream: "b", author: "user:owner", events: [fleeting, admitted("b1"), completed("b1")] });
+    await journal.append({ stream: "c", author: "user:owner", events: [fleeting] });
     const moved = { type: "thread.moved" as const, v: 1 as const, workspace: "/elsewhere" };
-    await journal.append({ stream: "a", author: "user", events: [moved, admitted("a2")] });
+    await journal.append({ stream: "a", author: "user:owner", events: [moved, admitted("a2")] });
     const seen = async (): Promise<unknown> => ({
       there: ids(await threads.list({ workspace: "/elsewhere", limit: 9 })),
       before: ids(await threads.list({ workspace: begun.workspace, limit: 9 })),
@@ -63,7 +63,7 @@ export function threadSuite(newStore: NewStore): void {
     expect(await seen()).toEqual(now);
     await journal.rebuildProjections();
     expect(await seen()).toEqual(now);
-    await journal.purge({ stream: "b", author: "user", reason: "ephemeral" });
+    await journal.purge({ stream: "b", author: "user:owner", reason: "ephemeral" });
     expect(await seen()).toEqual({ ...now, before: ["c"], fleeting: ["c"] });
   });
 
@@ -81,9 +81,9 @@ export function threadSuite(newStore: NewStore): void {
     await using store = await newStore();
     await using journal = await store.open();
     const first = { ...admitted("t"), input: [{ type: "text" as const, text }] };
-    await journal.append({ stream: "a", author: "user", events: [created, first] });
+    await journal.append({ stream: "a", author: "user:owner", events: [created, first] });
     expect((await journal.threads.get("a"))?.preview).toBe(preview);
-    await journal.append({ stream: "a", author: "user", events: [completed("t"), admitted("t2")] });
+    await journal.append({ stream: "a", author: "user:owner", events: [completed("t"), admitted("t2")] });
     expect((await journal.threads.get("a"))?.preview).toBe(preview ?? "do t2");
   });
 }
@@ -102,19 +102,19 @@ function settingsAndQueue(newStore: NewStore): void {
     const failure = { code: "turn.interrupted", message: "taken back" };
     await journal.append({
       stream: "a",
-      author: "user",
+      author: "user:owner",
       events: [created, settings({ model: "m", effort: "low" }), queued("q1"), queued("q2"), queued("q3")],
     });
     await journal.append({
       stream: "a",
-      author: "user",
+      author: "user:owner",
       events: [
         settings({ effort: null, runner: { a: 1 } }),
         admitted("q1"),
         { type: "turn.dequeued", v: 1, turnId: "q2", failure },
       ],
     });
-    await journal.append({ stream: "b", author: "user", events: [created, queued("q4")] });
+    await journal.append({ stream: "b", author: "user:owner", events: [created, queued("q4")] });
     const seen = async () => ({
       settings: (await journal.threads.get("a"))?.settings,
       ofA: (await journal.threads.queued("a")).map(({ turnId, queuedVersion }) => [turnId, queuedVersion]),
@@ -124,7 +124,7 @@ function settingsAndQueue(newStore: NewStore): void {
     expect(await seen()).toEqual(now);
     await journal.rebuildProjections();
     expect(await seen()).toEqual(now);
-    await journal.purge({ stream: "b", author: "user", reason: "test" });
+    await journal.purge({ stream: "b", author: "user:owner", reason: "test" });
     expect((await journal.threads.queued()).map(({ turnId }) => turnId)).toEqual(["q3"]);
   });
 }
@@ -137,13 +137,17 @@ function pages(newStore: NewStore): void {
     for (const [index, stream] of ids.entries()) {
       const origin = index % 5 === 0 ? "exec" : "door:x";
       const about = { ...created, origin, workspace: index % 2 === 0 ? "/even" : "/odd" };
-      await journal.append({ stream, author: "user", events: [about, admitted(`${stream}-turn`)] });
+      await journal.append({ stream, author: "user:owner", events: [about, admitted(`${stream}-turn`)] });
     }
-    await journal.append({ stream: "silent", author: "user", events: [created] });
-    await journal.append({ stream: "t03", author: "user", events: [{ type: "thread.named", v: 1, name: "50%_Off" }] });
+    await journal.append({ stream: "silent", author: "user:owner", events: [created] });
+    await journal.append({
+      stream: "t03",
+      author: "user:owner",
+      events: [{ type: "thread.named", v: 1, name: "50%_Off" }],
+    });
     await journal.append({
       stream: "t04",
-      author: "user",
+      author: "user:owner",
       events: [{ type: "thread.archived", v: 1, isArchived: true }],
     });
     const base = { sortBy: "createdAt", direction: "asc", limit: 10, isArchived: false } as const;
@@ -175,8 +179,8 @@ function pages(newStore: NewStore): void {
     await using store = await newStore();
     await using journal = await store.open();
     const named = (name: string) => ({ type: "thread.named" as const, v: 1 as const, name });
-    await journal.append({ stream: "a", author: "user", events: [created, named('say "100%"')] });
-    await journal.append({ stream: "b", author: "user", events: [created, named("SAY nothing")] });
+    await journal.append({ stream: "a", author: "user:owner", events: [created, named('say "100%"')] });
+    await journal.append({ stream: "b", author: "user:owner", events: [created, named("SAY nothing")] });
     const look = async (text: string, below: number, events: number) => {
       const { found, lowest } = await journal.threads.mentions({ text, below, events });
       return [found.map(({ stream }) => stream), lowest];

@@ -106,8 +106,8 @@ export function usageSuite(newStore: NewStore): void {
     expect(await all(journal)).toEqual(before);
     const totals = () => journal.usage.rows({ by: ["day", "model", "task"], limit: 100 });
     const sums = await totals();
-    await journal.purge({ stream: "work", author: "user", reason: "tidy" });
-    await journal.purge({ stream: "plain", author: "user", reason: "tidy" });
+    await journal.purge({ stream: "work", author: "user:owner", reason: "tidy" });
+    await journal.purge({ stream: "plain", author: "user:owner", reason: "tidy" });
     expect(await totals()).toEqual(sums);
     const gone = await journal.usage.rows({ by: ["thread", "workspace"], only: { thread: "" }, limit: 100 });
     expect(gone.map(({ of, requests }) => [of, requests])).toEqual([[{ thread: "", workspace: "" }, 5]]);

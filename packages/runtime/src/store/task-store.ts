@@ -1,6 +1,6 @@
 /** The tasks of this home, for commands that look and for those that change something. */
 import { openJournal, type Journal } from "@heddle/journal";
-import { HeddleError, visibleLine } from "@heddle/protocol";
+import { HeddleError, OWNER, visibleLine } from "@heddle/protocol";
 import { finishPutting, openTasks, type Tasks } from "@heddle/tasks";
 import { knownSecrets } from "./known-secrets.ts";
 import { heddleHome, makeHome } from "../config/read-config.ts";
@@ -43,5 +43,6 @@ export async function requireTasks(env: NodeJS.ProcessEnv, selector: string, log
 /** What a process that died was putting into a workspace is finished before anybody looks. */
 async function storeOf(journal: Journal, home: string, log: Log): Promise<TaskStore> {
   await finishPutting(home, log);
-  return { journal, tasks: openTasks({ journal, home }), [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
+  const tasks = openTasks({ journal, home }).as(OWNER);
+  return { journal, tasks, [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
 }

@@ -1,5 +1,6 @@
 /** What a process that works for tasks has around it: the inbox that brings orders, the sinks that are told of them. */
 import type { Journal } from "@heddle/journal";
+import { INBOX } from "@heddle/protocol";
 import type { TaskDesk } from "@heddle/server/http";
 import { openInbox, openLoomSettings, openNotifier, openTasks, parseDuration } from "@heddle/tasks";
 import { inboxOf } from "./inbox.ts";
@@ -20,13 +21,18 @@ export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">)
   const door = {
     journal,
     home,
-    tasks: openTasks({ journal, home }),
     specDefaults: openLoomSettings(env).defaults,
     minEveryMs: parseDuration(config.tasks?.min_interval ?? ""),
     ...common,
   };
   const { sinks } = notifyingOf(config, env);
-  return { door, folders: folder === undefined ? [] : [folder], sinks, concurrency: 0 };
+  return {
+    tasks: openTasks({ journal, home }),
+    door,
+    folders: folder === undefined ? [] : [folder],
+    sinks,
+    concurrency: 0,
+  };
 }
 
 /** Everything that is opened is closed with `ends`. */
@@ -35,7 +41,7 @@ export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions)
   const { folder, rescanMs, settleMs } = inboxOf(config, env);
   const { recentMessages } = notifyingOf(config, env);
   const desk = deskOf(options);
-  const { door, sinks } = desk;
+  const { tasks, door, sinks } = desk;
   // Told before it is begun: what the first order does is heard of.
   ends.use(
     await openNotifier({ journal, sinks, home, log, ...(recentMessages === undefined ? {} : { recentMessages }) }),
@@ -44,6 +50,7 @@ export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions)
     ends.use(
       await openInbox({
         ...door,
+        tasks: tasks.as(INBOX),
         folder,
         log,
         ...(rescanMs === undefined ? {} : { rescanMs }),

@@ -27,7 +27,7 @@ const done = { text: "TASK COMPLETE" };
 
 async function accept(t: TestHarness, id: string, deliver: readonly string[]): Promise<void> {
   await changeTask(t.heddle.journal, id, {
-    author: "user",
+    author: "user:owner",
     decide: () => [{ type: "task.resumed", v: 1, deliver: [...deliver] }],
   });
 }

@@ -8,6 +8,7 @@ import {
   hasEnded,
   hasOwnTree,
   HeddleError,
+  type By,
   type TaskBaseline,
   type TaskEventBody,
   type TaskRecord,
@@ -52,7 +53,7 @@ export interface Undone {
 const MAX_FILES = 1000;
 
 export async function undoTask(
-  { journal, home }: { readonly journal: Journal; readonly home: string },
+  { journal, home, by }: { readonly journal: Journal; readonly home: string } & By,
   task: TaskRecord,
   wish: UndoWish,
 ): Promise<Undone> {
@@ -61,7 +62,7 @@ export async function undoTask(
   requireOwnWorkspace(task);
   const log = await readLog(journal, task.id);
   const { base, baseline } = await requireBase(home, task, log);
-  if (isDraft(task)) return await undoDraft({ journal, home }, task, { wish, log, base, baseline });
+  if (isDraft(task)) return await undoDraft({ journal, home, by }, task, { wish, log, base, baseline });
   const { folder } = baseline;
   // Also by force: what a link in its place leads to was never the task's.
   requireOwnFolder(folder);
@@ -85,15 +86,20 @@ export async function undoTask(
     refuseLater(task, wish, { later: found.later, isJudged: frozen !== undefined });
   };
   await putBack(folder, base, { dir, skip, signal, approve });
-  return { task: await noteUndone(journal, task, found, wish), ...found, isDone: true };
+  return { task: await noteUndone({ journal, by }, task, found, wish), ...found, isDone: true };
 }
 
-function noteUndone(journal: Journal, { id }: TaskRecord, { count }: Found, wish: UndoWish): Promise<TaskRecord> {
+function noteUndone(
+  { journal, by }: { readonly journal: Journal } & By,
+  { id }: TaskRecord,
+  { count }: Found,
+  wish: UndoWish,
+): Promise<TaskRecord> {
   const decide = (now: TaskRecord): readonly TaskEventBody[] => [
     { type: "task.undone", v: 1, files: count },
     ...again(now, wish),
   ];
-  return changeTask(journal, id, { author: "user", decide });
+  return changeTask(journal, id, { author: by, decide });
 }
 
 interface DraftToUndo {
@@ -105,7 +111,7 @@ interface DraftToUndo {
 
 /** Nothing else in the workspace was ever the task's. */
 async function undoDraft(
-  { journal, home }: { readonly journal: Journal; readonly home: string },
+  { journal, home, by }: { readonly journal: Journal; readonly home: string } & By,
   task: TaskRecord,
   { wish, log, base, baseline }: DraftToUndo,
 ): Promise<Undone> {
@@ -137,7 +143,7 @@ async function undoDraft(
     if (!(error instanceof DryRun)) throw error;
     return { task, ...found, isDone: false };
   }
-  return { task: await noteUndone(journal, task, found, wish), ...found, isDone: true };
+  return { task: await noteUndone({ journal, by }, task, found, wish), ...found, isDone: true };
 }
 
 class DryRun extends Error {}

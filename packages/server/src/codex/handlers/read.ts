@@ -52,7 +52,10 @@ export async function listThreads(wish: ThreadListParams, { server }: Call): Pro
 }
 
 /** A cursor names a thread; it stays good while that thread is there. */
-async function beginOf(cursor: string | null | undefined, { heddle }: ServerContext): Promise<ThreadPageRequest["from"]> {
+async function beginOf(
+  cursor: string | null | undefined,
+  { heddle }: ServerContext,
+): Promise<ThreadPageRequest["from"]> {
   const place = placeOf(cursor);
   if (place === undefined) return undefined;
   const thread = await heddle.journal.threads.get(place.id);
