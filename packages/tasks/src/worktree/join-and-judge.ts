@@ -97,7 +97,8 @@ async function judgeJoined(
 
 /** Why what comes back is not what was verified; empty when it is. */
 export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
-  if (verdict.passed) return [];
+  const failing = verdict.results.filter(({ outcome, isFlaky }) => outcome !== "passed" || isFlaky === true);
+  if (verdict.passed && failing.length === 0) return [];
   const broken = verdict.violations.map(({ message, kind }): CheckResult => ({
     name: `${kind} (on what comes back)`,
     kind: "merge",
@@ -106,6 +107,11 @@ export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
     startedAt: Date.now(),
     durationMs: 0,
   }));
-  const failing = verdict.results.filter(({ outcome }) => outcome !== "passed");
-  return [...broken, ...failing.map((one) => ({ ...one, name: `${one.name} (on what comes back)` }))];
+  return [...broken, ...failing.map(asFailure)];
+}
+
+/** A pass that is flaky is none. */
+function asFailure(one: CheckResult): CheckResult {
+  const flaky = { outcome: "failed", message: `flaky, it failed on the same files as well: ${one.message}` } as const;
+  return { ...one, ...(one.outcome === "passed" ? flaky : {}), name: `${one.name} (on what comes back)` };
 }
