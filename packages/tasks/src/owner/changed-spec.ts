@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { lstat, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { hasEnded, hasOwnTree, HeddleError, type TaskRecord } from "@heddle/protocol";
+import { hasEnded, hasOwnTree, HeddleError, visibleName, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
@@ -134,7 +134,6 @@ function isOver(task: TaskRecord): boolean {
 
 function refusal({ file, help }: SpecFile, task: TaskRecord, { path, isGuess }: Found): HeddleError {
   const text = toText(path);
-  const shown = /^[\w@%+=:,./-]+$/.test(text) ? text : JSON.stringify(text);
   const who = `${task.id} (${task.spec.name})`;
   if (isGuess === true && !isOver(task)) {
     const message = `${file} changed while ${who} works in its folder, and nothing says that you wrote it; look at it, then ${help}`;
@@ -146,7 +145,7 @@ function refusal({ file, help }: SpecFile, task: TaskRecord, { path, isGuess }: 
       : `is as the agent of ${who} left it, not as you wrote it`;
   return new HeddleError(
     "task.invalid",
-    `${file} ${what}; look at it with heddle task diff ${task.id} -- ${shown}, then ${help}`,
+    `${file} ${what}; look at it with heddle task diff ${task.id} -- ${visibleName(text)}, then ${help}`,
     { details: { taskId: task.id, path: text } },
   );
 }
