@@ -6,6 +6,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, type CheckResult, type TaskBaseline } from "@heddle/protocol";
+import { heddleFolders } from "@heddle/tools";
 import type { CheckPlace, TestCounts } from "../checks/check.ts";
 import { readHeadOf } from "../git/read-repository.ts";
 import { leavesOf } from "../checks/names.ts";
@@ -15,7 +16,6 @@ import { openCheckRoom } from "../judge/open-check-room.ts";
 import { openScratch } from "../judge/scratch.ts";
 import { keepTree } from "../tree/keep-tree.ts";
 import type { KeptTree } from "../tree/manifest.ts";
-import { worktreesRoot } from "../worktree/open-worktree.ts";
 
 export interface BaselineOptions {
   /** Where the copy goes. */
@@ -73,7 +73,7 @@ async function realFolder(folder: string): Promise<string> {
 
 /** Heddle's own folders are no part of a workspace, wherever they lie. */
 export function skippedFor({ home, masked = [] }: Pick<CheckPlace, "home" | "masked">): readonly string[] {
-  return [home, worktreesRoot(home), ...masked];
+  return [...heddleFolders(home), ...masked];
 }
 
 function keep(

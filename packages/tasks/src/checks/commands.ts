@@ -9,6 +9,7 @@ import { HeddleError, isHeddleError } from "@heddle/protocol";
 import {
   CappedOutput,
   commandEnvironment,
+  heddleFolders,
   openSandbox,
   openUnconfined,
   startCommand,
@@ -162,7 +163,7 @@ async function requireFolder(files: Workspace, cwd: string): Promise<void> {
 
 function policyOf(place: CheckPlace, root: string, network: SandboxPolicy["network"]): SandboxPolicy {
   const { home, masked = [], emptied = [] } = place;
-  return { workspace: root, writeRoots: [root], masked: [home, ...masked, ...emptied], network };
+  return { workspace: root, writeRoots: [root], masked: [...heddleFolders(home), ...masked, ...emptied], network };
 }
 
 async function openFor(place: CheckPlace, root: string, network: SandboxPolicy["network"]): Promise<Sandbox> {

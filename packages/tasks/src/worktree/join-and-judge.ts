@@ -5,6 +5,7 @@
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { CheckResult, TaskBaseline, TaskRecord } from "@heddle/protocol";
+import { worktreesRoot } from "@heddle/tools";
 import { toText } from "@heddle/tools/raw-path";
 import type { CheckPlace } from "../checks/check.ts";
 import { judgePicked, type JudgedRoom } from "../judge/judge-picked.ts";
@@ -12,7 +13,7 @@ import { freezeWork } from "../tree/freeze-work.ts";
 import { keepTree } from "../tree/keep-tree.ts";
 import { removeTree } from "../tree/remove-tree.ts";
 import { prefixOf, type Built } from "./build-commit.ts";
-import { branchOf, cloneAt, setUp, worktreesRoot, type Worktree } from "./open-worktree.ts";
+import { branchOf, cloneAt, setUp, type Worktree } from "./open-worktree.ts";
 import { protectedInCommits } from "./protected-commits.ts";
 import { git, tryGit } from "./repository-git.ts";
 

@@ -16,6 +16,7 @@ import {
   type TaskBaseline,
   type TaskRecord,
 } from "@heddle/protocol";
+import { worktreesRoot } from "@heddle/tools";
 import type { CheckPlace } from "../checks/check.ts";
 import { listed } from "../checks/shown.ts";
 import type { OwnGit } from "../git/own-git.ts";
@@ -27,7 +28,7 @@ import { shownPath } from "../judge/work-changes.ts";
 import { buildCommit, requireJudged, type Built, type WorkToDeliver } from "./build-commit.ts";
 import { failingIn, joinAndJudge } from "./join-and-judge.ts";
 import { keepHistory } from "./keep-history.ts";
-import { branchOf, readWorktree, worktreesRoot, writeWorktree, type Worktree } from "./open-worktree.ts";
+import { branchOf, readWorktree, writeWorktree, type Worktree } from "./open-worktree.ts";
 import { protectedInCommits } from "./protected-commits.ts";
 import { git, tryGit } from "./repository-git.ts";
 import { tiedLinks } from "./tied-links.ts";

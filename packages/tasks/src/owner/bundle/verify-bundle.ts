@@ -15,6 +15,7 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
+import { heddleFolders } from "@heddle/tools";
 import { checkEvent } from "@heddle/protocol/check-event";
 import { leavesOf } from "../../checks/names.ts";
 import { removeTree } from "../../tree/remove-tree.ts";
@@ -71,7 +72,7 @@ export async function verifyBundle({
       task,
       log,
       signal,
-      masked: [home],
+      masked: heddleFolders(home),
       emptied: await userHomes(env),
       env: { ...env, HOME: PRIVATE_HOME },
       ...workspace,
