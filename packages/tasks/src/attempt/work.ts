@@ -7,6 +7,7 @@ import type { Workshop } from "./attempt.ts";
 import { takeBaseline } from "./baseline.ts";
 import { timeLeftMs } from "./budget.ts";
 import type { CheckPlace } from "../checks/check.ts";
+import { isNoRoom } from "../checks/commands.ts";
 import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
@@ -136,6 +137,7 @@ async function judgeClaim(
     return { verdict: { ...verdict, work }, base, frozen };
   } catch (error) {
     checks.signal.throwIfAborted();
+    if (isNoRoom(error)) throw error;
     return { verdict: unjudged(checks, `the work could not be judged: ${toHeddleError(error).message}`) };
   }
 }

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { delimiter, isAbsolute, join, normalize } from "node:path";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import {
   CappedOutput,
   commandEnvironment,
@@ -90,8 +90,8 @@ export function openRoomCommands(place: CheckPlace, files: Workspace, wish: Room
   const roomFor = async (command: Pick<Command, "network">): Promise<Room> => {
     const network = command.network ? "all" : "none";
     const mayBeUnconfined = place.spec.sandbox === "danger-full-access";
-    const known =
-      open.get(network) ?? openRoom({ ...wish, policy: policyOf(place, files.root, network), mayBeUnconfined });
+    const policy = policyOf(place, files.root, network);
+    const known = open.get(network) ?? openRoom({ ...wish, policy, mayBeUnconfined }).catch(noRoom);
     open.set(network, known);
     const room = await known;
     kind = room.kind;
@@ -127,6 +127,19 @@ export function openRoomCommands(place: CheckPlace, files: Workspace, wish: Room
       for (const room of await each()) await room[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Unless the work is too large or cannot be put there: the host's fault, by whose code nothing is judged. */
+function noRoom(error: unknown): never {
+  const { code, message: why } = toHeddleError(error);
+  if (code === "limit.reached" || code === "path.invalid") throw error;
+  const message = `no clean room for the checks could be opened: ${why}`;
+  throw new HeddleError("sandbox.unavailable", message, { cause: error });
+}
+
+/** Of any error on the way to a verdict. */
+export function isNoRoom(error: unknown): boolean {
+  return isHeddleError(error) && error.code === "sandbox.unavailable";
 }
 
 export function isBroken(end: Ended | Broken): end is Broken {

@@ -13,6 +13,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
 import type { JudgedWork, TaskCheck, WorkReview } from "@heddle/protocol/tasks";
 import type { CheckPlace } from "../checks/check.ts";
+import { isNoRoom } from "../checks/commands.ts";
 import { nameChecks } from "../checks/names.ts";
 import { admit, withWhy, type Admitted } from "./admit.ts";
 import type { Earlier } from "./flips.ts";
@@ -50,12 +51,13 @@ export interface FrozenCase {
   readonly earlier?: readonly Earlier[] | undefined;
 }
 
-/** Throws only when it is stopped. */
+/** Throws only when it is stopped, and `sandbox.unavailable` where no room can be opened. */
 export async function verifyWork(place: CheckPlace, work: FrozenCase): Promise<Verdict> {
   try {
     return await verdictOf(place, work);
   } catch (error) {
     place.signal.throwIfAborted();
+    if (isNoRoom(error)) throw error;
     return unjudged(place, `the work could not be judged: ${toHeddleError(error).message}`);
   }
 }
