@@ -22,13 +22,15 @@ export interface BaselineOptions {
   readonly into: string;
   /** An earlier copy of the same folder; what has not changed since is shared with it. */
   readonly like?: KeptTree | undefined;
+  /** What earlier tasks left in it; absent: nothing is known of them. */
+  readonly leftIn?: (base: KeptTree) => Promise<Pick<TaskBaseline, "left">>;
   readonly step?: (words: string) => void;
 }
 
 /** Throws `workspace.missing`, and what keeps the copy from being made; a check that fails or breaks is a fact like others. */
 export async function takeBaseline(
   place: CheckPlace,
-  { into, like, step = () => undefined }: BaselineOptions,
+  { into, like, leftIn, step = () => undefined }: BaselineOptions,
 ): Promise<TaskBaseline> {
   const folder = await realFolder(place.folder);
   step("keep a copy of the workspace");
@@ -48,6 +50,7 @@ export async function takeBaseline(
     tests,
     boxes: boxesOf(ran),
     passed: all.filter(({ outcome }) => outcome === "passed").map(({ name }) => name),
+    ...(await leftIn?.(base)),
   };
 }
 

@@ -15,6 +15,7 @@ import { openRoomFiles, type RoomFiles } from "../tree/room-files.ts";
 import { admit } from "./admit.ts";
 import { isRepository, layerOf, pickAll } from "./pick.ts";
 import { openRoomAhead } from "./room-ahead.ts";
+import { watchedLeft } from "./rests-on-left.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
 import { timeOfWork } from "../tree/time-of-work.ts";
 
@@ -29,11 +30,15 @@ export function openCheckRoom(
 ): OpenCheckRoom {
   const frozen = room.frozen ?? nothing(room.base);
   const { picked, workspace: root } = room;
-  const files = openRoomFiles(room.base, { frozen, picked }, { root, signal: place.signal });
+  const watched = watchedLeft(baseline, room.base, picked);
+  const files = openRoomFiles(room.base, { frozen, picked }, { root, watched, signal: place.signal });
   let prepared: Promise<Prepared> | undefined;
   let kind: RoomCommands["kind"];
   const changedAt = timeOfWork(room.base.manifest);
-  const layer = { ...layerOf(frozen, picked), changedAt };
+  const plain = { ...layerOf(frozen, picked), changedAt };
+  const watching = { ...plain, paths: [...plain.paths, ...watched], from: sourceOf(watched, room.base.folder) };
+  // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.
+  const layer = place.spec.setup === undefined ? watching : plain;
   let lower: RoomWish["lower"] = [];
   const ahead = openRoomAhead(place.spec, picked, () => openRoomCommands(place, files, { lower, layer }));
   return {
@@ -49,7 +54,7 @@ export function openCheckRoom(
       const own = of === "git" ? { ...withRepository(room, frozen), changedAt } : layer;
       let inner: RoomCommands | undefined;
       const enter = async (): Promise<RoomCommands> => {
-        prepared ??= setUp(place, files, { lower: [room.base.folder], layer });
+        prepared ??= setUp(place, files, { wish: { lower: [room.base.folder], layer: watching }, watched });
         ({ lower } = await prepared);
         inner ??= own === layer ? ahead.take() : openRoomCommands(place, files, { lower, layer: own });
         return inner;
@@ -84,6 +89,10 @@ export function openCheckRoom(
   };
 }
 
+function sourceOf(paths: Iterable<RawPath>, folder: string): ReadonlyMap<RawPath, string> {
+  return new Map([...paths].map((path) => [path, folder]));
+}
+
 /** No work at all. */
 function nothing({ folder }: KeptTree): FrozenWork {
   return { folder, changes: [], sha256: "" };
@@ -101,7 +110,11 @@ interface Prepared extends Pick<RoomWish, "lower"> {
 }
 
 /** What the setup reads counts for every check that runs after it. */
-async function setUp(place: CheckPlace, files: RoomFiles, wish: RoomWish): Promise<Prepared> {
+async function setUp(
+  place: CheckPlace,
+  files: RoomFiles,
+  { wish, watched }: { readonly wish: RoomWish; readonly watched: ReadonlySet<RawPath> },
+): Promise<Prepared> {
   const { setup } = place.spec;
   if (setup === undefined) return { lower: wish.lower, reads: new Set() };
   await place.onCheck?.("setup", "work");
@@ -115,7 +128,7 @@ async function setUp(place: CheckPlace, files: RoomFiles, wish: RoomWish): Promi
       const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
       throw new HeddleError("task.setup-failed", `the setup of the clean room failed: ${why}\n${end.output}`.trim());
     }
-    return { lower: [upper, ...wish.lower], reads: await commands.reads(), scratch };
+    return { lower: [upper, ...wish.lower], reads: joined(await commands.reads(), watched), scratch };
   } catch (error) {
     await scratch[Symbol.asyncDispose]();
     throw error;

@@ -24,6 +24,7 @@ import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-
 import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
 import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
+import { leftRead, leftReason, withoutLeft, type LeftRead } from "./rests-on-left.ts";
 import { flakyFailure, weakness } from "./weak.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 
@@ -65,7 +66,8 @@ export async function verifyWork(place: CheckPlace, work: FrozenCase): Promise<V
 async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> {
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? place.spec.deliver;
-  const judged = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
+  const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
+  const judged = await judgeLeft(place, work, found);
   const { room, picked, review } = judged;
   const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
   const isClean = violations.length === 0 && room.passed;
@@ -144,6 +146,24 @@ async function withoutFound(place: CheckPlace, work: FrozenCase, observed: Obser
   const room = { base, frozen, picked, workspace: baseline.folder };
   const free = await foundByAnyName(place, { baseline, room, frozen }, loose);
   return rested.filter((change) => !loose.includes(change) || free.includes(change));
+}
+
+/** Nobody judged what earlier agents left: it is judged without that, or put to the owner. */
+async function judgeLeft(place: CheckPlace, work: FrozenCase, judged: Judged): Promise<Judged> {
+  const { room, picked, review } = judged;
+  const { baseline, base } = work;
+  const readIn = (ran: JudgedRoom["ran"], own: readonly Change[]): LeftRead | undefined =>
+    leftRead(baseline, place.spec.checks, { ran, base, picked: own });
+  const read = room.passed ? readIn(room.ran, picked) : undefined;
+  if (read === undefined) return judged;
+  const gone = withoutLeft(read, base);
+  if (gone !== undefined) {
+    const without = [...picked, ...gone];
+    const alone = await judgeIn(place, work, without);
+    const isEnough = alone.passed && weakness(alone.results) === undefined && readIn(alone.ran, without) === undefined;
+    if (isEnough) return { ...judged, room: alone };
+  }
+  return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), leftReason(read)] } };
 }
 
 function admitTo(place: CheckPlace, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {

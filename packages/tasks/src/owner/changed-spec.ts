@@ -10,6 +10,7 @@ import { hasEnded, hasOwnTree, HeddleError, visibleName, type TaskRecord } from 
 import type { Journal } from "@heddle/journal";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
+import { tasksIn } from "../judge/earlier-tasks.ts";
 import { readLeft } from "../judge/left.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
@@ -70,23 +71,11 @@ async function realFile(file: string, isFollowed = true): Promise<string> {
   return isFollowed ? await realpath(file).catch(byFolder) : await byFolder();
 }
 
-const PAGE = 200;
-
 /** Of all folders that the file lies in, and of the one that it is about. Newest first. */
 async function earlierTasks(journal: Journal, { hashes }: Traces, workspace: string): Promise<readonly TaskRecord[]> {
   const folders = new Set([workspace, await realpath(workspace).catch(() => workspace)]);
   for (const path of hashes.keys()) for (let at = path; at !== dirname(at); at = dirname(at)) folders.add(dirname(at));
-  const tasks: TaskRecord[] = [];
-  for (const folder of folders) {
-    for (let after: string | undefined; ;) {
-      const wish = { workspace: folder, limit: PAGE, ...(after === undefined ? {} : { after }) };
-      const page = await journal.tasks.page(wish);
-      tasks.push(...page);
-      after = page.at(-1)?.id;
-      if (page.length < PAGE) break;
-    }
-  }
-  return tasks.toSorted((a, b) => b.createdAt - a.createdAt);
+  return (await tasksIn(journal, folders)).toSorted((one, other) => other.createdAt - one.createdAt);
 }
 
 interface Found {
