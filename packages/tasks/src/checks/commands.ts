@@ -71,6 +71,8 @@ export interface RoomCommands extends Commands {
   readonly kind: Room["kind"] | undefined;
   /** Makes the room of a command ready; `run` does so as well. */
   open(command: Pick<Command, "network">): Promise<void>;
+  /** Leads to what the commands left, where any was run, until it is closed. */
+  tree(): Promise<string | undefined>;
   /** Entries of the layer that were read since the last call; undefined: this host cannot tell. */
   reads(): Promise<ReadonlySet<RawPath> | undefined>;
 }
@@ -113,6 +115,9 @@ export function openRoomCommands(place: CheckPlace, files: Workspace, wish: Room
       const isFull = (isBroken(end) || end.exitCode !== 0) && (await room.freeBytes()) < FULL_BYTES;
       if (!isFull) return end;
       return { message: "the room of the check has no space left", output: end.output, sha256: end.sha256 };
+    },
+    async tree() {
+      return (await each())[0]?.tree;
     },
     async reads() {
       const read = new Set<RawPath>();

@@ -17,11 +17,14 @@ import { isRepository, layerOf, pickAll } from "./pick.ts";
 import { openRoomAhead } from "./room-ahead.ts";
 import { watchedLeft } from "./rests-on-left.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
+import { setupChanges } from "./setup-changes.ts";
 import { timeOfWork } from "../tree/time-of-work.ts";
 
 export interface OpenCheckRoom extends CheckRoom, AsyncDisposable {
   /** How the rooms of commands were made so far. */
   readonly kind: RoomCommands["kind"];
+  /** What the setup made of files that are none of its business; empty before it has run. */
+  readonly setupChanged: readonly RawPath[];
 }
 
 export function openCheckRoom(
@@ -34,6 +37,7 @@ export function openCheckRoom(
   const files = openRoomFiles(room.base, { frozen, picked }, { root, watched, signal: place.signal });
   let prepared: Promise<Prepared> | undefined;
   let kind: RoomCommands["kind"];
+  let setupChanged: readonly RawPath[] = [];
   const changedAt = timeOfWork(room.base.manifest);
   const plain = { ...layerOf(frozen, picked), changedAt };
   const watching = { ...plain, paths: [...plain.paths, ...watched], from: sourceOf(watched, room.base.folder) };
@@ -49,13 +53,16 @@ export function openCheckRoom(
     get kind() {
       return kind;
     },
+    get setupChanged() {
+      return setupChanged;
+    },
     openCommands: (of) => {
       // A git check is about the repository that the agent left, whatever else is picked.
       const own = of === "git" ? { ...withRepository(room, frozen), changedAt } : layer;
       let inner: RoomCommands | undefined;
       const enter = async (): Promise<RoomCommands> => {
-        prepared ??= setUp(place, files, { wish: { lower: [room.base.folder], layer: watching }, watched });
-        ({ lower } = await prepared);
+        prepared ??= setUp(place, files, { wish: { lower: [room.base.folder], layer: watching }, watched, room });
+        ({ lower, changed: setupChanged } = await prepared);
         inner ??= own === layer ? ahead.take() : openRoomCommands(place, files, { lower, layer: own });
         return inner;
       };
@@ -71,6 +78,9 @@ export function openCheckRoom(
           const end = await ahead.run(command, commands);
           kind = commands.kind ?? kind;
           return end;
+        },
+        async tree() {
+          return await inner?.tree();
         },
         async reads() {
           if (inner === undefined) return new Set();
@@ -105,6 +115,7 @@ function withRepository({ base, picked, workspace }: RoomContents, frozen: Froze
 
 interface Prepared extends Pick<RoomWish, "lower"> {
   readonly reads: ReadonlySet<RawPath> | undefined;
+  readonly changed: readonly RawPath[];
   /** To be removed at the end. */
   readonly scratch?: Scratch;
 }
@@ -113,10 +124,10 @@ interface Prepared extends Pick<RoomWish, "lower"> {
 async function setUp(
   place: CheckPlace,
   files: RoomFiles,
-  { wish, watched }: { readonly wish: RoomWish; readonly watched: ReadonlySet<RawPath> },
+  { wish, watched, room }: { readonly wish: RoomWish; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
 ): Promise<Prepared> {
   const { setup } = place.spec;
-  if (setup === undefined) return { lower: wish.lower, reads: new Set() };
+  if (setup === undefined) return { lower: wish.lower, reads: new Set(), changed: [] };
   await place.onCheck?.("setup", "work");
   const scratch = await openScratch(place.home, "setup");
   try {
@@ -128,7 +139,10 @@ async function setUp(
       const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
       throw new HeddleError("task.setup-failed", `the setup of the clean room failed: ${why}\n${end.output}`.trim());
     }
-    return { lower: [upper, ...wish.lower], reads: joined(await commands.reads(), watched), scratch };
+    const reads = joined(await commands.reads(), watched);
+    const tree = (await commands.tree()) ?? upper;
+    const changed = await setupChanges(place, { tree, room, scratch: scratch.folder });
+    return { lower: [upper, ...wish.lower], reads, changed, scratch };
   } catch (error) {
     await scratch[Symbol.asyncDispose]();
     throw error;

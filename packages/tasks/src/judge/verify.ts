@@ -25,6 +25,7 @@ import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
 import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
 import { leftRead, leftReason, withoutLeft, type LeftRead } from "./rests-on-left.ts";
+import { setupReason } from "./setup-changes.ts";
 import { flakyFailure, weakness } from "./weak.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 
@@ -67,7 +68,7 @@ async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> 
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? place.spec.deliver;
   const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
-  const judged = await judgeLeft(place, work, found);
+  const judged = withReasons(await judgeLeft(place, work, found));
   const { room, picked, review } = judged;
   const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
   const isClean = violations.length === 0 && room.passed;
@@ -164,6 +165,14 @@ async function judgeLeft(place: CheckPlace, work: FrozenCase, judged: Judged): P
     if (isEnough) return { ...judged, room: alone };
   }
   return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), leftReason(read)] } };
+}
+
+/** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
+function withReasons(judged: Judged): Judged {
+  const { setupChanged } = judged.room;
+  const more = setupChanged.length === 0 ? [] : [setupReason(setupChanged)];
+  if (more.length === 0) return judged;
+  return { ...judged, review: { ...judged.review, reasons: [...(judged.review?.reasons ?? []), ...more] } };
 }
 
 function admitTo(place: CheckPlace, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {

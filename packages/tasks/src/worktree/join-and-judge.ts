@@ -9,6 +9,7 @@ import { worktreesRoot } from "@heddle/tools";
 import { toText } from "@heddle/tools/raw-path";
 import type { CheckPlace } from "../checks/check.ts";
 import { judgePicked, type JudgedRoom } from "../judge/judge-picked.ts";
+import { setupReason } from "../judge/setup-changes.ts";
 import { freezeWork } from "../tree/freeze-work.ts";
 import { keepTree } from "../tree/keep-tree.ts";
 import { removeTree } from "../tree/remove-tree.ts";
@@ -99,8 +100,10 @@ async function judgeJoined(
 /** Why what comes back is not what was verified; empty when it is. */
 export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
   const failing = verdict.results.filter(({ outcome, isFlaky }) => outcome !== "passed" || isFlaky === true);
-  if (verdict.passed && failing.length === 0) return [];
-  const broken = verdict.violations.map(({ message, kind }): CheckResult => ({
+  const { setupChanged } = verdict;
+  if (verdict.passed && failing.length === 0 && setupChanged.length === 0) return [];
+  const said = [...verdict.violations, ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)])];
+  const broken = said.map(({ message, kind }): CheckResult => ({
     name: `${kind} (on what comes back)`,
     kind: "merge",
     outcome: "failed",
