@@ -201,6 +201,8 @@ export const WorkFile = z.object({
   role: FileRole.optional(),
   /** Of its content, or of where a link leads; absent: it is removed or has none. */
   sha256: z.string().optional(),
+  /** It is a link: where to, as text. */
+  leadsTo: z.string().optional(),
   /** Why it is not judged, or not as it was made, although it could be part of the work. */
   why: z.string().optional(),
 });

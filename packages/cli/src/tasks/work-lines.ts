@@ -9,10 +9,11 @@ const SHOWN = 20;
 const MAX_IN_LINE = 200;
 
 /** `src/a.js (changed)`. */
-export function fileLine({ path, how, role, why }: WorkFile): string {
+export function fileLine({ path, how, role, leadsTo, why }: WorkFile): string {
   const what = how === "added" ? "new" : how;
   const kind = role === undefined || role === "source" ? "" : `, ${role}`;
-  return `${visibleName(path)} (${what}${kind}${why === undefined ? "" : `: ${visibleLine(why)}`})`;
+  const link = leadsTo === undefined ? "" : `, a link to ${visibleName(leadsTo)}`;
+  return `${visibleName(path)} (${what}${kind}${link}${why === undefined ? "" : `: ${visibleLine(why)}`})`;
 }
 
 export function listed(files: readonly string[], all = files.length): string {

@@ -158,3 +158,24 @@ test("13: a stale cache of compiled Python is not taken for a source of the same
   await utimes(join(place.workspace, "m.py"), 1_700_000_000, 1_700_000_000);
   expect(await place.verify(baseline)).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
 });
+
+test("13: a delivered link to what is not delivered is shown as one, and its owner decides when a check reads through it", async () => {
+  const files = { "gen.sh": "echo wrong\n", "golden.txt": "right\n", "out/.keep": "", "a.txt": "a\n" };
+  const compare = "sh gen.sh > out/result.txt && cmp out/result.txt golden.txt";
+  const work =
+    (target: string) =>
+    async (place: WorkPlace): Promise<void> => {
+      await place.write("gen.sh", "echo right\n");
+      await symlink(target, join(place.workspace, "out/result.txt"));
+    };
+  const judged = (target: string, line = compare): Promise<Verdict> =>
+    judge({ files, checks: [{ kind: "command", run: line }], spec: { deliver: ["out/**", "gen.sh"] } }, work(target));
+  expect(await judged("../golden.txt")).toMatchObject({
+    passed: false,
+    review: { reasons: [{ kind: "link", files: ["out/result.txt"], message: expect.stringContaining("to ../golden.txt") }] },
+    work: { delivered: [{ path: "gen.sh" }, { path: "out/result.txt", leadsTo: "../golden.txt" }] },
+  });
+  // One that no check follows, and one to what is delivered too.
+  expect(await judged("../golden.txt", '[ "$(sh gen.sh)" = right ]')).toMatchObject({ passed: true });
+  expect(await judged("../gen.sh", "grep -q right out/result.txt")).toMatchObject({ passed: true });
+});

@@ -20,6 +20,7 @@ import type { Earlier } from "./flips.ts";
 import { foundByAnyName } from "./by-other-name.ts";
 import { judgePicked, type JudgedRoom } from "./judge-picked.ts";
 import { ledTo } from "./led-to.ts";
+import { linkReason, linksThrough } from "./links-through.ts";
 import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-work.ts";
 import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
@@ -68,7 +69,7 @@ async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> 
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? place.spec.deliver;
   const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
-  const judged = withReasons(await judgeLeft(place, work, found));
+  const judged = withReasons(work, await judgeLeft(place, work, found));
   const { room, picked, review } = judged;
   const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
   const isClean = violations.length === 0 && room.passed;
@@ -168,9 +169,13 @@ async function judgeLeft(place: CheckPlace, work: FrozenCase, judged: Judged): P
 }
 
 /** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
-function withReasons(judged: Judged): Judged {
-  const { setupChanged } = judged.room;
-  const more = setupChanged.length === 0 ? [] : [setupReason(setupChanged)];
+function withReasons({ base, baseline }: FrozenCase, judged: Judged): Judged {
+  const { setupChanged, ran } = judged.room;
+  const links = linksThrough(base.manifest, judged.picked, { ran, root: baseline.folder });
+  const more = [
+    ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)]),
+    ...(links.length === 0 ? [] : [linkReason(links)]),
+  ];
   if (more.length === 0) return judged;
   return { ...judged, review: { ...judged.review, reasons: [...(judged.review?.reasons ?? []), ...more] } };
 }
