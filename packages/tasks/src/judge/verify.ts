@@ -11,10 +11,12 @@
  */
 import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
-import type { JudgedWork, TaskCheck, WorkReview } from "@heddle/protocol/tasks";
+import { MAX_WORK_FILES, type JudgedWork, type TaskCheck, type WorkReview } from "@heddle/protocol/tasks";
+import { toText, type RawPath } from "@heddle/tools/raw-path";
 import type { CheckPlace } from "../checks/check.ts";
 import { isNoRoom } from "../checks/commands.ts";
 import { nameChecks } from "../checks/names.ts";
+import { listedNames } from "../checks/shown.ts";
 import { admit, withWhy, type Admitted } from "./admit.ts";
 import type { Earlier } from "./flips.ts";
 import { foundByAnyName } from "./by-other-name.ts";
@@ -169,15 +171,23 @@ async function judgeLeft(place: CheckPlace, work: FrozenCase, judged: Judged): P
 }
 
 /** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
-function withReasons({ base, baseline }: FrozenCase, judged: Judged): Judged {
+function withReasons({ base, baseline, frozen: { wroteOutside = [] } }: FrozenCase, judged: Judged): Judged {
   const { setupChanged, ran } = judged.room;
   const links = linksThrough(base.manifest, judged.picked, { ran, root: baseline.folder });
   const more = [
     ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)]),
     ...(links.length === 0 ? [] : [linkReason(links)]),
+    ...(wroteOutside.length === 0 ? [] : [outsideReason(wroteOutside)]),
   ];
   if (more.length === 0) return judged;
   return { ...judged, review: { ...judged.review, reasons: [...(judged.review?.reasons ?? []), ...more] } };
+}
+
+function outsideReason(paths: readonly RawPath[]): WorkReview["reasons"][number] {
+  const names = paths.map((path) => toText(path));
+  const message = `files with further names outside the workspace (hard links) are not as they were, so that what lies there, and what checks read of it, may have been changed: ${listedNames(names, 10)}`;
+  const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};
+  return { kind: "outside", message, files: names.slice(0, MAX_WORK_FILES), ...count };
 }
 
 function admitTo(place: CheckPlace, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {
