@@ -172,7 +172,9 @@ test("13: a delivered link to what is not delivered is shown as one, and its own
     judge({ files, checks: [{ kind: "command", run: line }], spec: { deliver: ["out/**", "gen.sh"] } }, work(target));
   expect(await judged("../golden.txt")).toMatchObject({
     passed: false,
-    review: { reasons: [{ kind: "link", files: ["out/result.txt"], message: expect.stringContaining("to ../golden.txt") }] },
+    review: {
+      reasons: [{ kind: "link", files: ["out/result.txt"], message: expect.stringContaining("to ../golden.txt") }],
+    },
     work: { delivered: [{ path: "gen.sh" }, { path: "out/result.txt", leadsTo: "../golden.txt" }] },
   });
   // One that no check follows, and one to what is delivered too.

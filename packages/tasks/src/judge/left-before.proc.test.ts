@@ -28,7 +28,12 @@ async function open(...commands: readonly string[]): Promise<TestHarness> {
   return t;
 }
 
-async function run(t: TestHarness, name: "a" | "b", provider: string, more: Partial<TaskSpecInput> = {}): Promise<TaskRecord> {
+async function run(
+  t: TestHarness,
+  name: "a" | "b",
+  provider: string,
+  more: Partial<TaskSpecInput> = {},
+): Promise<TaskRecord> {
   const checks = [{ kind: "command" as const, name: "check", run: ["sh", `check-${name}.sh`] }];
   const { id } = await t.add({ checks, deliver: [`${name}.sh`], maxNudges: 0, provider, ...more });
   const [task] = await t.settled(id);
@@ -47,7 +52,11 @@ test("13: a check that an earlier agent rewrote beside its work puts the next cl
   const second = await run(t, "b", "agent-2");
   expect(second).toMatchObject({
     state: "paused",
-    lastCheck: { passed: false, results: [{ outcome: "passed" }], review: { reasons: [{ kind: "left", files: ["check-b.sh"] }] } },
+    lastCheck: {
+      passed: false,
+      results: [{ outcome: "passed" }],
+      review: { reasons: [{ kind: "left", files: ["check-b.sh"] }] },
+    },
   });
   expect(second.reason).toContain(`check-b.sh (changed by ${first.id})`);
   const [prepared] = await t.of(second.id, "task.prepared");

@@ -43,9 +43,7 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
     .filter(([path, { isJudged, isStill }]) => !isJudged && isStill(base.manifest.get(path)))
     .toSorted(([one], [other]) => comparePaths(one, other));
   if (found.length === 0) return {};
-  const files = found
-    .slice(0, MAX_LEFT_FILES)
-    .map(([path, { how, taskId }]) => ({ path: toText(path), how, taskId }));
+  const files = found.slice(0, MAX_LEFT_FILES).map(([path, { how, taskId }]) => ({ path: toText(path), how, taskId }));
   return { left: { files, count: found.length } };
 }
 
@@ -118,7 +116,10 @@ async function changesOf(
   }
   const isJudged = work?.sha256 === frozen.sha256 ? judgedBy(task) : () => false;
   const changes = frozen.changes
-    .filter((change) => (change.now ?? change.before)?.kind !== "folder" && !(change.how === "removed" && isRepository(change)))
+    .filter(
+      (change) =>
+        (change.now ?? change.before)?.kind !== "folder" && !(change.how === "removed" && isRepository(change)),
+    )
     .map(({ path, how, now: left }) => ({
       path,
       how,

@@ -28,7 +28,9 @@ export function linksThrough(
 }
 
 export function linkReason(links: readonly Change[]): WorkReview["reasons"][number] {
-  const names = links.map(({ path, now }) => `${visibleName(toText(path))} to ${visibleName(toText(now?.target ?? ""))}`);
+  const names = links.map(
+    ({ path, now }) => `${visibleName(toText(path))} to ${visibleName(toText(now?.target ?? ""))}`,
+  );
   const message = `the checks read through delivered links to what is not delivered: ${listed(names, 10)}`;
   const count = links.length > MAX_WORK_FILES ? { count: links.length } : {};
   return { kind: "link", message, files: links.slice(0, MAX_WORK_FILES).map(({ path }) => toText(path)), ...count };

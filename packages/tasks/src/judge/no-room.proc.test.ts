@@ -23,19 +23,25 @@ test("13: where no room can be opened the work is not judged, neither at the beg
   });
 });
 
-test.runIf(existsSync("/dev/shm"))("13: a task whose checks get no room ends with the host's fault, not with a rejection", async () => {
-  const folder = await mkdtemp("/dev/shm/heddle-test-");
-  try {
-    await using t = await openTestHarness({ folder, script: [{ calls: [shell("true > app.sh")] }, { text: "done" }] });
-    await writeFile(join(t.workspace, "app.sh"), "exit 1\n");
-    const { id } = await t.add({ checks, maxNudges: 0, retries: { max: 0 } });
-    await t.work();
-    const [task] = await t.settled(id);
-    // Where a later host can open one there, the work is simply judged.
-    const isJudged = task?.lastCheck?.results[0]?.outcome === "passed";
-    if (!isJudged) expect(task).toMatchObject({ state: "failed", failure: { code: "sandbox.unavailable" } });
-    expect(await t.of(id, "task.rejected")).toEqual([]);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
+test.runIf(existsSync("/dev/shm"))(
+  "13: a task whose checks get no room ends with the host's fault, not with a rejection",
+  async () => {
+    const folder = await mkdtemp("/dev/shm/heddle-test-");
+    try {
+      await using t = await openTestHarness({
+        folder,
+        script: [{ calls: [shell("true > app.sh")] }, { text: "done" }],
+      });
+      await writeFile(join(t.workspace, "app.sh"), "exit 1\n");
+      const { id } = await t.add({ checks, maxNudges: 0, retries: { max: 0 } });
+      await t.work();
+      const [task] = await t.settled(id);
+      // Where a later host can open one there, the work is simply judged.
+      const isJudged = task?.lastCheck?.results[0]?.outcome === "passed";
+      if (!isJudged) expect(task).toMatchObject({ state: "failed", failure: { code: "sandbox.unavailable" } });
+      expect(await t.of(id, "task.rejected")).toEqual([]);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+);

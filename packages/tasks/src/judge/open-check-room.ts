@@ -124,7 +124,11 @@ interface Prepared extends Pick<RoomWish, "lower"> {
 async function setUp(
   place: CheckPlace,
   files: RoomFiles,
-  { wish, watched, room }: { readonly wish: RoomWish; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
+  {
+    wish,
+    watched,
+    room,
+  }: { readonly wish: RoomWish; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
 ): Promise<Prepared> {
   const { setup } = place.spec;
   if (setup === undefined) return { lower: wish.lower, reads: new Set(), changed: [] };

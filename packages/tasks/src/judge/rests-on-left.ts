@@ -71,7 +71,8 @@ export function leftReason({ files, isMore }: LeftRead): WorkReview["reasons"][n
   const more = files.length > SHOWN ? ` and ${files.length - SHOWN} more` : "";
   const many = isMore ? `${shown.length === 0 ? "" : ", and "}more files than can be watched` : "";
   const [task] = new Set(files.map(({ taskId }) => taskId));
-  const help = task === undefined ? "" : `; heddle task diff ${task} shows them, heddle task undo ${task} takes them back`;
+  const help =
+    task === undefined ? "" : `; heddle task diff ${task} shows them, heddle task undo ${task} takes them back`;
   const message = `the checks rest on what agents of earlier tasks left in the workspace and nobody judged: ${shown.join(", ")}${more}${many}${help}`;
   const names = files.map(({ path }) => path);
   const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};

@@ -32,7 +32,9 @@ test("13: a setup that rewrites, removes or replaces what judges is named, and i
 });
 
 test("13: what a setup adds, what git ignores and what is delivered is its business", async () => {
-  expect(await after("mkdir -p node_modules; echo x > node_modules/x; echo 2 > out/cache; echo '#' >> src/app.sh")).toMatchObject({
+  expect(
+    await after("mkdir -p node_modules; echo x > node_modules/x; echo 2 > out/cache; echo '#' >> src/app.sh"),
+  ).toMatchObject({
     passed: true,
   });
 });

@@ -134,7 +134,9 @@ function openGuard(policy: SandboxPolicy, writeRoots: readonly string[], options
   return new Guard({
     writeRoots,
     absentMasked: policy.masked.filter((path) => statOrUndefined(path) === undefined),
-    quarantineDir: once(async () => options.quarantineDir ?? (await mkdtemp(join(temporaryFolder(), "heddle-quarantine-")))),
+    quarantineDir: once(
+      async () => options.quarantineDir ?? (await mkdtemp(join(temporaryFolder(), "heddle-quarantine-"))),
+    ),
   });
 }
 
