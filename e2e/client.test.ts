@@ -133,7 +133,7 @@ test("the example answers a question that waits, from another process", async ()
   const settings = { sandboxMode: "workspace-write", approvalPolicy: "untrusted" } as const;
   const running = client.runTurn(id, { input: "write", ...settings });
   await until(async () => (await client.listApprovals()).data.length === 1, "the question is asked");
-  const program = path.join(import.meta.dirname, "..", "examples", "typed-client.ts");
+  const program = path.join(import.meta.dirname, "..", "examples", "answer-approvals.ts");
   const answered = await run(["accept", "--once"], { world, program });
   expect(answered).toMatchObject({ code: 0, stderr: "" });
   expect(answered.stdout).toContain("accept: command\n");

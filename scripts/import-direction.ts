@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   dialects: ["protocol"],
   server: [...LOWER, "agent", "tasks", "dialects"],
   runtime: [...LOWER, "agent", "tasks", "dialects", "server"],
-  cli: [...LOWER, "agent", "tasks", "dialects", "server", "runtime"],
+  cli: [...LOWER, "agent", "tasks", "dialects", "server", "runtime", "client"],
   client: ["protocol"],
 };
 /** No I/O, no clock, no other library. */

@@ -137,12 +137,14 @@ class Cursor {
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  const stop = (): void => {
-    clearTimeout(timer);
-    reject(signal?.reason as Error);
-  };
-  signal?.addEventListener("abort", stop, { once: true });
-  return promise.finally(() => signal?.removeEventListener("abort", stop));
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void) => (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+      settle();
+    };
+    const stop = end(() => reject(signal?.reason as Error));
+    const timer = setTimeout(end(resolve), ms);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
 }

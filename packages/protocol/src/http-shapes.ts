@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ApprovalPolicy, SandboxLevel, SandboxMode } from "./envelope.ts";
 import { Failure } from "./event-parts.ts";
-import { EventBody, TurnLimits, TurnSettings } from "./events.ts";
+import { EventBody, TurnLimits, TurnSettings, type StoredEvent } from "./events.ts";
 import { isUuid } from "./ids.ts";
 import { InputPart, Item } from "./items.ts";
 import { Usage } from "./model-output.ts";
@@ -197,6 +197,17 @@ export const StreamedDelta = z.object({
   channel: z.enum(["text", "reasoningSummary", "reasoningText", "output"]),
   delta: z.string(),
 });
+
+/** Threads have plain UUIDs for ids. */
+export function isTaskStream(stream: string): boolean {
+  return stream.startsWith("task_");
+}
+
+export function streamedEvent({ stream, version, ...event }: StoredEvent): StreamedEvent {
+  const { position, id, at, author, hash, body } = event;
+  const task = isTaskStream(stream) ? { taskId: stream } : {};
+  return { threadId: stream, ...task, seq: version, position, id, at, author, hash, body };
+}
 
 const page = <T extends z.ZodType>(member: T) =>
   z.object({ data: z.array(member), nextCursor: z.string().nullable().describe("null: there are no more") });

@@ -118,6 +118,11 @@ function withTokenCommands(providers: Record<string, unknown>): Record<string, u
   );
 }
 
+/** Keys that a program gives as one object, as the file would hold them. */
+export function checkTable(table: Readonly<Record<string, unknown>>): ConfigFile {
+  return checked(table, (key) => `config.${key.join(".")}`);
+}
+
 type Place = (key: readonly string[]) => string;
 
 function checked(raw: unknown, where: Place): ConfigFile {

@@ -4,9 +4,9 @@
  */
 import type { Journal } from "@heddle/journal";
 import { HeddleError } from "@heddle/protocol";
-import { AllEventsQuery } from "@heddle/protocol/http";
+import { AllEventsQuery, streamedEvent } from "@heddle/protocol/http";
 import type { OnChannel } from "../transports/listener.ts";
-import { eventView, isLeftOut, type Followed } from "./sse/frames.ts";
+import { isLeftOut, type Followed } from "./sse/frames.ts";
 import { endOf, requireCursor } from "./sse/hub.ts";
 
 export interface EventSocket {
@@ -65,7 +65,7 @@ function followBySocket({ journal, of, after, log }: EventSocket): OnChannel {
       const from = { ...(of.stream === undefined ? {} : { stream: of.stream }), after, signal: gone.signal };
       for await (const event of journal.tail(from)) {
         const id = of.stream === undefined ? event.position : event.version;
-        if (!isLeftOut(event, of)) await say({ id, data: eventView(event) });
+        if (!isLeftOut(event, of)) await say({ id, data: streamedEvent(event) });
         if (!isCaughtUp && id >= mark) {
           isCaughtUp = true;
           await say({ event: "caughtUp", data: { after: id } });

@@ -13,6 +13,7 @@ import {
   FolderList,
   StallList,
   StateAnswer,
+  streamedEvent,
   TaskLogQuery,
   TaskParams,
   UsagePage,
@@ -22,7 +23,6 @@ import {
 import { folderFor } from "../access/folders.ts";
 import { invalidCursor } from "../rpc/paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
-import { eventView } from "./sse/frames.ts";
 import type { TaskDesk } from "./task-desk.ts";
 import { attemptsOf, checkRuns, requireTask, sinkEntries, taskSummary } from "./task-views.ts";
 import { limitOf } from "./thread-routes.ts";
@@ -111,7 +111,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
       await requireTask(heddle.journal, taskId);
       const wanted = limitOf(limit);
       const events = await heddle.journal.read({ stream: taskId, after, limit: wanted + 1 });
-      const data = events.slice(0, wanted).map(eventView);
+      const data = events.slice(0, wanted).map(streamedEvent);
       return { data, nextAfter: events.length > wanted ? (data.at(-1)?.seq ?? null) : null };
     },
   }),

@@ -3,6 +3,7 @@
  * has a name of its own and no id, so that it never moves the cursor of whoever listens.
  */
 import type { ItemDelta, StoredEvent } from "@heddle/protocol";
+import { isTaskStream, streamedEvent } from "@heddle/protocol/http";
 import { HOST_STREAM } from "../../host/host-stream.ts";
 
 /** What a client follows. */
@@ -10,11 +11,6 @@ export interface Followed {
   /** A thread or a task; undefined: all there is. */
   readonly stream: string | undefined;
   readonly only?: "tasks" | undefined;
-}
-
-/** Threads have plain UUIDs for ids. */
-export function isTaskStream(stream: string): boolean {
-  return stream.startsWith("task_");
 }
 
 export interface Frame {
@@ -28,27 +24,12 @@ export function isLeftOut({ stream }: StoredEvent, { only }: Followed): boolean 
   return stream === HOST_STREAM || (only === "tasks" && !isTaskStream(stream));
 }
 
-/** What a stored event looks like to a client. */
-export function eventView({ stream, version, position, id, at, author, hash, body }: StoredEvent) {
-  return {
-    threadId: stream,
-    ...(isTaskStream(stream) ? { taskId: stream } : {}),
-    seq: version,
-    position,
-    id,
-    at,
-    author,
-    hash,
-    body,
-  };
-}
-
 /** In the stream of one thread the cursor is the thread's `seq`, in that of all threads the journal's `position`. */
 export function storedFrame(event: StoredEvent, of: Followed): Frame & { readonly cursor: number } {
   const cursor = of.stream === undefined ? event.position : event.version;
   // It moves the cursor and says nothing.
   if (isLeftOut(event, of)) return { cursor, bytes: NOTHING };
-  return { cursor, bytes: Buffer.from(`id: ${cursor}\ndata: ${JSON.stringify(eventView(event))}\n\n`) };
+  return { cursor, bytes: Buffer.from(`id: ${cursor}\ndata: ${JSON.stringify(streamedEvent(event))}\n\n`) };
 }
 
 export function deltaFrame(delta: ItemDelta): Frame {

@@ -2,8 +2,9 @@
 import type { Heddle } from "@heddle/agent";
 import type { Journal, TurnRow } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { isTaskStream } from "@heddle/protocol/http";
 import type { Principal } from "../../access/principals.ts";
-import { isTaskStream, named, storedFrame, type Followed } from "./frames.ts";
+import { named, storedFrame, type Followed } from "./frames.ts";
 import { Reader } from "./reader.ts";
 import { SharedTail } from "./shared-tail.ts";
 import type { ServerResponse } from "node:http";

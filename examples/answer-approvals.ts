@@ -1,9 +1,9 @@
-// Answers every question of every thread, and says what turns end with. First: heddle serve. Then, in a checkout:
-//   node --conditions=heddle-source examples/typed-client.ts [accept | decline] [--once]
+// Answers every question of every thread, and says what turns end with. First: heddle serve. Then:
+//   node answer-approvals.ts [accept | decline] [--once]
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { HeddleClient } from "@heddle/client";
+import { HeddleClient } from "heddle/client";
 
 const home = process.env["HEDDLE_HOME"] ?? join(homedir(), ".heddle");
 const { url } = JSON.parse(await readFile(join(home, "serve.json"), "utf8")) as { url: string };
