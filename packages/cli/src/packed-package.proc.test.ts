@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from "node:child_process";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { startModelServer } from "@heddle/models/testing";
@@ -247,28 +248,13 @@ function bash(script: string, cwd: string, env: Readonly<Record<string, string>>
   });
 }
 
-/** Where `npm install --global` installs, and what finds it. */
-async function globalPrefix(world: World): Promise<Readonly<Record<string, string>>> {
-  const prefix = path.join(world.root, "global");
+/** Where `npm install --global` installs, and what finds it: the same for all, so that it is done once. */
+async function globalPrefix(world: World) {
+  const prefix = path.join(packed.project, "..", "global");
   await mkdir(path.join(prefix, "lib"), { recursive: true });
   const PATH = [path.join(prefix, "bin"), path.dirname(process.execPath), world.env["PATH"]].join(path.delimiter);
   return { ...world.env, PATH, npm_config_prefix: prefix, npm_config_offline: "true" };
 }
-
-test("14.12: the container recipe installs the package alone, and its entry point runs", async () => {
-  await using world = await openWorld();
-  const text = (await readRoot("Containerfile")).replaceAll(/\\\n/g, " ");
-  const of = (word: string): string[] =>
-    [...text.matchAll(new RegExp(`^${word} (.*)$`, "gm"))].map(([, rest = ""]) => rest);
-  expect(of("FROM")).toEqual(["${NODE_IMAGE}"]);
-  expect(of("ARG")).toEqual(["NODE_IMAGE=node:24-bookworm", "HEDDLE=heddle"]);
-  expect([of("COPY"), of("ADD")]).toEqual([[], []]);
-  const env = { ...(await globalPrefix(world)), HEDDLE: packed.tarball };
-  for (const script of of("RUN")) expect(await bash(script, world.root, env)).toMatchObject({ code: 0 });
-  const [entry = ""] = JSON.parse(of("ENTRYPOINT")[0] ?? "[]") as string[];
-  const ran = await bash(`${entry} ${(JSON.parse(of("CMD")[0] ?? "[]") as string[]).join(" ")}`, world.root, env);
-  expect(ran).toMatchObject({ code: 0, output: expect.stringContaining("Usage: heddle COMMAND") });
-});
 
 async function runAction(world: World, inputs: Readonly<Record<string, string>>) {
   const action = parse(await readRoot("action.yml")) as {
@@ -296,6 +282,7 @@ async function runAction(world: World, inputs: Readonly<Record<string, string>>)
   let last: Ran = { code: 0, output: "" };
   for (const step of action.runs.steps) {
     if (step.run === undefined || last.code !== 0) continue;
+    if (step.run.startsWith("npm install") && existsSync(path.join(base.npm_config_prefix, "bin", "heddle"))) continue;
     expect(step.run).not.toContain("${{");
     const env = Object.fromEntries(Object.entries(step.env ?? {}).map(([name, text]) => [name, valueOf(text)]));
     last = await bash(step.run, world.workspace, { ...base, ...env });
@@ -346,13 +333,29 @@ test("14.12: the action runs a task, and its report can be judged again elsewher
   await using model = await startModelServer({
     respond: async ({ answers }) => (answers === 0 ? shell("echo hello > NOTES.md") : { text: "done" }),
   });
-  await world.file("workspace/task.yaml", "goal: write NOTES.md\nchecks:\n  - file-exists: NOTES.md\n");
+  await world.file("workspace/task.yaml", "goal: write NOTES.md\nworkspace: .\nchecks:\n  - file-exists: NOTES.md\n");
   const ran = await runAction(world, { task: "task.yaml", arguments: overrides(model.url) });
   expect(ran).toMatchObject({ code: 0, summary: expect.stringContaining("verified") });
   const bundle = ran.files.find((file) => file.endsWith(".bundle"));
   await using elsewhere = await openWorld();
   const args = ["task", "verify", "--bundle", path.join(ran.report, bundle ?? "no bundle")];
   expect(await run(args, { world: elsewhere, launcher: packed.launcher })).toMatchObject({ code: 0 });
+});
+
+test("14.12: the container recipe installs the package alone, and its entry point runs", async () => {
+  await using world = await openWorld();
+  const text = (await readRoot("Containerfile")).replaceAll(/\\\n/g, " ");
+  const of = (word: string): string[] =>
+    [...text.matchAll(new RegExp(`^${word} (.*)$`, "gm"))].map(([, rest = ""]) => rest);
+  expect(of("FROM")).toEqual(["${NODE_IMAGE}"]);
+  expect(of("ARG")).toEqual(["NODE_IMAGE=node:24-bookworm", "HEDDLE=heddle"]);
+  expect([of("COPY"), of("ADD")]).toEqual([[], []]);
+  const env = { ...(await globalPrefix(world)), HEDDLE: packed.tarball };
+  await rm(env.npm_config_prefix, { recursive: true });
+  for (const script of of("RUN")) expect(await bash(script, world.root, env)).toMatchObject({ code: 0 });
+  const [entry = ""] = JSON.parse(of("ENTRYPOINT")[0] ?? "[]") as string[];
+  const ran = await bash(`${entry} ${(JSON.parse(of("CMD")[0] ?? "[]") as string[]).join(" ")}`, world.root, env);
+  expect(ran).toMatchObject({ code: 0, output: expect.stringContaining("Usage: heddle COMMAND") });
 });
 
 test("14.12: the release publishes the packed file with provenance, by the identity of its workflow", async () => {
