@@ -203,8 +203,8 @@ export function isTaskStream(stream: string): boolean {
   return stream.startsWith("task_");
 }
 
-export function streamedEvent({ stream, version, ...event }: StoredEvent): StreamedEvent {
-  const { position, id, at, author, hash, body } = event;
+export function streamedEvent(event: StoredEvent): StreamedEvent {
+  const { stream, version, position, id, at, author, hash, body } = event;
   const task = isTaskStream(stream) ? { taskId: stream } : {};
   return { threadId: stream, ...task, seq: version, position, id, at, author, hash, body };
 }
