@@ -30,6 +30,10 @@ test("12.15, 14.12: the package carries its licence and those of others, and not
     "dist/types/client/index.d.ts",
     "dist/types/engine/index.d.ts",
   ]);
+  // What exec loads cannot grow by what programs import: none of it is in the program's files.
+  const program = packed.files.filter((file) => file.endsWith(".cjs"));
+  const sources = await Promise.all(program.map((file) => readFile(path.join(packed.installed, file), "utf8")));
+  expect(sources.filter((text) => text.includes("heddle/engine"))).toEqual([]);
   const licence = (folder: string): Promise<string> => readFile(path.join(folder, "LICENSE"), "utf8");
   expect(await licence(packed.installed)).toBe(await licence(REPOSITORY));
   // No dependency, so no other folder; nothing of this machine.

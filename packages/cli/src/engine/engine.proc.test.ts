@@ -1,14 +1,17 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
 import { expect, test } from "vitest";
-import { openWorld, type World } from "../../test/heddle-process.ts";
+import { openWorld, start, type World } from "../../test/heddle-process.ts";
 import { openHeddle, type Heddle, type OpenOptions, type StreamedEvent } from "./index.ts";
 
 interface Opened extends AsyncDisposable {
   readonly world: World;
   readonly model: ModelServer;
   readonly heddle: Heddle;
+  /** What it was opened with. */
+  readonly options: OpenOptions;
 }
 
 async function open(answers: ModelServerOptions, more: OpenOptions = {}): Promise<Opened> {
@@ -21,8 +24,10 @@ async function open(answers: ModelServerOptions, more: OpenOptions = {}): Promis
     ...more.config,
   };
   const env = { ...world.env, MOCK_KEY: "test-key-of-the-mock" };
-  const heddle = await openHeddle({ workspace: world.workspace, env, ...more, config });
+  const options = { workspace: world.workspace, env, ...more, config };
+  const heddle = await openHeddle(options);
   return {
+    options,
     world,
     model,
     heddle,
@@ -114,6 +119,54 @@ test("14.12: interrupt, an aborted signal and close each end a running turn", as
   await heddle.close();
   expect(await ended).toMatchObject({ status: "interrupted" });
   await expect(heddle.startTurn({ input: "more" })).rejects.toMatchObject({ code: "usage.invalid" });
+});
+
+/** Asks, and is still waiting when it is killed. */
+const ASKING = `
+const [entry, options] = process.argv.slice(2);
+const { openHeddle } = await import(entry);
+const heddle = await openHeddle(JSON.parse(options));
+const turn = await heddle.startTurn({ input: "write", sandboxMode: "workspace-write", approvalPolicy: "untrusted" });
+for await (const { body } of turn)
+  if (body.type === "approval.requested") console.log(JSON.stringify({ threadId: turn.threadId, approvalId: body.approvalId }));
+`;
+
+test("14.12: a question of a process that was killed is answered in the next one, where its turn continues", async () => {
+  const step = shell("echo asked > file.txt");
+  await using opened = await open({ respond: async ({ answers }) => (answers === 0 ? step : { text: "done" }) });
+  const { heddle, world, options } = opened;
+  await heddle.close();
+  const launcher = await world.file("asking.mjs", ASKING);
+  const args = [pathToFileURL(path.join(import.meta.dirname, "index.ts")).href, JSON.stringify(options)];
+  const child = start(args, { world, launcher, env: { NODE_OPTIONS: "--conditions=heddle-source" } });
+  await child.sees("approvalId");
+  await child[Symbol.asyncDispose]();
+  const { threadId, approvalId } = JSON.parse((await child.ended).stdout) as { threadId: string; approvalId: string };
+  await using next = await openHeddle(options);
+  await next.answerApproval(threadId, approvalId, "accept");
+  for await (const { body } of next.events(threadId, { live: true })) {
+    if (body.type !== "turn.completed") continue;
+    expect(body.status).toBe("completed");
+    break;
+  }
+  expect(await readFile(path.join(world.workspace, "file.txt"), "utf8")).toBe("asked\n");
+});
+
+test("14.12: closing ends a turn that waits for an answer, and the thread is free for the next engine", async () => {
+  await using opened = await open({
+    respond: async ({ answers }) => (answers === 0 ? shell("echo hi > x") : { text: "done" }),
+  });
+  const { heddle, options } = opened;
+  const turn = await heddle.startTurn({ input: "write", sandboxMode: "workspace-write", approvalPolicy: "untrusted" });
+  for await (const { body } of turn) if (body.type === "approval.requested") break;
+  await heddle.close();
+  await expect(heddle.events(turn.threadId).next()).rejects.toMatchObject({ code: "usage.invalid" });
+  await using next = await openHeddle(options);
+  const types: string[] = [];
+  for await (const { body } of next.events(turn.threadId)) types.push(body.type);
+  expect(types.at(-1)).toBe("turn.completed");
+  const again = await next.startTurn({ thread: turn.threadId, input: "go on", approvalPolicy: "never" });
+  expect((await again.result()).status).toBe("completed");
 });
 
 test("14.12: refusals have codes and name the field; nothing is stored", async () => {

@@ -4,50 +4,42 @@
  * most programs have nobody to put a question to.
  */
 import path from "node:path";
-import { createRedactor } from "@heddle/journal";
-import { HeddleError, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, type Decision, type TurnSettings } from "@heddle/protocol";
 import { StartTurnBody, streamedEvent, type StartTurnInput } from "@heddle/protocol/http";
-import type { SettingsSource } from "@heddle/server";
-import type { Heddle as Engine } from "@heddle/agent";
-import type { z } from "zod";
-import { makeHome, openEngine } from "../app-server/engine.ts";
-import { settingsSource } from "../app-server/settings-source.ts";
-import { checkTable } from "../config/check-config.ts";
-import { loadConfig } from "../config/read-config.ts";
-import { effectiveConfig } from "../config/settings.ts";
-import { skillChoices } from "../config/skill-choices.ts";
-import { requireFolder } from "../workspace.ts";
-import { openTurn } from "./turn.ts";
-import type { EventsOptions, Heddle, OpenOptions, StartTurn, Turn } from "./types.ts";
+import { makeHome, readConfiguration } from "@heddle/runtime/config";
+import { openServing, type Serving } from "@heddle/runtime/serving";
+import { requireFolder } from "@heddle/runtime/settings";
+import { asAnswer, openTurn } from "./turn.ts";
+import type { Answer, EventsOptions, Heddle, OpenOptions, StartTurn, Turn } from "./types.ts";
 
 /** A question that no program answers is declined by policy, so that no turn waits for ever. */
 const APPROVAL_TIMEOUT_SEC = 600;
 const ORIGIN = "engine";
 
 export async function openInProcess(options: OpenOptions): Promise<Heddle> {
-  const { profile, config: given = {}, log = () => undefined } = options;
+  const { profile, config: table = {}, readsConfigFile = true, log = () => undefined } = options;
   const env = { ...(options.env ?? process.env), ...(options.home === undefined ? {} : { HEDDLE_HOME: options.home }) };
-  const { config: read } = await loadConfig(env, { isIgnored: options.readsConfigFile === false, profile });
+  const read = await readConfiguration({ isIgnored: !readsConfigFile, profile, table }, env);
   // The profile is part of the result; named once more it would count before what the program gave.
-  const { profile: _profile, ...config } = effectiveConfig({ file: read, overrides: checkTable(given) }, profile);
+  const { profile: _profile, ...file } = read.config;
+  const config = { approval_timeout_sec: APPROVAL_TIMEOUT_SEC, ...file };
+  const configuration = { ...read, choices: {}, file, overrides: {}, config };
   const home = await makeHome(env);
-  const engine = await openEngine(home, { approval_timeout_sec: APPROVAL_TIMEOUT_SEC, ...config }, env, {
-    skills: skillChoices(() => config.disabled_skills ?? []),
-    redactor: createRedactor(),
-    log,
-  });
-  const settings = settingsSource({ file: config, overrides: [], profile: undefined, env });
-  const asks = config.approval_policy === undefined ? "never" : undefined;
-  return new OpenHeddle({ home, engine, settings, asks, workspace: path.resolve(options.workspace ?? process.cwd()) });
+  await using unless = new AsyncDisposableStack();
+  const serving = await openServing(unless, { configuration, home, env, log });
+  const asks = file.approval_policy === undefined ? "never" : undefined;
+  const workspace = path.resolve(options.workspace ?? process.cwd());
+  return new OpenHeddle({ ...serving, home, asks, workspace, ends: unless.move() });
 }
 
-interface Opened {
+type AskedTurn = ReturnType<typeof StartTurnBody.parse>;
+
+interface Opened extends Pick<Serving, "heddle" | "settings"> {
   readonly home: string;
-  readonly engine: Engine;
-  readonly settings: SettingsSource;
   /** What a turn that says nothing runs with; undefined: what the configuration says. */
   readonly asks: "never" | undefined;
   readonly workspace: string;
+  readonly ends: AsyncDisposableStack;
 }
 
 class OpenHeddle implements Heddle {
@@ -55,6 +47,8 @@ class OpenHeddle implements Heddle {
   readonly #opened: Opened;
   /** Ends what is still being read when the record closes. */
   readonly #reading = new AbortController();
+  /** Turns that were begun here, each with its end. */
+  readonly #running = new Map<string, Promise<void>>();
   #closing: Promise<void> | undefined;
 
   constructor(opened: Opened) {
@@ -65,7 +59,7 @@ class OpenHeddle implements Heddle {
   async startTurn({ thread, onDelta, signal, ...given }: StartTurn): Promise<Turn> {
     this.#requireOpen();
     signal?.throwIfAborted();
-    const { engine } = this.#opened;
+    const { heddle: engine } = this.#opened;
     const asked = parseTurn(given);
     const known = thread === undefined ? undefined : await engine.findThread(thread);
     const folder = asked.workspace ?? (known === undefined ? this.#opened.workspace : undefined);
@@ -78,6 +72,9 @@ class OpenHeddle implements Heddle {
       settings,
       ...(asked.clientId === undefined ? {} : { clientId: asked.clientId }),
     });
+    const { turnId, done } = handle;
+    const forget = (): void => void this.#running.delete(turnId);
+    this.#running.set(turnId, done.then(forget, forget));
     return openTurn({ engine, handle, onDelta, signal });
   }
 
@@ -86,8 +83,8 @@ class OpenHeddle implements Heddle {
     { after = 0, live = false, signal }: EventsOptions = {},
   ): ReturnType<Heddle["events"]> {
     this.#requireOpen();
-    const { journal } = this.#opened.engine;
-    const { id } = await this.#opened.engine.findThread(threadId);
+    const { journal } = this.#opened.heddle;
+    const { id } = await this.#opened.heddle.findThread(threadId);
     const last = live ? Number.POSITIVE_INFINITY : await journal.version(id);
     if (after >= last) return;
     const ends = AbortSignal.any([this.#reading.signal, ...(signal === undefined ? [] : [signal])]);
@@ -97,14 +94,28 @@ class OpenHeddle implements Heddle {
     }
   }
 
+  async answerApproval(threadId: string, approvalId: string, answer: Decision | Answer): Promise<void> {
+    this.#requireOpen();
+    const { id } = await this.#opened.heddle.findThread(threadId);
+    await this.#opened.heddle.answer({ threadId: id, approvalId, ...asAnswer(answer) });
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
   }
 
   async #end(): Promise<void> {
+    const { heddle, ends } = this.#opened;
+    const reason = { code: "turn.interrupted", message: "the engine was closed" } as const;
+    // A turn that waits for an answer could be left for another process, but this one goes on and counts as its holder.
+    const turns = [...this.#running].map(async ([turnId, ended]) => {
+      await heddle.interrupt(turnId, reason);
+      await ended;
+    });
+    await Promise.allSettled(turns);
     this.#reading.abort();
-    await this.#opened.engine[Symbol.asyncDispose]();
+    await ends.disposeAsync();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -117,11 +128,11 @@ class OpenHeddle implements Heddle {
 
   /** What is not said is as in the thread's last turn. */
   async #settingsFor(
-    asked: z.output<typeof StartTurnBody>,
+    asked: AskedTurn,
     threadId: string | undefined,
     workspace: string | undefined,
   ): Promise<TurnSettings> {
-    const { engine, settings, asks } = this.#opened;
+    const { heddle: engine, settings, asks } = this.#opened;
     const { model, provider, effort, sandboxMode, approvalPolicy = asks, mode, outputSchema, limits } = asked;
     const inherited = threadId === undefined ? undefined : await engine.lastSettings(threadId);
     const resolved = await settings.resolve({
@@ -143,7 +154,7 @@ class OpenHeddle implements Heddle {
   }
 }
 
-function parseTurn(given: StartTurnInput): z.output<typeof StartTurnBody> {
+function parseTurn(given: StartTurnInput): AskedTurn {
   const parsed = StartTurnBody.safeParse(given);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

@@ -1,8 +1,8 @@
 /** One running turn as a program holds it: its events by a cursor, so that nothing depends on when they are read. */
 import type { Heddle as Engine, TurnHandle } from "@heddle/agent";
-import { toHeddleError } from "@heddle/protocol";
+import { toHeddleError, type Decision } from "@heddle/protocol";
 import { SteerBody, streamedEvent, type StartTurnInput, type StreamedEvent } from "@heddle/protocol/http";
-import type { StartTurn, Turn, TurnResult } from "./types.ts";
+import type { Answer, StartTurn, Turn, TurnResult } from "./types.ts";
 
 interface TurnOptions {
   readonly engine: Engine;
@@ -29,13 +29,16 @@ export function openTurn({ engine, handle, onDelta, signal }: TurnOptions): Turn
   return {
     threadId,
     id: turnId,
-    answer: (approvalId, answer) =>
-      engine.answer({ threadId, approvalId, ...(typeof answer === "string" ? { decision: answer } : answer) }),
+    answer: (approvalId, answer) => engine.answer({ threadId, approvalId, ...asAnswer(answer) }),
     steer: (input: StartTurnInput["input"]) => engine.steer(turnId, SteerBody.parse({ input }).input),
     interrupt,
     result: () => (result ??= readResult(engine, handle)),
     [Symbol.asyncIterator]: () => eventsOf(engine, handle),
   };
+}
+
+export function asAnswer(answer: Decision | Answer): Answer {
+  return typeof answer === "string" ? { decision: answer } : answer;
 }
 
 async function* eventsOf(

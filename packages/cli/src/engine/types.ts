@@ -59,7 +59,7 @@ export interface Turn extends AsyncIterable<StreamedEvent> {
   steer(input: StartTurnInput["input"]): Promise<void>;
   /** Resolves when the request is stored; the last event follows within seconds. */
   interrupt(reason?: string): Promise<void>;
-  /** Waits for the end. A failed turn is a result; it rejects only when the end could not be stored or was left to another process. */
+  /** Waits for the end. A failed turn is a result; it rejects only when the end could not be stored. */
   result(): Promise<TurnResult>;
 }
 
@@ -78,6 +78,8 @@ export interface Heddle extends AsyncDisposable {
   startTurn(turn: StartTurn): Promise<Turn>;
   /** Stored events of a thread, in order. */
   events(threadId: string, options?: EventsOptions): AsyncGenerator<StreamedEvent, void, void>;
+  /** Answers a question of any thread, such as one of a process that was killed; its turn then continues here. */
+  answerApproval(threadId: string, approvalId: string, answer: Decision | Answer): Promise<void>;
   /** Interrupts running turns, waits for their ends and closes the record. Calling it again does nothing. */
   close(): Promise<void>;
 }
