@@ -6,7 +6,8 @@
 import path from "node:path";
 import { HeddleError, type Decision, type TurnSettings } from "@heddle/protocol";
 import { StartTurnBody, streamedEvent, type StartTurnInput } from "@heddle/protocol/http";
-import { makeHome, readConfiguration } from "@heddle/runtime/config";
+import { effectiveConfig, makeHome, readConfiguration } from "@heddle/runtime/config";
+import { checkTable } from "@heddle/runtime/config-check";
 import { openServing, type Serving } from "@heddle/runtime/serving";
 import { requireFolder } from "@heddle/runtime/settings";
 import { asAnswer, openTurn } from "./turn.ts";
@@ -19,9 +20,9 @@ const ORIGIN = "engine";
 export async function openInProcess(options: OpenOptions): Promise<Heddle> {
   const { profile, config: table = {}, readsConfigFile = true, log = () => undefined } = options;
   const env = { ...(options.env ?? process.env), ...(options.home === undefined ? {} : { HEDDLE_HOME: options.home }) };
-  const read = await readConfiguration({ isIgnored: !readsConfigFile, profile, table }, env);
+  const read = await readConfiguration({ isIgnored: !readsConfigFile, profile }, env);
   // The profile is part of the result; named once more it would count before what the program gave.
-  const { profile: _profile, ...file } = read.config;
+  const { profile: _profile, ...file } = effectiveConfig({ file: read.file, overrides: checkTable(table) }, profile);
   const config = { approval_timeout_sec: APPROVAL_TIMEOUT_SEC, ...file };
   const configuration = { ...read, choices: {}, file, overrides: {}, config };
   const home = await makeHome(env);

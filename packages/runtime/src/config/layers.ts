@@ -8,8 +8,6 @@ import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./s
 export interface ConfigChoices extends LoadOptions {
   /** `-c KEY=VALUE`: the value is TOML, or text. */
   readonly overrides?: readonly string[];
-  /** Keys as an object, as a program gives them, in place of `overrides`. */
-  readonly table?: Readonly<Record<string, unknown>>;
 }
 
 export interface Layers {
@@ -36,8 +34,7 @@ export async function readConfiguration(choices: ConfigChoices, env: NodeJS.Proc
 }
 
 /** Most runs have none, and what reads them need not be loaded then. */
-async function readOverrides({ overrides = [], table, ...loading }: ConfigChoices): Promise<Overrides> {
-  if (table !== undefined) return { config: (await import("./check-config.ts")).checkTable(table), passedOver: [] };
+async function readOverrides({ overrides = [], ...loading }: ConfigChoices): Promise<Overrides> {
   if (overrides.length === 0) return { config: {}, passedOver: [] };
   return (await import("./check-config.ts")).parseOverrides(overrides, loading);
 }
