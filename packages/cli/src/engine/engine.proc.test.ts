@@ -66,6 +66,7 @@ test("14.12: one object starts a turn with safe defaults, and its events can be 
   const events: StreamedEvent[] = [];
   for await (const event of heddle.events(turn.threadId)) events.push(event);
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+  expect(events.find(({ body }) => body.type === "turn.admitted")?.author).toBe("user:owner");
   expect(events[0]?.body).toMatchObject({ type: "thread.created", workspace: world.workspace, origin: "engine" });
   expect(events.find(({ body }) => body.type === "turn.admitted")?.body).toMatchObject({
     settings: { model: "gpt-5.5", sandboxMode: "read-only", networkAccess: false, approvalPolicy: "never" },

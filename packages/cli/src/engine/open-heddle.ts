@@ -4,7 +4,7 @@
  * most programs have nobody to put a question to.
  */
 import path from "node:path";
-import { HeddleError, type Decision, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, OWNER, type Decision, type TurnSettings } from "@heddle/protocol";
 import { StartTurnBody, streamedEvent, type StartTurnInput } from "@heddle/protocol/http";
 import { effectiveConfig, makeHome, readConfiguration } from "@heddle/runtime/config";
 import { checkTable } from "@heddle/runtime/config-check";
@@ -66,7 +66,7 @@ class OpenHeddle implements Heddle {
     const folder = asked.workspace ?? (known === undefined ? this.#opened.workspace : undefined);
     const workspace = folder === undefined ? undefined : await requireFolder(path.resolve(folder), "workspace ");
     const settings = await this.#settingsFor(asked, known?.id, workspace ?? known?.workspace);
-    const handle = await engine.startTurn({
+    const handle = await engine.as(OWNER).startTurn({
       thread: known?.id ?? { workspace: workspace ?? this.#opened.workspace, origin: ORIGIN },
       ...(known === undefined || workspace === undefined ? {} : { workspace }),
       input: asked.input,
@@ -98,7 +98,7 @@ class OpenHeddle implements Heddle {
   async answerApproval(threadId: string, approvalId: string, answer: Decision | Answer): Promise<void> {
     this.#requireOpen();
     const { id } = await this.#opened.heddle.findThread(threadId);
-    await this.#opened.heddle.answer({ threadId: id, approvalId, ...asAnswer(answer) });
+    await this.#opened.heddle.as(OWNER).answer({ threadId: id, approvalId, ...asAnswer(answer) });
   }
 
   close(): Promise<void> {
@@ -111,7 +111,7 @@ class OpenHeddle implements Heddle {
     const reason = { code: "turn.interrupted", message: "the engine was closed" } as const;
     // A turn that waits for an answer could be left for another process, but this one goes on and counts as its holder.
     const turns = [...this.#running].map(async ([turnId, ended]) => {
-      await heddle.interrupt(turnId, reason);
+      await heddle.as("system").interrupt(turnId, reason);
       await ended;
     });
     await Promise.allSettled(turns);

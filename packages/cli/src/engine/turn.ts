@@ -1,6 +1,6 @@
 /** One running turn as a program holds it: its events by a cursor, so that nothing depends on when they are read. */
 import type { Heddle as Engine, TurnHandle } from "@heddle/agent";
-import { toHeddleError, type Decision } from "@heddle/protocol";
+import { OWNER, toHeddleError, type Decision } from "@heddle/protocol";
 import { SteerBody, streamedEvent, type StartTurnInput, type StreamedEvent } from "@heddle/protocol/http";
 import type { Answer, StartTurn, Turn, TurnResult } from "./types.ts";
 
@@ -13,9 +13,10 @@ interface TurnOptions {
 
 export function openTurn({ engine, handle, onDelta, signal }: TurnOptions): Turn {
   const { threadId, turnId } = handle;
+  const acts = engine.as(OWNER);
   const deltas = onDelta === undefined ? undefined : engine.onDelta(threadId, onDelta);
   const interrupt = (message = "interrupted by the program"): Promise<void> =>
-    engine.interrupt(turnId, { code: "turn.interrupted", message });
+    acts.interrupt(turnId, { code: "turn.interrupted", message });
   // A turn that has ended meanwhile needs no interrupt.
   const onAbort = (): void => void interrupt().catch(() => undefined);
   if (signal?.aborted === true) onAbort();
@@ -29,8 +30,8 @@ export function openTurn({ engine, handle, onDelta, signal }: TurnOptions): Turn
   return {
     threadId,
     id: turnId,
-    answer: (approvalId, answer) => engine.answer({ threadId, approvalId, ...asAnswer(answer) }),
-    steer: (input: StartTurnInput["input"]) => engine.steer(turnId, SteerBody.parse({ input }).input),
+    answer: (approvalId, answer) => acts.answer({ threadId, approvalId, ...asAnswer(answer) }),
+    steer: (input: StartTurnInput["input"]) => acts.steer(turnId, SteerBody.parse({ input }).input),
     interrupt,
     result: () => (result ??= readResult(engine, handle)),
     [Symbol.asyncIterator]: () => eventsOf(engine, handle),
