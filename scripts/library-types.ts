@@ -242,7 +242,9 @@ class SharedTypes {
     const all = new Map(this.#wanted);
     const texts = new Map<string, string>();
     const candidates = [...this.#specifiers].flatMap((specifier) => this.#printer.types(specifier));
-    for (const symbol of candidates) if (!all.has(symbol.name)) all.set(symbol.name, symbol);
+    // Only a type that stands for itself can replace a part of another.
+    for (const symbol of candidates)
+      if (!all.has(symbol.name) && isNamed(this.#printer.print(symbol))) all.set(symbol.name, symbol);
     for (const [name, symbol] of all) texts.set(name, this.#print(symbol, all, texts));
     const byLength = [...texts].filter(([, text]) => isNamed(text)).toSorted(([, a], [, b]) => b.length - a.length);
     const used = new Map<string, string>();
@@ -284,7 +286,8 @@ class SharedTypes {
 }
 
 function isNamed(text: string): boolean {
-  return text.length >= MIN_NAMED_CHARS && text.startsWith("{") && text.endsWith("}");
+  const isWhole = text.startsWith("{") && text.endsWith("}");
+  return isWhole && text.length >= MIN_NAMED_CHARS && !text.includes("import(");
 }
 
 /** Only where it stands as a whole: a union before `[]` or beside `&` would become another type. */
