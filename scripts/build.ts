@@ -2,23 +2,32 @@
  * Bundles the command line into packages/cli/dist. Several builds may run at once and a running Heddle keeps working:
  * files, named by their content, are written to a folder of their own and moved in one by one, the stamp that names the
  * first of them last. Files of earlier builds stay for a day, for processes that still load them lazily.
+ * Usage: node scripts/build.ts [--clean] [--quiet] [--no-minify] [--out DIR]
  */
 import { globSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { parseArgs } from "node:util";
 import { rolldown, type CodeSplittingGroup, type OutputAsset, type OutputChunk, type OutputOptions } from "rolldown";
 
 const root = path.join(import.meta.dirname, "..");
 const cli = path.join(root, "packages", "cli");
-const dist = path.join(cli, "dist");
 const STAMP = "build-stamp.json";
 /** Read by their own names from beside the module that knows them, when a run needs them. */
 const DATA_FILES = "packages/*/src/**/*.jsonl";
 const KEEP_OLD_CHUNKS_MS = 24 * 60 * 60 * 1000;
 
-const quiet = process.argv.includes("--quiet");
-const clean = process.argv.includes("--clean");
+const { quiet, clean, ...options } = parseArgs({
+  options: {
+    quiet: { type: "boolean", default: false },
+    clean: { type: "boolean", default: false },
+    "no-minify": { type: "boolean", default: false },
+    out: { type: "string", default: path.join(cli, "dist") },
+  },
+}).values;
+const dist = path.resolve(options.out);
+const isReadable = options["no-minify"];
 const startedAt = performance.now();
 
 // Taken before the sources are read: a change during the build makes the next start build again.
@@ -57,7 +66,7 @@ async function bundleInto(dir: string): Promise<Bundle> {
     chunkFileNames: "[name]-[hash].cjs",
     // The launcher loads the files by itself, and `import` would ask Node to.
     dynamicImportInCjs: false,
-    minify: !process.argv.includes("--no-minify"),
+    minify: !isReadable,
   };
   // Loading a file costs more than what is in it, so what a run always loads together becomes one file.
   const { output: natural } = await build.generate(options);

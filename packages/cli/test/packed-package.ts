@@ -4,7 +4,6 @@ import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { LAUNCHER } from "./heddle-process.ts";
 
 export const REPOSITORY = path.join(import.meta.dirname, "..", "..", "..");
 const CLI = path.join(REPOSITORY, "packages", "cli");
@@ -40,15 +39,7 @@ export async function packAndInstall(): Promise<PackedPackage> {
   await mkdir(project);
   for (const name of ["package.json", "README.md", "LICENSE", "NOTICE", "bin"])
     await cp(path.join(CLI, name), path.join(folder, name), { recursive: true });
-  // A checkout brings its bundle up to date when it is started.
-  await run(process.execPath, [LAUNCHER, "--version"], { env });
-  const stamp = await readFile(path.join(CLI, "dist", "build-stamp.json"), "utf8");
-  const { files } = JSON.parse(stamp) as { readonly files: readonly string[] };
-  for (const name of [...files, "build-stamp.json"])
-    await cp(path.join(CLI, "dist", name), path.join(folder, "dist", name));
-  const [program, ...libraries] = await prepackScripts();
-  if (program !== "build.ts") throw new Error("prepack does not begin with the program");
-  for (const script of libraries)
+  for (const script of await prepackScripts())
     await run(process.execPath, [path.join(REPOSITORY, "scripts", script), "--out", path.join(folder, "dist")], {
       env,
     });
