@@ -100,7 +100,7 @@ test(
     await writeFile(path.join(workspace, "mine.txt"), "mine");
     const refused = await heddle(mock, "undo", id);
     expect(refused).toMatchObject({ code: 2 });
-    expect(refused.stderr).toContain("mine.txt changed after the work was judged");
+    expect(refused.stderr).toContain("mine.txt changed after the agent stopped");
     await rm(path.join(workspace, "mine.txt"));
     const undone = await heddle(mock, "undo", id, "--json");
     expect(JSON.parse(undone.stdout)).toMatchObject({ state: "verified", isDone: true, later: [] });

@@ -51,7 +51,7 @@ function undoLines({ task, files, count: all, later, isDone }: Undone): readonly
   const changedLater = new Set(later);
   const shown = files
     .slice(0, MAX_SHOWN)
-    .map((file) => `  ${fileLine(file)}${changedLater.has(file.path) ? ", changed after the work was judged" : ""}`);
+    .map((file) => `  ${fileLine(file)}${changedLater.has(file.path) ? ", changed after the agent stopped" : ""}`);
   const more = all > shown.length ? [`  and ${all - shown.length} more`] : [];
   const where = visibleLine(task.folder ?? task.spec.workspace);
   const what = all === 0 ? "nothing has changed since the task began" : `${count(all, "file")}:`;

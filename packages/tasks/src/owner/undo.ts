@@ -1,6 +1,6 @@
 /**
- * Back to how the workspace was when the task began, exactly. What changed there after the work was judged is not the
- * agent's: it is named, and taken back only by force. Killed meanwhile, the workspace is as before or is finished by the
+ * Back to how the workspace was when the task began, exactly. What is not as the agent left it, or may not be the agent's,
+ * is named and taken back only by force. Killed meanwhile, the workspace is as before or is finished by the
  * next who opens the tasks of this home; the event is written last, and doing it once more writes it.
  */
 import { lstatSync } from "node:fs";
@@ -14,14 +14,15 @@ import { changeTask } from "../queue/change.ts";
 import { listed } from "../checks/shown.ts";
 import { readFrozen } from "../judge/freeze-claim.ts";
 import { telling, toWorkFile } from "../judge/pick.ts";
+import { readNoted } from "../judge/left.ts";
 import { roomsOf } from "../judge/task-rooms.ts";
-import { isSameEntry, parentOf, type Change, type FrozenWork, type RawPath } from "../tree/manifest.ts";
+import { foldersOf, isSameEntry, type Change, type FrozenWork, type RawPath } from "../tree/manifest.ts";
 import { planUndo, putBack } from "../tree/put-back.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { readLog, requireBase, type TaskLog } from "./recorded.ts";
 
 export interface UndoWish {
-  /** Also what changed after the work was judged. */
+  /** Also what may not be the agent's. */
   readonly isForced?: boolean;
   /** Only says what would be taken back. */
   readonly isDryRun?: boolean;
@@ -35,7 +36,7 @@ export interface Undone {
   /** What was, or would be, taken back; the first of them. */
   readonly files: readonly WorkFile[];
   readonly count: number;
-  /** Of these: changed after the work was judged. */
+  /** Of these: changed after the agent stopped, or nobody knows. */
   readonly later: readonly string[];
   readonly isDone: boolean;
 }
@@ -56,12 +57,15 @@ export async function undoTask(
   // Also by force: what a link in its place leads to was never the task's.
   requireOwnFolder(folder);
   const skip = skippedFor({ home });
-  const frozen = await readFrozen(home, task);
+  await agentEnded(journal, task, signal);
+  const known = await readKnown(home, task);
   let found: Found = { files: [], count: 0, later: [] };
   const look = async (changes: readonly Change[]): Promise<void> => {
     // Asked when nobody can begin there unseen: whoever is held later waits for the put.
     await requireAlone(journal, task, folder);
-    const later = laterChanges(folder, { changes, frozen, since: lastActAt(log) }).map(shownPath);
+    const later = laterChanges(folder, { changes, known, since: lastActAt(await readLog(journal, task.id)) }).map(
+      shownPath,
+    );
     const told = telling(changes);
     found = { files: told.slice(0, MAX_FILES).map(toWorkFile), count: told.length, later };
   };
@@ -72,7 +76,7 @@ export async function undoTask(
   }
   const approve = async (changes: readonly Change[]): Promise<void> => {
     await look(changes);
-    refuseLater(task, wish, { later: found.later, isJudged: frozen !== undefined });
+    refuseLater(task, wish, { later: found.later, isKnown: known !== undefined });
   };
   await putBack(folder, base, { dir, skip, signal, approve });
   const undone = await changeTask(journal, task.id, {
@@ -87,12 +91,12 @@ type Found = Pick<Undone, "files" | "count" | "later">;
 function refuseLater(
   { id }: TaskRecord,
   { isForced = false }: UndoWish,
-  { later, isJudged }: { readonly later: readonly string[]; readonly isJudged: boolean },
+  { later, isKnown }: { readonly later: readonly string[]; readonly isKnown: boolean },
 ): void {
   if (later.length === 0 || isForced) return;
   throw new HeddleError(
     "task.illegal",
-    `${listed(later)} changed after ${isJudged ? "the work was judged" : "the agent's last turn"}; look with heddle task undo ${id} --dry-run, then heddle task undo ${id} --force takes that back too`,
+    `${listed(later)} ${isKnown ? "changed after the agent stopped" : "may not be the agent's: nothing says what it left"}; look with heddle task undo ${id} --dry-run, then heddle task undo ${id} --force takes that back too`,
     { details: { files: later.slice(0, MAX_FILES).join("\n") } },
   );
 }
@@ -135,50 +139,63 @@ async function requireAlone(journal: Journal, { id }: TaskRecord, folder: string
   );
 }
 
-/** The last time the agent, or who judged it, can have had a hand in the folder. */
-function lastActAt(log: TaskLog): number {
-  const act = log.findLast(({ body }) => ACTS.has(body.type));
-  return act?.at ?? 0;
+/** A turn that was stopped just now is counted when its processes have ended and what they left is noted. */
+const ENDING_MS = 10_000;
+
+async function agentEnded(
+  journal: Journal,
+  { id, openPrompt, version }: TaskRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  if (openPrompt === undefined) return;
+  const waiting = AbortSignal.any([signal, AbortSignal.timeout(ENDING_MS)]);
+  // Of a worker that died nothing comes any more; then nothing is known of what its agent left.
+  for await (const { body } of journal.tail({ stream: id, after: version, signal: waiting }))
+    if (body.type === "task.turn-ended") break;
+  signal.throwIfAborted();
 }
 
-const ACTS: ReadonlySet<string> = new Set<TaskEventBody["type"]>([
-  "task.turn-ended",
-  "task.claimed",
-  "task.checked",
-  "task.failed",
-  "task.paused",
-  "task.cancelled",
-]);
+/** What had changed when the agent stopped last: as it was judged, or as it was noted. undefined: nobody has seen it. */
+async function readKnown(home: string, task: TaskRecord): Promise<FrozenWork | undefined> {
+  return (await readFrozen(home, task)) ?? (await readNoted(home, task));
+}
+
+/** The last time a worker was there, and its agent can have had a hand in the folder. */
+function lastActAt(log: TaskLog): number {
+  return log.findLast(({ author }) => author === "system")?.at ?? 0;
+}
 
 interface Compared {
   readonly changes: readonly Change[];
-  readonly frozen: FrozenWork | undefined;
+  readonly known: FrozenWork | undefined;
   readonly since: number;
 }
 
-/** Against the work as it was frozen; where nothing was, by change times, which no program can set. */
-function laterChanges(folder: string, { changes, frozen, since }: Compared): readonly RawPath[] {
-  if (frozen === undefined)
-    return telling(changes)
-      .filter((one) => touchedAt(folder, one) > since)
-      .map(({ path }) => path);
-  const judged = new Map(frozen.changes.map((change) => [change.path, change]));
-  const found = new Map(changes.map((change) => [change.path, change]));
-  const paths = [...new Set([...found.keys(), ...judged.keys()])];
-  return paths.filter((path) => {
-    const [now, then] = [found.get(path), judged.get(path)];
-    const nowIs = now === undefined ? then?.before : now.now;
-    const thenWas = then === undefined ? now?.before : then.now;
-    return !isSameEntry(nowIs, thenWas);
+/** What would be taken back and is not for certain the agent's. Where nothing is known of that, change times tell. */
+function laterChanges(folder: string, { changes, known, since }: Compared): readonly RawPath[] {
+  const left = new Map(known?.changes.map((change) => [change.path, change]));
+  const later = changes.filter((change) => {
+    if (known === undefined) return touchedAt(folder, change) > since;
+    const then = left.get(change.path);
+    return then === undefined || !isSameEntry(change.now, then.now);
   });
+  return telling(later).map(({ path }) => path);
 }
 
-/** Of what is gone: of the folder it was in. */
+/**
+ * When it, or a folder it lies in, changed last, which no program can set: of what is moved there only the uppermost has a
+ * new change time, and the workspace itself may be another folder by now.
+ */
 function touchedAt(folder: string, { path }: Change): number {
-  for (let at = path; ; at = parentOf(at)) {
-    const full = at === "" ? folder : toSystem(`${toRaw(folder)}/${at}`);
-    const stat = lstatSync(full, { throwIfNoEntry: false });
-    if (stat !== undefined || at === "") return stat?.ctimeMs ?? 0;
+  try {
+    const changedAt = ["", ...foldersOf(path), path].map((at) => {
+      const full = at === "" ? folder : toSystem(`${toRaw(folder)}/${at}`);
+      return lstatSync(full, { throwIfNoEntry: false })?.ctimeMs ?? 0;
+    });
+    return Math.max(...changedAt);
+  } catch {
+    // It lies in a folder that lets nobody in.
+    return Infinity;
   }
 }
 

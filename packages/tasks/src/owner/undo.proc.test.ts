@@ -1,0 +1,51 @@
+/** What an undo takes back is the agent's; where that is not known, it refuses and names the files. */
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openTestHarness, type TestHarness } from "../../test/test-harness.ts";
+import { leftFolder } from "../judge/task-rooms.ts";
+
+const { signal } = new AbortController();
+const hangs = {
+  calls: [{ tool: "exec_command", args: { cmd: "echo a > agent.txt; sleep 300", yield_time_ms: 30_000 } }],
+};
+
+/** A task that is cancelled while its agent hangs in a command, having written a file. */
+async function cancelled(t: TestHarness): Promise<string> {
+  const { id } = await t.add({ checks: [{ kind: "file-exists", path: "done.txt" }] });
+  await t.work();
+  while (!existsSync(join(t.workspace, "agent.txt"))) await new Promise(setImmediate);
+  await t.tasks.cancel(id);
+  return id;
+}
+
+test.each([
+  ["is known", false, "mine/sub/p.txt"],
+  ["is not known", true, "agent.txt\nmine/sub/p.txt"],
+])(
+  "13: a folder that its owner moves in after a task was cancelled stays, where what the agent left %s",
+  async (_how, isForgotten, files) => {
+    await using t = await openTestHarness({ script: [hangs, { text: "done" }] });
+    // Moving it renews the change time of the folder alone.
+    mkdirSync(join(t.folder, "mine", "sub"), { recursive: true });
+    writeFileSync(join(t.folder, "mine", "sub", "p.txt"), "precious");
+    const id = await cancelled(t);
+    await t.until(id, ({ openPrompt }) => openPrompt === undefined);
+    expect(existsSync(leftFolder(t.home, id, 1))).toBe(true);
+    if (isForgotten) rmSync(leftFolder(t.home, id, 1), { recursive: true });
+    renameSync(join(t.folder, "mine"), join(t.workspace, "mine"));
+    await expect(t.tasks.undo(id, { signal })).rejects.toMatchObject({ code: "task.illegal", details: { files } });
+    expect(readdirSync(t.workspace)).toEqual(["agent.txt", "mine"]);
+    await t.tasks.undo(id, { signal, isForced: true });
+    expect(readdirSync(t.workspace)).toEqual([]);
+  },
+);
+
+test("13: an undo waits until the agent of a task that was cancelled just now has ended, and needs no force", async () => {
+  await using t = await openTestHarness({ script: [hangs, { text: "done" }] });
+  const id = await cancelled(t);
+  expect(await t.tasks.undo(id, { signal })).toMatchObject({ isDone: true, count: 1, later: [] });
+  expect(readdirSync(t.workspace)).toEqual([]);
+  // Once more there is nothing to take back.
+  expect(await t.tasks.undo(id, { signal })).toMatchObject({ isDone: true, count: 0, later: [] });
+});
