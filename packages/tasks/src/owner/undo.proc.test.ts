@@ -1,5 +1,5 @@
 /** What an undo takes back is the agent's; where that is not known, it refuses and names the files. */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openTestHarness, type TestHarness } from "../../test/test-harness.ts";
@@ -49,3 +49,26 @@ test("13: an undo waits until the agent of a task that was cancelled just now ha
   // Once more there is nothing to take back.
   expect(await t.tasks.undo(id, { signal })).toMatchObject({ isDone: true, count: 0, later: [] });
 });
+
+test.each([
+  ["judged", ["done.txt", "big"]],
+  ["left out and not read", ["done.txt"]],
+])(
+  "13: a large file of the agent's is known when its work was %s, and another in its place is not",
+  async (_how, deliver) => {
+    const cmd = "head -c 3000000 /dev/zero > big; echo x > done.txt";
+    await using t = await openTestHarness({
+      script: [{ calls: [{ tool: "exec_command", args: { cmd } }] }, { text: "done" }],
+    });
+    writeFileSync(join(t.workspace, "big"), "small");
+    const { id } = await t.add({ checks: [{ kind: "file-exists", path: "done.txt" }], deliver });
+    await t.work();
+    expect(await t.settled(id)).toMatchObject([{ state: "verified" }]);
+    expect(await t.tasks.undo(id, { signal, isDryRun: true })).toMatchObject({ count: 2, later: [] });
+    const work = readFileSync(join(t.workspace, "big"));
+    writeFileSync(join(t.workspace, "big"), work.fill(1));
+    await expect(t.tasks.undo(id, { signal })).rejects.toMatchObject({ details: { files: "big" } });
+    await t.tasks.undo(id, { signal, isForced: true });
+    expect(readFileSync(join(t.workspace, "big"), "utf8")).toBe("small");
+  },
+);

@@ -8,6 +8,7 @@ import { hasEnded, hasOwnTree, HeddleError, type TaskEventBody, type TaskRecord 
 import type { WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { requireOwnFolder } from "@heddle/tools";
+import { CLOCK_STEP_MS } from "@heddle/tools/files";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
 import { skippedFor } from "../attempt/baseline.ts";
 import { changeTask } from "../queue/change.ts";
@@ -16,7 +17,14 @@ import { readFrozen } from "../judge/freeze-claim.ts";
 import { telling, toWorkFile } from "../judge/pick.ts";
 import { readNoted } from "../judge/left.ts";
 import { roomsOf } from "../judge/task-rooms.ts";
-import { foldersOf, isSameEntry, type Change, type FrozenWork, type RawPath } from "../tree/manifest.ts";
+import {
+  foldersOf,
+  isSameEntry,
+  type Change,
+  type FrozenWork,
+  type RawPath,
+  type TreeEntry,
+} from "../tree/manifest.ts";
 import { planUndo, putBack } from "../tree/put-back.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { readLog, requireBase, type TaskLog } from "./recorded.ts";
@@ -56,7 +64,6 @@ export async function undoTask(
   const { folder } = baseline;
   // Also by force: what a link in its place leads to was never the task's.
   requireOwnFolder(folder);
-  const skip = skippedFor({ home });
   await agentEnded(journal, task, signal);
   const known = await readKnown(home, task);
   let found: Found = { files: [], count: 0, later: [] };
@@ -70,15 +77,16 @@ export async function undoTask(
     found = { files: told.slice(0, MAX_FILES).map(toWorkFile), count: told.length, later };
   };
   const dir = roomsOf(home, task.id);
+  const plan = { skip: skippedFor({ home }), known: known?.changes, signal };
   if (isDryRun) {
-    await look(await planUndo(folder, base, { skip, signal }));
+    await look(await planUndo(folder, base, plan));
     return { task, ...found, isDone: false };
   }
   const approve = async (changes: readonly Change[]): Promise<void> => {
     await look(changes);
     refuseLater(task, wish, { later: found.later, isKnown: known !== undefined });
   };
-  await putBack(folder, base, { dir, skip, signal, approve });
+  await putBack(folder, base, { dir, approve, ...plan });
   const undone = await changeTask(journal, task.id, {
     author: "user",
     decide: (now) => [{ type: "task.undone", v: 1, files: found.count }, ...again(now, wish)],
@@ -162,7 +170,9 @@ async function readKnown(home: string, task: TaskRecord): Promise<FrozenWork | u
 
 /** The last time a worker was there, and its agent can have had a hand in the folder. */
 function lastActAt(log: TaskLog): number {
-  return log.findLast(({ author }) => author === "system")?.at ?? 0;
+  const at = log.findLast(({ author }) => author === "system")?.at ?? 0;
+  // The clock that files are stamped with lags behind by up to a step.
+  return at - CLOCK_STEP_MS;
 }
 
 interface Compared {
@@ -177,9 +187,21 @@ function laterChanges(folder: string, { changes, known, since }: Compared): read
   const later = changes.filter((change) => {
     if (known === undefined) return touchedAt(folder, change) > since;
     const then = left.get(change.path);
-    return then === undefined || !isSameEntry(change.now, then.now);
+    if (then === undefined) return true;
+    return isUnread(then)
+      ? !isSameStat(change.now, then.now) || touchedAt(folder, change) > since
+      : !isSameEntry(change.now, then.now);
   });
   return telling(later).map(({ path }) => path);
+}
+
+/** A large or closed file that nobody wanted was noted by its stat alone. */
+function isUnread({ now }: Change): boolean {
+  return now?.kind === "file" && now.sha256 === "";
+}
+
+function isSameStat(a: TreeEntry | undefined, b: TreeEntry | undefined): boolean {
+  return a?.kind === b?.kind && a?.mode === b?.mode && a?.size === b?.size && a?.mtimeNs === b?.mtimeNs;
 }
 
 /**

@@ -16,7 +16,7 @@ import { sha256, type Change, type FrozenWork, type KeptTree } from "./manifest.
 import { completePicks, requireContent } from "./picked-changes.ts";
 import { requireStored, requireWritable, TakenBack } from "./put-checks.ts";
 import { foldersWithIntents, noteLeft, readIntent, removeIntent, writeIntent, type Intent } from "./put-intent.ts";
-import { findUndo, undoIntent, workIntent } from "./put-plan.ts";
+import { findUndo, undoIntent, workIntent, type UndoOptions } from "./put-plan.ts";
 import { carryOut } from "./put-steps.ts";
 import { cannotPut } from "./tree-errors.ts";
 
@@ -37,11 +37,7 @@ export interface FinishedPut {
 }
 
 /** What an undo would take back: the workspace against its baseline. */
-export async function planUndo(
-  folder: string,
-  base: KeptTree,
-  options: { readonly skip: readonly string[]; readonly signal: AbortSignal },
-): Promise<readonly Change[]> {
+export async function planUndo(folder: string, base: KeptTree, options: UndoOptions): Promise<readonly Change[]> {
   return (await findUndo(folder, base, options)).changes;
 }
 
@@ -49,17 +45,17 @@ export async function planUndo(
 export async function putBack(
   folder: string,
   base: KeptTree,
-  options: PutOptions & {
-    readonly skip?: readonly string[];
-    /** Asked about what was found, when nobody else may begin to change the folder; throws to refuse. */
-    readonly approve?: (changes: readonly Change[]) => Promise<void>;
-  },
+  options: PutOptions &
+    Partial<UndoOptions> & {
+      /** Asked about what was found, when nobody else may begin to change the folder; throws to refuse. */
+      readonly approve?: (changes: readonly Change[]) => Promise<void>;
+    },
 ): Promise<readonly Change[]> {
   requireOwnFolder(folder);
   await using _folder = await claimFolder(folder, options);
   await using _claim = await claimPlace(options.dir);
   await finishEarlier(options);
-  const plan = await findUndo(folder, base, { skip: [...(options.skip ?? []), options.dir], signal: options.signal });
+  const plan = await findUndo(folder, base, { ...options, skip: [...(options.skip ?? []), options.dir] });
   await options.approve?.(plan.changes);
   const left = await perform(await undoIntent(plan, base, options.signal), { ...options, refusesOthers: false });
   if (left.length > 0) throw changedMeanwhile(folder, left);
