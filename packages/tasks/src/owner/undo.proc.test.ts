@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openTestHarness, type TestHarness } from "../../test/test-harness.ts";
-import { leftFolder } from "../judge/task-rooms.ts";
+import { leftFolder, roomsOf } from "../judge/task-rooms.ts";
+import { claimFolder } from "../tree/put-back.ts";
 
 const { signal } = new AbortController();
 const hangs = {
@@ -48,6 +49,47 @@ test("13: an undo waits until the agent of a task that was cancelled just now ha
   expect(readdirSync(t.workspace)).toEqual([]);
   // Once more there is nothing to take back.
   expect(await t.tasks.undo(id, { signal })).toMatchObject({ isDone: true, count: 0, later: [] });
+});
+
+/** Work that waits for its owner to accept it. */
+async function openReview(): Promise<TestHarness & { readonly id: string }> {
+  const cmd = "echo new > a.txt";
+  const t = await openTestHarness({ script: [{ calls: [{ tool: "exec_command", args: { cmd } }] }, { text: "done" }] });
+  writeFileSync(join(t.workspace, "a.txt"), "old\n");
+  const { id } = await t.add({ checks: [{ kind: "command", run: "grep new a.txt" }] });
+  await t.work();
+  expect(await t.settled(id)).toMatchObject([{ state: "paused", lastCheck: { review: {} } }]);
+  return { ...t, id };
+}
+
+test("13: of an undo and an acceptance at once one happens, and the other says why it does not", async () => {
+  await using t = await openReview();
+  const held = await claimFolder(t.workspace, { dir: roomsOf(t.home, "other"), signal });
+  const both = Promise.allSettled([t.tasks.undo(t.id, { signal }), t.tasks.accept(t.id)]);
+  await held[Symbol.asyncDispose]();
+  const [undo, accept] = await both;
+  expect([undo.status, accept.status].toSorted()).toEqual(["fulfilled", "rejected"]);
+  const isUndone = undo.status === "fulfilled";
+  const refused = isUndone ? accept : undo;
+  expect(refused).toMatchObject({ reason: { code: "task.illegal" } });
+  const [task] = await t.settled(t.id);
+  expect(task).toMatchObject(isUndone ? { state: "paused", undone: { files: 1 } } : { state: "verified" });
+  expect(readFileSync(join(t.workspace, "a.txt"), "utf8")).toBe(isUndone ? "old\n" : "new\n");
+});
+
+test("13: an undo that finds its task gone on when its turn has come changes nothing", async () => {
+  await using t = await openReview();
+  const held = await claimFolder(t.workspace, { dir: roomsOf(t.home, "other"), signal });
+  const undo = expect(t.tasks.undo(t.id, { signal })).rejects.toMatchObject({ code: "task.illegal" });
+  const events = [
+    { type: "task.cancelled", v: 1, reason: "r" } as const,
+    { type: "task.retried", v: 1, reason: "r" } as const,
+  ];
+  await t.heddle.journal.append({ stream: t.id, author: "user", events });
+  await held[Symbol.asyncDispose]();
+  await undo;
+  expect(await t.of(t.id, "task.undone")).toEqual([]);
+  expect(readFileSync(join(t.workspace, "a.txt"), "utf8")).toBe("new\n");
 });
 
 test.each([

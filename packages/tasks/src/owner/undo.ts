@@ -11,7 +11,7 @@ import { requireOwnFolder } from "@heddle/tools";
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
 import { skippedFor } from "../attempt/baseline.ts";
-import { changeTask } from "../queue/change.ts";
+import { changeTask, existing } from "../queue/change.ts";
 import { listed } from "../checks/shown.ts";
 import { readFrozen } from "../judge/freeze-claim.ts";
 import { telling, toWorkFile } from "../judge/pick.ts";
@@ -26,8 +26,10 @@ import {
   type TreeEntry,
 } from "../tree/manifest.ts";
 import { planUndo, putBack } from "../tree/put-back.ts";
+import { removeUndone, type Undoes } from "../tree/put-intent.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { readLog, requireBase, type TaskLog } from "./recorded.ts";
+import { recordUndone } from "./settle-undo.ts";
 
 export interface UndoWish {
   /** Also what may not be the agent's. */
@@ -82,15 +84,25 @@ export async function undoTask(
     await look(await planUndo(folder, base, plan));
     return { task, ...found, isDone: false };
   }
-  const approve = async (changes: readonly Change[]): Promise<void> => {
+  const approve = async (changes: readonly Change[]): Promise<Undoes> => {
+    await recordUndone({ journal, home }, task.id);
+    const { version } = requireQuiet(await existing(journal, task.id));
     await look(changes);
     refuseLater(task, wish, { later: found.later, isKnown: known !== undefined });
+    return { files: found.count, version };
   };
-  await putBack(folder, base, { dir, approve, ...plan });
-  const undone = await changeTask(journal, task.id, {
-    author: "user",
-    decide: (now) => [{ type: "task.undone", v: 1, files: found.count }, ...again(now, wish)],
-  });
+  let undone = task;
+  const settle = async (left: readonly string[]): Promise<void> => {
+    undone = await changeTask(journal, task.id, {
+      author: "user",
+      decide: (now) => [
+        { type: "task.undone", v: 1, files: found.count },
+        ...(left.length === 0 ? again(now, wish) : []),
+      ],
+    });
+    removeUndone(dir);
+  };
+  await putBack(folder, base, { dir, approve, settle, ...plan });
   return { task: undone, ...found, isDone: true };
 }
 
@@ -110,10 +122,10 @@ function refuseLater(
 }
 
 /** What may be taken up at any moment is not undone under whoever takes it. */
-function requireQuiet(task: TaskRecord): void {
+function requireQuiet(task: TaskRecord): TaskRecord {
   if (task.state === "archived")
     throw new HeddleError("task.illegal", `task ${task.id} is archived; heddle task archive ${task.id} --back first`);
-  if (hasEnded(task) || task.state === "paused") return;
+  if (hasEnded(task) || task.state === "paused") return task;
   throw new HeddleError(
     "task.illegal",
     `task ${task.id} is ${task.state}; heddle task pause ${task.id} or heddle task cancel ${task.id} first`,

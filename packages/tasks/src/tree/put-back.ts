@@ -15,7 +15,16 @@ import { toText } from "@heddle/tools/raw-path";
 import { sha256, type Change, type FrozenWork, type KeptTree } from "./manifest.ts";
 import { completePicks, requireContent } from "./picked-changes.ts";
 import { requireStored, requireWritable, TakenBack } from "./put-checks.ts";
-import { foldersWithIntents, noteLeft, readIntent, removeIntent, writeIntent, type Intent } from "./put-intent.ts";
+import {
+  foldersWithIntents,
+  noteLeft,
+  noteUndone,
+  readIntent,
+  removeIntent,
+  writeIntent,
+  type Intent,
+  type Undoes,
+} from "./put-intent.ts";
 import { findUndo, undoIntent, workIntent, type UndoOptions } from "./put-plan.ts";
 import { carryOut } from "./put-steps.ts";
 import { cannotPut } from "./tree-errors.ts";
@@ -48,7 +57,9 @@ export async function putBack(
   options: PutOptions &
     Partial<UndoOptions> & {
       /** Asked about what was found, when nobody else may begin to change the folder; throws to refuse. */
-      readonly approve?: (changes: readonly Change[]) => Promise<void>;
+      readonly approve?: (changes: readonly Change[]) => Promise<Undoes | void>;
+      /** Told what was left alone, while still nobody else may begin. */
+      readonly settle?: (left: readonly string[]) => Promise<void>;
     },
 ): Promise<readonly Change[]> {
   requireOwnFolder(folder);
@@ -56,8 +67,10 @@ export async function putBack(
   await using _claim = await claimPlace(options.dir);
   await finishEarlier(options);
   const plan = await findUndo(folder, base, { ...options, skip: [...(options.skip ?? []), options.dir] });
-  await options.approve?.(plan.changes);
-  const left = await perform(await undoIntent(plan, base, options.signal), { ...options, refusesOthers: false });
+  const undoes = await options.approve?.(plan.changes);
+  const intent = await undoIntent(plan, base, options.signal);
+  const left = await perform(undoes ? { ...intent, undoes } : intent, { ...options, refusesOthers: false });
+  await options.settle?.(left);
   if (left.length > 0) throw changedMeanwhile(folder, left);
   return plan.changes;
 }
@@ -225,6 +238,7 @@ async function toTheEnd(
     const left = await carryOut(intent, { isResumed, refusesOthers, signal });
     failpoint("tree.before-put-end");
     noteLeft(dir, { folder: intent.folder, paths: left });
+    if (intent.undoes !== undefined) noteUndone(dir, intent.undoes);
     removeIntent(dir);
     return left;
   } catch (error) {
