@@ -176,8 +176,8 @@ test(
     const listed = await heddle(mock, "list");
     expect(listed.stderr).toContain("finished what was being put there when its process died");
     expect(await walk(workspace)).toEqual(before);
-    expect((await heddle(mock, "undo", id, "--force")).code).toBe(0);
-    expect(JSON.parse((await heddle(mock, "show", id, "--json")).stdout)).toMatchObject({ undone: { files: 0 } });
+    expect(JSON.parse((await heddle(mock, "show", id, "--json")).stdout)).toMatchObject({ undone: { files: 5 } });
+    expect((await heddle(mock, "undo", id)).code).toBe(0);
     // Judging again writes nothing, wherever it dies.
     const killed = await run(["task", "verify", id], {
       world: mock.world,

@@ -42,6 +42,6 @@ export async function requireTasks(env: NodeJS.ProcessEnv, selector: string): Pr
 
 /** What a process that died was putting into a workspace is finished before anybody looks. */
 async function storeOf(journal: Journal, home: string): Promise<TaskStore> {
-  await finishPutting(home, say);
+  await finishPutting({ journal, home, log: say });
   return { journal, tasks: openTasks({ journal, home }), [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
 }

@@ -3,8 +3,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openTestHarness, type TestHarness } from "../../test/test-harness.ts";
-import { leftFolder, roomsOf } from "../judge/task-rooms.ts";
+import { baseFolder, leftFolder, roomsOf } from "../judge/task-rooms.ts";
+import { readKeptTree } from "../tree/keep-tree.ts";
 import { claimFolder } from "../tree/put-back.ts";
+import { writeIntent } from "../tree/put-intent.ts";
+import { findUndo, undoIntent } from "../tree/put-plan.ts";
+import { finishPutting } from "./finish-putting.ts";
 
 const { signal } = new AbortController();
 const hangs = {
@@ -90,6 +94,49 @@ test("13: an undo that finds its task gone on when its turn has come changes not
   await undo;
   expect(await t.of(t.id, "task.undone")).toEqual([]);
   expect(readFileSync(join(t.workspace, "a.txt"), "utf8")).toBe("new\n");
+});
+
+/** As an undo leaves it that is killed when its intent is on the disk. */
+async function killUndo({ home, workspace, tasks, id }: Awaited<ReturnType<typeof openReview>>): Promise<void> {
+  const base = await readKeptTree(baseFolder(home, id));
+  if (base === undefined) throw new Error("there is no baseline");
+  const plan = await findUndo(workspace, base, { skip: [], signal });
+  const { version } = await tasks.find(id);
+  writeIntent(roomsOf(home, id), { ...(await undoIntent(plan, base, signal)), undoes: { files: 1, version } });
+}
+
+test("13: an undo that another process finishes is on record, and nothing is in the way of the next one", async () => {
+  await using t = await openReview();
+  await killUndo(t);
+  const lines: string[] = [];
+  await finishPutting({ journal: t.heddle.journal, home: t.home, log: (line) => lines.push(line) });
+  expect(lines).toEqual([`${t.workspace}: finished what was being put there when its process died`]);
+  expect(await t.tasks.find(t.id)).toMatchObject({ state: "paused", undone: { files: 1 } });
+  await expect(t.tasks.accept(t.id)).rejects.toMatchObject({ code: "task.illegal" });
+  expect(await t.tasks.undo(t.id, { signal })).toMatchObject({ isDone: true, count: 0, later: [] });
+  const again = await t.tasks.undo(t.id, { signal, retry: { reason: "again" } });
+  expect(again.task.state).toBe("pending");
+});
+
+test("13: who resumes a task finishes an undo first that was killed, and the record says so in this order", async () => {
+  await using t = await openReview();
+  await killUndo(t);
+  await t.tasks.resume(t.id);
+  const types = (await t.events(t.id)).map(({ body }) => body.type);
+  expect(types.filter((type) => type === "task.undone" || type === "task.resumed")).toEqual([
+    "task.undone",
+    "task.resumed",
+  ]);
+});
+
+test("13: what its owner changed after an undo was killed stays, and is named by whoever finishes it", async () => {
+  await using t = await openReview();
+  await killUndo(t);
+  writeFileSync(join(t.workspace, "a.txt"), "mine");
+  const lines: string[] = [];
+  await finishPutting({ journal: t.heddle.journal, home: t.home, log: (line) => lines.push(line) });
+  expect(lines).toEqual([expect.stringContaining("; a.txt changed meanwhile and was left as it is")]);
+  expect(readFileSync(join(t.workspace, "a.txt"), "utf8")).toBe("mine");
 });
 
 test.each([
