@@ -224,7 +224,12 @@ async function perform(intent: Intent, { dir, signal, refusesOthers }: Performed
   } catch (error) {
     throw takenBack(intent, error);
   }
-  failpoint("tree.after-intent");
+  try {
+    failpoint("tree.after-intent");
+  } catch (error) {
+    removeIntent(dir);
+    throw takenBack(intent, error);
+  }
   // From here on it goes to its end: a workspace that is half of each is nobody's wish.
   return await toTheEnd(intent, { dir, isResumed: false, refusesOthers, signal: new AbortController().signal });
 }
