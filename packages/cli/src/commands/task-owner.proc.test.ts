@@ -293,6 +293,8 @@ test(
     await mock.server.arrived(1);
     const live = await heddle(mock, "diff", "sum", "made.txt");
     expect(live.stdout).toContain("as the folder is now; nothing of it is judged");
+    // Names are the agent's as well: no line of its begins where Heddle's do.
+    expect(live.stdout).toMatch(/^\| made\.txt$/m);
     expect(live.stdout).toContain("| +new");
     expect((await heddle(mock, "undo", "sum")).stderr).toMatch(/is running; heddle task pause/);
     await world.file("workspace/go.txt", "");
