@@ -1,4 +1,5 @@
 /** What an undo takes back is the agent's; where that is not known, it refuses and names the files. */
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -11,9 +12,8 @@ import { findUndo, undoIntent } from "../tree/put-plan.ts";
 import { finishPutting } from "./finish-putting.ts";
 
 const { signal } = new AbortController();
-const hangs = {
-  calls: [{ tool: "exec_command", args: { cmd: "echo a > agent.txt; sleep 300", yield_time_ms: 30_000 } }],
-};
+const HANGS = "echo a > agent.txt; sleep 300";
+const waiting = (cmd: string) => ({ tool: "exec_command", args: { cmd, yield_time_ms: 30_000 } });
 
 /** A task that is cancelled while its agent hangs in a command, having written a file. */
 async function cancelled(t: TestHarness): Promise<string> {
@@ -30,7 +30,7 @@ test.each([
 ])(
   "13: a folder that its owner moves in after a task was cancelled stays, where what the agent left %s",
   async (_how, isForgotten, files) => {
-    await using t = await openTestHarness({ script: [hangs, { text: "done" }] });
+    await using t = await openTestHarness({ script: [{ calls: [waiting(HANGS)] }, { text: "done" }] });
     // Moving it renews the change time of the folder alone.
     mkdirSync(join(t.folder, "mine", "sub"), { recursive: true });
     writeFileSync(join(t.folder, "mine", "sub", "p.txt"), "precious");
@@ -47,8 +47,11 @@ test.each([
 );
 
 test("13: an undo waits until the agent of a task that was cancelled just now has ended, and needs no force", async () => {
-  await using t = await openTestHarness({ script: [hangs, { text: "done" }] });
+  const cmd = `rm pipe; ${HANGS}`;
+  await using t = await openTestHarness({ script: [{ calls: [waiting(cmd)] }, { text: "done" }] });
+  execFileSync("mkfifo", [join(t.workspace, "pipe")]);
   const id = await cancelled(t);
+  // A pipe does not come back, and is not said to.
   expect(await t.tasks.undo(id, { signal })).toMatchObject({ isDone: true, count: 1, later: [] });
   expect(readdirSync(t.workspace)).toEqual([]);
   // Once more there is nothing to take back.

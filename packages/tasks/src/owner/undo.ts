@@ -75,7 +75,7 @@ export async function undoTask(
     const later = laterChanges(folder, { changes, known, since: lastActAt(await readLog(journal, task.id)) }).map(
       shownPath,
     );
-    const told = telling(changes);
+    const told = telling(changes).filter(comesBack);
     found = { files: told.slice(0, MAX_FILES).map(toWorkFile), count: told.length, later };
   };
   const dir = roomsOf(home, task.id);
@@ -104,6 +104,11 @@ export async function undoTask(
   };
   await putBack(folder, base, { dir, approve, settle, ...plan });
   return { task: undone, ...found, isDone: true };
+}
+
+/** A pipe, a socket or a device is nothing without whoever made it. */
+function comesBack({ now, before }: Change): boolean {
+  return now !== undefined || before?.kind !== "other";
 }
 
 type Found = Pick<Undone, "files" | "count" | "later">;
