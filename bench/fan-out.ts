@@ -21,7 +21,7 @@ export async function measureFanOut(subject: Subject, { cwd, env }: RunOptions):
   const stream = newThreadId();
   await journal.append({
     stream,
-    author: "user",
+    author: "user:owner",
     events: [{ type: "thread.created", v: 1, workspace: cwd, origin: "bench" }],
   });
   const [file = "", ...args] = subject.serve ?? [];

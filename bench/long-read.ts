@@ -32,7 +32,7 @@ async function writeLongThread(home: string, workspace: string): Promise<string>
   await using journal = await openJournal({ home, secrets: [] });
   const stream = newThreadId();
   const begun: EventBody = { type: "thread.created", v: 1, workspace, origin: "bench" };
-  await journal.append({ stream, author: "user", events: [begun] });
+  await journal.append({ stream, author: "user:owner", events: [begun] });
   for (let turn = 0; turn < TURNS; turn += BATCH) {
     const events = Array.from({ length: BATCH }, () => turnEvents()).flat();
     await journal.append({ stream, author: "system", events });

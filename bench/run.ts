@@ -131,10 +131,12 @@ async function taskRound(of: SubjectFigures, folder: string): Promise<void> {
 }
 
 async function roomRound(of: SubjectFigures, folder: string): Promise<void> {
-  const { openMs, layerMs, checkRatios } = await measureRooms(folder);
+  const { openMs, layerMs, computingRatios, loadingRatios, readingRatios } = await measureRooms(folder);
   of.roomOpenMs.push(...openMs);
   of.roomLayerMs.push(...layerMs);
-  of.roomCheckRatio.push(...checkRatios);
+  of.roomComputingRatio.push(...computingRatios);
+  of.roomLoadingRatio.push(...loadingRatios);
+  of.roomReadingRatio.push(...readingRatios);
 }
 
 async function treeRound(of: SubjectFigures, folder: string): Promise<void> {

@@ -58,6 +58,7 @@ const home = join(root, "home");
 const workspace = join(root, "workspace");
 await mkdir(home, { mode: 0o700 });
 await mkdir(join(workspace, ".git"), { recursive: true });
+await writeFile(join(workspace, ".git/HEAD"), "ref: refs/heads/main\n");
 /** A turn has two answers: a command, then words. */
 await using model = await startModelServer({
   respond: async ({ answers }) =>

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { thisHolder, type Heddle, type TurnHandle } from "@heddle/agent";
+import { thisHolder, type Acts, type Heddle, type TurnHandle } from "@heddle/agent";
 import { openJournal } from "@heddle/journal";
 import { newThreadId, newTurnId, NO_USAGE, type EventBody } from "@heddle/protocol";
 import { openHarness } from "@heddle/tasks";
@@ -21,11 +21,10 @@ await using journal = await openJournal({ home, secrets: [] });
 
 const open: { readonly threadId: string; readonly turnId: string }[] = [];
 let turns = 0;
-const heddle: Pick<Heddle, "journal" | "createThread" | "startTurn" | "interrupt" | "onDelta" | "terminals"> = {
-  journal,
+const acts: Pick<Acts, "createThread" | "startTurn" | "interrupt"> = {
   async createThread(thread) {
     const stream = newThreadId();
-    await journal.append({ stream, author: "user", events: [{ type: "thread.created", v: 1, ...thread }] });
+    await journal.append({ stream, author: "system", events: [{ type: "thread.created", v: 1, ...thread }] });
     return stream;
   },
   async startTurn({ thread, input, settings, clientId = "" }): Promise<TurnHandle> {
@@ -40,7 +39,7 @@ const heddle: Pick<Heddle, "journal" | "createThread" | "startTurn" | "interrupt
       holder: thisHolder(),
       clientId,
     };
-    const { events } = await journal.append({ stream: thread, author: "user", events: [admitted] });
+    const { events } = await journal.append({ stream: thread, author: "system", events: [admitted] });
     open.push({ threadId: thread, turnId });
     turns += 1;
     return {
@@ -51,6 +50,11 @@ const heddle: Pick<Heddle, "journal" | "createThread" | "startTurn" | "interrupt
     };
   },
   interrupt: async () => undefined,
+};
+const heddle: Pick<Heddle, "journal" | "as" | "onDelta" | "terminals"> = {
+  journal,
+  // A harness of plain tasks calls nothing else.
+  as: () => acts as Acts,
   onDelta: () => ({ [Symbol.dispose]: () => undefined }),
   terminals: async () => [],
 };

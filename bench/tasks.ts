@@ -58,7 +58,7 @@ async function writeTasks(home: string, folder: string): Promise<void> {
   const workspace = join(folder, "workspace");
   await mkdir(workspace);
   await using journal = await openJournal({ home, secrets: [] });
-  const tasks = openTasks({ journal });
+  const tasks = openTasks({ journal }).as("user:owner");
   const spec = TaskSpec.parse({ name: "load", workspace, goal: "g", exclusive: false });
   for (let added = 0; added < ACTIVE + QUEUED; added += AT_ONCE)
     await Promise.all(Array.from({ length: AT_ONCE }, () => tasks.add({ spec, source: { kind: "cli" } })));

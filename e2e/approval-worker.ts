@@ -19,7 +19,7 @@ await using heddle = await openHeddle({
   env: process.env,
   isUnattended: false,
 });
-const { threadId, turnId, done } = await heddle.startTurn({
+const { threadId, turnId, done } = await heddle.as("user:owner").startTurn({
   thread: { workspace, origin: "e2e" },
   input: [{ type: "text", text: "do it" }],
   settings: {
@@ -42,7 +42,7 @@ for await (const { body } of heddle.journal.tail({
   if (body.type === "approval.requested") {
     const { approvalId } = body;
     answers += 1;
-    await heddle.answer({ threadId, approvalId, decision: answers === 1 ? "accept" : "decline" });
+    await heddle.as("user:owner").answer({ threadId, approvalId, decision: answers === 1 ? "accept" : "decline" });
   }
   if (body.type === "turn.completed" && body.turnId === turnId) break;
 }

@@ -57,7 +57,7 @@ await Promise.all(work.threads.map((thread) => keepBusy(thread)));
 async function keepBusy({ id, turn: first, sandboxMode }: BusyThread): Promise<never> {
   for (let turn = first; ; turn += 1) {
     say({ kind: "tried", thread: id, turn });
-    const { turnId, done } = await heddle.startTurn({
+    const { turnId, done } = await heddle.as("user:owner").startTurn({
       thread: id,
       input: [{ type: "text", text: `part ${turn}` }],
       clientId: `client-${turn}`,

@@ -134,7 +134,7 @@ async function makeThreads({ home, workspace }: World): Promise<Written> {
   const written = new Map<string, number[]>();
   for (let count = 0; count < THREADS; count += 1) {
     const threadId = newThreadId();
-    await journal.append({ stream: threadId, author: "user", events: [created] });
+    await journal.append({ stream: threadId, author: "user:owner", events: [created] });
     written.set(threadId, []);
   }
   return written;

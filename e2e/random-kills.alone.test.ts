@@ -120,7 +120,7 @@ async function newEra(world: World, lane: Lane, era: number): Promise<void> {
     const workspace = path.join(world.root, `work-${lane.index}-${era}-${index}`);
     await mkdir(workspace);
     lane.workspaces.push(workspace);
-    const id = await heddle.createThread({ workspace, origin: "e2e" });
+    const id = await heddle.as("user:owner").createThread({ workspace, origin: "e2e" });
     lane.threads.push({ id, turn: 1, sandboxMode: index % 2 === 0 ? "workspace-write" : "danger-full-access" });
   }
 }

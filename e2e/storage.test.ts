@@ -87,22 +87,27 @@ describe("F05 a disk that is full", () => {
         approvalPolicy: "never",
       };
       const input = [{ type: "text" as const, text: "go" }];
-      const first = await heddle.startTurn({ thread: { workspace: world.workspace, origin: "e2e" }, input, settings });
+      const first = await heddle
+        .as("user:owner")
+        .startTurn({ thread: { workspace: world.workspace, origin: "e2e" }, input, settings });
       const { threadId: thread } = first;
       expect((await first.done).body.status).toBe("completed");
-      const second = await heddle.startTurn({ thread, input, settings });
+      const second = await heddle.as("user:owner").startTurn({ thread, input, settings });
       await intended(heddle, thread);
       await disk.fill();
       await expect(
-        heddle.startTurn({ thread: { workspace: world.workspace, origin: "e2e" }, input, settings }),
+        heddle.as("user:owner").startTurn({ thread: { workspace: world.workspace, origin: "e2e" }, input, settings }),
       ).rejects.toMatchObject({
         code: "store.full",
       });
-      await heddle.interrupt(second.turnId, { code: "turn.interrupted", message: "enough" }).catch(() => undefined);
+      await heddle
+        .as("user:owner")
+        .interrupt(second.turnId, { code: "turn.interrupted", message: "enough" })
+        .catch(() => undefined);
       expect((await second.done).body).toMatchObject({ status: "interrupted" });
       await disk.free();
       const freedAt = performance.now();
-      const third = await heddle.startTurn({ thread, input, settings });
+      const third = await heddle.as("user:owner").startTurn({ thread, input, settings });
       expect((await third.done).body.status).toBe("completed");
       expect(performance.now() - freedAt).toBeLessThan(5000);
       const acknowledged = [first, second, third].map(({ threadId, turnId }) => ({ threadId, turnId }));

@@ -61,7 +61,7 @@ export function worksReaching(name: Failpoint): readonly Work[] {
   if (name === "turn.after-resume") return [];
   // No run writes credentials; packages/models/src/auth/store.proc.test.ts strikes whoever does.
   if (name.startsWith("credentials.")) return [];
-  // No run deletes; packages/journal/src/purge.proc.test.ts strikes a deletion.
+  // No run deletes; packages/journal/src/sqlite/purge.proc.test.ts strikes a deletion.
   if (name.startsWith("purge.")) return [];
   // No run has tasks; task-kills.test.ts strikes the harness, and other tests of tasks the rest (trees: tree.proc.test.ts).
   if (/^(task|check|notify|inbox|worktree|tree)\./.test(name)) return [];
@@ -134,7 +134,7 @@ async function oneMoreTurnEach(heddle: Heddle, world: World): Promise<string[]> 
   const known = (await heddle.journal.threads.list({ limit: 10 })).map(({ id }) => id);
   const statuses: string[] = [];
   for (const thread of known.length > 0 ? known : [{ workspace: world.workspace, origin: "e2e" }]) {
-    const { done } = await heddle.startTurn({
+    const { done } = await heddle.as("user:owner").startTurn({
       thread,
       input: [{ type: "text", text: "go on" }],
       settings: {

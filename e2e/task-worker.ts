@@ -38,7 +38,7 @@ await using heddle = await openHeddle({
   env: process.env,
   isUnattended: false,
 });
-const tasks = openTasks({ journal: heddle.journal });
+const tasks = openTasks({ journal: heddle.journal }).as("user:owner");
 
 async function add(name: string, more: Partial<TaskSpecInput> = {}, notBefore?: number): Promise<string> {
   // Every task has a folder of its own, so that several can run at once.

@@ -28,6 +28,7 @@ export async function openWorld(parent = tmpdir()): Promise<World> {
   const home = path.join(root, "home");
   const workspace = path.join(root, "workspace");
   await mkdir(path.join(workspace, ".git"), { recursive: true });
+  await writeFile(path.join(workspace, ".git/HEAD"), "ref: refs/heads/main\n");
   return {
     root,
     home,

@@ -21,7 +21,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   tasks: [...LOWER, "agent"],
   dialects: ["protocol"],
   server: [...LOWER, "agent", "tasks", "dialects"],
-  cli: [...LOWER, "agent", "tasks", "dialects", "server"],
+  runtime: [...LOWER, "agent", "tasks", "dialects", "server"],
+  cli: [...LOWER, "agent", "tasks", "dialects", "server", "runtime"],
   client: ["protocol"],
 };
 /** No I/O, no clock, no other library. */

@@ -3,6 +3,7 @@ import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
 import type {
+  Author,
   ErrorCode,
   HookConfig,
   InputPart,
@@ -142,20 +143,9 @@ export interface GivenAnswer extends ApprovalAnswer {
   readonly approvalId: string;
 }
 
-export interface Heddle extends AsyncDisposable {
-  readonly journal: Journal;
-  /** How many turns of dead processes were closed when this one opened. */
-  readonly recoveredTurns: number;
-  /** How many turns have no terminal event because the store could not take it; the next one that opens closes them. */
-  readonly unstoredEnds: number;
+/** What somebody can ask an open Heddle for; all of it goes on record as theirs. */
+export interface Acts {
   createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string>;
-  /**
-   * The thread to go on with: an exact id, a beginning of one (8 characters or more), an exact name, or the last active one.
-   * `thread.not-found` when nothing fits, `thread.ambiguous` with the candidates when more than one does.
-   */
-  findThread(selector: ThreadSelector): Promise<ThreadRow>;
-  /** With what the thread's last turn ran, its ancestors' included; undefined when there has been none. */
-  lastSettings(threadId: string): Promise<TurnSettings | undefined>;
   /** A new thread with the past of another, up to its last ended turn or to `atTurn`; answers its id. */
   forkThread(fork: ForkThread): Promise<string>;
   nameThread(name: NameThread): Promise<void>;
@@ -172,6 +162,28 @@ export interface Heddle extends AsyncDisposable {
   compact(threadId: string, settings?: TurnSettings): Promise<TurnHandle>;
   /** Runs a command of the user, as a turn of its own or beside the one that runs here; the model hears of it next. */
   runShell(shell: RunShell): Promise<ShellHandle>;
+  /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
+  steer(turnId: string, input: readonly InputPart[]): Promise<void>;
+  interrupt(turnId: string, reason: InterruptReason): Promise<void>;
+  /** Answers a question of any kind; the first answer stands. */
+  answer(given: GivenAnswer): Promise<void>;
+}
+
+export interface Heddle extends AsyncDisposable {
+  readonly journal: Journal;
+  /** How many turns of dead processes were closed when this one opened. */
+  readonly recoveredTurns: number;
+  /** How many turns have no terminal event because the store could not take it; the next one that opens closes them. */
+  readonly unstoredEnds: number;
+  /** The calls that change something. There is no other way to them, so nobody can forget to say who asks. */
+  as(by: Author): Acts;
+  /**
+   * The thread to go on with: an exact id, a beginning of one (8 characters or more), an exact name, or the last active one.
+   * `thread.not-found` when nothing fits, `thread.ambiguous` with the candidates when more than one does.
+   */
+  findThread(selector: ThreadSelector): Promise<ThreadRow>;
+  /** With what the thread's last turn ran, its ancestors' included; undefined when there has been none. */
+  lastSettings(threadId: string): Promise<TurnSettings | undefined>;
   /** Commands of the thread that are still running here. */
   terminals(threadId: string): Promise<readonly Terminal[]>;
   /** The same without a look at the record, with who waits for them. */
@@ -185,16 +197,11 @@ export interface Heddle extends AsyncDisposable {
   endCommands(threadId: string): Promise<boolean>;
   /** Ends the input of one of them, or of all that have one; answers how many. */
   endInputs(threadId: string, processId?: string): Promise<number>;
-  /** Adds input to a running turn of any process; it is told to the agent at the next safe point. */
-  steer(turnId: string, input: readonly InputPart[]): Promise<void>;
-  interrupt(turnId: string, reason: InterruptReason): Promise<void>;
   /**
    * For a server that stops: a turn it runs is interrupted, or `left` as it is when it only waits for an answer, so that the
    * next server goes on with it; `done` of its handle rejects with `turn.parked` then. `elsewhere`: it is not run here.
    */
   letGo(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere">;
-  /** Answers a question of any kind; the first answer stands. */
-  answer(given: GivenAnswer): Promise<void>;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
   /** A few sentences about a thread, made now and not stored; undefined when none could be had. */
   summarise(threadId: string): Promise<string | undefined>;

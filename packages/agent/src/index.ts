@@ -1,6 +1,7 @@
 export { openHeddle } from "./open.ts";
 export { keysInUse } from "./keys-in-use.ts";
 export type {
+  Acts,
   Heddle,
   HeddleOptions,
   InterruptReason,
@@ -36,9 +37,9 @@ export { StartWatch } from "./turns/start-watch.ts";
 export { createSlots, type Slots } from "./side-requests/slots.ts";
 export { recover } from "./recovery/recover.ts";
 export { createSerial, type Serial } from "./turns/serial.ts";
-export { foldersFromRoot } from "./context/surroundings.ts";
+export { foldersFromRoot, repositoryRoot } from "./context/repository.ts";
 export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./turns/queue.ts";
-export { findSent, steerOnce, type Sent } from "./turns/sent.ts";
+export { findSent, steerOnce, type Sent, type Steering } from "./turns/sent.ts";
 export { changeSettings, readWishes } from "./threads/thread-settings.ts";
 export { checkLimits } from "./turns/limits.ts";
 export { loadSkills, type SkillChoices } from "./context/skills.ts";

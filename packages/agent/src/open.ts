@@ -4,7 +4,7 @@
  */
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import type { McpAccounts } from "@heddle/models/accounts";
-import { HeddleError, newThreadId, type InputPart, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, newThreadId, type Author, type By, type TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
 import { answer } from "./approvals/approvals.ts";
@@ -12,13 +12,13 @@ import { createParkedTurns, type ParkedTurns } from "./approvals/carry-on.ts";
 import type { Background } from "./side-requests/background.ts";
 import { awaitTerminal } from "./turns/await-terminal.ts";
 import { besideTurns, type Beside } from "./turns/beside.ts";
-import { createThread, type ThreadBeginning } from "./threads/create-thread.ts";
+import { createThread } from "./threads/create-thread.ts";
 import type {
+  Acts,
   GivenAnswer,
   Heddle,
   HeddleOptions,
   InterruptReason,
-  NewThread,
   RunShell,
   ShellHandle,
   StartTurn,
@@ -51,8 +51,6 @@ import {
   removeFiles,
   type ArchiveThread,
   type DeleteThread,
-  type ForkThread,
-  type NameThread,
   type ThreadSelector,
 } from "./threads/threads.ts";
 import { workspaceOf } from "./threads/workspace.ts";
@@ -86,6 +84,8 @@ async function openBeside({ background, providers, env, isUnattended, log }: Hed
   const { openBackground } = await import("./side-requests/background.ts");
   return openBackground({ journal, providers, env, model: background.model });
 }
+
+type CompactThread = By & { readonly settings: TurnSettings | undefined };
 
 interface RunningTurn {
   readonly threadId: string;
@@ -146,12 +146,28 @@ class Engine implements Heddle {
     return this.#ends.lost;
   }
 
-  async createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string> {
-    requireOwnFolder(thread.workspace);
-    return createThread(this.journal, thread, beginning);
+  as(by: Author): Acts {
+    const { journal } = this;
+    return {
+      createThread: async (thread, beginning) => {
+        requireOwnFolder(thread.workspace);
+        return createThread(journal, thread, { ...beginning, by });
+      },
+      forkThread: (fork) => forkThread(journal, { ...fork, by }),
+      nameThread: (name) => nameThread(journal, { ...name, by }),
+      archiveThread: (thread) => this.#archiveThread({ ...thread, by }),
+      deleteThread: (thread) => this.#deleteThread({ ...thread, by }),
+      startTurn: (start) => this.#startTurn({ ...start, by }),
+      compact: (threadId, settings) => this.#compact(threadId, { settings, by }),
+      runShell: (shell) => this.#runShell({ ...shell, by }),
+      steer: (turnId, input) => steerTurn(journal, turnId, { input, by }),
+      interrupt: (turnId, reason) =>
+        interruptTurn(journal, this.#running.get(turnId), { turnId, reason, by, ends: this.#ends }),
+      answer: (given) => this.#answer({ ...given, by }),
+    };
   }
 
-  async startTurn(start: StartTurn): Promise<TurnHandle> {
+  async #startTurn(start: StartTurn & By): Promise<TurnHandle> {
     const { thread } = start;
     if (typeof thread !== "string") return this.#startNew(thread, start);
     // One at a time in a thread: entering its place for one turn must not end the place of another.
@@ -165,7 +181,7 @@ class Engine implements Heddle {
     });
   }
 
-  async #startNew(thread: Exclude<StartTurn["thread"], string>, start: StartTurn): Promise<TurnHandle> {
+  async #startNew(thread: Exclude<StartTurn["thread"], string>, start: StartTurn & By): Promise<TurnHandle> {
     if (!("fork" in thread)) return this.#start(newThreadId(), thread.workspace, start, thread);
     await workspaceOf(this.journal, thread.fork.threadId);
     const created = await planFork(this.journal, thread.fork);
@@ -175,7 +191,7 @@ class Engine implements Heddle {
   async #start(
     threadId: string,
     workspace: string,
-    start: Omit<StartTurn, "task"> & Pick<AdmitOptions, "task" | "timeoutMs"> & { readonly isMoved?: boolean },
+    start: Omit<StartTurn, "task"> & Pick<AdmitOptions, "by" | "task" | "timeoutMs"> & { readonly isMoved?: boolean },
     newThread?: AdmitOptions["newThread"],
   ): Promise<TurnHandle> {
     const { thread: _thread, workspace: _workspace, notices = [], watch: given, isMoved = false, ...asked } = start;
@@ -217,23 +233,23 @@ class Engine implements Heddle {
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
   }
 
-  async compact(threadId: string, given?: TurnSettings): Promise<TurnHandle> {
+  async #compact(threadId: string, { settings: given, by }: CompactThread): Promise<TurnHandle> {
     return this.#starts.run(threadId, async () => {
       const workspace = await workspaceOf(this.journal, threadId);
       const settings = given ?? (await this.lastSettings(threadId));
       if (settings === undefined) throw new HeddleError("usage.invalid", `thread ${threadId} has had no turn yet`);
-      return this.#start(threadId, workspace, { thread: threadId, input: [], settings, task: "compact" });
+      return this.#start(threadId, workspace, { thread: threadId, input: [], settings, task: "compact", by });
     });
   }
 
-  async runShell({ threadId, command, settings, timeoutMs: wanted = MAX_SHELL_MS }: RunShell): Promise<ShellHandle> {
-    const timeoutMs = Math.min(wanted, MAX_SHELL_MS);
+  async #runShell({ threadId, command, settings, by, ...wanted }: RunShell & By): Promise<ShellHandle> {
+    const timeoutMs = Math.min(wanted.timeoutMs ?? MAX_SHELL_MS, MAX_SHELL_MS);
     return this.#starts.run(threadId, async () => {
-      const beside = this.#beside.run(threadId, { command, timeoutMs });
+      const beside = this.#beside.run(threadId, { command, timeoutMs, by });
       const running = beside === undefined ? undefined : this.#running.get(beside);
       if (beside !== undefined && running !== undefined) return { turnId: beside, done: running.done };
       const workspace = await workspaceOf(this.journal, threadId);
-      const shell = { task: "shell", subject: command, timeoutMs } as const;
+      const shell = { task: "shell", subject: command, timeoutMs, by } as const;
       return this.#start(threadId, workspace, { thread: threadId, input: [], settings, ...shell });
     });
   }
@@ -270,15 +286,7 @@ class Engine implements Heddle {
     return lastSettings(await readPast(this.journal, threadId));
   }
 
-  forkThread(fork: ForkThread): Promise<string> {
-    return forkThread(this.journal, fork);
-  }
-
-  nameThread(name: NameThread): Promise<void> {
-    return nameThread(this.journal, name);
-  }
-
-  archiveThread(thread: ArchiveThread): Promise<void> {
+  #archiveThread(thread: ArchiveThread & By): Promise<void> {
     const { threadId, isArchived } = thread;
     return this.#starts.run(threadId, async () => {
       await archiveThread(this.journal, thread);
@@ -286,7 +294,7 @@ class Engine implements Heddle {
     });
   }
 
-  deleteThread(thread: DeleteThread): Promise<void> {
+  #deleteThread(thread: DeleteThread & By): Promise<void> {
     const { threadId } = thread;
     return this.#starts.run(threadId, async () => {
       await purgeThread(this.journal, thread);
@@ -295,26 +303,21 @@ class Engine implements Heddle {
     });
   }
 
-  steer(turnId: string, input: readonly InputPart[]): Promise<void> {
-    return steerTurn(this.journal, turnId, input);
-  }
-
-  interrupt(turnId: string, reason: InterruptReason): Promise<void> {
-    return interruptTurn(this.journal, this.#running.get(turnId), { turnId, reason, ends: this.#ends });
-  }
-
   async letGo(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere"> {
     const running = this.#running.get(turnId);
     if (running === undefined) return "elsewhere";
     const isLeft = await this.#parked.canBeLeft(running.threadId, turnId);
     if (isLeft) running.control.abort(parking(reason.message));
-    else await this.interrupt(turnId, reason).catch(() => undefined); // Told to stop, recorded or not.
+    else
+      await this.as("system")
+        .interrupt(turnId, reason)
+        .catch(() => undefined); // Told to stop, recorded or not.
     return isLeft ? "left" : "ending";
   }
 
-  async answer(given: GivenAnswer): Promise<void> {
+  async #answer(given: GivenAnswer & By): Promise<void> {
     const { threadId } = given;
-    const turnId = await answer(this.journal, await readStream(this.journal, threadId), given, "user");
+    const turnId = await answer(this.journal, await readStream(this.journal, threadId), given);
     if (!this.#running.has(turnId)) await this.#parked.carryOn(threadId, turnId);
   }
 

@@ -7,7 +7,7 @@ import { openTestHeddle } from "./test-heddle.ts";
 
 const [, , folder = "", script = "[]"] = process.argv;
 const t = await openTestHeddle({ folder, script: JSON.parse(script) });
-const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
 let said = "";
 t.heddle.onDelta(threadId, ({ channel, delta }) => {
   if (channel !== "output") return;

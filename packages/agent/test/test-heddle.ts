@@ -80,7 +80,7 @@ export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<T
     workspace,
     settings,
     start: (text, { thread, clientId } = {}) =>
-      heddle.startTurn({
+      heddle.as("user:owner").startTurn({
         thread: thread ?? { workspace, origin: "test" },
         input: [{ type: "text", text }],
         settings,

@@ -3,7 +3,7 @@
  * printer. When something asks to stop, the turn is interrupted, and followed to its end all the same.
  */
 import type { Heddle, InterruptReason, TerminalEvent, TurnHandle } from "@heddle/agent";
-import { isHeddleError, shownAnswer, toHeddleError, type EventOf, type SandboxLevel } from "@heddle/protocol";
+import { isHeddleError, OWNER, shownAnswer, toHeddleError, type EventOf, type SandboxLevel } from "@heddle/protocol";
 import type { Printer } from "./print/printer.ts";
 import type { Stop } from "./stop.ts";
 
@@ -59,7 +59,9 @@ function interruptOnStop(
 ): { settled(): Promise<void> } {
   let asked: Promise<void> = Promise.resolve();
   const ask = (): void => {
-    asked = heddle.interrupt(turnId, interruptReason(stop.signal.reason)).catch(async (error: unknown) => {
+    const reason = interruptReason(stop.signal.reason);
+    const acts = heddle.as(reason.code === "turn.timeout" ? "policy:timeout" : OWNER);
+    asked = acts.interrupt(turnId, reason).catch(async (error: unknown) => {
       if (isHeddleError(error) && error.code === "turn.not-found") return;
       // The turn is stopped all the same; only its record lacks the reason.
       await printer.notice(`the request to stop could not be recorded: ${toHeddleError(error).message}`);

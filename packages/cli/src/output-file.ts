@@ -6,9 +6,9 @@
 import path from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { holdFile, type HeldFile } from "@heddle/tools/held-file";
+import { openRecord } from "@heddle/runtime/record";
 import { usage } from "./args.ts";
 import type { CommandContext } from "./command.ts";
-import { openRecord } from "./record.ts";
 
 export interface OutputFileOptions {
   /** Where agents of this run may write. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makePrivateFolder } from "./home.ts";
-import { openJournal } from "./sqlite.ts";
+import { openJournal } from "./sqlite/sqlite.ts";
 
 test("every folder on the way is made for the owner alone", async () => {
   const root = await mkdtemp(join(tmpdir(), "heddle-home-"));

@@ -3,26 +3,23 @@ export type {
   Appended,
   Damage,
   ExportPart,
-  GitInfo,
   Journal,
   Notice,
   Purge,
-  QueuedRow,
   ReadOptions,
   TailOptions,
-  ThreadPageWish,
-  ThreadQueries,
-  ThreadRow,
-  TurnRow,
   VerifyReport,
   VerifyWatch,
 } from "./journal.ts";
-export type { NotificationQueries, NotificationRow, TaskPageWish, TaskQueries } from "./task-queries.ts";
-export { USAGE_KEYS, type UsageKey, type UsageRow, type UsageWish } from "./usage-queries.ts";
-export { verifyExport, type ExportReport } from "./verify-export.ts";
-export { isSealedBy, seal } from "./seal.ts";
-export type { OpenJournalOptions } from "./open-options.ts";
-export { breathe, LONG_CHARS } from "./breathe.ts";
-export { openJournal } from "./sqlite.ts";
-export { createRedactor, redactText, type Redactor } from "./redact.ts";
-export { createStreamRedactor, type StreamRedactor } from "./redact-stream.ts";
+export type { MarkKind, MarkLook, MarkQueries } from "./queries/marks.ts";
+export type { NotificationQueries, NotificationRow } from "./queries/notifications.ts";
+export type { TaskPageRequest, TaskQueries } from "./queries/tasks.ts";
+export type { GitInfo, QueuedRow, ThreadPageRequest, ThreadQueries, ThreadRow, TurnRow } from "./queries/threads.ts";
+export { USAGE_KEYS, type UsageKey, type UsageRequest, type UsageRow } from "./queries/usage.ts";
+export { isSealedBy, seal } from "./evidence/seal.ts";
+export { verifyExport, type ExportReport } from "./evidence/verify-export.ts";
+export { breathe, LONG_CHARS } from "./record/breathe.ts";
+export type { OpenJournalOptions } from "./sqlite/open-store.ts";
+export { openJournal } from "./sqlite/sqlite.ts";
+export { createRedactor, redactText, type Redactor } from "./redaction/redact.ts";
+export { createStreamRedactor, type StreamRedactor } from "./redaction/redact-stream.ts";

@@ -6,7 +6,9 @@
  *  3. An append may carry a key; the same key twice returns the first result; the same key with other content is a conflict.
  *  4. A stored event never changes. A new shape is a new `v` and an upcaster. What it said can be purged with its whole
  *     thread, on record; who, when and its hash stay.
- *  5. A reader that asks "after N" misses nothing and sees nothing twice, also across processes.
+ *  5. A reader that asks "after N" misses nothing and sees nothing twice, also across processes. Positions need not be dense,
+ *     and a store may number events in another order than it commits them: then it shows none before all lower ones are
+ *     settled. A reader takes the position of the last event it saw as its next N, and never counts.
  *  6. Acknowledged means durable: when `append` resolves, the events survive `kill -9` and loss of power
  *     (`durability: "relaxed"` gives up the power-loss half).
  *  7. Projections can be dropped and rebuilt from events and come out equal.
@@ -15,9 +17,12 @@
  *  9. Several processes may append to one store at once without "database is locked" reaching a user.
  */
 import type { Author, EventBody, HeddleError, StoredEvent } from "@heddle/protocol";
-import type { Redactor } from "./redact.ts";
-import type { NotificationQueries, TaskQueries } from "./task-queries.ts";
-import type { UsageQueries } from "./usage-queries.ts";
+import type { MarkQueries } from "./queries/marks.ts";
+import type { NotificationQueries } from "./queries/notifications.ts";
+import type { TaskQueries } from "./queries/tasks.ts";
+import type { ThreadQueries } from "./queries/threads.ts";
+import type { UsageQueries } from "./queries/usage.ts";
+import type { Redactor } from "./redaction/redact.ts";
 
 export interface Append {
   readonly stream: string;
@@ -167,106 +172,8 @@ export interface Journal extends AsyncDisposable {
   /** Does ahead what the next end of a turn will need, in time that nobody waits for. */
   warm(): void;
   readonly threads: ThreadQueries;
+  readonly marks: MarkQueries;
   readonly tasks: TaskQueries;
   readonly notifications: NotificationQueries;
   readonly usage: UsageQueries;
-}
-
-export interface ThreadRow {
-  readonly id: string;
-  readonly workspace: string;
-  readonly origin: string;
-  readonly title: string | undefined;
-  /** What people call it; not unique. */
-  readonly name: string | undefined;
-  /** The first words of its user, on one line and safe to show. */
-  readonly preview: string | undefined;
-  /** It begins with the events of that thread up to that version. */
-  readonly forkedFrom: { readonly threadId: string; readonly version: number } | undefined;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly turnCount: number;
-  /** undefined: it has had no turn of its own. */
-  readonly lastTurnStatus: TurnRow["status"] | undefined;
-  /** To be deleted with the run it belongs to. */
-  readonly isEphemeral: boolean;
-  /** Its owner has put it away. */
-  readonly isArchived: boolean;
-  /** What its next turns are wished to run with, in the words of the doors. */
-  readonly settings: Readonly<Record<string, unknown>>;
-  /** Where its work belongs, as its clients say. */
-  readonly gitInfo: GitInfo | undefined;
-  /** The number of its last event in the chat dialect. */
-  readonly chatSeq: number;
-}
-
-export interface GitInfo {
-  readonly sha: string | null;
-  readonly branch: string | null;
-  readonly originUrl: string | null;
-}
-
-export interface TurnRow {
-  readonly id: string;
-  readonly threadId: string;
-  readonly status: "open" | "completed" | "failed" | "interrupted";
-  /** Version of `turn.admitted` in the thread's stream. */
-  readonly admittedVersion: number;
-  readonly failureCode: string | undefined;
-}
-
-/** Input that waits for its turn. */
-export interface QueuedRow {
-  readonly turnId: string;
-  readonly threadId: string;
-  /** Version of `turn.queued` in the thread's stream. */
-  readonly queuedVersion: number;
-}
-
-export interface ThreadPageWish {
-  readonly sortBy: "createdAt" | "updatedAt";
-  readonly direction: "asc" | "desc";
-  readonly limit: number;
-  readonly isArchived: boolean;
-  /** Begin at this thread, or behind it. */
-  readonly from?: { readonly thread: Pick<ThreadRow, "id" | "createdAt" | "updatedAt">; readonly isIncluded: boolean };
-  /** Absent: all. */
-  readonly workspaces?: readonly string[];
-  /** Only origins that begin so, or only those that do not. */
-  readonly origin?: { readonly prefix: string; readonly begins: boolean };
-  readonly excludedIds?: readonly string[];
-  /** In the name or the preview; ASCII letters of either case are the same. */
-  readonly text?: string;
-}
-
-/** Questions answered from projections. Deleted threads are in no answer but that of `isDeleted`. */
-export interface ThreadQueries {
-  get(threadId: string): Promise<ThreadRow | undefined>;
-  isDeleted(threadId: string): Promise<boolean>;
-  /** Newest activity first. */
-  list(options: { readonly workspace?: string; readonly limit: number }): Promise<readonly ThreadRow[]>;
-  /** One page of the threads that somebody has spoken in, those that are to be deleted with their run left out. */
-  page(wish: ThreadPageWish): Promise<readonly ThreadRow[]>;
-  /** Newest activity first. */
-  named(name: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
-  beginningWith(prefix: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
-  /** Threads whose past is in this one. */
-  forksOf(threadId: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
-  /** Threads that are to be deleted when their run is over. */
-  ephemeral(): Promise<readonly ThreadRow[]>;
-  turn(turnId: string): Promise<TurnRow | undefined>;
-  turns(threadId: string): Promise<readonly TurnRow[]>;
-  /** Input that waits, oldest first: of one thread, or of all. */
-  queued(threadId?: string): Promise<readonly QueuedRow[]>;
-  /**
-   * Looks through what was said, newest first, for a piece of text (ASCII letters of either case are the same): at most
-   * `events` of them below a position. Candidates only: the caller looks at what each event says.
-   */
-  mentions(look: {
-    readonly text: string;
-    readonly below: number;
-    readonly events: number;
-  }): Promise<{ readonly found: readonly StoredEvent[]; readonly lowest: number }>;
-  /** Turns without their terminal event, of every thread; recovery starts here. */
-  openTurns(): Promise<readonly TurnRow[]>;
 }

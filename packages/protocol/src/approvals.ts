@@ -1,5 +1,6 @@
 /** Questions put to whoever watches a turn, and their answers. Both are stored events. */
 import { z } from "zod";
+import type { By } from "./authors.ts";
 
 /** Rights that an envelope lacks: more places to write and the network. Reading is wide already; `read` is what was asked. */
 export const Permissions = z.object({
@@ -114,3 +115,6 @@ export interface ApprovalAnswer {
   /** Of `permissions`: only these of what was asked for; absent: all of it. */
   readonly granted?: Permissions | undefined;
 }
+
+/** As it is stored, with whoever gave it. */
+export type StoredAnswer = ApprovalAnswer & By;

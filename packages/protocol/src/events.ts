@@ -6,6 +6,7 @@
  * `turn.admitted` and `turn.completed` exist exactly once a turn; `turn.started` may be missing when a turn ends early.
  */
 import { z } from "zod";
+import type { Author } from "./authors.ts";
 import { Envelope, SandboxHolds, SandboxLevel } from "./envelope.ts";
 import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ClientTool } from "./client-tools.ts";
@@ -379,9 +380,6 @@ export const EventBody = z.discriminatedUnion("type", [
 export type EventBody = z.infer<typeof EventBody>;
 export type EventType = EventBody["type"];
 export type EventOf<T extends EventType> = Extract<EventBody, { type: T }>;
-
-/** Who caused an event; taken from the channel it came through, never from its payload. */
-export type Author = "user" | "system" | `agent:${string}` | `policy:${string}`;
 
 /** One stored fact with its place in the journal and in its chain. */
 export interface StoredEvent<B extends EventBody = EventBody> {

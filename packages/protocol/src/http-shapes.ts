@@ -146,6 +146,7 @@ export const Turn = z.object({
   threadId: z.string(),
   status: z.enum(["open", "completed", "failed", "interrupted"]),
   seq: seq.describe("Where it was admitted"),
+  by: z.string().describe("Who asked for it: user:NAME of a principal, or system"),
   clientId: z.string().optional(),
   task: z.enum(["compact", "review", "shell", "goal"]).optional(),
   input: z.array(InputPart),

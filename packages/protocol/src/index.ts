@@ -36,6 +36,7 @@ export {
   UserAnswers,
   UserQuestion,
   type ApprovalAnswer,
+  type StoredAnswer,
 } from "./approvals.ts";
 export type { ClientTool } from "./client-tools.ts";
 export type { HopScope } from "./hop-events.ts";
@@ -59,11 +60,22 @@ export {
   TurnLimits,
   TurnSettings,
   TurnStatus,
-  type Author,
   type EventOf,
   type EventType,
   type StoredEvent,
 } from "./events.ts";
+export {
+  INBOX,
+  isUser,
+  OWN_NAMES,
+  OWNER,
+  principalName,
+  readAuthor,
+  UNNAMED,
+  type Author,
+  type By,
+  type UserAuthor,
+} from "./authors.ts";
 export { Failure, Holder } from "./event-parts.ts";
 export { ConversationEntry, GitInfoChange, Goal, GoalStatus } from "./thread-facts.ts";
 export {

@@ -16,7 +16,7 @@ import type { Host } from "./host/host.ts";
 import { LoadedThreads } from "./codex/loaded.ts";
 import { callMethod } from "./codex/methods.ts";
 import { Peer } from "./rpc/peer.ts";
-import { LOCAL_OWNER, type Principal } from "./access/principals.ts";
+import { authorOf, LOCAL_OWNER, type Principal } from "./access/principals.ts";
 import { RunningTurns } from "./turns/running-turns.ts";
 import type { SettingsSource } from "./codex/settings.ts";
 import { watchLoop } from "./watchdog.ts";
@@ -71,7 +71,7 @@ export class AppServer implements AsyncDisposable {
     this.#watchdog = watchLoop({ log });
     this.#turns = new RunningTurns(heddle);
     this.#queue = openTurnQueue({
-      heddle: { journal: heddle.journal, startTurn: (start) => this.#turns.startTurn(start) },
+      heddle: { journal: heddle.journal, as: (by) => ({ startTurn: (start) => this.#turns.startTurn(start, by) }) },
       log,
     });
     this.#goals = openGoalTurns({ heddle, threads, log });
@@ -120,7 +120,7 @@ export class AppServer implements AsyncDisposable {
       },
       log: this.#options.log,
     });
-    const connection: Connection = new Connection(peer);
+    const connection: Connection = new Connection(peer, authorOf(principal));
     if (this.#isStopping) connection.close();
     else this.#connections.add(connection);
     return gone.promise;
@@ -164,7 +164,7 @@ export class AppServer implements AsyncDisposable {
 
   async #forget(threadId: string): Promise<void> {
     try {
-      await this.#options.heddle.deleteThread({ threadId, reason: "ephemeral" });
+      await this.#options.heddle.as("system").deleteThread({ threadId, reason: "ephemeral" });
     } catch (error) {
       this.#options.log(`the ephemeral thread ${threadId} could not be deleted: ${String(error)}`);
     }

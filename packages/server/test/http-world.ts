@@ -78,7 +78,8 @@ export async function openHttpWorld(
       models: () => Promise.resolve([]),
     },
     desk: {
-      door: { tasks, journal: heddle.journal, sources: [], defaultWorkspace: home, ...wishes },
+      tasks,
+      door: { journal: heddle.journal, sources: [], defaultWorkspace: home, ...wishes },
       folders,
       sinks,
       concurrency: 0,
@@ -102,10 +103,10 @@ export async function openHttpWorld(
     door,
     tokens,
     ask: (path, options = {}) => ask(port, path, { token: owner, ...options }),
-    newThread: () => heddle.createThread({ workspace: home, origin: "test" }),
+    newThread: () => heddle.as("user:owner").createThread({ workspace: home, origin: "test" }),
     async newTask(said = {}) {
       const spec = TaskSpec.parse({ name: "a task", workspace: home, goal: "do it", ...said });
-      return (await tasks.add({ spec, source: { kind: "cli" } })).id;
+      return (await tasks.as("user:owner").add({ spec, source: { kind: "cli" } })).id;
     },
     async append(threadId, count, chars = 10) {
       const turnId = newTurnId();
@@ -116,7 +117,7 @@ export async function openHttpWorld(
         turnId,
         item: { type: "agentMessage", id: `item_${turnId}_${at}`, text: words },
       }));
-      await heddle.journal.append({ stream: threadId, author: "user", events, durability: "relaxed" });
+      await heddle.journal.append({ stream: threadId, author: "user:owner", events, durability: "relaxed" });
     },
     async [Symbol.asyncDispose]() {
       await door[Symbol.asyncDispose]();

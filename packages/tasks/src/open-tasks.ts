@@ -8,13 +8,15 @@ import {
   isHeddleError,
   isTaskEvent,
   newTaskId,
+  type Author,
+  type By,
   type StoredEvent,
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
 import type { StallAction, TaskSpec } from "@heddle/protocol/tasks";
 import { findThread } from "@heddle/agent";
-import type { Journal, TaskPageWish } from "@heddle/journal";
+import type { Journal, TaskPageRequest } from "@heddle/journal";
 import { BUDGET_WORDS, describe, usedUp, wordOf } from "./attempt/budget.ts";
 import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
@@ -22,7 +24,7 @@ import { readLog } from "./owner/recorded.ts";
 import { changeSettled } from "./owner/settle-undo.ts";
 import { refuseCycle } from "./queue/dependencies.ts";
 import { checkSchedule, nextTime } from "./queue/schedule.ts";
-import type { NewTask, Tasks } from "./tasks.ts";
+import type { NewTask, OpenTasks, Tasks } from "./tasks.ts";
 
 export interface TasksOptions {
   readonly journal: Journal;
@@ -34,15 +36,19 @@ export interface TasksOptions {
   readonly home?: string;
 }
 
-export function openTasks(options: TasksOptions): Tasks {
+export function openTasks(options: TasksOptions): OpenTasks {
+  return { as: (by) => tasksOf(options, by) };
+}
+
+function tasksOf(options: TasksOptions, by: Author): Tasks {
   const { journal, home, now = Date.now } = options;
-  const store = { journal, home };
+  const store = { journal, home, by };
   const change = (taskId: string, decide: (task: TaskRecord) => readonly TaskEventBody[]): Promise<TaskRecord> =>
-    changeTask(journal, taskId, { author: "user", decide });
+    changeTask(journal, taskId, { author: by, decide });
   return {
-    add: (task) => add(journal, task, now()),
+    add: (task) => add(journal, { ...task, by }, now()),
     find: (selector) => find(journal, selector),
-    page: (wish: TaskPageWish) => journal.tasks.page(wish),
+    page: (wish: TaskPageRequest) => journal.tasks.page(wish),
     log: (taskId, range) => log(journal, taskId, range),
     pause: (taskId, reason = "paused by its user") =>
       change(taskId, () => [{ type: "task.paused", v: 1, cause: "user", message: reason }]),
@@ -54,7 +60,7 @@ export function openTasks(options: TasksOptions): Tasks {
     accept: (taskId, note) => changeSettled(store, taskId, (task) => [accepted(task, note)]),
     async undo(taskId, wish) {
       const [task, { undoTask }] = [await existing(journal, taskId), await import("./owner/undo.ts")];
-      return undoTask(kept(options, task), task, wish);
+      return undoTask({ ...kept(options, task), by }, task, wish);
     },
     async diff(taskId, wish) {
       const [task, { diffWork }] = [await existing(journal, taskId), await import("./owner/diff-work.ts")];
@@ -101,14 +107,14 @@ async function runHooksOf(task: TaskRecord, home: string | undefined): Promise<v
 }
 
 /** What a door adds, or a schedule. */
-export interface AddedTask extends NewTask {
+export interface AddedTask extends NewTask, By {
   readonly parentId?: string;
   readonly occurrence?: number;
 }
 
 /** Durable when it resolves. The id is made from the key, so that of two that add the same one is first. */
 export async function add(journal: Journal, task: AddedTask, now: number): Promise<TaskRecord> {
-  const { source, key, parentId, occurrence } = task;
+  const { source, key, parentId, occurrence, by } = task;
   const spec = await withThread(journal, parentId === undefined ? meant(task.spec) : task.spec);
   if (spec.schedule !== undefined) checkSchedule(spec.schedule);
   const id = key === undefined ? newTaskId() : idOf(key);
@@ -128,7 +134,7 @@ export async function add(journal: Journal, task: AddedTask, now: number): Promi
     ...(replaces.length === 0 ? {} : { replaces }),
   };
   try {
-    await journal.append({ stream: id, author: "user", events: [created], expectedVersion: 0 });
+    await journal.append({ stream: id, author: by, events: [created], expectedVersion: 0 });
   } catch (error) {
     const first =
       isHeddleError(error) && error.code === "store.version-conflict"

@@ -1,7 +1,7 @@
 /** What every door gets: the calls about tasks. They read and append; a harness (`harness.ts`) carries tasks out. */
-import type { StoredEvent, TaskEventBody, TaskRecord } from "@heddle/protocol";
+import type { Author, StoredEvent, TaskEventBody, TaskRecord } from "@heddle/protocol";
 import type { StallAction, TaskSource, TaskSpec } from "@heddle/protocol/tasks";
-import type { TaskPageWish } from "@heddle/journal";
+import type { TaskPageRequest } from "@heddle/journal";
 import type { DiffWish, WorkDiff } from "./owner/diff-work.ts";
 import type { Undone, UndoWish } from "./owner/undo.ts";
 import type { Reverified } from "./owner/verify-again.ts";
@@ -15,12 +15,18 @@ export interface NewTask {
   readonly notBefore?: number;
 }
 
+/** Nothing is asked of tasks without saying who asks. */
+export interface OpenTasks {
+  /** What they change goes on record as theirs. */
+  as(by: Author): Tasks;
+}
+
 export interface Tasks {
   /** Durable when it resolves. */
   add(task: NewTask): Promise<TaskRecord>;
   /** An exact id, a beginning of one (with or without `task_`), or an exact name. `task.not-found`, `task.ambiguous` with the candidates. */
   find(selector: string): Promise<TaskRecord>;
-  page(wish: TaskPageWish): Promise<readonly TaskRecord[]>;
+  page(wish: TaskPageRequest): Promise<readonly TaskRecord[]>;
   /** What happened, oldest first. */
   log(
     taskId: string,

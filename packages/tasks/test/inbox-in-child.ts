@@ -10,6 +10,6 @@ flushCompileCache();
 const [, , folder = "", inbox = ""] = process.argv;
 const { journal } = await openTestStore({ folder });
 const log = (line: string): void => void writeSync(2, `${line}\n`);
-await openInbox({ journal, tasks: openTasks({ journal }), folder: inbox, log, tryAgainMs: 200 });
+await openInbox({ journal, tasks: openTasks({ journal }).as("user:owner"), folder: inbox, log, tryAgainMs: 200 });
 writeSync(1, "open\n");
 setInterval(() => undefined, 60_000);

@@ -61,7 +61,8 @@ export async function openTestHarness(options: TestHarnessOptions = {}): Promise
     ...(options.backend === undefined ? {} : { sandboxBackend: options.backend }),
   });
   const { journal } = heddle;
-  const tasks = openTasks({ journal, home, ...(options.now === undefined ? {} : { now: options.now }) });
+  const now = options.now === undefined ? {} : { now: options.now };
+  const tasks = openTasks({ journal, home, ...now }).as("user:owner");
   const opened: Harness[] = [];
   const until = (taskId: string, isSo: (task: TaskRecord) => boolean): Promise<TaskRecord> =>
     untilTask(heddle, taskId, isSo);

@@ -34,7 +34,7 @@ export async function openTestInbox(): Promise<TestInbox> {
     open: (options = {}) =>
       openInbox({
         journal: store.journal,
-        tasks: openTasks({ journal: store.journal }),
+        tasks: openTasks({ journal: store.journal }).as("user:owner"),
         folder,
         settleMs: 60,
         log: (line) => void said.push(line),

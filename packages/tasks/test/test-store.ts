@@ -31,7 +31,7 @@ export async function openTestStore(options: { readonly folder?: string } = {}):
     async happen(bodies, { spec = {}, id } = {}) {
       const stream = id ?? newTaskId();
       const created: TaskEventBody = { type: "task.created", v: 1, spec: testSpec(spec), source: { kind: "cli" } };
-      await journal.append({ stream, author: "user", events: id === undefined ? [created, ...bodies] : bodies });
+      await journal.append({ stream, author: "user:owner", events: id === undefined ? [created, ...bodies] : bodies });
       return stream;
     },
     async [Symbol.asyncDispose]() {

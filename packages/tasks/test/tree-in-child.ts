@@ -1,9 +1,11 @@
 /** Does one thing with trees in a process of its own: to be killed at a failpoint, or to be an ordinary user. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { isHeddleError } from "@heddle/protocol";
+import { TaskSpec } from "@heddle/protocol/tasks";
+import { freezeClaim } from "../src/judge/freeze-claim.ts";
 import { freezeWork, readFrozenWork } from "../src/tree/freeze-work.ts";
 import { keepTree, readKeptTree } from "../src/tree/keep-tree.ts";
 import type { FrozenWork, KeptTree, TreeEntry } from "../src/tree/manifest.ts";
@@ -46,6 +48,9 @@ async function doIt(): Promise<void> {
     case "closed":
       await closedEntries();
       return;
+    case "shut":
+      await shutWorkspace();
+      return;
     case "full":
       await fullDisk();
       return;
@@ -75,6 +80,26 @@ async function closedEntries(): Promise<void> {
       say(error instanceof Error ? error.message : String(error));
     }
     chmodSync(join(workspace, "old"), 0o755);
+  }
+}
+
+/** An agent has closed the workspace itself: its work is frozen all the same, and undone with the mode it had. */
+async function shutWorkspace(): Promise<void> {
+  mkdirSync(join(workspace, "src"), { recursive: true });
+  writeFileSync(join(workspace, "src/a.js"), "a");
+  chmodSync(workspace, 0o750);
+  await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
+  writeFileSync(join(workspace, "src/a.js"), "changed");
+  for (const mode of [0, 0o111, 0o444]) {
+    const spec = TaskSpec.parse({ name: "t", goal: "g", workspace });
+    chmodSync(workspace, mode);
+    const at = { folder: workspace, home: place, spec, signal };
+    const { changes } = await freezeClaim(at, { id: "task", round: mode + 1 }, await kept());
+    chmodSync(workspace, mode);
+    const undone = await putBack(workspace, await kept(), { dir: task, signal });
+    say(`${changes.map(({ path }) => path).join()} frozen, ${undone.length} undone`);
+    say(`${(statSync(workspace).mode & 0o777).toString(8)} ${readFileSync(join(workspace, "src/a.js"), "utf8")}`);
+    writeFileSync(join(workspace, "src/a.js"), "changed");
   }
 }
 

@@ -27,7 +27,7 @@ const outcome = await dispatch(
     remembered: new Set(),
     newItemId: () => "i",
     onStarted: async () => undefined,
-    ask: async () => ({ decision: "decline" }),
+    ask: async () => ({ decision: "decline", by: "user:owner" }),
     onViolation: async () => undefined,
     stream: () => undefined,
   },

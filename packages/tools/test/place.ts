@@ -113,7 +113,7 @@ export async function openPlace(options: PlaceOptions = {}): Promise<TestPlace> 
             questions.push(question);
             const decision = options.answer?.(question) ?? "decline";
             if (decision === "acceptForThread") remembered.add(approvalKey(question));
-            return { decision };
+            return { decision, by: "user:owner" };
           },
           async onViolation(violation) {
             violations.push(violation);

@@ -18,8 +18,8 @@ test("an answer from another process lets the call run, and a second answer is r
 
   await using other = await openTestHeddle({ folder: t.folder, isUnattended: false });
   const given = { threadId: turn.threadId, approvalId };
-  await other.heddle.answer({ ...given, decision: "acceptForThread" });
-  await expect(t.heddle.answer({ ...given, decision: "decline" })).rejects.toMatchObject({
+  await other.heddle.as("user:owner").answer({ ...given, decision: "acceptForThread" });
+  await expect(t.heddle.as("user:owner").answer({ ...given, decision: "decline" })).rejects.toMatchObject({
     code: "approval.already-resolved",
   });
   expect((await turn.done).body.status).toBe("completed");
@@ -37,7 +37,7 @@ test("a declined call is not run, is told to the model, and the turn goes on", a
   });
   const turn = await t.start("touch it");
   const { approvalId } = await t.next(turn.threadId, "approval.requested");
-  await t.heddle.answer({ threadId: turn.threadId, approvalId, decision: "decline" });
+  await t.heddle.as("user:owner").answer({ threadId: turn.threadId, approvalId, decision: "decline" });
   expect((await turn.done).body.status).toBe("completed");
   expect(existsSync(join(t.workspace, "made-by-agent"))).toBe(false);
   const events = (await t.events(turn.threadId)).map(({ body }) => body);
@@ -65,7 +65,7 @@ test("an interrupt while a question is open resolves it and ends the turn", asyn
   await using t = await openTestHeddle({ script, isUnattended: false, settings: { approvalPolicy: "untrusted" } });
   const turn = await t.start("touch it");
   await t.next(turn.threadId, "approval.requested");
-  await t.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "never mind" });
+  await t.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "never mind" });
   expect((await turn.done).body.status).toBe("interrupted");
   const answers = (await t.events(turn.threadId)).filter(({ body }) => body.type === "approval.resolved");
   expect(answers).toHaveLength(1);
@@ -74,8 +74,10 @@ test("an interrupt while a question is open resolves it and ends the turn", asyn
 
 test("an answer to a question nobody asked is refused", async () => {
   await using t = await openTestHeddle({ isUnattended: false });
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
-  await expect(t.heddle.answer({ threadId, approvalId: "apr_none", decision: "accept" })).rejects.toMatchObject({
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
+  await expect(
+    t.heddle.as("user:owner").answer({ threadId, approvalId: "apr_none", decision: "accept" }),
+  ).rejects.toMatchObject({
     code: "approval.not-found",
   });
 });

@@ -9,6 +9,8 @@ import {
   type ApprovalQuestion,
   type Author,
   type ApprovalAnswer,
+  type By,
+  type StoredAnswer,
   type StoredEvent,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -35,7 +37,7 @@ export async function ask(
   inbox: TurnInbox,
   question: ApprovalQuestion,
   options: AskOptions,
-): Promise<ApprovalAnswer> {
+): Promise<StoredAnswer> {
   const { threadId, turnId, signal } = options;
   const { approvalId, answerBy } = options.stored ?? (await put(journal, question, options));
   using _deadline = declineAt(journal, { threadId, turnId, approvalId, answerBy });
@@ -117,15 +119,14 @@ export interface Answer extends ApprovalAnswer {
 export async function answer(
   journal: Journal,
   history: readonly StoredEvent[],
-  given: Omit<Answer, "turnId">,
-  author: Author,
+  { by, ...given }: Omit<Answer, "turnId"> & By,
 ): Promise<string> {
   const asked = history.find(({ body }) => body.type === "approval.requested" && body.approvalId === given.approvalId);
   if (asked?.body.type !== "approval.requested") {
     throw new HeddleError("approval.not-found", `no question ${given.approvalId} in thread ${given.threadId}`);
   }
   checkAnswer(asked.body.question, given);
-  const isFirst = await resolve(journal, { ...given, turnId: asked.body.turnId }, author);
+  const isFirst = await resolve(journal, { ...given, turnId: asked.body.turnId }, by);
   if (!isFirst) throw new HeddleError("approval.already-resolved", `question ${given.approvalId} is already answered`);
   return asked.body.turnId;
 }

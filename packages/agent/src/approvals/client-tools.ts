@@ -2,7 +2,14 @@
  * Tools that clients carry out. Declared in the thread, so that they are there for every turn and fork of it; a call is an
  * item that has begun, and what a client says to it is an event, wherever the client is connected.
  */
-import { isHeddleError, type ClientTool, type Failure, type InputPart, type StoredEvent } from "@heddle/protocol";
+import {
+  isHeddleError,
+  type By,
+  type ClientTool,
+  type Failure,
+  type InputPart,
+  type StoredEvent,
+} from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 
 /** The newest declaration counts. Pure. */
@@ -11,7 +18,7 @@ export function clientToolsOf(history: readonly StoredEvent[]): readonly ClientT
   return declared?.type === "thread.tools-declared" ? declared.tools : [];
 }
 
-export interface ClientCallAnswer {
+export interface ClientCallAnswer extends By {
   readonly threadId: string;
   readonly turnId: string;
   readonly itemId: string;
@@ -21,12 +28,12 @@ export interface ClientCallAnswer {
 
 /** The first answer stands; a later one changes nothing. */
 export async function answerClientCall(journal: Journal, given: ClientCallAnswer): Promise<void> {
-  const { threadId, turnId, itemId, content, failure } = given;
+  const { threadId, turnId, itemId, content, failure, by } = given;
   const failed = failure === undefined ? {} : { failure };
   try {
     await journal.append({
       stream: threadId,
-      author: "user",
+      author: by,
       events: [{ type: "tool.answered", v: 1, turnId, itemId, content: [...content], ...failed }],
       key: `tool.answered:${itemId}`,
     });

@@ -7,14 +7,7 @@
  *                                   turn:   the calls that follow do, until the turn ends
  *                                   thread: its later turns too, while the thread keeps its sandbox mode
  */
-import {
-  HeddleError,
-  type Author,
-  type Envelope,
-  type EventBody,
-  type HopWish,
-  type Permissions,
-} from "@heddle/protocol";
+import { HeddleError, type Envelope, type EventBody, type HopWish, type Permissions } from "@heddle/protocol";
 import { aboveCeiling, envelopeFor, envelopeHash, widenEnvelope, type Hops, type Walls } from "@heddle/tools";
 import type { TurnIo, TurnPlace, TurnRequest } from "../runners/runner.ts";
 
@@ -40,17 +33,16 @@ export function createHops(turn: TurnRequest, io: TurnIo): TurnHops {
     check(wish) {
       requireBelow(widenEnvelope(walls.envelope, wish), ceiling);
     },
-    async take({ callId, wish, scope, isRemembered }) {
+    async take({ callId, wish, scope, by }) {
       const from = envelopeHash(walls.envelope);
       const to = widenEnvelope(walls.envelope, wish);
       const toHash = envelopeHash(to);
       if (toHash === from) return walls;
       requireBelow(to, ceiling);
       const wider = await place.widen(to);
-      const author: Author = isRemembered ? "policy:remembered" : "user";
       const more = wish.kind === "wider" ? { permissions: wish.permissions } : {};
       const hop = { turnId, callId, scope, from, to, toHash, sandboxLevel: wider.sandbox.level, ...more };
-      await io.record([{ type: "hop.taken", v: 1, ...hop }], author);
+      await io.record([{ type: "hop.taken", v: 1, ...hop }], by);
       if (scope === "call") return wider;
       entered.push(to);
       isForTurn ||= scope === "turn";

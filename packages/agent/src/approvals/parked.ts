@@ -150,34 +150,35 @@ export interface CarriedOver {
   /** What hooks have said to its calls that have no result yet; each is met once. */
   readonly hookRuns: EventOf<"hook.ran">[];
   /** Stored while nobody ran the turn, or not taken before: answers, input that was added, a wish to stop. */
-  readonly unheard: readonly EventBody[];
+  readonly unheard: readonly StoredEvent[];
   readonly spent: Spent;
   readonly admittedAt: number;
 }
 
 export function carryOver(turnId: string, history: readonly StoredEvent[], questions: WaitingQuestions): CarriedOver {
   const admitted = history.find(({ body }) => body.type === "turn.admitted" && body.turnId === turnId);
-  const bodies = history.map(({ body }) => body).filter((body) => "turnId" in body && body.turnId === turnId);
+  const own = history.filter(({ body }) => "turnId" in body && body.turnId === turnId);
+  const bodies = own.map(({ body }) => body);
   const waiting = new Set([...questions.values()].map(({ approvalId }) => approvalId));
-  const answers = bodies.filter((body) => body.type === "approval.resolved" && waiting.has(body.approvalId));
-  const stops = bodies.filter(({ type }) => type === "turn.interrupt-requested");
+  const answers = own.filter(({ body }) => body.type === "approval.resolved" && waiting.has(body.approvalId));
+  const stops = own.filter(({ body }) => body.type === "turn.interrupt-requested");
   return {
     questions: new Map(questions),
     hookRuns: bodies.reduce(hookRunsWith, []),
-    unheard: [...answers, ...untold(turnId, bodies), ...stops],
+    unheard: [...answers, ...untold(turnId, own), ...stops],
     spent: bodies.reduce(spentWith, NOTHING_SPENT),
     admittedAt: admitted?.at ?? 0,
   };
 }
 
 /** Steering is told in the order it came, each once, or refused by a hook. */
-function untold(turnId: string, bodies: readonly EventBody[]): readonly EventBody[] {
-  const told = bodies.filter(
-    (body) =>
+function untold(turnId: string, own: readonly StoredEvent[]): readonly StoredEvent[] {
+  const told = own.filter(
+    ({ body }) =>
       (body.type === "item.completed" && body.item.type === "userMessage" && body.item.id !== inputItemId(turnId)) ||
       (body.type === "hook.ran" && body.subject === STEERING && body.outcome === "blocked"),
   );
-  return bodies.filter(({ type }) => type === "turn.steered").slice(told.length);
+  return own.filter(({ body }) => body.type === "turn.steered").slice(told.length);
 }
 
 /** A hook that did not come to its end, because it was stopped too, has said nothing. Of a call with a result nobody asks. */

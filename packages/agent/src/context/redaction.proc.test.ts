@@ -37,7 +37,7 @@ test("12.12: request, record, live text and file of a running turn say the same,
   const line = `export KEY=${Buffer.from(KEY).toString("base64")} \u001B[31m${TOKEN}\u001B[0m`;
   await writeFile(join(t.workspace, "out.txt"), `${line}\n`.repeat(1200));
   await writeFile(join(t.workspace, ".env"), `TOKEN=${TOKEN}\nKEY=${KEY}\n`);
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
   const live = new Map<string, string>();
   using _listener = t.heddle.onDelta(threadId, ({ itemId, delta }) => {
     live.set(itemId, (live.get(itemId) ?? "") + delta);
@@ -111,7 +111,7 @@ test("12.12: a secret that a running command has written half of when somebody l
     providers: [server.provider("openai-responses", { id: "scripted", key: KEY })],
   });
   const live: string[] = [];
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
   using _listener = t.heddle.onDelta(threadId, ({ delta }) => void live.push(delta));
   await (
     await t.start("go", { thread: threadId })

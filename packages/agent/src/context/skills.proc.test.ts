@@ -25,6 +25,7 @@ test("skills of workspace, repository, home and person are offered by name and l
   const repo = base.workspace;
   const inner = join(repo, "packages", "one");
   await mkdir(join(repo, ".git"), { recursive: true });
+  await writeFile(join(repo, ".git/HEAD"), "ref: refs/heads/main\n");
   await mkdir(inner, { recursive: true });
   const person = join(base.folder, "person");
   const near = await writeSkill(join(inner, ".claude", "skills"), "deploy", "ships this package");
@@ -38,7 +39,7 @@ test("skills of workspace, repository, home and person are offered by name and l
     settings,
     env: { HOME: person },
   });
-  const thread = await t.heddle.createThread({ workspace: inner, origin: "test" });
+  const thread = await t.heddle.as("user:owner").createThread({ workspace: inner, origin: "test" });
   const turn = await t.start("hello", { thread });
   await turn.done;
   const loaded = (await bodies(t, turn.threadId)).find(({ type }) => type === "context.loaded");

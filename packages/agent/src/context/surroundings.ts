@@ -4,9 +4,10 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { isHeddleError, type Envelope, type EventOf } from "@heddle/protocol";
 import { readFileInside, type SkillsFound } from "@heddle/tools";
+import { foldersFromRoot } from "./repository.ts";
 import { loadSkills, skillsText, type SkillChoices } from "./skills.ts";
 
 /** All AGENTS.md text together; more would push the task itself out of the model's view. */
@@ -98,13 +99,3 @@ async function loadGuide(path: string, maxBytes: number, options: SurroundingsOp
 }
 
 const SILENT = new Set<unknown>(["ENOENT", "ENOTDIR", "EACCES", "EISDIR", "ELOOP"]);
-
-/** From the workspace up to the repository's root; the workspace alone when it is in no repository. */
-export function foldersFromRoot(workspace: string): string[] {
-  const folders: string[] = [];
-  for (let folder = workspace; ; folder = dirname(folder)) {
-    folders.push(folder);
-    if (existsSync(join(folder, ".git"))) return folders;
-    if (dirname(folder) === folder) return [workspace];
-  }
-}

@@ -26,7 +26,8 @@ const SPEAKS_PLAINLY: ReadonlySet<HookEvent> = new Set(["SessionStart", "UserPro
 
 const MAX_NOTE_BYTES = 8 * 1024;
 const MAX_REASON_BYTES = 2 * 1024;
-const BLOCKING_EXIT = 2;
+/** How a hook says no. */
+export const BLOCKING_EXIT = 2;
 
 export function readHookAnswer(event: HookEvent, exitCode: number, output: string): HookAnswer {
   const text = output.trim();

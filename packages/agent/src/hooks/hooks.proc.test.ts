@@ -201,6 +201,31 @@ test("Stop sends the model back to work, at most three times a turn", async () =
   expect(notices).toMatchObject([{ item: { code: "limit.reached" } }]);
 });
 
+test.each([
+  ["sh hooks/gone.sh", "hooks/gone.sh"],
+  [["/bin/sh", "/no/such/stop.sh"], "/no/such/stop.sh"],
+])(
+  "14: a Stop hook whose script is missing has failed, and with on_failure open says nothing: %s",
+  async (command, path) => {
+    await using server = await startModelServer({ script: [{ text: "one" }, { text: "two" }] });
+    await using t = await open(server, [{ event: "Stop", command, onFailure: "open" }]);
+    const { end, events } = await run(t);
+    expect([end.status, server.requests.length]).toEqual(["completed", 1]);
+    expect(ofType(events, "hook.ran")).toMatchObject([
+      { outcome: "failed", failure: { message: expect.stringContaining(`${path} does not exist`) } },
+    ]);
+  },
+);
+
+test("14: a hook that says no about a file that is there is obeyed", async () => {
+  await using server = await startModelServer({ script: [{ text: "one" }, { text: "two" }] });
+  await using t = await open(server, [
+    { event: "Stop", command: "echo ./check.sh is not run; test -e again && exit 0; touch again ./check.sh; exit 2" },
+  ]);
+  await run(t);
+  expect(server.requests).toHaveLength(2);
+});
+
 test("PreCompact can refuse a compaction, which says so and keeps the context", async () => {
   await using server = await startModelServer({ respond: () => ({ text: "a".repeat(30_000) }) });
   await using t = await openTestHeddle({
@@ -213,7 +238,7 @@ test("PreCompact can refuse a compaction, which says so and keeps the context", 
   });
   const turn = await t.start("go");
   await turn.done;
-  const end = (await (await t.heddle.compact(turn.threadId)).done).body;
+  const end = (await (await t.heddle.as("user:owner").compact(turn.threadId)).done).body;
   expect(end).toMatchObject({ status: "failed", failure: { code: "policy.denied" } });
   const events = (await t.events(turn.threadId)).map(({ body }) => body);
   expect(outcomes(events)).toEqual([["PreCompact", "blocked"]]);
@@ -239,7 +264,7 @@ test("an interrupt ends a hook with the turn, and SessionEnd still runs", async 
       { timeout: 20_000 },
     )
     .toBe(true);
-  await t.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
+  await t.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
   expect((await turn.done).body).toMatchObject({ status: "interrupted", failure: { message: "enough" } });
   await access(join(t.workspace, "ended"));
   const events = (await t.events(turn.threadId)).map(({ body }) => body);

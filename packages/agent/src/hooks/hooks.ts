@@ -128,8 +128,13 @@ async function runHook(
   let answer: HookAnswer;
   try {
     exitCode = await execute(hook, turn, { question, output, signal });
-    const { readHookAnswer } = await import("./hook-answer.ts");
-    answer = readHookAnswer(hook.event, exitCode, output.snapshot().text);
+    const { readHookAnswer, BLOCKING_EXIT } = await import("./hook-answer.ts");
+    const printed = output.snapshot().text;
+    const missing = exitCode === BLOCKING_EXIT ? await missingScript(hook, turn, printed, signal) : undefined;
+    answer =
+      missing === undefined
+        ? readHookAnswer(hook.event, exitCode, printed)
+        : { kind: "failed", message: `${missing} does not exist, or is not visible in the sandbox` };
   } catch (error) {
     answer = { kind: "failed", message: toHeddleError(error).message };
   }
@@ -147,6 +152,29 @@ async function runHook(
   if (!isClosed(hook)) return { answer, ran: { ...common, outcome: "failed", failure } };
   const reason = `a hook of the user failed and so counts as a no: ${answer.message}`;
   return { answer: { kind: "blocked", reason, notes: [] }, ran: { ...common, outcome: "blocked", reason, failure } };
+}
+
+/**
+ * Several interpreters end with the code of a no when they cannot open their script. A path of the command that the output
+ * names and that the sandbox does not have is such a script: nobody said no.
+ */
+async function missingScript(
+  { command }: HookConfig,
+  turn: TurnRequest,
+  printed: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const words = typeof command === "string" ? command.split(/[\s"';|&()]+/) : command;
+  const paths = words.filter((word) => /[/.]\w/.test(word) && !word.startsWith("-") && printed.includes(word));
+  if (paths.length === 0) return undefined;
+  const output = new CappedOutput({ headBytes: MAX_OUTPUT_BYTES, tailBytes: 0 });
+  const look = 'for path; do [ -e "$path" ] || { printf %s "$path"; exit 0; }; done';
+  await execute({ event: "Stop", command: ["/bin/sh", "-c", look, "sh", ...paths] }, turn, {
+    question: { payload: {} },
+    output,
+    signal,
+  });
+  return output.snapshot().text || undefined;
 }
 
 function isClosed({ event, onFailure }: HookConfig): boolean {

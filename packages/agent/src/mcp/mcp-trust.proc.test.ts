@@ -82,10 +82,14 @@ test("a person is asked, and an answer for the thread does not cover another def
   const turn = await t.start("go");
   const first = await t.next(turn.threadId, "approval.requested");
   expect(first.question).toMatchObject({ kind: "tool", tool: "mcp.fix.misbehave", definition: expect.any(String) });
-  await t.heddle.answer({ threadId: turn.threadId, approvalId: first.approvalId, decision: "acceptForThread" });
+  await t.heddle
+    .as("user:owner")
+    .answer({ threadId: turn.threadId, approvalId: first.approvalId, decision: "acceptForThread" });
   // The same act again, but the server has changed what the tool is: it is listed again and asked about again.
   const second = await nextQuestion(t, turn.threadId, 2);
-  await t.heddle.answer({ threadId: turn.threadId, approvalId: second.approvalId, decision: "decline" });
+  await t.heddle
+    .as("user:owner")
+    .answer({ threadId: turn.threadId, approvalId: second.approvalId, decision: "decline" });
   await turn.done;
   const bodies = (await t.events(turn.threadId)).map(({ body }) => body);
   const lists = bodies.flatMap((body) => (body.type === "mcp.listed" ? [body.changed] : []));

@@ -322,7 +322,7 @@ test("stopping the turn stops a hanging call at once", async () => {
   const turn = await t.start("go");
   await t.next(turn.threadId, "tool.intended");
   const stoppedAt = performance.now();
-  await t.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
+  await t.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
   const { body } = await turn.done;
   expect(body.status).toBe("interrupted");
   expect(performance.now() - stoppedAt).toBeLessThan(5000);

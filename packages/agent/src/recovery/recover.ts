@@ -99,7 +99,7 @@ export async function forgetEphemeral(journal: Journal, home: string): Promise<n
   for (const { id } of await journal.threads.ephemeral()) {
     if (!(await isOrphan(journal, id))) continue;
     try {
-      await purgeThread(journal, { threadId: id, reason: "ephemeral" });
+      await purgeThread(journal, { threadId: id, reason: "ephemeral", by: "system" });
       await removeFiles(home, id);
       forgotten += 1;
     } catch (error) {

@@ -3,7 +3,7 @@
  * message, and the skills it calls for. All of it is recorded before the first request; an earlier run of the same turn
  * has done it already.
  */
-import { HeddleError, inputItemId, type EventOf, type InputPart } from "@heddle/protocol";
+import { HeddleError, inputItemId, type By, type EventOf, type InputPart } from "@heddle/protocol";
 import type { GoalEndStatus, Skill } from "@heddle/tools";
 import { ADMITTED, STEERING } from "../context/context.ts";
 import { wordsOf } from "../context/compacted-context.ts";
@@ -64,12 +64,12 @@ export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
       ? goalNote(turn)
       : userMessage(turnId, admitted.input, admitted.clientId, inputItemId(turnId));
   if (verdict.isBlocked) {
-    await io.record(message, "user");
+    await io.record(message, admitted.by);
     throw new HeddleError("policy.denied", `a UserPromptSubmit hook refused the prompt: ${verdict.reason}`);
   }
   notes.push(...hookNotes(turnId, "UserPromptSubmit", verdict.notes));
   const called = await calledSkills(greeter, admitted.input, loaded.skills);
-  await io.record([...newsOf(turn, loaded), ...message, ...called, ...notes], "user");
+  await io.record([...newsOf(turn, loaded), ...message, ...called, ...notes], admitted.by);
   return loaded.skills;
 }
 
@@ -87,7 +87,7 @@ export async function tellSteering(
 ): Promise<number> {
   const { turn, io, hooks } = greeter;
   let told = 0;
-  for (const { input, clientId } of steering) {
+  for (const { input, clientId, by } of steering) {
     const payload = { prompt: wordsOf(input) };
     const verdict = await hooks.run("UserPromptSubmit", { subject: STEERING, names: [], payload });
     if (verdict.isBlocked) {
@@ -97,16 +97,16 @@ export async function tellSteering(
     }
     const called = await calledSkills(greeter, input, skills);
     const notes = hookNotes(turn.turnId, "UserPromptSubmit", verdict.notes);
-    await io.record([...userMessage(turn.turnId, input, clientId), ...called, ...notes], "user");
+    await io.record([...userMessage(turn.turnId, input, clientId), ...called, ...notes], by);
     told += 1;
   }
   return told;
 }
 
-export function admissionOf({ history, turnId }: TurnRequest): EventOf<"turn.admitted"> {
-  const admitted = history.findLast(({ body }) => body.type === "turn.admitted" && body.turnId === turnId)?.body;
-  if (admitted?.type !== "turn.admitted") throw new HeddleError("internal", `turn ${turnId} was never admitted`);
-  return admitted;
+export function admissionOf({ history, turnId }: TurnRequest): EventOf<"turn.admitted"> & By {
+  const admitted = history.findLast(({ body }) => body.type === "turn.admitted" && body.turnId === turnId);
+  if (admitted?.body.type !== "turn.admitted") throw new HeddleError("internal", `turn ${turnId} was never admitted`);
+  return { ...admitted.body, by: admitted.author };
 }
 
 function newsOf({ history, turnId }: TurnRequest, { text, sources, skipped }: Surroundings): RunnerEvent[] {

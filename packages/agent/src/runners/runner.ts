@@ -3,9 +3,9 @@
  * It writes no state itself: it records through `io`, and the turn decides the terminal event.
  */
 import type {
-  ApprovalAnswer,
   ApprovalQuestion,
   Author,
+  By,
   Envelope,
   EventBody,
   EventOf,
@@ -13,6 +13,7 @@ import type {
   InputPart,
   ItemDelta,
   NoticeText,
+  StoredAnswer,
   StoredEvent,
   TurnSettings,
   Usage,
@@ -101,7 +102,7 @@ export interface TurnIo {
    */
   follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]>;
   /** The question is taken back when the turn is stopped, or by the signal. */
-  ask(question: ApprovalQuestion, signal?: AbortSignal): Promise<ApprovalAnswer>;
+  ask(question: ApprovalQuestion, signal?: AbortSignal): Promise<StoredAnswer>;
   /** What a client says to the call of its tool; whoever waits gives up by the signal. */
   clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
   /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */
@@ -116,7 +117,7 @@ export interface TurnIo {
   hasTime(): void;
 }
 
-export interface SteeringInput {
+export interface SteeringInput extends By {
   readonly input: readonly InputPart[];
   readonly clientId: string | undefined;
 }

@@ -3,7 +3,7 @@
  * is recorded like them, and the model is told of it with the next request. Nobody is asked: it is the user who wants it.
  */
 import { existsSync } from "node:fs";
-import { HeddleError, newCallId, newItemId, type Item, type ItemOf } from "@heddle/protocol";
+import { HeddleError, newCallId, newItemId, type By, type Item, type ItemOf } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
 import { toFailure } from "../turns/failure.ts";
 import type { RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
@@ -14,15 +14,15 @@ const TOOL = "shell";
 /** What the model is told of the output. */
 const MAX_TOLD_BYTES = 16 * 1024;
 
-export interface UserCommand {
+export interface UserCommand extends By {
   readonly command: string;
   readonly timeoutMs?: number | undefined;
 }
 
 export async function runUserShell(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome> {
-  const { subject: command = "", timeoutMs } = admissionOf(turn);
+  const { subject: command = "", timeoutMs, by } = admissionOf(turn);
   try {
-    await runUserCommand(turn, io, { command, timeoutMs });
+    await runUserCommand(turn, io, { command, timeoutMs, by });
     return { kind: "completed", spent: NOTHING_SPENT };
   } catch (error) {
     return { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
@@ -33,7 +33,7 @@ export async function runUserShell(turn: TurnRequest, io: TurnIo): Promise<TurnO
 export async function runUserCommand(
   turn: TurnRequest,
   io: TurnIo,
-  { command, timeoutMs }: UserCommand,
+  { command, timeoutMs, by }: UserCommand,
 ): Promise<void> {
   const { turnId, workspace } = turn;
   const { sandbox, state } = turn.place;
@@ -54,7 +54,7 @@ export async function runUserCommand(
       { type: "tool.intended", v: 1, ...call, arguments: { command }, isReadOnly: false },
       { type: "item.started", v: 1, turnId, item: started },
     ],
-    "user",
+    by,
   );
   const open = await state.processes.start({
     command,
@@ -105,7 +105,7 @@ export async function runUserCommand(
     { type: "item.completed", v: 1, turnId, item },
     { type: "context.added", v: 1, turnId, source: "shell", name: TOOL, text: told },
   ];
-  await io.record(events, "user");
+  await io.record(events, by);
   if (exit.cause === "timeout")
     throw new HeddleError("tool.timeout", `the command did not end in ${timeoutMs ?? 0} ms`);
   io.signal.throwIfAborted();

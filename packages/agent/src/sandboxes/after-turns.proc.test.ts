@@ -57,7 +57,7 @@ test("12.3: what is found when the place gives way to another one is told too", 
   while (!existsSync(join(t.workspace, "planted"))) await new Promise(setImmediate);
   const settings = { ...t.settings, sandboxMode: "read-only" as const };
   const input = [{ type: "text" as const, text: "elsewhere" }];
-  const next = await t.heddle.startTurn({ thread: turn.threadId, input, settings });
+  const next = await t.heddle.as("user:owner").startTurn({ thread: turn.threadId, input, settings });
   expect((await next.done).body.status).toBe("completed");
   await expectUndone(t, turn.threadId, turn.turnId);
 });

@@ -60,6 +60,6 @@ test("12.10: a thread that is put away gives back what it holds, what runs there
   const { threadId, done } = await t.start("go");
   await done;
   expect(await t.heddle.terminals(threadId)).toHaveLength(1);
-  await t.heddle.archiveThread({ threadId, isArchived: true });
+  await t.heddle.as("user:owner").archiveThread({ threadId, isArchived: true });
   expect(await t.heddle.terminals(threadId)).toEqual([]);
 });

@@ -75,7 +75,7 @@ test("output goes to the command's item while it is open, whoever reads it", asy
   await using t = await openTestHeddle({
     script: [{ calls: [start("echo first; sleep 0.6; echo second")] }, { calls: [POLL] }, { text: "done" }],
   });
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
   const live = new Map<string, string>();
   using _listener = t.heddle.onDelta(threadId, ({ itemId, channel, delta }) => {
     if (channel === "output") live.set(itemId, (live.get(itemId) ?? "") + delta);
@@ -137,7 +137,7 @@ test("a turn that is stopped ends its open commands, each item once", async () =
   });
   const turn = await t.start("wait for ever");
   await t.next(turn.threadId, "tool.settled");
-  await t.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "stop" });
+  await t.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "stop" });
   expect((await turn.done).body.status).toBe("interrupted");
   const events = bodies(await t.events(turn.threadId));
   expect(commandEnds(events)).toMatchObject([{ status: "interrupted", output: "up\n" }]);

@@ -37,7 +37,7 @@ async function open(
     background,
     async turn(words, thread) {
       const { heddle, workspace } = t;
-      const id = thread ?? (await heddle.createThread({ workspace, origin: "chat:test" }));
+      const id = thread ?? (await heddle.as("user:owner").createThread({ workspace, origin: "chat:test" }));
       await (
         await t.start(words, { thread: id })
       ).done;
@@ -86,10 +86,10 @@ test("B2 a person's title is never overwritten, not even when it comes while the
   });
   const id = await world.turn("hello");
   await asked.promise;
-  await world.t.heddle.nameThread({ threadId: id, name: "Mine" });
+  await world.t.heddle.as("user:owner").nameThread({ threadId: id, name: "Mine" });
   gate.resolve();
   await world.t.next(id, "background.ran");
-  const named = await world.t.heddle.createThread({
+  const named = await world.t.heddle.as("user:owner").createThread({
     workspace: world.t.workspace,
     origin: "chat:test",
     title: "Given",

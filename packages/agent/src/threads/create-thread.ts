@@ -3,7 +3,15 @@
  * the same request again is the same thread, and another request under that id is a conflict.
  */
 import { createHash } from "node:crypto";
-import { canonical, HeddleError, isHeddleError, newThreadId, type ClientTool, type EventBody } from "@heddle/protocol";
+import {
+  canonical,
+  HeddleError,
+  isHeddleError,
+  newThreadId,
+  type By,
+  type ClientTool,
+  type EventBody,
+} from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import type { NewThread } from "../heddle.ts";
 import { checkedName } from "./threads.ts";
@@ -23,11 +31,11 @@ export interface ThreadBeginning {
 export async function createThread(
   journal: Journal,
   thread: NewThread,
-  beginning: ThreadBeginning = {},
+  { by, ...beginning }: ThreadBeginning & By,
 ): Promise<string> {
   const { clientId, request } = beginning;
   const threadId = newThreadId();
-  const append = { stream: threadId, author: "user", expectedVersion: 0 } as const;
+  const append = { stream: threadId, author: by, expectedVersion: 0 } as const;
   if (clientId === undefined) {
     await journal.append({ ...append, events: eventsOf(thread, beginning) });
     return threadId;

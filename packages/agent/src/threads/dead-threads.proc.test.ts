@@ -96,14 +96,14 @@ test("12.16: thinking that is bound to other tools, or to what a compaction took
   await using t = await open(server, "anthropic");
   const { threadId, end } = await say(t, "one");
   expect(end).toMatchObject({ status: "completed" });
-  const planning = await t.heddle.startTurn({
+  const planning = await t.heddle.as("user:owner").startTurn({
     thread: threadId,
     input: [{ type: "text", text: "two" }],
     settings: { ...t.settings, mode: "plan" },
   });
   expect((await planning.done).body).toMatchObject({ status: "completed" });
   expect((await say(t, "three", threadId)).end).toMatchObject({ status: "completed" });
-  const compacting = await t.heddle.compact(threadId);
+  const compacting = await t.heddle.as("user:owner").compact(threadId);
   expect((await compacting.done).body).toMatchObject({ status: "completed" });
   expect((await say(t, "four", threadId)).end).toMatchObject({ status: "completed" });
   expect(server.requests.at(-1)?.headers["anthropic-beta"]).toBe("thinking-binding-controls-2026-08-01");
@@ -140,7 +140,7 @@ test("12.16: a model without eyes is not offered view_image, and is told of pict
   const { threadId } = await say(t, "look");
   expect(toolNames(server.requests[0])).toContain("view_image");
   expect(JSON.stringify(server.requests[1]?.body)).toContain("image_url");
-  const turn = await t.heddle.startTurn({
+  const turn = await t.heddle.as("user:owner").startTurn({
     thread: threadId,
     input: [
       { type: "text", text: "and this?" },
@@ -237,7 +237,7 @@ describe("12.16: a provider that refuses a stored part of the conversation", () 
     // As it was, and without what was sealed; then nothing is left to leave out.
     expect(server.requests).toHaveLength(3);
     const image = { type: "image", mediaType: "image/png", base64: PNG.toString("base64") } as const;
-    const turn = await t.heddle.startTurn({
+    const turn = await t.heddle.as("user:owner").startTurn({
       thread: { workspace: t.workspace, origin: "test" },
       input: [image, { type: "text", text: "look" }],
       settings: t.settings,

@@ -1,5 +1,5 @@
 /** What a thread is after: set, read and cleared by people, ended by the agent; kept in the journal. */
-import { HeddleError, type Author, type Goal, type StoredEvent } from "@heddle/protocol";
+import { HeddleError, type Author, type By, type Goal, type StoredEvent } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { readHistory } from "./history.ts";
 import { requireThread } from "./threads.ts";
@@ -54,8 +54,7 @@ function withBudget(goal: Goal): Goal {
 export async function setGoal(
   journal: Journal,
   threadId: string,
-  change: GoalChange,
-  author: Author = "user",
+  { by, ...change }: GoalChange & By,
 ): Promise<StandingGoal> {
   const before = await readGoal(journal, threadId);
   const objective = change.objective?.trim() ?? before?.objective;
@@ -70,24 +69,24 @@ export async function setGoal(
     status: change.status ?? kept ?? "active",
     ...(budget === undefined ? {} : { tokenBudget: budget }),
   };
-  await journal.append({ stream: threadId, author, events: [{ type: "thread.goal-changed", v: 1, goal }] });
+  await journal.append({ stream: threadId, author: by, events: [{ type: "thread.goal-changed", v: 1, goal }] });
   const after = await readGoal(journal, threadId);
   if (after === undefined) throw new HeddleError("store.busy", `the goal of thread ${threadId} was cleared meanwhile`);
   return after;
 }
 
 /** False: there was none. */
-export async function clearGoal(journal: Journal, threadId: string): Promise<boolean> {
+export async function clearGoal(journal: Journal, threadId: string, by: Author): Promise<boolean> {
   if ((await readGoal(journal, threadId)) === undefined) return false;
   const events = [{ type: "thread.goal-changed", v: 1, goal: null }] as const;
-  await journal.append({ stream: threadId, author: "user", events });
+  await journal.append({ stream: threadId, author: by, events });
   return true;
 }
 
 /** For the agent of a turn: ends the goal that it works for. */
 export function goalEnder(journal: Journal): (threadId: string, status: Goal["status"]) => Promise<void> {
   return async (threadId, status) => {
-    await setGoal(journal, threadId, { status }, "agent:embedded");
+    await setGoal(journal, threadId, { status, by: "agent:embedded" });
   };
 }
 

@@ -1,5 +1,5 @@
 /** Words that a client puts into the conversation outside any turn; the model hears them with the next request. */
-import { HeddleError, type ConversationEntry, type EventBody } from "@heddle/protocol";
+import { HeddleError, type By, type ConversationEntry, type EventBody } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { requireThread } from "./threads.ts";
 
@@ -10,7 +10,7 @@ const MAX_CHARS = 4 * 1024 * 1024;
 export async function injectEntries(
   journal: Journal,
   threadId: string,
-  entries: readonly ConversationEntry[],
+  { entries, by }: { readonly entries: readonly ConversationEntry[] } & By,
 ): Promise<void> {
   await requireThread(journal, threadId);
   if (entries.length === 0 || entries.length > MAX_ENTRIES || JSON.stringify(entries).length > MAX_CHARS) {
@@ -18,7 +18,7 @@ export async function injectEntries(
   }
   refuseUnpaired(entries);
   const event: EventBody = { type: "context.injected", v: 1, entries: [...entries] };
-  await journal.append({ stream: threadId, author: "user", events: [event] });
+  await journal.append({ stream: threadId, author: by, events: [event] });
 }
 
 function refuseUnpaired(entries: readonly ConversationEntry[]): void {

@@ -1,10 +1,10 @@
 /** Takes a thread back to before one of its turns. Nothing is rewritten: an event says where its past ends from here on. */
-import { HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
+import { HeddleError, isHeddleError, visibleLine, type By } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { readPast } from "./history.ts";
 import { requireThread } from "./threads.ts";
 
-export interface RevertThread {
+export interface RevertThread extends By {
   readonly threadId: string;
   readonly beforeTurnId: string;
 }
@@ -12,7 +12,7 @@ export interface RevertThread {
 const MAX_TRIES = 50;
 
 /** `turn.active` while a turn runs, `turn.not-found` for a turn that is not in the thread's past. Files stay as they are. */
-export async function revertThread(journal: Journal, { threadId, beforeTurnId }: RevertThread): Promise<void> {
+export async function revertThread(journal: Journal, { threadId, beforeTurnId, by }: RevertThread): Promise<void> {
   await requireThread(journal, threadId);
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const expectedVersion = await journal.version(threadId);
@@ -26,7 +26,7 @@ export async function revertThread(journal: Journal, { threadId, beforeTurnId }:
     }
     try {
       const events = [{ type: "thread.reverted", v: 1, beforeTurnId }] as const;
-      await journal.append({ stream: threadId, author: "user", events, expectedVersion });
+      await journal.append({ stream: threadId, author: by, events, expectedVersion });
       return;
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;

@@ -43,13 +43,15 @@ test("a reverted thread goes on before the turn, the record keeps everything, an
   const second = await turn(t, "second question", threadId);
   await turn(t, "third question", threadId);
   const { journal } = t.heddle;
-  await revertThread(journal, { threadId, beforeTurnId: second.turnId });
+  await revertThread(journal, { by: "user:owner", threadId, beforeTurnId: second.turnId });
   const past = JSON.stringify(await readPast(journal, threadId));
   expect(past).toContain("first question");
   expect(past).not.toContain("second question");
   expect(past).not.toContain("third question");
   expect(JSON.stringify(await t.events(threadId))).toContain("third question");
-  await expect(revertThread(journal, { threadId, beforeTurnId: second.turnId })).rejects.toMatchObject({
+  await expect(
+    revertThread(journal, { by: "user:owner", threadId, beforeTurnId: second.turnId }),
+  ).rejects.toMatchObject({
     code: "turn.not-found",
   });
   await turn(t, "fourth question", threadId);
@@ -58,14 +60,14 @@ test("a reverted thread goes on before the turn, the record keeps everything, an
   expect(asked).toContain("fourth question");
   expect(asked).not.toContain("second question");
 
-  const fork = await t.heddle.forkThread({ threadId, origin: "test" });
+  const fork = await t.heddle.as("user:owner").forkThread({ threadId, origin: "test" });
   expect(JSON.stringify(await readPast(journal, fork))).not.toContain("third question");
-  await revertThread(journal, { threadId: fork, beforeTurnId: first.turnId });
+  await revertThread(journal, { by: "user:owner", threadId: fork, beforeTurnId: first.turnId });
   expect(JSON.stringify(await readPast(journal, fork))).not.toContain("first question");
   expect(JSON.stringify(await readPast(journal, threadId))).toContain("first question");
 
-  await changeGitInfo(journal, threadId, { sha: "abc", branch: "main" });
-  await changeGitInfo(journal, threadId, { sha: null });
+  await changeGitInfo(journal, threadId, { gitInfo: { sha: "abc", branch: "main" }, by: "user:owner" });
+  await changeGitInfo(journal, threadId, { gitInfo: { sha: null }, by: "user:owner" });
   const before = await journal.threads.list({ limit: 10 });
   expect(before.find(({ id }) => id === threadId)?.gitInfo).toEqual({ sha: null, branch: "main", originUrl: null });
   await journal.rebuildProjections();
@@ -76,7 +78,9 @@ test("a reverted thread goes on before the turn, the record keeps everything, an
 test("a thread at work is not reverted", async () => {
   await using t = await openTestHeddle({ script: [{ text: "slow", delayMs: 300 }] });
   const { threadId, turnId, done } = await t.start("go");
-  await expect(revertThread(t.heddle.journal, { threadId, beforeTurnId: turnId })).rejects.toMatchObject({
+  await expect(
+    revertThread(t.heddle.journal, { by: "user:owner", threadId, beforeTurnId: turnId }),
+  ).rejects.toMatchObject({
     code: "turn.active",
   });
   await done;
@@ -87,18 +91,25 @@ test("a goal counts what the turns since take, changes piece by piece, and can b
   const { threadId } = await turn(t, "before");
   const { journal } = t.heddle;
   expect(await readGoal(journal, threadId)).toBeUndefined();
-  await expect(setGoal(journal, threadId, { status: "paused" })).rejects.toMatchObject({ code: "usage.invalid" });
-  await expect(setGoal(journal, threadId, { objective: "  " })).rejects.toMatchObject({ code: "usage.invalid" });
-  const set = await setGoal(journal, threadId, { objective: "ship it", tokenBudget: 500 });
+  await expect(setGoal(journal, threadId, { by: "user:owner", status: "paused" })).rejects.toMatchObject({
+    code: "usage.invalid",
+  });
+  await expect(setGoal(journal, threadId, { by: "user:owner", objective: "  " })).rejects.toMatchObject({
+    code: "usage.invalid",
+  });
+  const set = await setGoal(journal, threadId, { by: "user:owner", objective: "ship it", tokenBudget: 500 });
   expect(set).toMatchObject({ objective: "ship it", status: "active", tokenBudget: 500, tokensUsed: 0, timeUsedMs: 0 });
   await turn(t, "after", threadId);
-  const paused = await setGoal(journal, threadId, { status: "paused", tokenBudget: null });
+  const paused = await setGoal(journal, threadId, { by: "user:owner", status: "paused", tokenBudget: null });
   expect(paused).toMatchObject({ objective: "ship it", status: "paused", createdAt: set.createdAt });
   expect(paused.tokenBudget).toBeUndefined();
   expect(paused.tokensUsed).toBeGreaterThan(0);
-  expect(await setGoal(journal, threadId, { objective: "another" })).toMatchObject({ status: "active", tokensUsed: 0 });
-  expect(await clearGoal(journal, threadId)).toBe(true);
-  expect(await clearGoal(journal, threadId)).toBe(false);
+  expect(await setGoal(journal, threadId, { by: "user:owner", objective: "another" })).toMatchObject({
+    status: "active",
+    tokensUsed: 0,
+  });
+  expect(await clearGoal(journal, threadId, "user:owner")).toBe(true);
+  expect(await clearGoal(journal, threadId, "user:owner")).toBe(false);
 });
 
 test("what is put into the conversation is told with the next request, also of a running turn", async () => {
@@ -109,28 +120,34 @@ test("what is put into the conversation is told with the next request, also of a
   ]);
   const { threadId } = await turn(t, "first");
   const { journal } = t.heddle;
-  await injectEntries(journal, threadId, [
-    said("from outside"),
-    { kind: "assistant", parts: [{ kind: "toolCall", callId: "c1", name: "look", input: "{}", shape: "json" }] },
-    {
-      kind: "toolResult",
-      callId: "c1",
-      name: "look",
-      shape: "json",
-      isError: false,
-      parts: [{ type: "text", text: "seen" }],
-    },
-  ]);
+  await injectEntries(journal, threadId, {
+    by: "user:owner",
+    entries: [
+      said("from outside"),
+      { kind: "assistant", parts: [{ kind: "toolCall", callId: "c1", name: "look", input: "{}", shape: "json" }] },
+      {
+        kind: "toolResult",
+        callId: "c1",
+        name: "look",
+        shape: "json",
+        isError: false,
+        parts: [{ type: "text", text: "seen" }],
+      },
+    ],
+  });
   await expect(
-    injectEntries(journal, threadId, [
-      { kind: "assistant", parts: [{ kind: "toolCall", callId: "c2", name: "look", input: "{}", shape: "json" }] },
-    ]),
+    injectEntries(journal, threadId, {
+      by: "user:owner",
+      entries: [
+        { kind: "assistant", parts: [{ kind: "toolCall", callId: "c2", name: "look", input: "{}", shape: "json" }] },
+      ],
+    }),
   ).rejects.toMatchObject({ code: "usage.invalid" });
   const { done } = await t.start("second", { thread: threadId });
   for await (const { body } of journal.tail({ stream: threadId, after: 0, signal: AbortSignal.timeout(20_000) })) {
     if (body.type === "tool.intended") break;
   }
-  await injectEntries(journal, threadId, [said("while it runs")]);
+  await injectEntries(journal, threadId, { by: "user:owner", entries: [said("while it runs")] });
   expect((await done).body.status).toBe("completed");
   const [, during, after] = t.asked;
   expect(during).toContain("from outside");
@@ -141,10 +158,10 @@ test("what is put into the conversation is told with the next request, also of a
 
 test("a command of the user is a turn in the thread's sandbox, recorded, and told to the model", async () => {
   await using t = await openAsked([{ text: "one" }]);
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
   const outside = path.join(path.dirname(t.workspace), "outside.txt");
   const command = `echo made > inside.txt; echo no > ${outside}; echo printed; exit 3`;
-  const shell = await t.heddle.runShell({ threadId, command, settings: t.settings });
+  const shell = await t.heddle.as("user:owner").runShell({ threadId, command, settings: t.settings });
   expect((await shell.done).body).toMatchObject({ status: "completed" });
   const items = (await t.events(threadId)).flatMap(({ body }) => (body.type === "item.completed" ? [body.item] : []));
   expect(items).toMatchObject([
@@ -160,11 +177,15 @@ test("a command of the user is a turn in the thread's sandbox, recorded, and tol
 
 test("a command of the user stops at its time and with its turn", async () => {
   await using t = await openTestHeddle({ script: [{ text: "one" }] });
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
-  const late = await t.heddle.runShell({ threadId, command: "sleep 60", settings: t.settings, timeoutMs: 200 });
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
+  const late = await t.heddle
+    .as("user:owner")
+    .runShell({ threadId, command: "sleep 60", settings: t.settings, timeoutMs: 200 });
   expect((await late.done).body).toMatchObject({ status: "failed", failure: { code: "tool.timeout" } });
-  const { turnId, done } = await t.heddle.runShell({ threadId, command: "sleep 60", settings: t.settings });
-  await t.heddle.interrupt(turnId, { code: "turn.interrupted", message: "enough" });
+  const { turnId, done } = await t.heddle
+    .as("user:owner")
+    .runShell({ threadId, command: "sleep 60", settings: t.settings });
+  await t.heddle.as("user:owner").interrupt(turnId, { code: "turn.interrupted", message: "enough" });
   expect((await done).body).toMatchObject({ status: "interrupted" });
   const bodies = (await t.events(threadId)).map(({ body }) => body);
   expect(bodies.filter(({ type }) => type === "item.started")).toHaveLength(

@@ -1,5 +1,5 @@
 /** What a thread's next turns are wished to run with: changed key by key, kept in the journal, in the words of the doors. */
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, type By } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 
 type Wishes = Readonly<Record<string, unknown>>;
@@ -8,12 +8,16 @@ const MAX_KEYS = 100;
 const MAX_CHARS = 64 * 1024;
 
 /** Merges; null takes a key out. A running turn is not touched. Answers what stands now. */
-export async function changeSettings(journal: Journal, threadId: string, changes: Wishes): Promise<Wishes> {
+export async function changeSettings(
+  journal: Journal,
+  threadId: string,
+  { changes, by }: { readonly changes: Wishes } & By,
+): Promise<Wishes> {
   await readWishes(journal, threadId);
   checkSettings(changes);
   if (Object.keys(changes).length > 0) {
     const events = [{ type: "thread.settings-changed", v: 1, changes: { ...changes } }] as const;
-    await journal.append({ stream: threadId, author: "user", events });
+    await journal.append({ stream: threadId, author: by, events });
   }
   return readWishes(journal, threadId);
 }

@@ -21,7 +21,7 @@ function messages(events: readonly StoredEvent[]): string[] {
 }
 
 async function stop(t: TestHeddle, turn: { readonly turnId: string; readonly done: Promise<unknown> }): Promise<void> {
-  await t.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "stop" });
+  await t.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "stop" });
   await turn.done;
 }
 
@@ -32,7 +32,7 @@ test("a fork tells the model its parent's past, and neither sees what the other 
   });
   const parent = await t.start("one");
   await parent.done;
-  const fork = await t.heddle.forkThread({ threadId: parent.threadId, origin: "test" });
+  const fork = await t.heddle.as("user:owner").forkThread({ threadId: parent.threadId, origin: "test" });
   await (
     await t.start("two", { thread: fork })
   ).done;
@@ -57,11 +57,11 @@ test("a turn that starts with a fork makes it in the same step; refused, it leav
   await parent.done;
   const fork = { fork: { threadId: parent.threadId, origin: "test" } };
   const start = { input: [{ type: "text" as const, text: "two" }], settings: t.settings, thread: fork };
-  const refused = t.heddle.startTurn({ ...start, settings: { ...t.settings, provider: "nobody" } });
+  const refused = t.heddle.as("user:owner").startTurn({ ...start, settings: { ...t.settings, provider: "nobody" } });
   await expect(refused).rejects.toMatchObject({ code: "provider.unknown" });
   expect(await t.heddle.journal.threads.list({ limit: 9 })).toHaveLength(1);
   // A client id belongs to a thread: in the fork it is a new turn.
-  const turn = await t.heddle.startTurn({ ...start, clientId: "same" });
+  const turn = await t.heddle.as("user:owner").startTurn({ ...start, clientId: "same" });
   expect(turn.admittedVersion).toBe(2);
   expect((await turn.done).body.status).toBe("completed");
   expect(turn.turnId).not.toBe(parent.turnId);
@@ -69,7 +69,9 @@ test("a turn that starts with a fork makes it in the same step; refused, it leav
   const again = await t.start("two", { thread: turn.threadId, clientId: "same" });
   expect(again.turnId).toBe(turn.turnId);
   const gone = { fork: { threadId: "no-such-thread", origin: "test" } };
-  await expect(t.heddle.startTurn({ ...start, thread: gone })).rejects.toMatchObject({ code: "thread.not-found" });
+  await expect(t.heddle.as("user:owner").startTurn({ ...start, thread: gone })).rejects.toMatchObject({
+    code: "thread.not-found",
+  });
 });
 
 test("a thread is forked at its last ended turn while another runs, and cannot be deleted meanwhile", async () => {
@@ -78,12 +80,16 @@ test("a thread is forked at its last ended turn while another runs, and cannot b
   await first.done;
   const running = await t.start("two", { thread: first.threadId });
   await t.next(running.threadId, "tool.intended");
-  const fork = await t.heddle.forkThread({ threadId: first.threadId, origin: "test" });
+  const fork = await t.heddle.as("user:owner").forkThread({ threadId: first.threadId, origin: "test" });
   const end = (await t.events(first.threadId)).find(({ body }) => body.type === "turn.completed");
   expect((await t.heddle.findThread(fork)).forkedFrom).toEqual({ threadId: first.threadId, version: end?.version });
-  await expect(t.heddle.deleteThread({ threadId: first.threadId })).rejects.toMatchObject({ code: "turn.active" });
+  await expect(t.heddle.as("user:owner").deleteThread({ threadId: first.threadId })).rejects.toMatchObject({
+    code: "turn.active",
+  });
   await stop(t, running);
-  await expect(t.heddle.deleteThread({ threadId: first.threadId })).rejects.toMatchObject({ code: "thread.has-forks" });
+  await expect(t.heddle.as("user:owner").deleteThread({ threadId: first.threadId })).rejects.toMatchObject({
+    code: "thread.has-forks",
+  });
   expect(messages(await t.events(first.threadId))).toEqual(["one"]);
 });
 
@@ -98,10 +104,10 @@ test("steering in a fork is told after all of its past", async () => {
   });
   const parent = await t.start("one");
   await parent.done;
-  const fork = await t.heddle.forkThread({ threadId: parent.threadId, origin: "test" });
+  const fork = await t.heddle.as("user:owner").forkThread({ threadId: parent.threadId, origin: "test" });
   const turn = await t.start("two", { thread: fork });
   await t.next(fork, "tool.intended");
-  await t.heddle.steer(turn.turnId, [{ type: "text", text: "and this" }]);
+  await t.heddle.as("user:owner").steer(turn.turnId, [{ type: "text", text: "and this" }]);
   writeFileSync(join(t.workspace, "go"), "");
   expect((await turn.done).body.status).toBe("completed");
   expect(messages(await t.events(fork))).toEqual(["third"]);
@@ -120,8 +126,8 @@ test("a deleted thread leaves no words, no spilled output, no quarantine and no 
   const quarantine = join(t.home, "quarantine", threadId);
   expect(existsSync(outputs)).toBe(true);
   await mkdir(quarantine, { recursive: true });
-  await t.heddle.nameThread({ threadId, name: "short lived" });
-  await t.heddle.deleteThread({ threadId, reason: "tidy" });
+  await t.heddle.as("user:owner").nameThread({ threadId, name: "short lived" });
+  await t.heddle.as("user:owner").deleteThread({ threadId, reason: "tidy" });
   expect([existsSync(outputs), existsSync(quarantine)]).toEqual([false, false]);
   for (const file of ["heddle.db", "heddle.db-wal"]) {
     expect((await readFile(join(t.home, file))).includes(canary)).toBe(false);
@@ -129,14 +135,14 @@ test("a deleted thread leaves no words, no spilled output, no quarantine and no 
   const gone = { code: "thread.not-found" };
   await expect(t.start("again", { thread: threadId })).rejects.toMatchObject(gone);
   await expect(t.heddle.findThread("short lived")).rejects.toMatchObject(gone);
-  await expect(t.heddle.forkThread({ threadId, origin: "test" })).rejects.toMatchObject(gone);
-  await expect(t.heddle.nameThread({ threadId, name: "x" })).rejects.toMatchObject(gone);
-  await expect(t.heddle.deleteThread({ threadId: "nobody" })).rejects.toMatchObject(gone);
+  await expect(t.heddle.as("user:owner").forkThread({ threadId, origin: "test" })).rejects.toMatchObject(gone);
+  await expect(t.heddle.as("user:owner").nameThread({ threadId, name: "x" })).rejects.toMatchObject(gone);
+  await expect(t.heddle.as("user:owner").deleteThread({ threadId: "nobody" })).rejects.toMatchObject(gone);
   expect(await t.heddle.journal.threads.list({ limit: 9 })).toEqual([]);
   expect((await t.heddle.journal.verify()).damage).toEqual([]);
   // What a crash left of the files goes with the next try.
   await mkdir(outputs, { recursive: true });
-  await t.heddle.deleteThread({ threadId });
+  await t.heddle.as("user:owner").deleteThread({ threadId });
   expect(existsSync(outputs)).toBe(false);
   // The next start finds nothing to recover and nothing wrong.
   await using next = await openTestHeddle({ folder: t.folder });
@@ -147,7 +153,7 @@ test("damage in the past of a fork is named before the fork goes on", async () =
   await using t = await openTestHeddle({ script: [{ text: "first" }, { text: "second" }] });
   const parent = await t.start("one");
   await parent.done;
-  const fork = await t.heddle.forkThread({ threadId: parent.threadId, origin: "test" });
+  const fork = await t.heddle.as("user:owner").forkThread({ threadId: parent.threadId, origin: "test" });
   const { DatabaseSync } = await import("node:sqlite");
   {
     using db = new DatabaseSync(join(t.home, "heddle.db"));
@@ -156,7 +162,9 @@ test("damage in the past of a fork is named before the fork goes on", async () =
   }
   await expect(t.start("two", { thread: fork })).rejects.toMatchObject({ code: "store.damaged" });
   const start = { input: [{ type: "text" as const, text: "x" }], settings: t.settings };
-  const again = t.heddle.startTurn({ ...start, thread: { fork: { threadId: parent.threadId, origin: "test" } } });
+  const again = t.heddle
+    .as("user:owner")
+    .startTurn({ ...start, thread: { fork: { threadId: parent.threadId, origin: "test" } } });
   await expect(again).rejects.toMatchObject({ code: "store.damaged" });
 });
 
@@ -192,10 +200,12 @@ test.each([
     expect(stored).toMatch(/"opaque"/);
     expect(await t.heddle.lastSettings(turn.threadId)).toMatchObject({ provider: "first", model: models[before] });
 
-    const fork = await t.heddle.forkThread({ threadId: turn.threadId, origin: "test" });
+    const fork = await t.heddle.as("user:owner").forkThread({ threadId: turn.threadId, origin: "test" });
     for (const thread of [turn.threadId, fork]) {
       const settings = { ...t.settings, provider: "second", model: models[after] };
-      const next = await t.heddle.startTurn({ thread, input: [{ type: "text", text: "go on" }], settings });
+      const next = await t.heddle
+        .as("user:owner")
+        .startTurn({ thread, input: [{ type: "text", text: "go on" }], settings });
       expect((await next.done).body).toMatchObject({ status: "completed" });
       const sent = JSON.stringify(second.requests.at(-1)?.body);
       expect(sent).toContain("a memorable question");
@@ -236,7 +246,7 @@ test("after kill -9 the thread goes on in another process: the turn is closed, n
     expect(found).toMatchObject({ id: threadId, lastTurnStatus: "interrupted", preview: "work until you are killed" });
     const settings = await t.heddle.lastSettings(found.id);
     expect(settings).toEqual(t.settings);
-    const turn = await t.heddle.startTurn({
+    const turn = await t.heddle.as("user:owner").startTurn({
       thread: found.id,
       input: [{ type: "text", text: "go on" }],
       settings: settings ?? t.settings,

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { lastSettings, lineage, readHistory } from "./history.ts";
 import { archiveThread, exportThread, findThread, forkThread, nameThread, purgeThread } from "./threads.ts";
 
-const author = "user";
+const author = "user:owner";
 const settings: TurnSettings = {
   provider: "p",
   model: "m",
@@ -73,7 +73,7 @@ describe("findThread", () => {
   test("takes an exact id, a unique beginning of eight characters and an exact name", async () => {
     await using r = await openRecord();
     for (const id of [A, B, C]) await r.thread(id);
-    await nameThread(r.journal, { threadId: B, name: "  the bug  " });
+    await nameThread(r.journal, { by: "user:owner", threadId: B, name: "  the bug  " });
     const found = async (selector: string): Promise<string> => (await findThread(r.journal, selector)).id;
     expect(await found(A)).toBe(A);
     expect(await found("01891111")).toBe(C);
@@ -90,9 +90,9 @@ describe("findThread", () => {
       message: expect.stringContaining(`do turn ${A}`),
       details: { candidates: `${A} ${B}` },
     });
-    for (const threadId of [A, C]) await nameThread(r.journal, { threadId, name: "twice" });
+    for (const threadId of [A, C]) await nameThread(r.journal, { by: "user:owner", threadId, name: "twice" });
     await expect(findThread(r.journal, "twice")).rejects.toMatchObject({ details: { candidates: `${C} ${A}` } });
-    await nameThread(r.journal, { threadId: A, name: "01891111" });
+    await nameThread(r.journal, { by: "user:owner", threadId: A, name: "01891111" });
     await expect(findThread(r.journal, "01891111")).rejects.toMatchObject({ details: { candidates: `${A} ${C}` } });
   });
 
@@ -102,7 +102,7 @@ describe("findThread", () => {
     await r.thread(B, ["2"], "/other");
     await r.thread(C, ["3"]);
     await r.add(A, admitted("4"), ended("4"));
-    await nameThread(r.journal, { threadId: C, name: "no activity" });
+    await nameThread(r.journal, { by: "user:owner", threadId: C, name: "no activity" });
     const last = async (selector: { workspace: string } | { all: true }): Promise<string> =>
       (await findThread(r.journal, { last: true, ...selector })).id;
     expect([await last({ workspace: "/w" }), await last({ workspace: "/other" }), await last({ all: true })]).toEqual([
@@ -136,8 +136,8 @@ describe("findThread", () => {
   test("never finds a deleted thread, and says that it was deleted", async () => {
     await using r = await openRecord();
     await r.thread(A, ["1"]);
-    await nameThread(r.journal, { threadId: A, name: "gone" });
-    await purgeThread(r.journal, { threadId: A });
+    await nameThread(r.journal, { by: "user:owner", threadId: A, name: "gone" });
+    await purgeThread(r.journal, { by: "user:owner", threadId: A });
     await expect(findThread(r.journal, A)).rejects.toMatchObject({ message: expect.stringContaining("was deleted") });
     for (const selector of ["01890000", "gone", { last: true, all: true }, { last: true, workspace: "/w" }] as const) {
       await expect(findThread(r.journal, selector)).rejects.toMatchObject({ code: "thread.not-found" });
@@ -154,13 +154,17 @@ describe("names", () => {
   ])("of %s are refused", async (_name, name) => {
     await using r = await openRecord();
     await r.thread(A);
-    await expect(nameThread(r.journal, { threadId: A, name })).rejects.toMatchObject({ code: "usage.invalid" });
+    await expect(nameThread(r.journal, { by: "user:owner", threadId: A, name })).rejects.toMatchObject({
+      code: "usage.invalid",
+    });
     expect(await r.journal.version(A)).toBe(1);
   });
 
   test("for a thread that is not there are refused, and nothing is made", async () => {
     await using r = await openRecord();
-    await expect(nameThread(r.journal, { threadId: A, name: "x" })).rejects.toMatchObject({ code: "thread.not-found" });
+    await expect(nameThread(r.journal, { by: "user:owner", threadId: A, name: "x" })).rejects.toMatchObject({
+      code: "thread.not-found",
+    });
     expect(await r.journal.version(A)).toBe(0);
   });
 });
@@ -170,7 +174,7 @@ describe("forks", () => {
     await using r = await openRecord();
     await r.thread(A, ["1"]);
     await r.add(A, { type: "thread.named", v: 1, name: "not taken over" }, admitted("2"));
-    const fork = await forkThread(r.journal, { threadId: A, origin: "test" });
+    const fork = await forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test" });
     await r.add(fork, admitted("3"), ended("3"));
     await r.add(A, ended("2"));
     expect(shown(await readHistory(r.journal, fork))).toEqual([
@@ -192,11 +196,16 @@ describe("forks", () => {
   test("of forks hang where the turn is stored, so that a chain of them stays short", async () => {
     await using r = await openRecord();
     await r.thread(A, ["1", "2"]);
-    const first = await forkThread(r.journal, { threadId: A, origin: "test", atTurn: "1" });
-    const second = await forkThread(r.journal, { threadId: first, origin: "test" });
+    const first = await forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test", atTurn: "1" });
+    const second = await forkThread(r.journal, { by: "user:owner", threadId: first, origin: "test" });
     await r.add(first, admitted("3"), ended("3"));
-    const third = await forkThread(r.journal, { threadId: first, origin: "test", workspace: "/elsewhere" });
-    const back = await forkThread(r.journal, { threadId: third, origin: "test", atTurn: "1" });
+    const third = await forkThread(r.journal, {
+      by: "user:owner",
+      threadId: first,
+      origin: "test",
+      workspace: "/elsewhere",
+    });
+    const back = await forkThread(r.journal, { by: "user:owner", threadId: third, origin: "test", atTurn: "1" });
     const from = async (id: string): Promise<unknown> => (await r.journal.threads.get(id))?.forkedFrom;
     expect(await from(second)).toEqual({ threadId: A, version: 3 });
     expect(await from(third)).toEqual({ threadId: first, version: 3 });
@@ -212,7 +221,7 @@ describe("forks", () => {
     await using r = await openRecord();
     await r.thread(A);
     await r.add(A, admitted("1"));
-    const fork = await forkThread(r.journal, { threadId: A, origin: "test" });
+    const fork = await forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test" });
     expect(shown(await readHistory(r.journal, fork))).toEqual([`${A}:1 thread.created`, `${fork}:1 thread.created`]);
   });
 
@@ -220,7 +229,8 @@ describe("forks", () => {
     await using r = await openRecord();
     await r.thread(A, ["1"]);
     await r.add(A, admitted("2"));
-    const fork = (atTurn: string): Promise<string> => forkThread(r.journal, { threadId: A, origin: "test", atTurn });
+    const fork = (atTurn: string): Promise<string> =>
+      forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test", atTurn });
     await expect(fork("9")).rejects.toMatchObject({
       code: "turn.not-found",
       message: expect.stringContaining("not in"),
@@ -230,7 +240,7 @@ describe("forks", () => {
       message: expect.stringContaining("ended"),
     });
     await r.add(A, ended("2"));
-    await purgeThread(r.journal, { threadId: A });
+    await purgeThread(r.journal, { by: "user:owner", threadId: A });
     await expect(fork("1")).rejects.toMatchObject({ code: "thread.not-found" });
     expect(await r.journal.threads.list({ limit: 9 })).toEqual([]);
   });
@@ -254,21 +264,21 @@ describe("forks", () => {
     expect(await readHistory(r.journal, "deep-100")).toHaveLength(101);
     expect(await lineage(r.journal, "deep-100")).toHaveLength(101);
     await expect(readHistory(r.journal, "deep-101")).rejects.toMatchObject({ code: "limit.reached" });
-    const refused = forkThread(r.journal, { threadId: "deep-100", origin: "test" });
+    const refused = forkThread(r.journal, { by: "user:owner", threadId: "deep-100", origin: "test" });
     await expect(refused).rejects.toMatchObject({ code: "limit.reached" });
   });
 
   test("keep a deletion of their parent away until they are deleted", async () => {
     await using r = await openRecord();
     await r.thread(A, ["1"]);
-    const fork = await forkThread(r.journal, { threadId: A, origin: "test" });
-    await expect(purgeThread(r.journal, { threadId: A })).rejects.toMatchObject({
+    const fork = await forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test" });
+    await expect(purgeThread(r.journal, { by: "user:owner", threadId: A })).rejects.toMatchObject({
       code: "thread.has-forks",
       details: { forks: fork },
     });
-    await purgeThread(r.journal, { threadId: fork });
-    await purgeThread(r.journal, { threadId: A, reason: "no longer needed" });
-    await purgeThread(r.journal, { threadId: A });
+    await purgeThread(r.journal, { by: "user:owner", threadId: fork });
+    await purgeThread(r.journal, { by: "user:owner", threadId: A, reason: "no longer needed" });
+    await purgeThread(r.journal, { by: "user:owner", threadId: A });
     const [last] = await r.journal.read({ stream: A, after: 3 });
     expect(last?.body).toEqual({ type: "thread.deleted", v: 1, reason: "no longer needed" });
   });
@@ -278,11 +288,11 @@ describe("an export of a thread", () => {
   test("holds its past and verifies; a deleted or unknown thread has none", async () => {
     await using r = await openRecord();
     await r.thread(A, ["1", "2"]);
-    const fork = await forkThread(r.journal, { threadId: A, origin: "test", atTurn: "1" });
+    const fork = await forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test", atTurn: "1" });
     await r.add(fork, admitted("3"), ended("3"));
     const report = await verifyExport(exportThread(r.journal, fork));
     expect(report).toMatchObject({ thread: fork, streams: 2, events: 6, damage: [] });
-    await purgeThread(r.journal, { threadId: fork });
+    await purgeThread(r.journal, { by: "user:owner", threadId: fork });
     for (const threadId of [fork, "nobody"]) {
       await expect(verifyExport(exportThread(r.journal, threadId))).rejects.toMatchObject({ code: "thread.not-found" });
     }
@@ -295,7 +305,7 @@ test("the last settings are those of the last turn, inherited ones included", as
   const last = async (id: string): Promise<string | undefined> => lastSettings(await readHistory(r.journal, id))?.model;
   expect(await last(A)).toBeUndefined();
   await r.add(A, admitted("1", "first"), ended("1"));
-  const fork = await forkThread(r.journal, { threadId: A, origin: "test" });
+  const fork = await forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test" });
   await r.add(A, admitted("2", "second"), ended("2"));
   expect([await last(A), await last(fork)]).toEqual(["second", "first"]);
 });
@@ -304,7 +314,8 @@ test("a thread is put away and brought back, each once; it counts as no activity
   await using r = await openRecord();
   await r.thread(A, ["1"]);
   const { updatedAt } = await findThread(r.journal, A);
-  const put = (isArchived: boolean): Promise<void> => archiveThread(r.journal, { threadId: A, isArchived });
+  const put = (isArchived: boolean): Promise<void> =>
+    archiveThread(r.journal, { by: "user:owner", threadId: A, isArchived });
   for (const isArchived of [true, true]) await put(isArchived);
   await r.journal.rebuildProjections();
   expect(await findThread(r.journal, A)).toMatchObject({ isArchived: true, updatedAt });
@@ -312,7 +323,9 @@ test("a thread is put away and brought back, each once; it counts as no activity
   expect(await findThread(r.journal, A)).toMatchObject({ isArchived: false });
   const kinds = (await readHistory(r.journal, A)).map(({ body }) => body.type);
   expect(kinds.filter((type) => type === "thread.archived")).toHaveLength(2);
-  await expect(archiveThread(r.journal, { threadId: "none", isArchived: true })).rejects.toMatchObject({
+  await expect(
+    archiveThread(r.journal, { by: "user:owner", threadId: "none", isArchived: true }),
+  ).rejects.toMatchObject({
     code: "thread.not-found",
   });
 });

@@ -4,7 +4,7 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { HeddleError, newThreadId, visibleLine, type EventOf, type StoredEvent } from "@heddle/protocol";
+import { HeddleError, newThreadId, visibleLine, type By, type EventOf, type StoredEvent } from "@heddle/protocol";
 import type { Journal, ThreadRow } from "@heddle/journal";
 import { ancestry, lineage, readPast } from "./history.ts";
 
@@ -116,12 +116,12 @@ function forkPoint(
   throw new HeddleError("turn.not-found", `turn ${visibleLine(atTurn)} ${why}`);
 }
 
-export async function forkThread(journal: Journal, fork: ForkThread): Promise<string> {
+export async function forkThread(journal: Journal, { by, ...fork }: ForkThread & By): Promise<string> {
   const created = await planFork(journal, fork);
   const threadId = newThreadId();
   await journal.append({
     stream: threadId,
-    author: "user",
+    author: by,
     events: [{ type: "thread.created", v: 1, ...created }],
     expectedVersion: 0,
   });
@@ -135,10 +135,10 @@ export interface NameThread {
   readonly name: string;
 }
 
-export async function nameThread(journal: Journal, { threadId, name }: NameThread): Promise<void> {
+export async function nameThread(journal: Journal, { threadId, name, by }: NameThread & By): Promise<void> {
   await requireThread(journal, threadId);
   const events = [{ type: "thread.named", v: 1, name: checkedName(name) }] as const;
-  await journal.append({ stream: threadId, author: "user", events });
+  await journal.append({ stream: threadId, author: by, events });
 }
 
 export function checkedName(name: string): string {
@@ -153,10 +153,10 @@ export interface ArchiveThread {
 }
 
 /** A thread that is put away keeps all it has; lists leave it out. */
-export async function archiveThread(journal: Journal, { threadId, isArchived }: ArchiveThread): Promise<void> {
+export async function archiveThread(journal: Journal, { threadId, isArchived, by }: ArchiveThread & By): Promise<void> {
   const thread = await requireThread(journal, threadId);
   if (thread.isArchived === isArchived) return;
-  await journal.append({ stream: threadId, author: "user", events: [{ type: "thread.archived", v: 1, isArchived }] });
+  await journal.append({ stream: threadId, author: by, events: [{ type: "thread.archived", v: 1, isArchived }] });
 }
 
 export interface DeleteThread {
@@ -165,9 +165,9 @@ export interface DeleteThread {
 }
 
 /** A thread that is deleted already is left so: whoever comes after a crash goes on to its files. */
-export async function purgeThread(journal: Journal, { threadId, reason }: DeleteThread): Promise<void> {
+export async function purgeThread(journal: Journal, { threadId, reason, by }: DeleteThread & By): Promise<void> {
   if (await journal.threads.isDeleted(threadId)) return;
-  await journal.purge({ stream: threadId, author: "user", reason: reason ?? "deleted by the user" });
+  await journal.purge({ stream: threadId, author: by, reason: reason ?? "deleted" });
 }
 
 /** What Heddle keeps of a thread outside the journal: spilled outputs, and files it has put in quarantine. */

@@ -7,6 +7,7 @@ import {
   HeddleError,
   isHeddleError,
   newTurnId,
+  type By,
   type EventBody,
   type EventOf,
   type InputPart,
@@ -19,7 +20,7 @@ import { thisHolder } from "../recovery/holder.ts";
 import { readInherited, withoutReverted } from "../threads/history.ts";
 import { readStream } from "../threads/stored-events.ts";
 
-export interface AdmitOptions {
+export interface AdmitOptions extends By {
   readonly threadId: string;
   /** The thread begins with this turn. */
   readonly newThread?: Omit<EventOf<"thread.created">, "type" | "v">;
@@ -80,7 +81,7 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
     try {
       const { events } = await journal.append({
         stream: threadId,
-        author: "user",
+        author: options.by,
         events: [...created(newThread), ...moved(options), admittedEvent(turnId, options)],
         expectedVersion: own.at(-1)?.version ?? 0,
       });

@@ -2,13 +2,13 @@
  * What other doors and other processes send to a running turn: answers, steering, interrupts. All of it comes through the
  * journal, in order; the inbox is a reader with a cursor and holds nothing that is not stored.
  */
-import type { ApprovalAnswer, EventBody, EventOf, StoredEvent } from "@heddle/protocol";
+import type { EventBody, EventOf, StoredAnswer, StoredEvent } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import type { SteeringInput } from "../runners/runner.ts";
 
 export interface TurnInbox extends AsyncDisposable {
   /** Waits for the answer to a question; rejects when the signal aborts or the journal cannot be read. */
-  resolution(approvalId: string, signal: AbortSignal): Promise<ApprovalAnswer>;
+  resolution(approvalId: string, signal: AbortSignal): Promise<StoredAnswer>;
   /** Waits for what a client says to the call of its tool, by the call's item. */
   clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
   /** Steering that is stored and not yet taken, oldest first. */
@@ -32,7 +32,7 @@ export interface InboxOptions {
   readonly turnId: string;
   readonly after: number;
   /** Of the turn and stored before that, but heard by nobody yet. */
-  readonly unheard?: readonly EventBody[] | undefined;
+  readonly unheard?: readonly StoredEvent[] | undefined;
   onInterrupt(event: EventOf<"turn.interrupt-requested">): void;
   /** The journal can no longer be followed; the turn must not go on deaf. */
   onFailure(error: unknown): void;
@@ -40,24 +40,25 @@ export interface InboxOptions {
 
 export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
   const closing = new AbortController();
-  const resolutions = createReplies<ApprovalAnswer>();
+  const resolutions = createReplies<StoredAnswer>();
   const clientAnswers = createReplies<EventOf<"tool.answered">>();
   const steering: SteeringInput[] = [];
   const injected: Injected[] = [];
   let seen = options.after;
 
-  function look({ body, version }: StoredEvent): void {
+  function look(event: StoredEvent): void {
+    const { body, version } = event;
     // The tail and a direct read may both meet an event; the version says which came first.
     if (version <= seen) return;
     seen = version;
     if (body.type === "context.injected" || isCommandOfUser(body)) injected.push(body);
-    if ("turnId" in body && body.turnId === options.turnId) hear(body);
+    if ("turnId" in body && body.turnId === options.turnId) hear(event);
   }
 
-  function hear(body: EventBody): void {
-    if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId });
+  function hear({ body, author }: StoredEvent): void {
+    if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId, by: author });
     if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
-    if (body.type === "approval.resolved") resolutions.put(body.approvalId, body);
+    if (body.type === "approval.resolved") resolutions.put(body.approvalId, { ...body, by: author });
     if (body.type === "tool.answered") clientAnswers.put(body.itemId, body);
   }
 
@@ -83,7 +84,7 @@ export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
     }
   }
 
-  for (const body of options.unheard ?? []) hear(body);
+  for (const event of options.unheard ?? []) hear(event);
   const following = follow();
 
   return {

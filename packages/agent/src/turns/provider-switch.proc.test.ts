@@ -52,7 +52,7 @@ test("G7: a thread goes from one provider to another and back", async () => {
   });
   let thread: string | undefined;
   for (const which of ["a", "b", "a"] as const) {
-    const handle = await t.heddle.startTurn({
+    const handle = await t.heddle.as("user:owner").startTurn({
       thread: thread ?? { workspace: t.workspace, origin: "test" },
       input: [{ type: "text", text: `go on with ${which}` }],
       settings: { ...t.settings, provider: which, model: SCRIPT[which].model },

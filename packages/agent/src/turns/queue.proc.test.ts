@@ -22,13 +22,15 @@ async function ended(t: TestHeddle, threadId: string, turnId: string): Promise<s
   throw new Error("it did not end");
 }
 
+const by = "user:ann" as const;
+
 test("waiting input begins in order, under the ids it waited with, when the running turn has ended", async () => {
   await using t = await openTestHeddle({ script: slow });
   await using queue = queueOf(t);
   const running = await t.start("one");
   const { threadId } = running;
-  const second = await queue.add({ threadId, input: text("two"), settings: t.settings, clientId: "c2" });
-  const third = await queue.add({ threadId, input: text("three"), settings: t.settings });
+  const second = await queue.add({ by, threadId, input: text("two"), settings: t.settings, clientId: "c2" });
+  const third = await queue.add({ by, threadId, input: text("three"), settings: t.settings });
   expect((await queuedInputs(t.heddle.journal, threadId)).map(({ turnId }) => turnId)).toEqual([second, third]);
   expect(await findSent(t.heddle.journal, threadId, { clientId: "c2", input: text("two") })).toEqual({
     turnId: second,
@@ -47,11 +49,11 @@ test("waiting input begins in order, under the ids it waited with, when the runn
 
 test("input that waited when everything stopped is begun by the next one that opens", async () => {
   await using t = await openTestHeddle({ script: slow });
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
   const waiting = openTurnQueue({ heddle: t.heddle, log: () => undefined });
   await waiting[Symbol.asyncDispose]();
   // A queue that is closed keeps input and begins nothing, as a process that dies here would.
-  const turnId = await waiting.add({ threadId, input: text("later"), settings: t.settings });
+  const turnId = await waiting.add({ by, threadId, input: text("later"), settings: t.settings });
   await using next = await openTestHeddle({ script: slow, folder: t.folder });
   await using queue = queueOf(next);
   await using rival = queueOf(next);
@@ -64,12 +66,12 @@ test("input that is taken back is never run; input that cannot begin says why an
   await using t = await openTestHeddle({ script: slow });
   await using queue = queueOf(t);
   const { threadId } = await t.start("one");
-  const taken = await queue.add({ threadId, input: text("no"), settings: t.settings });
-  const wrong = await queue.add({ threadId, input: text("x"), settings: { ...t.settings, provider: "nobody" } });
-  const last = await queue.add({ threadId, input: text("yes"), settings: t.settings });
+  const taken = await queue.add({ by, threadId, input: text("no"), settings: t.settings });
+  const wrong = await queue.add({ by, threadId, input: text("x"), settings: { ...t.settings, provider: "nobody" } });
+  const last = await queue.add({ by, threadId, input: text("yes"), settings: t.settings });
   const failure = { code: "turn.interrupted", message: "taken back" };
-  expect(await queue.remove(threadId, taken, failure)).toBe(true);
-  expect(await queue.remove(threadId, taken, failure)).toBe(false);
+  expect(await queue.remove({ threadId, turnId: taken, failure, by })).toBe(true);
+  expect(await queue.remove({ threadId, turnId: taken, failure, by })).toBe(false);
   expect(await ended(t, threadId, last)).toBe("completed");
   const out = (await t.events(threadId)).flatMap(({ body }) =>
     body.type === "turn.dequeued" ? [[body.turnId, body.failure.code]] : [],
@@ -85,7 +87,7 @@ test("input that is taken back is never run; input that cannot begin says why an
 test("steering under one client id is added once, and never behind the end of its turn", async () => {
   await using t = await openTestHeddle({ script: slow });
   const { threadId, turnId, done } = await t.start("one");
-  const sent = { clientId: "s1", input: text("and this") };
+  const sent = { by, clientId: "s1", input: text("and this") };
   await steerOnce(t.heddle.journal, turnId, sent);
   await steerOnce(t.heddle.journal, turnId, sent);
   await done;
@@ -97,11 +99,17 @@ test("steering under one client id is added once, and never behind the end of it
 
 test("settings of a thread merge, and null takes a key out", async () => {
   await using t = await openTestHeddle();
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
-  expect(await changeSettings(t.heddle.journal, threadId, { model: "a", effort: "low" })).toEqual({
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
+  expect(
+    await changeSettings(t.heddle.journal, threadId, { changes: { model: "a", effort: "low" }, by: "user:owner" }),
+  ).toEqual({
     model: "a",
     effort: "low",
   });
-  expect(await changeSettings(t.heddle.journal, threadId, { effort: null })).toEqual({ model: "a" });
-  await expect(changeSettings(t.heddle.journal, "nobody", {})).rejects.toMatchObject({ code: "thread.not-found" });
+  expect(await changeSettings(t.heddle.journal, threadId, { changes: { effort: null }, by: "user:owner" })).toEqual({
+    model: "a",
+  });
+  await expect(changeSettings(t.heddle.journal, "nobody", { changes: {}, by: "user:owner" })).rejects.toMatchObject({
+    code: "thread.not-found",
+  });
 });

@@ -11,15 +11,17 @@ import {
   isHeddleError,
   newTurnId,
   toHeddleError,
+  type Author,
+  type By,
   type Failure,
   type InputPart,
   type TurnSettings,
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { awaitTerminal } from "./await-terminal.ts";
-import type { Heddle } from "../heddle.ts";
+import type { Acts, Heddle } from "../heddle.ts";
 
-export interface QueueInput {
+export interface QueueInput extends By {
   readonly threadId: string;
   readonly input: readonly InputPart[];
   /** Resolved when it was asked for: whoever begins it later may know nobody to ask. */
@@ -33,11 +35,16 @@ export interface QueuedInput extends QueueInput {
   readonly queuedAt: number;
 }
 
+export interface DequeueInput extends Pick<QueuedInput, "threadId" | "turnId" | "by"> {
+  /** Why it will not be run. */
+  readonly failure: Failure;
+}
+
 export interface TurnQueue extends AsyncDisposable {
   /** Durable when it resolves; begun as soon as nothing before it runs or waits. Answers the id of the turn it will be. */
   add(queued: QueueInput): Promise<string>;
   /** False: it no longer waits. */
-  remove(threadId: string, turnId: string, failure: Failure): Promise<boolean>;
+  remove(queued: DequeueInput): Promise<boolean>;
   /** Begins what waits in every thread; for a server that has just opened. */
   resume(): Promise<void>;
 }
@@ -48,7 +55,7 @@ const MAX_TRIES = 50;
 const AGAIN_MS = 1000;
 
 export interface QueueOptions {
-  readonly heddle: Pick<Heddle, "journal" | "startTurn">;
+  readonly heddle: Pick<Heddle, "journal"> & { as(by: Author): Pick<Acts, "startTurn"> };
   readonly log: (line: string) => void;
 }
 
@@ -59,7 +66,7 @@ export async function queuedInputs(journal: Journal, threadId: string): Promise<
     const [event] = await journal.read({ stream: threadId, after: queuedVersion - 1, limit: 1 });
     if (event?.body.type !== "turn.queued") continue;
     const { turnId, input, settings, clientId } = event.body;
-    inputs.push({ threadId, turnId, input, settings, clientId, queuedAt: event.at });
+    inputs.push({ threadId, turnId, input, settings, clientId, by: event.author, queuedAt: event.at });
   }
   return inputs;
 }
@@ -78,7 +85,7 @@ class Queue implements TurnQueue {
     this.#options = options;
   }
 
-  async add({ threadId, input, settings, clientId }: QueueInput): Promise<string> {
+  async add({ threadId, input, settings, clientId, by }: QueueInput): Promise<string> {
     const { journal } = this.#options.heddle;
     const waiting = await journal.threads.queued(threadId);
     if (waiting.length >= MAX_QUEUED) {
@@ -87,7 +94,7 @@ class Queue implements TurnQueue {
     const turnId = newTurnId();
     await journal.append({
       stream: threadId,
-      author: "user",
+      author: by,
       events: [
         {
           type: "turn.queued",
@@ -104,7 +111,7 @@ class Queue implements TurnQueue {
     return turnId;
   }
 
-  async remove(threadId: string, turnId: string, failure: Failure): Promise<boolean> {
+  async remove({ threadId, turnId, failure, by }: DequeueInput): Promise<boolean> {
     const { journal } = this.#options.heddle;
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const expectedVersion = await journal.version(threadId);
@@ -112,7 +119,7 @@ class Queue implements TurnQueue {
       if (!waiting.some((row) => row.turnId === turnId)) return false;
       try {
         const events = [{ type: "turn.dequeued", v: 1, turnId, failure }] as const;
-        await journal.append({ stream: threadId, author: "user", events, expectedVersion });
+        await journal.append({ stream: threadId, author: by, events, expectedVersion });
         return true;
       } catch (error) {
         if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
@@ -158,11 +165,12 @@ class Queue implements TurnQueue {
     }
   }
 
-  async #begin({ threadId, turnId, input, settings, clientId }: QueuedInput): Promise<void> {
+  async #begin({ threadId, turnId, input, settings, clientId, by }: QueuedInput): Promise<void> {
     const { journal } = this.#options.heddle;
     try {
       const named = clientId === undefined ? {} : { clientId };
-      const { done } = await this.#options.heddle.startTurn({ thread: threadId, turnId, input, settings, ...named });
+      const begun = { thread: threadId, turnId, input, settings, ...named };
+      const { done } = await this.#options.heddle.as(by).startTurn(begun);
       // Its end is in the journal.
       done.catch(() => undefined);
     } catch (error) {
@@ -174,7 +182,7 @@ class Queue implements TurnQueue {
         await delay(AGAIN_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
         return;
       }
-      await this.remove(threadId, turnId, { code, message });
+      await this.remove({ threadId, turnId, failure: { code, message }, by: "system" });
       this.#options.log(`a waiting turn of ${threadId} could not begin: ${message}`);
     }
   }

@@ -2,7 +2,7 @@
  * Input under a client's own id is taken once, however often it is sent: as a turn, waiting for one, or added to one. What
  * became of it is read from the journal, so a resend after a crash or a lost connection finds it too.
  */
-import { canonical, HeddleError, isHeddleError, type EventBody, type InputPart } from "@heddle/protocol";
+import { canonical, HeddleError, isHeddleError, type By, type EventBody, type InputPart } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { readStream } from "../threads/stored-events.ts";
 
@@ -35,12 +35,13 @@ export async function findSent(
 
 const MAX_TRIES = 50;
 
+export interface Steering extends By {
+  readonly clientId?: string | undefined;
+  readonly input: readonly InputPart[];
+}
+
 /** Adds input to a running turn under a client's id; the same id again adds nothing. `turn.not-found` when it has ended. */
-export async function steerOnce(
-  journal: Journal,
-  turnId: string,
-  { clientId, input }: { readonly clientId?: string | undefined; readonly input: readonly InputPart[] },
-): Promise<void> {
+export async function steerOnce(journal: Journal, turnId: string, { clientId, input, by }: Steering): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const turn = await journal.threads.turn(turnId);
     if (turn === undefined) break;
@@ -52,7 +53,7 @@ export async function steerOnce(
     const key = clientId === undefined ? {} : { key: `turn.steered:${stream}:${clientId}` };
     try {
       const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...named };
-      await journal.append({ stream, author: "user", events: [event], expectedVersion, ...key });
+      await journal.append({ stream, author: by, events: [event], expectedVersion, ...key });
       return;
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;

@@ -18,7 +18,7 @@ test("12.13: a turn whose start took too long has it on record before its first 
       message: expect.stringMatching(/stands at: .*; steps: look at the thread/),
     }),
   ]);
-  const second = await slow.heddle.startTurn({
+  const second = await slow.heddle.as("user:owner").startTurn({
     thread: turn.threadId,
     input: [{ type: "text", text: "again" }],
     settings: slow.settings,

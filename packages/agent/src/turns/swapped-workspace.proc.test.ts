@@ -20,7 +20,7 @@ test("12.5: a turn in a folder that another thread has swapped for a link is ref
   const outside = outsideOf(t);
   const sub = join(t.workspace, "sub");
   mkdirSync(sub);
-  const below = await t.heddle.createThread({ workspace: sub, origin: "test" });
+  const below = await t.heddle.as("user:owner").createThread({ workspace: sub, origin: "test" });
   await (
     await t.start("swap it")
   ).done;
@@ -55,7 +55,7 @@ test("12.5: a folder that is swapped after the turn was admitted is not followed
     renameSync(sub, join(t.workspace, "old"));
     symlinkSync(outside, sub);
   };
-  const below = await t.heddle.createThread({ workspace: sub, origin: "test" });
+  const below = await t.heddle.as("user:owner").createThread({ workspace: sub, origin: "test" });
   const turn = await t.start("go", { thread: below });
   expect((await turn.done).body).toMatchObject({ status: "failed", failure: { code: "workspace.moved" } });
   expect(existsSync(join(outside, "planted"))).toBe(false);
@@ -67,7 +67,7 @@ test("12.5: a root of the configuration may be a link of the owner's, but none t
   const [owners, agents] = [join(t.folder, "link"), join(t.workspace, "link")];
   for (const link of [owners, agents]) symlinkSync(outside, link);
   const start = (writableRoots: string[]) =>
-    t.heddle.startTurn({
+    t.heddle.as("user:owner").startTurn({
       thread: { workspace: t.workspace, origin: "test" },
       input: [{ type: "text", text: "go" }],
       settings: { ...t.settings, writableRoots },

@@ -1,32 +1,38 @@
 /** What is said to a turn that runs, here or in another process: stored first, and only then acted on. */
 import type { Journal } from "@heddle/journal";
-import { HeddleError, type EventOf, type InputPart } from "@heddle/protocol";
+import { HeddleError, type By, type EventOf, type InputPart } from "@heddle/protocol";
 import type { InterruptReason } from "../heddle.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
 import { closeParked } from "../recovery/recover.ts";
 import { threadOfOpen } from "../threads/threads.ts";
 
-export async function steerTurn(journal: Journal, turnId: string, input: readonly InputPart[]): Promise<void> {
+export async function steerTurn(
+  journal: Journal,
+  turnId: string,
+  { input, by }: { readonly input: readonly InputPart[] } & By,
+): Promise<void> {
   const stream = await threadOfOpen(journal, turnId);
   const steered: EventOf<"turn.steered"> = { type: "turn.steered", v: 1, turnId, input: [...input] };
-  await journal.append({ stream, author: "user", events: [steered] });
+  await journal.append({ stream, author: by, events: [steered] });
+}
+
+export interface Interruption extends By {
+  readonly turnId: string;
+  readonly reason: InterruptReason;
+  readonly ends: Pick<PendingEnds, "unrecorded">;
 }
 
 /** `running`: the turn in this process; absent: nobody here carries it out. */
 export async function interruptTurn(
   journal: Journal,
   running: { readonly threadId: string; readonly control: AbortController } | undefined,
-  {
-    turnId,
-    reason,
-    ends,
-  }: { readonly turnId: string; readonly reason: InterruptReason; readonly ends: Pick<PendingEnds, "unrecorded"> },
+  { turnId, reason, by, ends }: Interruption,
 ): Promise<void> {
   const threadId = running?.threadId ?? (await threadOfOpen(journal, turnId));
   try {
     await journal.append({
       stream: threadId,
-      author: "user",
+      author: by,
       events: [{ type: "turn.interrupt-requested", v: 1, turnId, failure: { ...reason } }],
     });
   } catch (error) {

@@ -54,7 +54,7 @@ test("a turn runs its calls in the sandbox and ends with exactly one terminal ev
 
 test("deltas of a message concatenate to its completed text", async () => {
   await using t = await openTestHeddle({ script: [{ text: "one two three four five six seven eight nine ten" }] });
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
   const deltas: ItemDelta[] = [];
   using _listener = t.heddle.onDelta(threadId, (delta) => deltas.push(delta));
   await (
@@ -84,7 +84,7 @@ test("a second turn sees what the first one said and did", async () => {
 
 test("the same client id starts one turn however often it is sent, and other input under it is a conflict", async () => {
   await using t = await openTestHeddle({ script: [{ text: "once" }] });
-  const threadId = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
   const turns = await Promise.all(
     Array.from({ length: 20 }, () => t.start("hello", { thread: threadId, clientId: "client-1" })),
   );
@@ -134,7 +134,7 @@ test("an interrupt stops the running command, keeps its output, and ends the tur
   using _listener = t.heddle.onDelta(turn.threadId, ({ channel }) => channel === "output" && began.resolve());
   await began.promise;
   const before = performance.now();
-  await t.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
+  await t.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
   const terminal = await turn.done;
   expect(performance.now() - before).toBeLessThan(6000);
   expect(terminal.body).toMatchObject({
@@ -152,7 +152,7 @@ test("an interrupt from another process reaches the turn through the journal", a
   const turn = await t.start("wait for ever");
   await t.next(turn.threadId, "tool.intended");
   await using other = await openTestHeddle({ folder: t.folder });
-  await other.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "from elsewhere" });
+  await other.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "from elsewhere" });
   expect((await turn.done).body).toMatchObject({ status: "interrupted", failure: { message: "from elsewhere" } });
 });
 
@@ -162,7 +162,7 @@ test("steering is told to the agent at the next safe point and never lost", asyn
   });
   const turn = await t.start("begin");
   await t.next(turn.threadId, "tool.intended");
-  await t.heddle.steer(turn.turnId, [{ type: "text", text: "also do this" }]);
+  await t.heddle.as("user:owner").steer(turn.turnId, [{ type: "text", text: "also do this" }]);
   await writeFile(join(t.workspace, "go"), "");
   expect((await turn.done).body.status).toBe("completed");
   const events = bodies(await t.events(turn.threadId));
@@ -173,7 +173,9 @@ test("steering is told to the agent at the next safe point and never lost", asyn
     return [];
   });
   expect(order).toEqual(["user", "answer", "result", "user", "answer"]);
-  await expect(t.heddle.steer(turn.turnId, [{ type: "text", text: "too late" }])).rejects.toMatchObject({
+  await expect(
+    t.heddle.as("user:owner").steer(turn.turnId, [{ type: "text", text: "too late" }]),
+  ).rejects.toMatchObject({
     code: "turn.not-found",
   });
 });
@@ -182,7 +184,7 @@ test("a thread is busy while a turn runs in it", async () => {
   await using t = await openTestHeddle({ script: [{ calls: [sh("sleep 300")] }] });
   const turn = await t.start("wait");
   await expect(t.start("me too", { thread: turn.threadId })).rejects.toMatchObject({ code: "turn.active" });
-  await t.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "stop" });
+  await t.heddle.as("user:owner").interrupt(turn.turnId, { code: "turn.interrupted", message: "stop" });
   await turn.done;
 });
 
@@ -199,10 +201,12 @@ test("a refused turn leaves no thread behind", async () => {
   await using t = await openTestHeddle();
   const start = { input: [{ type: "text" as const, text: "x" }], settings: { ...t.settings, provider: "nobody" } };
   await expect(
-    t.heddle.startTurn({ ...start, thread: { workspace: t.workspace, origin: "test" } }),
+    t.heddle.as("user:owner").startTurn({ ...start, thread: { workspace: t.workspace, origin: "test" } }),
   ).rejects.toMatchObject({ code: "provider.unknown" });
   await expect(
-    t.heddle.startTurn({ ...start, settings: t.settings, thread: { workspace: "/nowhere/at/all", origin: "test" } }),
+    t.heddle
+      .as("user:owner")
+      .startTurn({ ...start, settings: t.settings, thread: { workspace: "/nowhere/at/all", origin: "test" } }),
   ).rejects.toMatchObject({ code: "workspace.missing" });
   expect(await t.heddle.journal.threads.list({ limit: 10 })).toEqual([]);
 });

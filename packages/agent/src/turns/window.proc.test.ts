@@ -8,7 +8,7 @@ test("12.19: unless a larger window is asked for, a context is compacted before 
   const providers = [server.provider("openai-responses", { vendor: "openai" })];
   const compactions = async (window: object): Promise<number> => {
     await using t = await openTestHeddle({ providers, settings: { provider: "test", model: "gpt-5.5", ...window } });
-    const thread = await t.heddle.createThread({ workspace: t.workspace, origin: "test" });
+    const thread = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
     for (const text of ["one", "two ".repeat(40_000), "three"]) await (await t.start(text, { thread })).done;
     return (await t.events(thread)).filter(({ body }) => body.type === "context.compacted").length;
   };

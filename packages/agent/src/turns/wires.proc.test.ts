@@ -118,12 +118,13 @@ test("guides are told from the outermost to the nearest, and a link out of the w
   });
   const nested = join(t.workspace, "inner", "linked");
   await mkdir(join(t.workspace, ".git"), { recursive: true });
+  await writeFile(join(t.workspace, ".git/HEAD"), "ref: refs/heads/main\n");
   await mkdir(nested, { recursive: true });
   await writeFile(join(t.workspace, "AGENTS.md"), "outer guide");
   await writeFile(join(t.workspace, "inner", "AGENTS.md"), "inner guide");
   await writeFile(join(t.home, "secret.md"), "state of Heddle");
   await symlink(join(t.home, "secret.md"), join(nested, "AGENTS.md"));
-  const turn = await t.heddle.startTurn({
+  const turn = await t.heddle.as("user:owner").startTurn({
     thread: { workspace: nested, origin: "test" },
     input: [{ type: "text", text: "hello" }],
     settings: t.settings,

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Heddle, StartTurn, TerminalEvent, TurnHandle } from "@heddle/agent";
-import { toHeddleError, type RunResult, type StoredEvent, type TurnLimits } from "@heddle/protocol";
+import { OWNER, toHeddleError, type RunResult, type StoredEvent, type TurnLimits } from "@heddle/protocol";
 import { followTurn } from "../follow.ts";
 import type { Printer } from "../print/printer.ts";
 import type { Stop } from "../stop.ts";
@@ -48,7 +48,7 @@ export async function runAttempts(heddle: Heddle, options: AttemptsOptions): Pro
       if (isSpent || stop.signal.aborted) return { kind: "none" };
       return nextAttempt({ ...view, attempt, retries: options.retries, isOlderThread });
     };
-    const handle = await heddle.startTurn(start);
+    const handle = await heddle.as(OWNER).startTurn(start);
     options.onStarted(handle, mode);
     const after: { next: NextAttempt } = { next: { kind: "none" } };
     const printer: Printer = {

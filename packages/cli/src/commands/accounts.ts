@@ -1,9 +1,9 @@
 /** `heddle accounts`: who is logged in where, and what a run would use. It shows no secret. */
 import type { AccountStatus } from "@heddle/models/accounts";
 import { EXIT, visibleText } from "@heddle/protocol";
+import { openOwnAccounts } from "@heddle/runtime/accounts";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { openOwnAccounts } from "../config/open-accounts.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";

@@ -94,7 +94,7 @@ test("command/exec is on record before and after, short and without secrets, and
   expect(many?.type === "client.intended" && many.act.kind === "command" && many.act.argv.at(-1)).toBe(
     "… and 201 more",
   );
-  expect(new Set(stored.map(({ author }) => author))).toEqual(new Set(["user"]));
+  expect(new Set(stored.map(({ author }) => author))).toEqual(new Set(["user:owner"]));
   expect(await run(["verify"], { world })).toMatchObject({ code: 0 });
 });
 

@@ -63,7 +63,7 @@ test("hop: an escalated command is asked about with its reason, runs outside onc
   const hops = await eventsOf(world, threadId, "hop.taken");
   expect(hops).toMatchObject([
     {
-      author: "user",
+      author: "user:owner",
       body: {
         scope: "call",
         from: started?.body.envelopeHash,
@@ -137,7 +137,7 @@ test("hop: accepted for the session it is not asked again, by the next server ne
   expect(kinds).not.toContain(COMMAND);
   expect(await readFile(outside, "utf8")).toBe("x\nx\n");
   const authors = (await eventsOf(world, threadId, "hop.taken")).map(({ author }) => author);
-  expect(authors).toEqual(["user", "policy:remembered"]);
+  expect(authors).toEqual(["user:owner", "policy:remembered"]);
 });
 
 test("hop: where nobody may be asked the wish is refused as an item, on record, and told to the model", async () => {
@@ -288,7 +288,7 @@ test.each([
     expect(existsSync(path.join(world.workspace, `${file}.again`))).toBe(false);
     expect(await eventsOf(world, threadId, "hop.taken")).toMatchObject([
       {
-        author: "user",
+        author: "user:owner",
         body: { scope: "call", permissions: { write: [path.dirname(path.join(world.workspace, file))] } },
       },
     ]);

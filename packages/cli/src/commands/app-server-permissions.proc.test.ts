@@ -42,7 +42,7 @@ test("permissions: granted for the turn they hold until it ends, and the model i
   await runTurn(client, threadId, "again");
   expect(existsSync(path.join(extra, "two.txt"))).toBe(false);
   expect(await eventsOf(world, threadId, "hop.taken")).toMatchObject([
-    { author: "user", body: { scope: "turn", to: { network: "none", writeRoots: [world.workspace, extra] } } },
+    { author: "user:owner", body: { scope: "turn", to: { network: "none", writeRoots: [world.workspace, extra] } } },
   ]);
 });
 
@@ -177,6 +177,6 @@ test("permissions: the question outlives its server, and what the next one grant
   expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
   expect(await eventsOf(world, threadId, "approval.requested")).toHaveLength(1);
   expect(await eventsOf(world, threadId, "hop.taken")).toMatchObject([
-    { author: "user", body: { scope: "thread", to: { network: "none", writeRoots: [world.workspace, extra] } } },
+    { author: "user:owner", body: { scope: "thread", to: { network: "none", writeRoots: [world.workspace, extra] } } },
   ]);
 });

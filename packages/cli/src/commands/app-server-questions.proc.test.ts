@@ -115,7 +115,7 @@ test("with ask_user the agent may ask without planning; over HTTP the question i
   expect(answered.status).toBe(200);
   const rest = await served.events(threadId, ({ body }) => body.type === "turn.completed", asked.at(-1)?.seq ?? 0);
   expect(rest.find(({ body }) => body.type === "approval.resolved")).toMatchObject({
-    author: "user",
+    author: "user:owner",
     body: { decision: "accept", answers: { which: ["A"] } },
   });
   expect(told(model)).toContain("which");
@@ -146,7 +146,7 @@ test("a chat that plans is asked the same question, and answers it", async () =>
   const answers = { which: ["B"] };
   await client.call("chat.approval.respond", { request_id, decision: "accept", answers });
   expect(await client.note("chat.approval.resolved")).toMatchObject({
-    params: { decision: "accept", by: "user", answers },
+    params: { decision: "accept", by: "user:owner", answers },
   });
   expect(await client.note("chat.turn.completed")).toMatchObject({ params: { status: "completed" } });
   const results = model.requests.map(({ body }) => JSON.stringify(body));

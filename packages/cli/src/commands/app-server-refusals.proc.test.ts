@@ -104,7 +104,10 @@ test("W8: what cannot be listened on, and other machines can reach, is said at o
   await using world = await openWorld();
   const cases: readonly (readonly [args: readonly string[], message: string])[] = [
     [["--listen", "ws://0.0.0.0:0"], "0.0.0.0 can be reached from other machines"],
-    [["--listen", "ws://example.org:1"], "is none of stdio://, unix://, unix://PATH, ws://IP:PORT, wss://IP:PORT, off"],
+    [
+      ["--listen", "ws://example.org:1"],
+      "must be one of stdio://, unix://, unix://PATH, ws://IP:PORT, wss://IP:PORT, off",
+    ],
     [["--listen", `unix://${world.workspace}`], "exists and is no socket"],
     [["--listen", "ws://127.0.0.1:0", "--ws-token-sha256", "abc"], "takes the 64 hexadecimal digits"],
     [["--listen", "ws://127.0.0.1:0", "--ws-token-file", "none"], "there is no token file"],

@@ -2,16 +2,19 @@
  * `heddle app-server`: the long-lived door for programs, in place of `codex app-server`. It ends when its one client on
  * standard input has gone, or when a signal says so; running turns get their end first.
  */
+import path from "node:path";
 import { claimStore } from "@heddle/agent";
 import { EXIT } from "@heddle/protocol";
 import { AppServer, stdioChannel } from "@heddle/server";
+import { makeHome } from "@heddle/runtime/config";
+import { listen, parseListen, readTls, refuseOpenDoor, type TokenChoice } from "@heddle/runtime/doors";
+import { openServing } from "@heddle/runtime/serving";
+import { CONFIG_OPTIONS, readConfigOf } from "../config-options.ts";
+import { TLS_OPTIONS, tlsFiles } from "../door-options.ts";
+import { say } from "../print/screen.ts";
+import { tellUnstoredEnds, untilAborted } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { CONFIG_OPTIONS, log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
-import { openServing } from "../app-server/open-serving.ts";
-import { generate, GENERATORS, isGenerator } from "../app-server/generate.ts";
-import { refuseOpenDoor } from "../app-server/address.ts";
-import { listen, parseListen } from "../app-server/listen.ts";
-import { readTls, TLS_OPTIONS } from "../app-server/tls.ts";
+import { generate, GENERATORS, isGenerator } from "./generate.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
 
@@ -75,21 +78,24 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   if (isGenerator(extra) && more.length === 0) return generate(extra, args, cwd);
   if (extra !== undefined) throw usage(`app-server takes no words, only options; what is "${extra}"?`);
   const at = parseListen(args.value("listen") ?? "stdio://", cwd);
-  refuseOpenDoor(at, args, "wss");
-  const tls = await readTls(args, cwd, at.kind === "tcp" && at.hasTls);
+  if (!args.has("allow-non-loopback")) refuseOpenDoor(at, "wss");
+  const tls = await readTls(tlsFiles(args, cwd), at.kind === "tcp" && at.hasTls);
   using stop = watchForStop(undefined, STOP_MS);
-  const { file, config, warnings } = await readConfig(args, env);
+  const configuration = await readConfigOf(args, env);
   const home = await makeHome(env);
   // Closed in the opposite order: the server ends its turns and tells its clients, then the door goes, then the engine.
   await using ends = new AsyncDisposableStack();
   // A server on standard streams belongs to its client, as a run does; one that listens belongs to the home.
   if (at.kind !== "stdio") ends.use(await claimStore(home, "heddle app-server"));
   const sockets = at.kind === "unix" && at.path !== undefined ? [at.path] : [];
-  const { host, heddle, settings } = await openServing(ends, { args, env, cwd, file, config, home, sockets });
-  const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings: warnings, log });
+  const roots = args.values("write-root").map((root) => path.resolve(cwd, root));
+  const writeRoots = roots.length === 0 ? undefined : roots;
+  const serving = await openServing(ends, { configuration, home, env, sockets, writeRoots, log: say });
+  const { heddle } = serving;
+  const server = new AppServer({ ...serving, home, cwd, version, configWarnings: configuration.warnings, log: say });
   if (at.kind === "unix" || at.kind === "tcp") {
-    const listener = ends.use(await listen(at, server, { args, home, cwd, log, tls }));
-    log(`listening on ${listener.address}`);
+    const listener = ends.use(await listen(at, server, { home, token: tokenChoice(args, cwd), log: say, tls }));
+    say(`listening on ${listener.address}`);
   }
   ends.use(server);
   const stopped = untilAborted(stop.signal);
@@ -98,4 +104,9 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     : stopped);
   await ends.disposeAsync();
   return tellUnstoredEnds(heddle, stop.exitCode ?? EXIT.ok);
+}
+
+function tokenChoice(args: ParsedArgs, cwd: string): TokenChoice {
+  const file = args.value("ws-token-file");
+  return { file: file === undefined ? undefined : path.resolve(cwd, file), sha256: args.value("ws-token-sha256") };
 }

@@ -117,7 +117,7 @@ test("C10 killed in mid-turn: the turn is interrupted with its partial items, th
   expect(await client.call("chat.approval.respond", answer)).toEqual({ ok: true });
   expect(await client.call("chat.approval.respond", answer)).toEqual({ ok: true, already: true });
   expect(await client.hears((wire) => wire.method === "chat.approval.resolved")).toMatchObject({
-    params: { decision: "accept", by: "user", chat_id: asked },
+    params: { decision: "accept", by: "user:owner", chat_id: asked },
   });
   expect(await ends(client, askTurn)).toMatchObject({ params: { status: "completed" } });
   // Everything that was told before is there, under the same number and in the same words.

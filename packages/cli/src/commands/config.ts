@@ -1,13 +1,19 @@
 /** `heddle config`: looks at the configuration in force, and changes one key of Heddle's own file without touching the rest. */
 import { didYouMean, EXIT, visibleLine } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
+import { loadConfig, ownConfigFile, readConfigText } from "@heddle/runtime/config";
+import {
+  parseOverrides,
+  parseOwn,
+  setTomlKey,
+  splitKey,
+  tomlText,
+  unsetTomlKey,
+  writeWhole,
+  type TomlScalar,
+} from "@heddle/runtime/config-edit";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { parseOverrides, parseOwn } from "../config/check-config.ts";
-import { loadConfig, ownConfigFile, readConfigText } from "../config/read-config.ts";
-import { setTomlKey, tomlText, unsetTomlKey, type TomlScalar } from "../config/toml-edit.ts";
-import { splitKey } from "../config/toml-lines.ts";
-import { writeWhole } from "../config/write-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput, type Output } from "../print/output.ts";
 

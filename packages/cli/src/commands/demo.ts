@@ -11,6 +11,7 @@ import { BUILT_IN_PROVIDERS, type ProviderConfig } from "@heddle/models";
 import {
   EXIT,
   HeddleError,
+  OWNER,
   visibleLine,
   type SandboxLevel,
   type TaskRecord,
@@ -18,16 +19,16 @@ import {
 } from "@heddle/protocol";
 import { openHarness, openTasks, readSpec } from "@heddle/tasks";
 import { probeSandbox } from "@heddle/tools";
+import { allEvents } from "@heddle/runtime/record";
+import { resolveSettings } from "@heddle/runtime/settings";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { resolveSettings } from "../config/settings.ts";
 import { workspaceDiff } from "../demo/diff.ts";
 import { DEMO_SCRIPT } from "../demo/script.ts";
 import { demoTask, makeWorkspace } from "../demo/workspace.ts";
 import type { Output } from "../print/output.ts";
 import { marked, openScreen, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
-import { allEvents } from "../record.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { exitCodeOfTask, standing } from "../tasks/outcome.ts";
 import { showTasks } from "../tasks/show-tasks.ts";
@@ -142,7 +143,8 @@ async function work(
   await using heddle = await openHeddle({ home, providers, env, isUnattended: true });
   const [spec] = readSpec({ file: "demo.yaml", text: demoTask(sandbox), folder: workspace }).specs;
   if (spec === undefined) throw new HeddleError("internal", "the demo has no task");
-  const task = await openTasks({ journal: heddle.journal }).add({ spec, source: { kind: "cli", ref: "demo" } });
+  const tasks = openTasks({ journal: heddle.journal }).as(OWNER);
+  const task = await tasks.add({ spec, source: { kind: "cli", ref: "demo" } });
   const style = styleFor("auto", out.isTerminal, env);
   const show = showTasks({
     journal: heddle.journal,

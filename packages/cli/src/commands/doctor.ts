@@ -6,14 +6,11 @@ import { BUILT_IN_PROVIDERS, listsModels, resolveProvider, type Outgoing, type P
 import { EXIT, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
 import { probeSandbox, type SandboxFound } from "@heddle/tools";
 import { findOverlay } from "@heddle/tools/room";
+import { heddleHome, loadConfig, type ConfigFile } from "@heddle/runtime/config";
+import { mcpServersOf, providerConfigs, withLogin } from "@heddle/runtime/settings";
+import { holdsText } from "../print/holds.ts";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { mcpServersOf } from "../config/extensions.ts";
-import { holdsText } from "../config/limits.ts";
-import { withLogin } from "../config/logins.ts";
-import { heddleHome, loadConfig } from "../config/read-config.ts";
-import type { ConfigFile } from "../config/schema.ts";
-import { providerConfigs } from "../config/settings.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";

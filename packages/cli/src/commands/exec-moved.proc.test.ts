@@ -1,4 +1,4 @@
-import { mkdir, readFile, realpath } from "node:fs/promises";
+import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { run, start, type Ran } from "../../test/heddle-process.ts";
@@ -7,6 +7,7 @@ import { jsonLines, MOCK_KEY, openMockWorld, threadOf, type MockWorld } from "..
 async function otherFolder({ world }: MockWorld): Promise<string> {
   const other = path.join(world.root, "other");
   await mkdir(path.join(other, ".git"), { recursive: true });
+  await writeFile(path.join(other, ".git/HEAD"), "ref: refs/heads/main\n");
   return realpath(other);
 }
 

@@ -26,6 +26,7 @@ test("resume finds the last thread of this folder, of all folders, and one by it
   await using mock = await openMockWorld({ script: [] });
   const other = path.join(mock.world.root, "other");
   await mkdir(path.join(other, ".git"), { recursive: true });
+  await writeFile(path.join(other, ".git/HEAD"), "ref: refs/heads/main\n");
   const here = threadOf(await mock.exec(["--json", "here"]));
   const there = threadOf(await mock.exec(["--json", "there"], { cwd: other }));
   expect(threadOf(await mock.exec(["--json", "resume", "--last", "again"]))).toBe(here);

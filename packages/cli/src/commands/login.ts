@@ -3,9 +3,9 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import type { AccountName, Accounts, LoginState, StartedLogin } from "@heddle/models/accounts";
 import { EXIT, exitCodeOf, HeddleError, visibleLine } from "@heddle/protocol";
+import { openOwnAccounts } from "@heddle/runtime/accounts";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { openOwnAccounts } from "../config/open-accounts.ts";
 import { say } from "../print/screen.ts";
 
 const DEFAULT_PROVIDER = "openai";

@@ -1,8 +1,8 @@
 /** `heddle logout`: takes one account out of the credential store, after telling the provider where that is possible. */
 import { EXIT } from "@heddle/protocol";
+import { openOwnAccounts } from "@heddle/runtime/accounts";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { openOwnAccounts } from "../config/open-accounts.ts";
 
 export const logoutCommand: Command = {
   usage: "logout [PROVIDER] [--profile NAME]",

@@ -3,12 +3,11 @@ import { createInterface } from "node:readline";
 import { openMcpLogins } from "@heddle/agent";
 import type { McpAccounts } from "@heddle/models/accounts";
 import { EXIT, exitCodeOf, visibleLine, visibleText, type McpAuthStatus, type McpHttpServer } from "@heddle/protocol";
-import { CONFIG_OPTIONS, readConfig } from "../app-server/engine.ts";
+import { heddleHome, type ConfigFile, type McpServerTable } from "@heddle/runtime/config";
+import { mcpServersOf } from "@heddle/runtime/settings";
+import { CONFIG_OPTIONS, readConfigOf } from "../config-options.ts";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { mcpServersOf } from "../config/extensions.ts";
-import { heddleHome } from "../config/read-config.ts";
-import type { ConfigFile, McpServerTable } from "../config/schema.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
 import { openOutput } from "../print/output.ts";
@@ -42,7 +41,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   if (!(word === "list" && name === undefined) && !((word === "login" || word === "logout") && isNamed)) {
     throw usage("write heddle mcp list, heddle mcp login NAME, or heddle mcp logout NAME");
   }
-  const { config } = await readConfig(args, env);
+  const { config } = await readConfigOf(args, env);
   await using logins = await openMcpLogins({ home: heddleHome(env), env });
   if (name === undefined) return list(config, logins, { args, env });
   const server = await namedServer(config, name, env);

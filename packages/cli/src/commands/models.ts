@@ -1,10 +1,10 @@
 /** `heddle models`: which models can be asked for, what is known of each and from where, and how to renew that. */
 import { refreshCatalog, resetCatalog, type DescribedModel } from "@heddle/models/catalog";
 import { EXIT, visibleText } from "@heddle/protocol";
+import { openOwnAccounts } from "@heddle/runtime/accounts";
+import { heddleHome, loadConfig } from "@heddle/runtime/config";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { openOwnAccounts } from "../config/open-accounts.ts";
-import { heddleHome, loadConfig } from "../config/read-config.ts";
 import { providersToList, type ListedProvider } from "../models/list-providers.ts";
 import { modelLines, noteOf, refreshLines } from "../models/print-models.ts";
 import { toLine } from "../print/jsonl.ts";

@@ -5,10 +5,9 @@ import { chmod, readFile } from "node:fs/promises";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { parseOwn } from "@heddle/runtime/config-edit";
+import { inboxOf, notifyingOf } from "@heddle/runtime/work";
 import { LAUNCHER, openWorld, type World } from "../../test/heddle-process.ts";
-import { parseOwn } from "../config/check-config.ts";
-import { inboxOf } from "../config/inbox.ts";
-import { notifyingOf } from "../config/notify.ts";
 
 const ROOT = path.join(import.meta.dirname, "../../../..");
 const ENV = {

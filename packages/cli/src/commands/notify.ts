@@ -1,15 +1,15 @@
 /** `heddle notify`: who is told what happens to tasks, whether that works, and what could not be delivered. */
 import type { Journal, NotificationRow } from "@heddle/journal";
-import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, OWNER, visibleLine } from "@heddle/protocol";
 import { NOTIFICATION_NAMES, redeliver, testSink, type Sink } from "@heddle/tasks";
-import { CONFIG_OPTIONS, readConfig } from "../app-server/engine.ts";
+import { openRecord } from "@heddle/runtime/record";
+import { notifyingOf } from "@heddle/runtime/work";
+import { CONFIG_OPTIONS, readConfigOf } from "../config-options.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { notifyingOf } from "../config/notify.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
 import type { Output } from "../print/output.ts";
-import { openRecord } from "../record.ts";
 import { zonedTime } from "../print/style.ts";
 
 const VERBS = ["list", "test", "dead", "redeliver"] as const;
@@ -57,7 +57,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
 }
 
 async function sinksOf(args: ParsedArgs, env: NodeJS.ProcessEnv): Promise<readonly Sink[]> {
-  const { config } = await readConfig(args, env);
+  const { config } = await readConfigOf(args, env);
   return notifyingOf(config, env).sinks;
 }
 
@@ -148,7 +148,7 @@ async function putBack(ids: readonly string[], env: NodeJS.ProcessEnv, { out, is
   const wanted = ids.length > 0 || journal === undefined ? ids : await allDead(journal);
   for (const id of wanted) {
     if (journal === undefined) throw new HeddleError("usage.invalid", `there is no notification ${visibleLine(id)}`);
-    const row = await redeliver(journal, id);
+    const row = await redeliver(journal, { id, by: OWNER });
     if (isJson) await out.write(toLine({ id, sink: row.sink, event: row.event, state: row.state }));
     else await out.write(visibleLine(`${id} is queued for ${row.sink} again`) + "\n");
   }

@@ -3,15 +3,17 @@
  * a port, and both are on a private socket too. It runs until a signal says so; running turns get their end first.
  */
 import { EXIT } from "@heddle/protocol";
+import { makeHome } from "@heddle/runtime/config";
+import { planDoors } from "@heddle/runtime/doors";
+import { openServing } from "@heddle/runtime/serving";
+import { deskOf, openWorker } from "@heddle/runtime/work";
+import { CONFIG_OPTIONS, readConfigOf } from "../config-options.ts";
+import { DOOR_OPTIONS, doorChoices } from "../door-options.ts";
+import { say } from "../print/screen.ts";
+import { tellUnstoredEnds, untilAborted } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { CONFIG_OPTIONS, log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
-import { planDoors } from "../app-server/open-doors.ts";
-import { openServing } from "../app-server/open-serving.ts";
-import { DOOR_OPTIONS } from "../app-server/serve-at.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
-import { deskOf } from "../tasks/open-desk.ts";
-import { openWorker } from "../tasks/open-worker.ts";
 
 const OPTIONS: readonly OptionSpec[] = [
   ...DOOR_OPTIONS,
@@ -38,20 +40,21 @@ export const serveCommand: Command = {
 async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Promise<number> {
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`serve takes no words, only options; what is "${extra}"?`);
-  const plan = await planDoors({ args, cwd, env, what: "heddle serve" });
+  const plan = await planDoors({ choices: doorChoices(args, cwd), cwd, env, what: "heddle serve", log: say });
   using stop = watchForStop(undefined, plan.stopMs);
-  const { file, config, warnings } = await readConfig(args, env);
+  const configuration = await readConfigOf(args, env);
+  const { config, warnings } = configuration;
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
   const claimed = await plan.claim(ends, home);
-  const serving = await openServing(ends, { args, env, cwd, file, config, home, sockets: plan.sockets });
+  const serving = await openServing(ends, { configuration, home, env, sockets: plan.sockets, log: say });
   const { heddle, settings } = serving;
-  const work = { heddle, settings, home, config, env };
+  const work = { heddle, settings, home, config, env, log: say };
   const worker = args.has("no-tasks") ? undefined : await openWorker(ends, work);
   const desk = worker?.desk ?? deskOf({ ...work, journal: heddle.journal });
   const harness = worker?.harness;
   const doors = await claimed.open(ends, { ...serving, desk, harness, cwd, version, configWarnings: warnings });
-  for (const address of doors.addresses) log(`listening on ${address}`);
+  for (const address of doors.addresses) say(`listening on ${address}`);
   process.stdout.write(doors.how);
   await untilAborted(stop.signal);
   await ends.disposeAsync();

@@ -3,12 +3,12 @@ import { stat, statfs } from "node:fs/promises";
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
 import { EXIT, HeddleError, visibleText } from "@heddle/protocol";
+import { heddleHome } from "@heddle/runtime/config";
+import { openRecord } from "@heddle/runtime/record";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import { openRecord } from "../record.ts";
 
 export const storeCommand: Command = {
   usage: "store compact",

@@ -44,3 +44,23 @@ test("13: undo follows no link that lies where the workspace was, also by force"
   expect(refused.stderr).toContain(`is behind a link that leads to ${precious}`);
   expect(await readdir(precious)).toEqual(["mine.txt"]);
 });
+
+test("13: undo of a verified draft takes its files out of the workspace again", { timeout: 60_000 }, async () => {
+  await using mock = await openMockWorld({
+    respond: ({ answers }) =>
+      answers > 0 ? { text: "It is done." } : { calls: [{ tool: "exec_command", args: { cmd: "echo x > done.txt" } }] },
+  });
+  const { world } = mock;
+  const heddle = (...args: readonly string[]): ReturnType<typeof run> =>
+    run(["task", ...args], { world, env: MOCK_KEY, cwd: world.root });
+  const spec = `name: t\nworkspace: ${world.workspace}\ngoal: g\napply: on-verified\nchecks: [{file-exists: done.txt}]\n`;
+  await world.file("spec/task.yaml", `${spec}deliver: [done.txt]\n`);
+  expect(await heddle("run", "spec/task.yaml")).toMatchObject({ code: 0 });
+  expect(await readdir(world.workspace)).toContain("done.txt");
+  const again = await heddle("retry", "t", "--from-baseline");
+  expect(again.stderr).toMatch(/worked in a draft; heddle task undo \S+ takes its files out/);
+  const undone = await heddle("undo", "t");
+  expect(undone).toMatchObject({ code: 0 });
+  expect(undone.stdout).toContain(`put back in ${world.workspace}: 1 file:`);
+  expect(await readdir(world.workspace)).not.toContain("done.txt");
+});

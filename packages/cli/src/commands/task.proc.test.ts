@@ -140,7 +140,7 @@ test("13: a task is found by the beginning of its id or by its name; several are
   const missing = await heddle(world, "task", "log", "nothing");
   expect(missing).toMatchObject({ code: 2, stdout: "", stderr: 'heddle: there is no task "nothing"\n' });
   const log = await heddle(world, "task", "log", one);
-  expect(log.stdout).toMatch(/added: first in .*workspace\n$/);
+  expect(log.stdout).toMatch(/added: first in .*workspace {2}by owner\n$/);
 });
 
 test("25 26 27 28 29 D8: pause, resume, cancel, retry, complete, archive, delete, and what does not fit is refused", async () => {

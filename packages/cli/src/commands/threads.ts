@@ -1,18 +1,18 @@
 /** `heddle threads`: what is in the record, for people and, with --json, as it is stored; and what its owner may do with it. */
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
 import { createRedactor, type Journal, type ThreadRow } from "@heddle/journal";
-import { didYouMean, EXIT, HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, isHeddleError, OWNER, visibleLine } from "@heddle/protocol";
+import { heddleHome } from "@heddle/runtime/config";
+import { knownSecrets } from "@heddle/runtime/known-secrets";
+import { allEvents, openRecord } from "@heddle/runtime/record";
+import { openWorkspace } from "@heddle/runtime/settings";
 import { foreignOption, usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { knownSecrets } from "../config/known-secrets.ts";
-import { heddleHome } from "../config/read-config.ts";
 import { eventLines } from "../print/events.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
 import type { Output } from "../print/output.ts";
 import { localTime, styleFor } from "../print/style.ts";
-import { allEvents, openRecord } from "../record.ts";
-import { openWorkspace } from "../workspace.ts";
 
 const DEFAULT_LIMIT = 50;
 const VERBS = ["list", "show", "export", "name", "delete"] as const;
@@ -61,7 +61,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   if (verb === "show") return show(id, args, context, out);
   if (verb === "export") return exportOne(id, args, context, out);
   return change(id, context, async (heddle, thread) => {
-    if (verb === "name") await heddle.nameThread({ threadId: thread.id, name: more[0] ?? "" });
+    if (verb === "name") await heddle.as(OWNER).nameThread({ threadId: thread.id, name: more[0] ?? "" });
     else await deleteOne(heddle, thread.id);
     const done = verb === "name" ? `is now called ${visibleLine(more[0] ?? "")}` : "is deleted";
     await out.write(args.has("json") ? toLine({ id: thread.id, [verb]: more[0] ?? true }) : `${thread.id} ${done}\n`);
@@ -70,7 +70,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
 
 /** Whoever deletes by hand waits for the room, and hears what keeps it. */
 async function deleteOne(heddle: Heddle, threadId: string): Promise<void> {
-  await heddle.deleteThread({ threadId });
+  await heddle.as(OWNER).deleteThread({ threadId });
   await heddle.journal.settled();
   const left = heddle.journal.notices.find(({ kind }) => kind === "purge-unsettled");
   if (left !== undefined) say(visibleLine(left.message));

@@ -2,10 +2,9 @@
 import { EXIT, HeddleError, visibleText } from "@heddle/protocol";
 import { isRole, ROLES, type Principal } from "@heddle/server";
 import { addToken, listTokens, revokeToken } from "@heddle/server/http";
-import { makeHome } from "../app-server/engine.ts";
+import { heddleHome, makeHome } from "@heddle/runtime/config";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
 import { zonedTime } from "../print/style.ts";

@@ -1,12 +1,12 @@
 /** `heddle usage`: the ledger of this home. What models took, each answer counted once on its day (UTC). */
 import { USAGE_KEYS, type Journal, type UsageKey, type UsageRow } from "@heddle/journal";
-import { EXIT, isHeddleError, visibleLine } from "@heddle/protocol";
+import { EXIT, isHeddleError, OWNER, visibleLine } from "@heddle/protocol";
+import { openRecord } from "@heddle/runtime/record";
 import { openTasks } from "@heddle/tasks";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import { openRecord } from "../record.ts";
 
 const DEFAULT_ROWS = 100;
 const MAX_ROWS = 10_000;
@@ -50,7 +50,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
 async function taskIdOf(journal: Journal | undefined, selector: string): Promise<string> {
   if (journal === undefined) return selector;
   try {
-    return (await openTasks({ journal }).find(selector)).id;
+    return (await openTasks({ journal }).as(OWNER).find(selector)).id;
   } catch (error) {
     if (isHeddleError(error) && error.code === "task.not-found") return selector;
     throw error;

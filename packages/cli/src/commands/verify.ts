@@ -8,12 +8,12 @@ import type { Readable } from "node:stream";
 import { findThread } from "@heddle/agent";
 import { verifyExport, type Damage, type ExportReport, type VerifyReport, type VerifyWatch } from "@heddle/journal";
 import { clockMs, HeddleError, isHeddleError, toHeddleError, visibleLine } from "@heddle/protocol";
+import { heddleHome } from "@heddle/runtime/config";
+import { openRecord } from "@heddle/runtime/record";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
-import { openRecord } from "../record.ts";
 
 const TELL_EVERY_MS = 250;
 

@@ -245,7 +245,7 @@ test("7: the options of doors belong to --ui, and what serve refuses is refused 
     [["--listen", "http://127.0.0.1:0"], "--listen is for --ui; write heddle watch --ui"],
     [["--ui", "--listen", "http://0.0.0.0:0"], "--allow-non-loopback"],
     [["--ui", "--listen", "https://127.0.0.1:0"], "--tls-cert FILE"],
-    [["--ui", "--listen", "localhost"], "is none of http://IP:PORT"],
+    [["--ui", "--listen", "localhost"], "must be one of http://IP:PORT"],
   ];
   for (const [args, words] of refusals) {
     await using running = start(["watch", "--once", ...args], place);

@@ -1,9 +1,10 @@
 /** `heddle watch`: carries out tasks, and shows it. */
+import type { DoorPlan } from "@heddle/runtime/doors";
+import { CONFIG_OPTIONS } from "../config-options.ts";
+import { DOOR_OPTIONS, doorChoices } from "../door-options.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { CONFIG_OPTIONS } from "../app-server/engine.ts";
-import type { DoorPlan } from "../app-server/open-doors.ts";
-import { DOOR_OPTIONS } from "../app-server/serve-at.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { say } from "../print/screen.ts";
 import { fileHere } from "../tasks/read-tasks.ts";
 import { tellFailure } from "../tasks/tell-failure.ts";
 import { watchTasks } from "../tasks/watch-tasks.ts";
@@ -55,7 +56,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
 
 /** Loaded when it is asked for: nobody else needs a server. */
 async function planUi(args: ParsedArgs, { cwd, env }: CommandContext): Promise<DoorPlan> {
-  const { planDoors } = await import("../app-server/open-doors.ts");
+  const { planDoors } = await import("@heddle/runtime/doors");
   const instead = "leave out --ui: heddle watch works beside it";
-  return planDoors({ args, cwd, env, what: "heddle watch --ui", instead });
+  return planDoors({ choices: doorChoices(args, cwd), cwd, env, what: "heddle watch --ui", instead, log: say });
 }

@@ -1,11 +1,11 @@
 /** What a caller asked for and does not get, said once on stderr: understood, and of no effect here. */
 import { usage, type ParsedArgs } from "../args.ts";
 
-export function notesFor(args: ParsedArgs, passedOver: readonly string[]): readonly string[] {
+export function notesFor(args: ParsedArgs, warnings: readonly string[]): readonly string[] {
   const features = [...new Set([...args.values("enable"), ...args.values("disable")])];
   return [
     ...(features.length === 0 ? [] : [`unknown features, without effect here: ${features.join(", ")}`]),
-    ...(passedOver.length === 0 ? [] : [`unknown configuration keys, without effect here: ${passedOver.join(", ")}`]),
+    ...warnings,
     ...(args.has("search") ? ["--search has no effect: there is no web search"] : []),
     ...(args.has("cyber-access-program") ? ["--cyber-access-program has no effect"] : []),
   ];

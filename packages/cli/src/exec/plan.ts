@@ -13,21 +13,28 @@ import {
   type NoticeText,
   type SandboxMode,
 } from "@heddle/protocol";
+import { heddleHome, readConfiguration, type ConfigFile, type Layers } from "@heddle/runtime/config";
+import {
+  hooksOf,
+  mcpServersOf,
+  openWorkspace,
+  requireFolder,
+  requireStanding,
+  resolveSettings,
+  standingOf,
+  type Choices,
+  type Resolved,
+} from "@heddle/runtime/settings";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { reviewPrompt as ReviewPromptFunction } from "@heddle/agent";
 import { readImages, readSchema } from "../attachments.ts";
 import { promptFromFile } from "../batch/inputs.ts";
 import type { CommandContext } from "../command.ts";
-import { hooksOf, mcpServersOf } from "../config/extensions.ts";
-import type { Overrides } from "../config/check-config.ts";
-import { heddleHome, loadConfig, type LoadOptions } from "../config/read-config.ts";
-import type { ConfigFile } from "../config/schema.ts";
-import { effectiveConfig, resolveSettings, type Choices, type Layers, type Resolved } from "../config/settings.ts";
+import { configChoices } from "../config-options.ts";
 import type { Output } from "../print/output.ts";
 import type { HeldFile } from "@heddle/tools/held-file";
 import { beginPrompt } from "../prompt.ts";
 import type { Stop } from "../stop.ts";
-import { openWorkspace, requireFolder, requireStanding, standingOf } from "../workspace.ts";
 import { notesFor, refuseUnsupported } from "./notes.ts";
 import { parseRequest, type ThreadChoice } from "./request.ts";
 
@@ -82,16 +89,9 @@ export async function makePlan(
       })
     : undefined;
 
-  const loading = {
-    isIgnored: args.has("ignore-user-config"),
-    isStrict: args.has("strict-config"),
-    profile: args.value("profile"),
-  };
-  const { config: overrides, passedOver } = await readOverrides(args.values("config"), loading);
-  const { config: file } = await loadConfig(env, loading);
-  const layers: Layers = { file, overrides };
-  const config = effectiveConfig(layers, args.value("profile"));
-  for (const note of notesFor(args, passedOver)) await err.write(`heddle: ${note}\n`);
+  const layers = await readConfiguration(configChoices(args), env);
+  const { config } = layers;
+  for (const note of notesFor(args, layers.warnings)) await err.write(`heddle: ${note}\n`);
 
   const mcpServers = await mcpServersOf(config, env);
   const workspace = await openWorkspace(args.value("cd"), cwd);
@@ -144,12 +144,6 @@ async function holdLast(
 ): Promise<HeldFile | undefined> {
   if (file === undefined) return undefined;
   return await (await import("../output-file.ts")).holdOutputFile(["-o", file], context, { roots });
-}
-
-/** Most runs have none, and what reads them need not be loaded then. */
-async function readOverrides(given: readonly string[], loading: LoadOptions): Promise<Overrides> {
-  if (given.length === 0) return { config: {}, passedOver: [] };
-  return (await import("../config/check-config.ts")).parseOverrides(given, loading);
 }
 
 async function readChoices(

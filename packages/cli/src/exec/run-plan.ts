@@ -11,15 +11,21 @@ import {
   type ThreadSelector,
   type TurnHandle,
 } from "@heddle/agent";
-import { addUsage, HeddleError, NO_USAGE, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
+import { addUsage, HeddleError, NO_USAGE, OWNER, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
+import { allEvents } from "@heddle/runtime/record";
+import {
+  limitOptions,
+  providerConfigs,
+  requireStanding,
+  resolveSettings,
+  skillChoices,
+  standingOf,
+  withLazyLogins,
+} from "@heddle/runtime/settings";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
-import { limitOptions } from "../config/limits.ts";
-import { withLazyLogins } from "../config/logins.ts";
-import { providerConfigs, resolveSettings } from "../config/settings.ts";
-import { skillChoices } from "../config/skill-choices.ts";
 import { followTurn, type Followed } from "../follow.ts";
 import { createHumanPrinter } from "../print/human.ts";
 import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
@@ -27,9 +33,7 @@ import type { Output } from "../print/output.ts";
 import type { Printer } from "../print/printer.ts";
 import { behind, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
-import { allEvents } from "../record.ts";
 import type { Stop } from "../stop.ts";
-import { requireStanding, standingOf } from "../workspace.ts";
 import type { Plan } from "./plan.ts";
 
 export interface RunSurface {
@@ -134,7 +138,7 @@ async function runOnce(
   start: StartTurn,
   { printer, stop, onThread }: { printer: Printer; stop: Stop; onThread: (threadId: string) => void },
 ): Promise<Followed & { readonly handle: TurnHandle }> {
-  const handle = await heddle.startTurn(start);
+  const handle = await heddle.as(OWNER).startTurn(start);
   onThread(handle.threadId);
   return { handle, ...(await followTurn(heddle, handle, { printer, stop })) };
 }
@@ -206,7 +210,7 @@ async function forkOnly(
   { out, isJson }: { readonly out: Output; readonly isJson: boolean },
 ): Promise<RunEnd> {
   if (typeof thread === "string" || !("fork" in thread)) throw new HeddleError("internal", "there is nothing to fork");
-  const threadId = await heddle.forkThread(thread.fork);
+  const threadId = await heddle.as(OWNER).forkThread(thread.fork);
   await out.write(isJson ? toLine({ type: "thread.started", thread_id: threadId }) : `${threadId}\n`);
   return { threadId, terminal: undefined, lastMessage: undefined, failure: undefined };
 }
@@ -245,7 +249,7 @@ async function deliver(
 
 async function forget(heddle: Heddle, threadId: string, printer: Printer): Promise<void> {
   try {
-    await heddle.deleteThread({ threadId, reason: "ephemeral" });
+    await heddle.as("system").deleteThread({ threadId, reason: "ephemeral" });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     await printer.notice(`the ephemeral thread ${threadId} could not be deleted: ${why}`);

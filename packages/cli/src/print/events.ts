@@ -9,7 +9,7 @@ import {
   type Item,
   type StoredEvent,
 } from "@heddle/protocol";
-import { holdsText } from "../config/limits.ts";
+import { holdsText } from "./holds.ts";
 import { behind } from "./screen.ts";
 import { localTime, duration, money, skippedText, type Style } from "./style.ts";
 

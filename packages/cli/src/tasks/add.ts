@@ -3,20 +3,20 @@ import { createHash } from "node:crypto";
 import { canonical, EXIT, hasEnded, isHeddleError, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { TaskSource } from "@heddle/protocol/tasks";
 import { refuseChangedSpec, type FoundSpec, type SpecStore, type Tasks } from "@heddle/tasks";
+import { heddleHome, loadConfig } from "@heddle/runtime/config";
+import { openTaskStore } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { heddleHome, loadConfig } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
 import { readTasks, warn } from "./read-tasks.ts";
-import { openTaskStore } from "./store.ts";
 
 export async function addTasks(place: string, args: ParsedArgs, context: CommandContext): Promise<number> {
   const { config } = await loadConfig(context.env);
   const { found, warnings } = await readTasks(place, config, context);
   warn(warnings);
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
-  await using store = await openTaskStore(context.env);
+  await using store = await openTaskStore(context.env, say);
   if (!args.has("accept-spec")) await refuseChanged({ journal: store.journal, home: heddleHome(context.env) }, found);
   for (const one of found) {
     const task = await store.tasks.add({ spec: one.spec, source: sourceOf(one) });

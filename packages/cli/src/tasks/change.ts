@@ -2,6 +2,7 @@
 import { EXIT, HeddleError, visibleLine, type TaskRecord } from "@heddle/protocol";
 import { StallAction } from "@heddle/protocol/tasks";
 import { parseDuration, type Tasks } from "@heddle/tasks";
+import { requireTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -9,7 +10,6 @@ import { marked, openScreen, say } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import { paintState, standing } from "./outcome.ts";
 import { CARRIED_OUT } from "./add.ts";
-import { requireTasks } from "./store.ts";
 
 export const CHANGES = ["pause", "resume", "cancel", "retry", "relieve", "complete", "archive", "delete"] as const;
 export type Change = (typeof CHANGES)[number];
@@ -27,7 +27,7 @@ export async function changeTasks(
   const more = verb === "resume" ? moreBudget(args.values("more")) : undefined;
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const style = styleFor("auto", out.isTerminal, env);
-  await using store = await requireTasks(env, first);
+  await using store = await requireTasks(env, first, say);
   for (const selector of selectors) {
     const { id, spec } = await store.tasks.find(selector);
     const task = await change(store.tasks, id, {

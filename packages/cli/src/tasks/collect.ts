@@ -1,13 +1,13 @@
 /** `heddle task collect`: removes worktrees of tasks that have ended and what was kept to judge them by, and says why. */
 import { EXIT, visibleLine } from "@heddle/protocol";
 import { collectRooms, collectWorktrees, parseDuration, type Collected } from "@heddle/tasks";
+import { heddleHome } from "@heddle/runtime/config";
+import { lookAtTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openScreen } from "../print/screen.ts";
+import { openScreen, say } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
-import { lookAtTasks } from "./store.ts";
 
 /** A worktree is in the way; what a task was judged by is small beside it, and undoing and judging again need it. */
 const WORKTREE_AGE = "1d";
@@ -17,7 +17,7 @@ export async function collect(args: ParsedArgs, { env }: CommandContext): Promis
   const [worktrees, rooms] = [WORKTREE_AGE, ROOM_AGE].map((age) => msOf(args.value("older-than") ?? age));
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
-  await using store = await lookAtTasks(env);
+  await using store = await lookAtTasks(env, say);
   const common = { home: heddleHome(env), isDryRun: args.has("dry-run"), now: Date.now, signal: stop.signal };
   const found: Collected[] = [];
   if (store !== undefined) {

@@ -1,21 +1,21 @@
 /** `heddle task diff`: what a task changed, and what of it the verdict stands for. */
 import { EXIT, visibleLine } from "@heddle/protocol";
 import type { DiffFile, WorkDiff } from "@heddle/tasks";
+import { requireTasks } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openScreen, quoted } from "../print/screen.ts";
+import { openScreen, quoted, say } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { count } from "./outcome.ts";
-import { requireTasks } from "./store.ts";
 
 export async function diffTask(words: readonly string[], args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const [selector = "", ...paths] = words;
   const isJson = args.has("json");
   const out = openScreen(process.stdout, { isRaw: isJson });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const { id } = await store.tasks.find(selector);
   const diff = await store.tasks.diff(id, {
     ...(paths.length === 0 ? {} : { paths }),

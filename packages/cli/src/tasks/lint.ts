@@ -10,9 +10,9 @@ import {
   undeliverable,
   type FoundSpec,
 } from "@heddle/tasks";
+import { heddleHome, loadConfig } from "@heddle/runtime/config";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { heddleHome, loadConfig } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
 import type { Output } from "../print/output.ts";

@@ -1,13 +1,13 @@
 /** `heddle task list`: every task is reachable, a page at a time, newest first. */
 import { EXIT, TASK_STATES, visibleLine, type TaskRecord, type TaskState } from "@heddle/protocol";
+import { openWorkspace } from "@heddle/runtime/settings";
+import { lookAtTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { marked, openScreen } from "../print/screen.ts";
+import { marked, openScreen, say } from "../print/screen.ts";
 import { localTime, styleFor, type Style } from "../print/style.ts";
-import { openWorkspace } from "../workspace.ts";
 import { paintState, standing } from "./outcome.ts";
-import { lookAtTasks } from "./store.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1000;
@@ -28,7 +28,7 @@ export async function listTasks(args: ParsedArgs, { env, cwd }: CommandContext):
     ...(text === undefined ? {} : { text }),
   };
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
-  await using store = await lookAtTasks(env);
+  await using store = await lookAtTasks(env, say);
   const from = after === undefined ? undefined : await store?.tasks.find(after);
   const found =
     (await store?.tasks.page({ ...wish, ...(from === undefined ? {} : { after: from.id }), limit: limit + 1 })) ?? [];

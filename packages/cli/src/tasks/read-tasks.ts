@@ -12,8 +12,8 @@ import {
   type FoundSpecs,
   type SpecOptions,
 } from "@heddle/tasks";
+import type { ConfigFile } from "@heddle/runtime/config";
 import type { CommandContext } from "../command.ts";
-import type { ConfigFile } from "../config/schema.ts";
 import { say } from "../print/screen.ts";
 
 /** What `heddle task init` writes, and what `heddle watch` looks for where nothing is named; then OpenLoom's own. */

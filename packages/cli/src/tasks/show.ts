@@ -4,32 +4,40 @@ import {
   EXIT,
   hasEnded,
   isTaskEvent,
+  isUser,
+  principalName,
   visibleLine,
+  type Author,
   type StoredEvent,
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
+import { requireTasks } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import { isQuoted, marked, openScreen, quoted } from "../print/screen.ts";
+import { isQuoted, marked, openScreen, quoted, say } from "../print/screen.ts";
 import { duration, localTime, money, styleFor, zonedTime, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { count, paintState, standing } from "./outcome.ts";
-import { requireTasks } from "./store.ts";
 import { checkLines, ROOMS, taskLines } from "./task-lines.ts";
 import { listed, reviewLines, wayOnLines, workLines } from "./work-lines.ts";
 
 export async function showTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const task = await store.tasks.find(selector);
   const style = styleFor("auto", out.isTerminal, env);
-  await out.write(args.has("json") ? toLine(task) : `${taskPage(task, style).join("\n")}\n`);
+  const [created] = await store.tasks.log(task.id, { limit: 1 });
+  const by = created?.author;
+  await out.write(args.has("json") ? toLine({ ...task, by }) : `${taskPage(task, { style, by }).join("\n")}\n`);
   return EXIT.ok;
 }
 
-function taskPage(task: TaskRecord, style: Style): readonly string[] {
+function taskPage(
+  task: TaskRecord,
+  { style, by }: { readonly style: Style; readonly by: Author | undefined },
+): readonly string[] {
   const { spec, spent } = task;
   const budget = budgetOf(task);
   const cost = `${money(spent.costUsd)}${spent.isCostPartial ? " or more" : ""}${budget.costUsd === undefined ? "" : ` of ${money(budget.costUsd)}`}`;
@@ -38,6 +46,7 @@ function taskPage(task: TaskRecord, style: Style): readonly string[] {
   return [
     marked(`${task.id}  ${style.bold(visibleLine(spec.name))}`),
     ...line(marked("state"), `${paintState(task.state, style)}  ${visibleLine(standing(task))}`),
+    ...line("ordered by", by === undefined ? undefined : visibleLine(by)),
     ...line("workspace", visibleLine(spec.workspace)),
     ...line(
       "folder",
@@ -90,7 +99,7 @@ function checking({ checking: now }: TaskRecord): string | undefined {
 export async function logTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const { id } = await store.tasks.find(selector);
   const style = styleFor("auto", out.isTerminal, env);
   const print = (event: StoredEvent<TaskEventBody>): Promise<void> =>
@@ -123,5 +132,6 @@ function logLines(event: StoredEvent<TaskEventBody>, style: Style): readonly str
   const when = localTime(event.at, "second");
   const [first = "", ...rest] = taskLines(event, style);
   const own = (line: string): string => (isQuoted(line) ? line : `${" ".repeat(21)}${line}`);
-  return [marked(`${style.dim(when)}  ${first}`), ...rest.map(own)];
+  const who = isUser(event.author) ? style.dim(`  by ${visibleLine(principalName(event.author))}`) : "";
+  return [marked(`${style.dim(when)}  ${first}${who}`), ...rest.map(own)];
 }

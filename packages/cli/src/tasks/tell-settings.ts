@@ -1,8 +1,7 @@
 /** `-v`: what tasks will run with, and what was said about it where. Secrets are never shown. */
 import { toHeddleError, visibleLine } from "@heddle/protocol";
 import type { SettingsSource } from "@heddle/server";
-import { loadConfig } from "../config/read-config.ts";
-import type { ConfigFile } from "../config/schema.ts";
+import { loadConfig, type ConfigFile } from "@heddle/runtime/config";
 import { say } from "../print/screen.ts";
 
 export interface SettingsTold {

@@ -1,13 +1,13 @@
 /** `heddle task undo` and `heddle task retry --from-baseline`: back to how the workspace was when the task began. */
-import { EXIT, visibleLine } from "@heddle/protocol";
+import { EXIT, hasOwnTree, visibleLine } from "@heddle/protocol";
 import type { Undone } from "@heddle/tasks";
+import { requireTasks } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
 import { count } from "./outcome.ts";
-import { requireTasks } from "./store.ts";
 import { fileLine } from "./work-lines.ts";
 
 export interface UndoOptions {
@@ -24,7 +24,7 @@ export async function undoTask(
   const isJson = args.has("json");
   const out = openScreen(process.stdout, { isRaw: isJson });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const { id } = await store.tasks.find(selector);
   const reason = args.value("reason") ?? "begun again from the baseline by its user";
   const undone = await store.tasks.undo(id, {
@@ -53,7 +53,8 @@ function undoLines({ task, files, count: all, later, isDone }: Undone): readonly
     .slice(0, MAX_SHOWN)
     .map((file) => `  ${fileLine(file)}${changedLater.has(file.path) ? ", changed after the agent stopped" : ""}`);
   const more = all > shown.length ? [`  and ${all - shown.length} more`] : [];
-  const where = visibleLine(task.folder ?? task.spec.workspace);
+  // Of a draft it is what came out of it into the workspace.
+  const where = visibleLine(hasOwnTree(task.spec) ? task.spec.workspace : (task.folder ?? task.spec.workspace));
   const what = all === 0 ? "nothing has changed since the task began" : `${count(all, "file")}:`;
   return [`${isDone ? "put back" : "would be put back"} in ${where}: ${what}`, ...shown, ...more];
 }

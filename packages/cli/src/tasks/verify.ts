@@ -5,14 +5,14 @@
 import path from "node:path";
 import { visibleLine } from "@heddle/protocol";
 import { verifyBundle, writeBundle, type BundleVerdict } from "@heddle/tasks";
+import { heddleHome } from "@heddle/runtime/config";
+import { requireTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { heddleHome } from "../config/read-config.ts";
 import { toLine } from "../print/jsonl.ts";
 import { marked, openScreen, say } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
-import { requireTasks } from "./store.ts";
 
 const AGAIN_EXIT: Readonly<Record<BundleVerdict["outcome"], number>> = { same: 0, differs: 1, missing: 3 };
 
@@ -46,7 +46,7 @@ async function verifyOne(
   selector: string,
   how: { readonly signal: AbortSignal; readonly onCheck: (name: string) => void },
 ): Promise<BundleVerdict> {
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const { id, spec } = await store.tasks.find(selector);
   return { ...(await store.tasks.verify(id, how)), taskId: id, name: spec.name };
 }
@@ -83,7 +83,7 @@ export async function exportTask(selector: string, args: ParsedArgs, { env, cwd 
   if (file === undefined) throw usage("write heddle task export ID --bundle FILE");
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector);
+  await using store = await requireTasks(env, selector, say);
   const task = await store.tasks.find(selector);
   const written = await writeBundle({
     journal: store.journal,

@@ -2,24 +2,25 @@
  * `heddle watch` and `heddle task run`: opens the engine as exec and serve do, and a worker that carries out the tasks of
  * this home; shows what happens to them as it is stored. Ending it ends its turns and leaves the tasks to go on later.
  */
-import { EXIT, hasEnded, isHeddleError, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
+import { EXIT, hasEnded, isHeddleError, OWNER, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { openLoomSettings, openTasks, type FoundSpec, type Harness, type SpecStore, type Tasks } from "@heddle/tasks";
+import { makeHome } from "@heddle/runtime/config";
+import type { DoorPlan, Doors } from "@heddle/runtime/doors";
+import { openServing, type Serving } from "@heddle/runtime/serving";
+import { concurrencyOf, openWorker, settingsForTask } from "@heddle/runtime/work";
+import { readConfigOf } from "../config-options.ts";
+import { tellUnstoredEnds, untilAborted } from "../until-end.ts";
 import type { ParsedArgs } from "../args.ts";
-import { log, makeHome, readConfig, tellUnstoredEnds, untilAborted } from "../app-server/engine.ts";
-import type { DoorPlan, Doors } from "../app-server/open-doors.ts";
-import { openServing, type Serving } from "../app-server/open-serving.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
-import { marked, openScreen } from "../print/screen.ts";
+import { marked, openScreen, say } from "../print/screen.ts";
 import { styleFor, type Style } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { addOrTakeUp, refuseChanged } from "./add.ts";
-import { concurrencyOf, openWorker } from "./open-worker.ts";
 import { exitCodeOfTask, exitCodeOfTasks, isPutToOwner, paintState, standing } from "./outcome.ts";
 import { readTasks, warn } from "./read-tasks.ts";
-import { settingsForTask } from "./settings-for.ts";
 import { showTasks } from "./show-tasks.ts";
 import { tellSettings } from "./tell-settings.ts";
 
@@ -42,13 +43,14 @@ export interface Watching {
 export async function watchTasks({ place, args, context, isOnce, isAlone = false, ui }: Watching): Promise<number> {
   const { env, cwd, version } = context;
   using stop = watchForStop(undefined, ui?.stopMs ?? STOP_MS);
-  const { file, config, warnings } = await readConfig(args, env);
+  const configuration = await readConfigOf(args, env);
+  const { config, warnings } = configuration;
   const read = place === undefined ? undefined : await readTasks(place, config, context);
   warn(read?.warnings ?? []);
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
   const claimed = await ui?.claim(ends, home);
-  const serving = await openServing(ends, { args, env, cwd, file, config, home, sockets: ui?.sockets ?? [] });
+  const serving = await openServing(ends, { configuration, home, env, sockets: ui?.sockets ?? [], log: say });
   const { heddle, settings } = serving;
   await requireProvider(serving, read?.found ?? [], cwd);
   const concurrency = concurrencyOf(config);
@@ -60,7 +62,7 @@ export async function watchTasks({ place, args, context, isOnce, isAlone = false
   // Before anything is added: what is told of tasks begins with their first word.
   const choice = Promise.withResolvers<readonly string[]>();
   const only = isAlone ? choice.promise : undefined;
-  const worker = await openWorker(ends, { heddle, settings, home, config, env, only });
+  const worker = await openWorker(ends, { heddle, settings, home, config, env, only, log: say });
   const { harness } = worker;
   const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, configWarnings: warnings });
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
@@ -71,7 +73,7 @@ export async function watchTasks({ place, args, context, isOnce, isAlone = false
   const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
   if (!isOnce) {
-    log(`watching the tasks of ${home}, ${concurrency} at a time; Ctrl-C stops it`);
+    say(`watching the tasks of ${home}, ${concurrency} at a time; Ctrl-C stops it`);
     await untilAborted(stop.signal);
   }
   // The last turns get their end, and what that means for their tasks is stored and shown.
@@ -91,7 +93,7 @@ async function tellDoors({ addresses, url, tokenFile, how }: Doors, args: Parsed
 }
 
 async function addAll(store: SpecStore, found: readonly FoundSpec[], args: ParsedArgs): Promise<readonly TaskRecord[]> {
-  const tasks = openTasks({ journal: store.journal });
+  const tasks = openTasks({ journal: store.journal }).as(OWNER);
   const chosen: TaskRecord[] = [];
   if (!args.has("accept-spec")) await refuseChanged(store, found);
   for (const one of found) {
@@ -105,14 +107,14 @@ async function addAll(store: SpecStore, found: readonly FoundSpec[], args: Parse
 /** Running a file again resumes its task, unless that needs a decision first: work that is under review, or more budget. */
 async function takeUp(tasks: Tasks, task: TaskRecord): Promise<void> {
   const of = `${task.id} (${task.spec.name}) was added from this file before and has not ended`;
-  if (task.state !== "paused") return log(`${of}; it continues`);
-  if (isPutToOwner(task)) return log(`${of}; it stays paused: its work waits for your decision`);
+  if (task.state !== "paused") return say(`${of}; it continues`);
+  if (isPutToOwner(task)) return say(`${of}; it stays paused: its work waits for your decision`);
   try {
     await tasks.resume(task.id);
-    log(`${of}; it was paused and is resumed`);
+    say(`${of}; it was paused and is resumed`);
   } catch (error) {
     if (!isHeddleError(error)) throw error;
-    log(`${of}; it stays paused: ${error.message}`);
+    say(`${of}; it stays paused: ${error.message}`);
   }
 }
 
@@ -223,7 +225,7 @@ async function tellEnd(tasks: readonly TaskRecord[], { args, out, style, stop }:
     await out.write(`${marked(line)}\n`);
   }
   const hint = whatNext(tasks, exitCode, stop);
-  if (hint !== undefined) log(hint);
+  if (hint !== undefined) say(hint);
   return exitCode;
 }
 

@@ -147,7 +147,7 @@ const stored: readonly StoredEvent[] = bodies.map((body, index) => ({
   version: index + 1,
   id: `evt_${index}`,
   at: 1_700_000_000_000 + index,
-  author: "user",
+  author: "user:owner",
   body,
   hash: "",
 }));

@@ -8,7 +8,9 @@ import {
   grownItem,
   isRetryable,
   isShownOtherwise,
+  isUser,
   type ApprovalQuestion,
+  type Author,
   type Decision,
   type EventOf,
   type Failure,
@@ -261,7 +263,7 @@ function besides({ body, author }: StoredEvent): readonly Told[] {
     case "thread.moved":
       return [{ topic: "chat.thread.updated", params: { cwd: body.workspace } }];
     case "thread.named": {
-      const title_source = author === "user" ? "user" : "auto";
+      const title_source = isUser(author) ? "user" : "auto";
       return [{ topic: "chat.thread.updated", params: { title: body.name, title_source } }];
     }
     case "thread.archived":
@@ -346,7 +348,7 @@ function subject(question: ApprovalQuestion): Readonly<Record<string, unknown>> 
 
 function answered(
   { turnId, approvalId, decision, reason, answers, content }: EventOf<"approval.resolved">,
-  author: string,
+  author: Author,
 ): Told {
   const params = {
     turnId,
@@ -354,7 +356,7 @@ function answered(
     codex_request_id: approvalId,
     decision: chatDecision(decision),
     by: author,
-    ...(author === "user" ? {} : { auto: true as const }),
+    ...(isUser(author) ? {} : { auto: true as const }),
     ...(reason === undefined ? {} : { reason }),
     ...(answers === undefined ? {} : { answers }),
     ...(content === undefined ? {} : { content }),

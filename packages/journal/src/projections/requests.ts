@@ -1,39 +1,45 @@
-/** One row a request to a model that has no answer yet: who was asked, for which thread and task. */
-import type { StoredEvent } from "@heddle/protocol";
-import type { Connection } from "../driver.ts";
+/** One row a request to a model that has no answer yet: who was asked, for which thread, task and workspace. */
+import { integer, text, type Row } from "../record/rows.ts";
+import { NO_CHANGES, NO_LOOKS, type Projection } from "./changes.ts";
 
-export const table = "open_requests";
+const table = "open_requests";
 
-export const schema = `
-CREATE TABLE open_requests (
-  id TEXT PRIMARY KEY,
-  thread_id TEXT NOT NULL,
-  turn_id TEXT NOT NULL,
-  provider TEXT NOT NULL,
-  model TEXT NOT NULL,
-  task_id TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX open_requests_by_thread ON open_requests (thread_id);
-`;
+export const requests: Projection = {
+  table,
+  needs({ stream, body }) {
+    if (body.type !== "model.requested") return NO_LOOKS;
+    return [
+      { table: "tasks", columns: ["id", "workspace", "created_position"], where: { thread_id: stream, is_held: 1 } },
+      { table: "threads", columns: ["workspace"], where: { id: stream } },
+    ];
+  },
+  changes({ stream, body }, [held = [], threads]) {
+    switch (body.type) {
+      case "model.requested": {
+        const { turnId, provider, model } = body;
+        const task = oldest(held);
+        // That of the task, whose worktrees nobody knows by name.
+        const workspace = textOf(task ?? threads?.[0], "workspace");
+        const values = { thread_id: stream, turn_id: turnId, provider, model, task_id: textOf(task, "id"), workspace };
+        return [{ kind: "put", table, key: { id: body.requestId }, values }];
+      }
+      case "model.responded":
+        return [{ kind: "delete", table, where: { id: body.requestId } }];
+      case "turn.completed":
+        return [{ kind: "delete", table, where: { thread_id: stream, turn_id: body.turnId } }];
+      case "thread.deleted":
+        return [{ kind: "delete", table, where: { thread_id: stream } }];
+      default:
+        return NO_CHANGES;
+    }
+  },
+};
 
-/** After `usage-days.ts`, which looks here for what an answer belongs to. */
-export function apply(connection: Connection, { stream, body }: StoredEvent): void {
-  if (body.type === "model.requested") {
-    const { requestId, turnId, provider, model } = body;
-    connection.run(
-      `INSERT OR REPLACE INTO open_requests (id, thread_id, turn_id, provider, model, task_id)
-       VALUES (?, ?, ?, ?, ?, coalesce((SELECT id FROM tasks WHERE thread_id = ? AND is_held = 1
-         ORDER BY created_position LIMIT 1), ''))`,
-      requestId,
-      stream,
-      turnId,
-      provider,
-      model,
-      stream,
-    );
-  }
-  if (body.type === "model.responded") connection.run("DELETE FROM open_requests WHERE id = ?", body.requestId);
-  if (body.type === "turn.completed")
-    connection.run("DELETE FROM open_requests WHERE thread_id = ? AND turn_id = ?", stream, body.turnId);
-  if (body.type === "thread.deleted") connection.run("DELETE FROM open_requests WHERE thread_id = ?", stream);
+function oldest(rows: readonly Row[]): Row | undefined {
+  return rows.toSorted((a, b) => integer(a, "created_position") - integer(b, "created_position"))[0];
+}
+
+/** Empty: belongs to none. */
+export function textOf(row: Row | undefined, column: string): string {
+  return row === undefined ? "" : text(row, column);
 }

@@ -1,22 +1,17 @@
 /** One row a sink: how far in the journal it has read. Not only where it was told something: silence is read too. */
-import type { StoredEvent } from "@heddle/protocol";
-import type { Connection } from "../driver.ts";
+import { integer } from "../record/rows.ts";
+import { NO_CHANGES, NO_LOOKS, type Projection } from "./changes.ts";
 
-export const table = "sinks";
-
-export const schema = `
-CREATE TABLE sinks (
-  name TEXT PRIMARY KEY,
-  read_position INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-`;
-
-export function apply(connection: Connection, { body }: StoredEvent): void {
-  if (body.type !== "notification.queued" && body.type !== "notification.read") return;
-  connection.run(
-    `INSERT INTO sinks (name, read_position) VALUES (?, ?)
-     ON CONFLICT (name) DO UPDATE SET read_position = max(read_position, excluded.read_position)`,
-    body.sink,
-    body.position,
-  );
-}
+export const sinks: Projection = {
+  table: "sinks",
+  needs({ body }) {
+    if (body.type !== "notification.queued" && body.type !== "notification.read") return NO_LOOKS;
+    return [{ table: "sinks", columns: ["read_position"], where: { name: body.sink } }];
+  },
+  changes({ body }, [known]) {
+    if (body.type !== "notification.queued" && body.type !== "notification.read") return NO_CHANGES;
+    const before = known?.[0] === undefined ? 0 : integer(known[0], "read_position");
+    const values = { read_position: Math.max(before, body.position) };
+    return [{ kind: "put", table: "sinks", key: { name: body.sink }, values }];
+  },
+};

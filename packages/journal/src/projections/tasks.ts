@@ -2,77 +2,45 @@
  * One row a task: the whole task as its events make it, and beside it the columns that questions are asked by. An event
  * that the machine refuses was never a move; a store that holds one keeps it, and the task stays as it was.
  */
-import { hasOwnTree, isHeddleError, isTaskEvent, nextTask, type StoredEvent, type TaskRecord } from "@heddle/protocol";
-import type { Connection, Row } from "../driver.ts";
-import { text } from "../rows.ts";
+import { hasOwnTree, isHeddleError, isTaskEvent, nextTask, type TaskRecord } from "@heddle/protocol";
+import { integer, text, type Row } from "../record/rows.ts";
+import { NO_CHANGES, NO_LOOKS, type Projection } from "./changes.ts";
 
-export const table = "tasks";
+export const tasks: Projection = {
+  table: "tasks",
+  needs({ stream, body }) {
+    if (!isTaskEvent(body)) return NO_LOOKS;
+    return [{ table: "tasks", columns: ["record", "created_position"], where: { id: stream } }];
+  },
+  changes({ stream, version, at, position, body }, [known]) {
+    if (!isTaskEvent(body)) return NO_CHANGES;
+    if (body.type === "task.deleted") return [{ kind: "delete", table: "tasks", where: { id: stream } }];
+    const before = known?.[0];
+    const task = moved(before && toTask(before), { stream, version, at, body });
+    if (task === undefined) return NO_CHANGES;
+    const { spec, state, threadId = null, parentId = null, nextAt = null, wait, holder } = task;
+    const values = {
+      name: spec.name,
+      state,
+      folder: folderOf(task),
+      workspace: spec.workspace,
+      thread_id: threadId,
+      parent_id: parentId,
+      priority: spec.priority,
+      next_at: nextAt,
+      wait_cause: wait?.cause ?? null,
+      is_exclusive: spec.exclusive ? 1 : 0,
+      is_held: holder === undefined ? 0 : 1,
+      created_position: before === undefined ? position : integer(before, "created_position"),
+      updated_position: position,
+      record: JSON.stringify(task),
+    };
+    return [{ kind: "put", table: "tasks", key: { id: stream }, values }];
+  },
+};
 
-export const schema = `
-CREATE TABLE tasks (
-  id TEXT PRIMARY KEY,
-  name TEXT NOT NULL,
-  state TEXT NOT NULL,
-  workspace TEXT NOT NULL,
-  thread_id TEXT,
-  parent_id TEXT,
-  priority INTEGER NOT NULL,
-  next_at INTEGER,
-  wait_cause TEXT,
-  is_exclusive INTEGER NOT NULL,
-  is_held INTEGER NOT NULL,
-  created_position INTEGER NOT NULL,
-  updated_position INTEGER NOT NULL,
-  record TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX tasks_by_creation ON tasks (created_position);
-CREATE INDEX tasks_by_state ON tasks (state, created_position);
-CREATE INDEX tasks_queue ON tasks (priority DESC, created_position, next_at, is_exclusive, workspace)
-  WHERE next_at IS NOT NULL AND is_held = 0;
-CREATE INDEX tasks_next ON tasks (next_at) WHERE next_at IS NOT NULL AND is_held = 0;
-CREATE INDEX tasks_waiting ON tasks (wait_cause, created_position) WHERE wait_cause IS NOT NULL;
-CREATE INDEX tasks_held ON tasks (workspace, is_exclusive) WHERE is_held = 1;
-CREATE INDEX tasks_by_name ON tasks (name, created_position);
-CREATE INDEX tasks_by_thread ON tasks (thread_id) WHERE thread_id IS NOT NULL;
-CREATE INDEX tasks_by_parent ON tasks (parent_id, created_position) WHERE parent_id IS NOT NULL;
-`;
-
-export function apply(connection: Connection, event: StoredEvent): void {
-  const { stream, version, at, position, body } = event;
-  if (!isTaskEvent(body)) return;
-  if (body.type === "task.deleted") {
-    connection.run("DELETE FROM tasks WHERE id = ?", stream);
-    return;
-  }
-  const row = connection.get("SELECT record FROM tasks WHERE id = ?", stream);
-  const task = moved(row === undefined ? undefined : toTask(row), { stream, version, at, body });
-  if (task === undefined) return;
-  connection.run(
-    `INSERT INTO tasks (id, name, state, workspace, thread_id, parent_id, priority, next_at, wait_cause, is_exclusive,
-       is_held, created_position, updated_position, record)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET state = excluded.state, workspace = excluded.workspace,
-       thread_id = excluded.thread_id, next_at = excluded.next_at, wait_cause = excluded.wait_cause,
-       is_held = excluded.is_held, updated_position = excluded.updated_position, record = excluded.record`,
-    stream,
-    task.spec.name,
-    task.state,
-    placeOf(task),
-    task.threadId ?? null,
-    task.parentId ?? null,
-    task.spec.priority,
-    task.nextAt ?? null,
-    task.wait?.cause ?? null,
-    task.spec.exclusive ? 1 : 0,
-    task.holder === undefined ? 0 : 1,
-    position,
-    position,
-    JSON.stringify(task),
-  );
-}
-
-/** The folder it works in, or will; a tree of its own that is not made yet is nobody else's, and a schedule itself does no work. */
-function placeOf({ id, folder, spec, parentId }: TaskRecord): string {
+/** Where it works, or will; a tree of its own that is not made yet is nobody else's, and a schedule itself does no work. */
+function folderOf({ id, folder, spec, parentId }: TaskRecord): string {
   const isSchedule = parentId === undefined && (spec.schedule?.cron ?? spec.schedule?.everyMs) !== undefined;
   return folder ?? (!hasOwnTree(spec) && !isSchedule ? spec.workspace : id);
 }

@@ -2,6 +2,7 @@
  * Who calls, and what they may do: the same for every door. A viewer reads, a user works, an owner also decides who else
  * may come in. Whoever opens a private socket, or holds the standard input of the server, is its owner.
  */
+import { OWNER, principalName, type Author } from "@heddle/protocol";
 
 export const ROLES = ["owner", "user", "viewer"] as const;
 export type Role = (typeof ROLES)[number];
@@ -17,7 +18,12 @@ export interface Principal {
 }
 
 /** Whoever can open a file or a stream that only the owner can open. */
-export const LOCAL_OWNER: Principal = { name: "owner", role: "owner" };
+export const LOCAL_OWNER: Principal = { name: principalName(OWNER), role: "owner" };
+
+/** As whom a principal goes on record. */
+export function authorOf({ name }: Principal): Author {
+  return `user:${name}`;
+}
 
 const ALLOWED: Readonly<Record<Role, ReadonlySet<Scope>>> = {
   owner: new Set(["read", "write", "admin"]),

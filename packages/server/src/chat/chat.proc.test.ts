@@ -101,7 +101,9 @@ test("C8 a second client sees and answers the question of the first; the second 
     already: true,
   });
   await client.end(turn_id);
-  expect(await client.topic("chat.approval.resolved")).toMatchObject({ params: { decision: "accept", by: "user" } });
+  expect(await client.topic("chat.approval.resolved")).toMatchObject({
+    params: { decision: "accept", by: "user:owner" },
+  });
   expect(await client.call("chat.approval.respond", { request_id, decision: "accept" })).toEqual({
     ok: true,
     already: true,

@@ -3,9 +3,10 @@
  * in silence: its chats are left out until it has caught up, then it is told how far they have come (`resync`), and asks for
  * what it lacks with chat.events.list.
  */
+import type { Author } from "@heddle/protocol";
 import { hears, topicFor, type ChatEvent } from "@heddle/dialects/chat";
 import type { Peer } from "../rpc/peer.ts";
-import type { Principal } from "../access/principals.ts";
+import { authorOf, type Principal } from "../access/principals.ts";
 
 /** What may wait for one reader before its chats are left out; far below what would end its connection. */
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;
@@ -20,6 +21,7 @@ interface Held {
 
 export class ChatConnection {
   readonly principal: Principal;
+  readonly by: Author;
   readonly #peer: Peer;
   readonly #subscriptions = new Map<string, string>();
   /** Chats that were left out, and how far they have come. */
@@ -31,6 +33,7 @@ export class ChatConnection {
   constructor(peer: Peer, principal: Principal) {
     this.#peer = peer;
     this.principal = principal;
+    this.by = authorOf(principal);
   }
 
   get isIdle(): boolean {

@@ -68,7 +68,7 @@ test(
     await client.hears(({ params }) => Number(params?.["seq"]) >= all.length);
     expect(client.events.map(listed).slice(0, all.length)).toEqual(all);
     const row = await world.heddle.journal.threads.get(chatId);
-    expect(row?.chatSeq).toBeGreaterThanOrEqual(all.length);
+    expect(row?.logEntries).toBeGreaterThanOrEqual(all.length);
   },
 );
 

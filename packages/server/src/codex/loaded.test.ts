@@ -17,6 +17,7 @@ const SETTINGS: TurnSettings = {
   approvalPolicy: "never",
 };
 const NOBODY: Follower = {
+  by: "user:owner",
   notify: () => undefined,
   notifyDelta: () => undefined,
   ask: () => undefined,
@@ -48,7 +49,7 @@ test("a thread that nobody follows is let go after a while, and everyone is told
   );
   const workspace = path.join(root, "workspace");
   const load = async (isEphemeral = false): Promise<string> => {
-    const threadId = await heddle.createThread({ workspace, origin: "test" });
+    const threadId = await heddle.as("user:owner").createThread({ workspace, origin: "test" });
     threads.load({ threadId, workspace, settings: SETTINGS, isEphemeral });
     (await threads.feed(threadId)).add(NOBODY);
     return threadId;

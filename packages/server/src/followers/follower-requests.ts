@@ -1,6 +1,6 @@
 /** What followers are asked: questions and calls of their tools, and how their answers come into the journal. */
 import { answerClientCall, type Heddle } from "@heddle/agent";
-import { isHeddleError, type ErrorCode } from "@heddle/protocol";
+import { isHeddleError, type Author } from "@heddle/protocol";
 import { answerFrom, clientAnswerFrom, type Outgoing } from "@heddle/dialects/codex-app-server";
 import type { FollowerRequest } from "./open-requests.ts";
 
@@ -12,10 +12,10 @@ export function questionFor(heddle: Heddle, threadId: string, out: OutgoingOf<"a
   return {
     request,
     isToldWhenOver: true,
-    async answered(answer) {
+    async answered(answer, by) {
       const given = answer.kind === "result" ? answerFrom(answer.result, question) : { decision: "decline" as const };
       try {
-        await heddle.answer({ threadId, approvalId, ...given });
+        await heddle.as(by).answer({ threadId, approvalId, ...given });
       } catch (error) {
         // The first answer stands; the others learn of it by `serverRequest/resolved`.
         if (!isHeddleError(error) || error.code !== "approval.already-resolved") throw error;
@@ -30,20 +30,20 @@ const MAX_ANSWER_CHARS = 4 * 1024 * 1024;
 /** A call is over soon, one way or the other: the model waits for it. */
 export function callFor({ journal }: Heddle, threadId: string, out: OutgoingOf<"call">): FollowerRequest {
   const { turnId, itemId, request } = out;
-  const failed = (code: ErrorCode, message: string): Promise<void> =>
-    answerClientCall(journal, { threadId, turnId, itemId, content: [], failure: { code, message } });
+  const failed = (message: string, by: Author): Promise<void> =>
+    answerClientCall(journal, { threadId, turnId, itemId, content: [], failure: { code: "tool.failed", message }, by });
   return {
     request,
     isToldWhenOver: false,
-    async answered(answer) {
-      if (answer.kind === "error") return failed("tool.failed", `the client refused the call: ${answer.message}`);
+    async answered(answer, by) {
+      if (answer.kind === "error") return failed(`the client refused the call: ${answer.message}`, by);
       if (JSON.stringify(answer.result).length > MAX_ANSWER_CHARS) {
-        return failed("tool.failed", "the answer of the client is larger than 4 MiB");
+        return failed("the answer of the client is larger than 4 MiB", by);
       }
       const { content, failure } = clientAnswerFrom(answer.result);
       const failing = failure === undefined ? {} : { failure: { code: "tool.failed", message: failure } };
-      return answerClientCall(journal, { threadId, turnId, itemId, content, ...failing });
+      return answerClientCall(journal, { threadId, turnId, itemId, content, ...failing, by });
     },
-    abandoned: () => failed("tool.failed", "no client is connected that could carry the tool out"),
+    abandoned: () => failed("no client is connected that could carry the tool out", "system"),
   };
 }

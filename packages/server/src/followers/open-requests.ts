@@ -6,6 +6,7 @@
  *                          └─▶ refused by all  ─▶ stored
  *                          └─▶ nobody is there ─▶ waits for whoever comes, or is given up after a while
  */
+import type { Author } from "@heddle/protocol";
 import type { CodexServerRequest } from "@heddle/dialects/codex-app-server";
 import type { Answered, RequestId } from "../rpc/peer.ts";
 import type { Follower } from "./subscribe.ts";
@@ -15,7 +16,7 @@ export interface FollowerRequest {
   /** Every follower hears when it is over. */
   readonly isToldWhenOver: boolean;
   /** Stores what was answered; an error when everyone refused. */
-  answered(answer: Exclude<Answered, { kind: "gone" }>): Promise<void>;
+  answered(answer: Exclude<Answered, { kind: "gone" }>, by: Author): Promise<void>;
   /** Nobody has been there for a while; absent: it waits. */
   abandoned?(): Promise<void>;
 }
@@ -91,7 +92,7 @@ export class OpenRequests implements Disposable {
       open.refusedBy.add(follower);
       if ([...this.#options.followers].some((other) => !open.refusedBy.has(other))) return;
     }
-    this.#store(open.answered(answer));
+    this.#store(open.answered(answer, follower.by));
   }
 
   /** A timer runs exactly while nobody is there who could answer. */

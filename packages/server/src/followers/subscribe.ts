@@ -8,7 +8,7 @@
  *   live deltas ──┘
  */
 import { readHistory, type Heddle } from "@heddle/agent";
-import { isHeddleError, type StoredEvent } from "@heddle/protocol";
+import { isHeddleError, type By, type StoredEvent } from "@heddle/protocol";
 import {
   ThreadDialect,
   type CodexNotification,
@@ -21,7 +21,7 @@ import { OpenRequests } from "./open-requests.ts";
 import type { Answered, RequestId } from "../rpc/peer.ts";
 
 /** Whoever is told of a thread; a connection is one. */
-export interface Follower {
+export interface Follower extends By {
   notify(notification: CodexNotification): void;
   notifyDelta(notification: CodexNotification): void;
   ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void;

@@ -24,7 +24,7 @@ export async function beginAct(
 ): Promise<BegunAct> {
   const actId = `act_${randomUUID()}`;
   const append = async (event: EventOf<"client.intended"> | EventOf<"client.settled">): Promise<void> => {
-    await server.heddle.journal.append({ stream: threadId ?? HOST_STREAM, author: "user", events: [event] });
+    await server.heddle.journal.append({ stream: threadId ?? HOST_STREAM, author: connection.by, events: [event] });
   };
   const client = connection.client?.name ?? "";
   await append({ type: "client.intended", v: 1, actId, client, act: bounded(act) });

@@ -198,7 +198,7 @@ test("headers: nothing that a client sends becomes a header of the answer, or a 
     turnId,
     item: { type: "agentMessage", id: "item_1", text: words },
   };
-  await world.heddle.journal.append({ stream: threadId, author: "user", events: [said], durability: "relaxed" });
+  await world.heddle.journal.append({ stream: threadId, author: "user:owner", events: [said], durability: "relaxed" });
   const stream = await world.ask(`/api/threads/${threadId}/events?follow=false`);
   expect(stream.text.match(/^id: \d+$/gm)).toEqual(["id: 1", "id: 2", "id: 3"]);
   expect(stream.text.match(/^event: \w+$/gm)).toEqual(["event: caughtUp", "event: end"]);
@@ -221,7 +221,7 @@ test("S15: the turn and the question of one thread are not found under the name 
     { type: "turn.admitted", v: 1, turnId, input, settings: SETTINGS, holder },
     { type: "approval.requested", v: 1, turnId, approvalId, question },
   ];
-  await world.heddle.journal.append({ stream: other, author: "user", events, durability: "relaxed" });
+  await world.heddle.journal.append({ stream: other, author: "user:owner", events, durability: "relaxed" });
   const under = (threadId: string) => ({
     turn: () => world.ask(`/api/threads/${threadId}/turns/${turnId}`),
     items: () => world.ask(`/api/threads/${threadId}/items?turnId=${turnId}`),
@@ -278,7 +278,7 @@ test("S16 S17: a user neither speaks into a turn without walls, nor lets a call 
       { type: "turn.admitted", v: 1, turnId, input, settings: { ...SETTINGS, sandboxMode }, holder },
       { type: "approval.requested", v: 1, turnId, approvalId, question },
     ];
-    await world.heddle.journal.append({ stream: threadId, author: "user", events, durability: "relaxed" });
+    await world.heddle.journal.append({ stream: threadId, author: "user:owner", events, durability: "relaxed" });
     const steer = `/api/threads/${threadId}/turns/${turnId}/steer`;
     const answer = `/api/threads/${threadId}/approvals/${approvalId}`;
     const isOpen = sandboxMode === "danger-full-access";

@@ -276,7 +276,7 @@ test("what the owner did in no thread is not among the events of threads", async
   await using world = await openHttpWorld();
   const act = { kind: "mcpTool", server: "s", tool: "t", arguments: "private words" } as const;
   const events = [{ type: "client.intended", v: 1, actId: "act_1", client: "c", act }] as const;
-  await world.heddle.journal.append({ stream: "host", author: "user", events });
+  await world.heddle.journal.append({ stream: "host", author: "user:owner", events });
   const threadId = await world.newThread();
   const token = world.tokens.viewer;
   const { status, text } = await world.ask("/api/events?follow=false", { token });

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import type { Heddle } from "@heddle/agent";
 import { isLoopback } from "../access/loopback.ts";
-import { scopeAllows, type Principal } from "../access/principals.ts";
+import { authorOf, scopeAllows, type Principal } from "../access/principals.ts";
 import type { SettingsSource } from "../codex/settings.ts";
 import type { Listener, OnChannel } from "../transports/listener.ts";
 import { urlOf } from "../transports/request-url.ts";
@@ -186,7 +186,9 @@ export class HttpDoor implements AsyncDisposable {
     // What is signed is read by whoever knows whether its signature is good.
     const body = takesBody && route.scope !== "signed" ? await parseBody(bytes) : undefined;
     const raw = { params, query: queryOf(url), body };
-    const call = { context: this.#context, principal, headers, bytes, response, lastEventId };
+    // Nothing that is public or signed is done in the name of this door.
+    const by = principal === undefined ? "user:door:http" : authorOf(principal);
+    const call = { context: this.#context, principal, by, headers, bytes, response, lastEventId };
     const answer = await route.run(raw, call);
     if (route.answer !== "stream") sendJson(response, route.status, answer);
   }

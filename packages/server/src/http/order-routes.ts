@@ -85,8 +85,12 @@ export const ORDER_ROUTES: readonly Route[] = [
     async handle({ params: { source } }, call) {
       const { context, principal, headers, bytes } = call;
       // Without a token it is its signature that counts, and what the owner set up for it.
-      const door = principal === undefined ? context.desk.door : { ...context.desk.door, tasks: tasksFor(call) };
-      const outcome = await takeWebhook(door, { source, headers, body: bytes, isTrusted: principal !== undefined });
+      const { door, tasks: all } = context.desk;
+      const tasks = principal === undefined ? all.as(`user:door:webhook.${source}`) : tasksFor(call);
+      const outcome = await takeWebhook(
+        { ...door, tasks },
+        { source, headers, body: bytes, isTrusted: principal !== undefined },
+      );
       return outcome.kind === "taken"
         ? { outcome: "taken" as const, taskId: outcome.task.id }
         : { outcome: "ignored" as const, reason: outcome.reason };
@@ -123,12 +127,12 @@ export const ORDER_ROUTES: readonly Route[] = [
     params: NotificationParams,
     body: EmptyBody,
     answer: Notification,
-    async handle({ params: { notificationId } }, { context: { heddle } }) {
+    async handle({ params: { notificationId } }, { context: { heddle }, by }) {
       const { journal } = heddle;
       if ((await journal.notifications.get(notificationId)) === undefined) {
         throw new HeddleError("door.not-found", `there is no notification ${notificationId}`);
       }
-      return notificationView(await redeliver(journal, notificationId));
+      return notificationView(await redeliver(journal, { id: notificationId, by }));
     },
   }),
   route({

@@ -3,7 +3,7 @@
  * call it.
  */
 import type { Heddle } from "@heddle/agent";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, type By } from "@heddle/protocol";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Principal, Scope } from "../access/principals.ts";
@@ -25,7 +25,7 @@ export interface HttpContext {
   readonly version: string;
 }
 
-export interface HttpCall {
+export interface HttpCall extends By {
   readonly context: HttpContext;
   /** `public` routes are called by anybody, `signed` ones also without a token. */
   readonly principal: Principal | undefined;

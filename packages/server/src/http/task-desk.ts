@@ -1,15 +1,16 @@
 /** What the doors need to take orders and tell of tasks: known to whoever starts the server. */
 import { HeddleError } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
-import type { Sink, Tasks, WebhookDoor } from "@heddle/tasks";
+import type { OpenTasks, Sink, Tasks, WebhookDoor } from "@heddle/tasks";
 import { folderFor } from "../access/folders.ts";
 import { refuseOpenWalls } from "../access/open-walls.ts";
 import { scopeAllows, type Principal } from "../access/principals.ts";
 import type { HttpCall } from "./route.ts";
 
 export interface TaskDesk {
+  readonly tasks: OpenTasks;
   /** Where orders become tasks, and which programs elsewhere may send some. */
-  readonly door: WebhookDoor;
+  readonly door: Omit<WebhookDoor, "tasks">;
   /** Of inboxes: an order may be named by its path there. */
   readonly folders: readonly string[];
   readonly sinks: readonly Sink[];
@@ -21,8 +22,9 @@ export interface TaskDesk {
  * The calls about tasks as whoever calls may make them: nobody gets further by a task than by a turn, nor by a task of
  * somebody else than by one of their own. Every call is written out, so that a new one cannot be let through unseen.
  */
-export function tasksFor({ context: { desk, cwd }, principal }: HttpCall): Tasks {
-  const { tasks, journal } = desk.door;
+export function tasksFor({ context: { desk, cwd }, principal, by }: HttpCall): Tasks {
+  const { journal } = desk.door;
+  const tasks = desk.tasks.as(by);
   const specOf = async (taskId: string): Promise<TaskSpec | undefined> => (await journal.tasks.get(taskId))?.spec;
   /** Reads files of its workspace. */
   const mayRead = async (taskId: string): Promise<void> => {

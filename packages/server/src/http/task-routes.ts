@@ -80,14 +80,15 @@ async function createTask(body: z.output<typeof CreateTaskBody>, call: HttpCall)
 /** Only of what has ended; a task that is taken up again meanwhile stays. */
 async function clearTasks(
   { states = [...TASK_STATES] }: z.output<typeof ClearTasksBody>,
-  { context: { heddle, desk } }: HttpCall,
+  { context: { heddle, desk }, by }: HttpCall,
 ) {
+  const tasks = desk.tasks.as(by);
   let removed = 0;
   for (let after: string | undefined; ;) {
     const page = await heddle.journal.tasks.page({ states, limit: 100, ...(after === undefined ? {} : { after }) });
     for (const task of page) {
       if (removed === MAX_CLEARED) return { removed, hasMore: true };
-      if (hasEnded(task) && (await isRemoved(desk.door.tasks, task.id))) removed += 1;
+      if (hasEnded(task) && (await isRemoved(tasks, task.id))) removed += 1;
       else after = task.id;
     }
     if (page.length < 100) return { removed, hasMore: false };
@@ -205,14 +206,14 @@ export const TASK_ROUTES: readonly Route[] = [
     scope: "write",
     body: PlanTaskBody,
     answer: PlanAnswer,
-    async handle({ body: { prompt, workspace: wanted, provider, model } }, { context, principal, response }) {
+    async handle({ body: { prompt, workspace: wanted, provider, model } }, { context, principal, by, response }) {
       const { heddle, settings, desk, cwd } = context;
       const gone = new AbortController();
       response.once("close", () => gone.abort());
       const workspace = await folderFor({ principal, wanted, cwd });
       requireAllowedWorkspace(workspace, desk.door.roots);
       const resolved = await settings.resolve({ workspace, provider, model });
-      return proposePlan({ heddle, prompt, workspace, settings: resolved, signal: gone.signal });
+      return proposePlan({ heddle, by, prompt, workspace, settings: resolved, signal: gone.signal });
     },
   }),
   ...(["clear", "clear-completed"] as const).map((word) =>
@@ -246,9 +247,9 @@ export const TASK_ROUTES: readonly Route[] = [
     scope: "admin",
     params: TaskParams,
     answer: Accepted,
-    async handle({ params: { taskId } }, { context: { heddle, desk } }) {
+    async handle({ params: { taskId } }, { context: { heddle, desk }, by }) {
       await requireTask(heddle.journal, taskId);
-      await desk.door.tasks.remove(taskId);
+      await desk.tasks.as(by).remove(taskId);
       return DONE;
     },
   }),

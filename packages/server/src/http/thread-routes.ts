@@ -65,11 +65,13 @@ export const THREAD_ROUTES: readonly Route[] = [
     body: CreateThreadBody,
     answer: ThreadDetail,
     status: 201,
-    async handle({ body }, { context, principal }) {
+    async handle({ body }, { context, principal, by }) {
       const workspace = await folderFor({ principal, wanted: body.workspace, cwd: context.cwd });
       const { name, clientId } = body;
       const request = { workspace, name };
-      const threadId = await context.heddle.createThread({ workspace, origin: ORIGIN }, { name, clientId, request });
+      const threadId = await context.heddle
+        .as(by)
+        .createThread({ workspace, origin: ORIGIN }, { name, clientId, request });
       return detail(context, threadId);
     },
   }),
@@ -92,9 +94,9 @@ export const THREAD_ROUTES: readonly Route[] = [
     params: ThreadParams,
     body: PatchThreadBody,
     answer: ThreadDetail,
-    async handle({ params: { threadId }, body: { name } }, { context }) {
+    async handle({ params: { threadId }, body: { name } }, { context, by }) {
       await requireThread(context.heddle.journal, threadId);
-      await context.heddle.nameThread({ threadId, name });
+      await context.heddle.as(by).nameThread({ threadId, name });
       return detail(context, threadId);
     },
   }),
@@ -108,9 +110,9 @@ export const THREAD_ROUTES: readonly Route[] = [
       params: ThreadParams,
       body: EmptyBody,
       answer: ThreadDetail,
-      async handle({ params: { threadId } }, { context }) {
+      async handle({ params: { threadId } }, { context, by }) {
         await requireThread(context.heddle.journal, threadId);
-        await context.heddle.archiveThread({ threadId, isArchived });
+        await context.heddle.as(by).archiveThread({ threadId, isArchived });
         return detail(context, threadId);
       },
     }),
@@ -123,9 +125,9 @@ export const THREAD_ROUTES: readonly Route[] = [
     scope: "admin",
     params: ThreadParams,
     answer: Accepted,
-    async handle({ params: { threadId } }, { context, principal }) {
+    async handle({ params: { threadId } }, { context, by }) {
       await requireThread(context.heddle.journal, threadId);
-      await context.heddle.deleteThread({ threadId, reason: `deleted by ${principal?.name ?? "nobody"}` });
+      await context.heddle.as(by).deleteThread({ threadId });
       return DONE;
     },
   }),
@@ -139,12 +141,13 @@ export const THREAD_ROUTES: readonly Route[] = [
     body: ForkThreadBody,
     answer: ThreadDetail,
     status: 201,
-    async handle({ params: { threadId }, body }, { context, principal }) {
+    async handle({ params: { threadId }, body }, { context, principal, by }) {
       const { workspace: parents } = await requireThread(context.heddle.journal, threadId);
       const { workspace: wanted } = body;
       const workspace = wanted === undefined ? parents : await folderFor({ principal, wanted, cwd: context.cwd });
       const atTurn = body.atTurn === undefined ? {} : { atTurn: body.atTurn };
-      return detail(context, await context.heddle.forkThread({ threadId, origin: ORIGIN, workspace, ...atTurn }));
+      const fork = { threadId, origin: ORIGIN, workspace, ...atTurn };
+      return detail(context, await context.heddle.as(by).forkThread(fork));
     },
   }),
 ];

@@ -6,9 +6,9 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { link, lstat, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { HeddleError, uuidv7 } from "@heddle/protocol";
+import { HeddleError, OWN_NAMES, uuidv7 } from "@heddle/protocol";
 import { z } from "zod";
-import { ROLES, type Principal } from "../access/principals.ts";
+import { LOCAL_OWNER, ROLES, type Principal } from "../access/principals.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MAX_TOKENS = 1_000;
@@ -68,7 +68,7 @@ export async function addToken(home: string, { name, role }: Principal): Promise
   const token = newToken();
   const entry: TokenEntry = { version: 1, name, role, sha256: hashOf(token), createdAt: Date.now() };
   await mkdir(folderOf(home), { recursive: true, mode: 0o700 });
-  if (name === OWNER.name || !(await writeNew(join(folderOf(home), `${name}${ENDING}`), entry))) {
+  if (OWN_NAMES.has(name) || !(await writeNew(join(folderOf(home), `${name}${ENDING}`), entry))) {
     throw new HeddleError("usage.invalid", `there is a token named ${name}; revoke it first, or take another name`);
   }
   return token;
@@ -80,8 +80,6 @@ export async function revokeToken(home: string, { name, role }: Principal): Prom
   if (isThere) await rm(join(folderOf(home), `${name}${ENDING}`), { force: true });
   return isThere;
 }
-
-const OWNER: Principal = { name: "owner", role: "owner" };
 
 /** The token of whoever runs the server; made when there is none. */
 export async function ensureOwnerToken(home: string): Promise<OwnerToken> {
@@ -117,7 +115,7 @@ export interface TokenBook {
 
 /** While the list cannot be read, the owner alone is let in. */
 export function openTokenBook(home: string, ownerToken: string, log: (line: string) => void): TokenBook {
-  const owner = { ...OWNER, digest: createHash("sha256").update(ownerToken).digest() };
+  const owner = { ...LOCAL_OWNER, digest: createHash("sha256").update(ownerToken).digest() };
   let known: readonly (Principal & { readonly digest: Buffer })[] = [owner];
   let lookedAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | undefined;

@@ -28,7 +28,7 @@ import { itemEntries, openApprovals, requireThread, requireTurn, turnView } from
 
 type Wanted = z.output<typeof StartTurnBody>;
 
-async function startTurn(threadId: string, wanted: Wanted, { context, principal }: HttpCall) {
+async function startTurn(threadId: string, wanted: Wanted, { context, principal, by }: HttpCall) {
   const { heddle, runs, cwd } = context;
   const { isArchived } = await requireThread(heddle.journal, threadId);
   if (isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
@@ -37,7 +37,7 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal 
   const { clientId, input } = wanted;
   const workspace =
     wanted.workspace === undefined ? undefined : await folderFor({ principal, wanted: wanted.workspace, cwd });
-  const handle = await heddle.startTurn({
+  const handle = await heddle.as(by).startTurn({
     thread: threadId,
     input,
     settings,
@@ -124,10 +124,10 @@ export const TURN_ROUTES: readonly Route[] = [
     body: EmptyBody,
     answer: Accepted,
     status: 202,
-    async handle({ params: { threadId, turnId } }, { context: { heddle }, principal }) {
+    async handle({ params: { threadId, turnId } }, { context: { heddle }, principal, by }) {
       await requireTurn(heddle.journal, threadId, turnId);
       const message = `interrupted by ${principal?.name ?? "nobody"}`;
-      await heddle.interrupt(turnId, { code: "turn.interrupted", message });
+      await heddle.as(by).interrupt(turnId, { code: "turn.interrupted", message });
       return DONE;
     },
   }),
@@ -141,10 +141,10 @@ export const TURN_ROUTES: readonly Route[] = [
     body: SteerBody,
     answer: Accepted,
     status: 202,
-    async handle({ params: { threadId, turnId }, body: { input } }, { context: { heddle }, principal }) {
+    async handle({ params: { threadId, turnId }, body: { input } }, { context: { heddle }, principal, by }) {
       await requireTurn(heddle.journal, threadId, turnId);
       await refuseSpeaking(heddle, principal, threadId);
-      await heddle.steer(turnId, input);
+      await heddle.as(by).steer(turnId, input);
       return DONE;
     },
   }),
@@ -194,10 +194,10 @@ export const TURN_ROUTES: readonly Route[] = [
     params: ApprovalParams,
     body: AnswerBody,
     answer: Accepted,
-    async handle({ params: { threadId, approvalId }, body }, { context: { heddle }, principal }) {
+    async handle({ params: { threadId, approvalId }, body }, { context: { heddle }, principal, by }) {
       await requireThread(heddle.journal, threadId);
       await refuseLettingOut(heddle, principal, { threadId, approvalId, decision: body.decision });
-      await heddle.answer({ threadId, approvalId, ...body });
+      await heddle.as(by).answer({ threadId, approvalId, ...body });
       return DONE;
     },
   }),

@@ -63,14 +63,14 @@ export async function turnView(journal: Journal, row: TurnRow): Promise<z.output
 
 function foldTurn(
   turn: z.output<typeof Turn> | undefined,
-  { body, at, version }: StoredEvent,
+  { body, at, author, version }: StoredEvent,
   { id, threadId }: TurnRow,
 ): z.output<typeof Turn> | undefined {
   if (!("turnId" in body) || body.turnId !== id) return turn;
   if (body.type === "turn.admitted") {
     const { clientId, task, input, settings } = body;
     const more = { ...(clientId === undefined ? {} : { clientId }), ...(task === undefined ? {} : { task }) };
-    const known = { id, threadId, status: "open" as const, seq: version, admittedAt: at };
+    const known = { id, threadId, status: "open" as const, seq: version, by: author, admittedAt: at };
     return { ...known, ...more, input, settings, usage: NO_USAGE, costUsd: 0 };
   }
   if (turn === undefined) return undefined;

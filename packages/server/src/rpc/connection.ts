@@ -1,4 +1,5 @@
 /** One client: its peer, who it says it is, and what it has asked not to hear. */
+import type { Author } from "@heddle/protocol";
 import type { CodexNotification, CodexServerRequest } from "@heddle/dialects/codex-app-server";
 import { Ends } from "./ends.ts";
 import type { Answered, Peer, RequestId } from "./peer.ts";
@@ -16,13 +17,15 @@ const EXPERIMENTAL: ReadonlySet<string> = new Set(["thread/settings/updated", "t
 
 export class Connection implements Follower {
   readonly #peer: Peer;
+  readonly by: Author;
   /** What must not outlive it. */
   readonly ends = new Ends();
   /** undefined: it has not said `initialize` yet. */
   client: ClientInfo | undefined;
 
-  constructor(peer: Peer) {
+  constructor(peer: Peer, by: Author) {
     this.#peer = peer;
+    this.by = by;
   }
 
   get isClosed(): boolean {

@@ -29,7 +29,7 @@ export interface GoalTurns extends AsyncDisposable {
 }
 
 export interface GoalTurnsOptions {
-  readonly heddle: Pick<Heddle, "journal" | "startTurn">;
+  readonly heddle: Pick<Heddle, "as" | "journal">;
   readonly threads: LoadedThreads;
   readonly log: (line: string) => void;
 }
@@ -50,7 +50,7 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
   }
 
   async function change(threadId: string, status: Goal["status"]): Promise<void> {
-    tell(threadId, await setGoal(journal, threadId, { status }, "system"));
+    tell(threadId, await setGoal(journal, threadId, { status, by: "system" }));
   }
 
   /** The status the goal has come to by the turns; undefined: it is not for this to decide any more. */
@@ -128,7 +128,7 @@ async function runGoalTurn(
   const { journal } = heddle;
   const { thread } = wanted;
   try {
-    const { turnId, admittedVersion, done } = await heddle.startTurn(wanted);
+    const { turnId, admittedVersion, done } = await heddle.as("system").startTurn(wanted);
     return await endOf(journal, { id: turnId, threadId: thread, admittedVersion }, done);
   } catch (error) {
     if (!isHeddleError(error) || error.code !== "turn.active") throw error;

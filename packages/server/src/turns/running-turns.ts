@@ -1,4 +1,5 @@
 /** Turns that this server has begun for whoever asked: they run on without their clients, and end with the server. */
+import type { Author } from "@heddle/protocol";
 import type { Heddle, StartTurn, TurnHandle } from "@heddle/agent";
 
 export class RunningTurns {
@@ -9,8 +10,8 @@ export class RunningTurns {
     this.#heddle = heddle;
   }
 
-  async startTurn(start: StartTurn): Promise<TurnHandle> {
-    const handle = await this.#heddle.startTurn(start);
+  async startTurn(start: StartTurn, by: Author): Promise<TurnHandle> {
+    const handle = await this.#heddle.as(by).startTurn(start);
     // Its end is in the journal; a record that could not be written is the journal's to report.
     const ended = handle.done.catch(() => undefined).finally(() => this.#running.delete(handle.turnId));
     this.#running.set(handle.turnId, ended);

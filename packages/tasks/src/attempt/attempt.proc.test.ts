@@ -107,7 +107,7 @@ test("46 D1 D21: words of other turns of an attached thread are not this task's,
     script: [{ text: "TASK COMPLETE\nSTEP DONE: 1" }, { text: "I begin." }, { text: "Not yet." }],
   });
   const settings = { provider: "scripted", model: "scripted", sandboxMode: "workspace-write" } as const;
-  const before = await t.heddle.startTurn({
+  const before = await t.heddle.as("user:owner").startTurn({
     thread: { workspace: t.workspace, origin: "test" },
     input: [{ type: "text", text: "something else" }],
     settings: { ...settings, networkAccess: false, writableRoots: [], approvalPolicy: "never" },
@@ -174,7 +174,7 @@ test("D22: an error, a user's stop and a turn that says little are never a claim
   await t.work();
   const { threadId = "" } = await t.until(slow.id, ({ openPrompt }) => openPrompt !== undefined);
   const turn = await untilOpen(t.heddle, threadId);
-  await t.heddle.interrupt(turn, { code: "turn.interrupted", message: "stopped by a person" });
+  await t.heddle.as("user:owner").interrupt(turn, { code: "turn.interrupted", message: "stopped by a person" });
   expect(await t.settled(broken.id, slow.id, fails.id)).toMatchObject([
     { state: "failed", failure: { code: "provider.rejected" } },
     { state: "paused", reason: "its turn was interrupted: stopped by a person" },

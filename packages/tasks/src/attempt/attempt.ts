@@ -237,7 +237,7 @@ async function beginTurn({ shop, hold, place, signal, watch }: Round): Promise<F
     await clearThread(shop, hold, place, signal);
     try {
       const place = { thread: threadId, workspace: folder };
-      const started = await shop.heddle.startTurn({ ...place, input, settings, clientId, watch });
+      const started = await shop.heddle.as("system").startTurn({ ...place, input, settings, clientId, watch });
       const { turnId, admittedVersion: version, done } = started;
       return { threadId, turnId, version, done };
     } catch (error) {

@@ -35,7 +35,7 @@ export interface Followed {
 }
 
 export interface FollowContext {
-  readonly heddle: Pick<Heddle, "journal" | "interrupt">;
+  readonly heddle: Pick<Heddle, "as" | "journal">;
   readonly feed: Feed;
   readonly hold: Hold;
   readonly closing: AbortSignal;
@@ -98,7 +98,10 @@ function createStopper(
       failed.abort(new HeddleError("turn.active", `turn ${turnId} does not stop`));
     }, stopMs);
     // It has ended by itself, or its end will tell what is wrong with the store.
-    heddle.interrupt(turnId, words).catch(() => undefined);
+    heddle
+      .as("system")
+      .interrupt(turnId, words)
+      .catch(() => undefined);
   }
 
   function goOn(): void {

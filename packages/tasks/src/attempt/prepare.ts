@@ -83,7 +83,7 @@ async function threadFor({ heddle }: Workshop, { task }: Hold, folder: string): 
     const message = `thread ${thread} no longer exists; give another, or none to begin a new one`;
     throw new HeddleError("thread.not-found", message);
   }
-  return heddle.createThread({ workspace: folder, origin: `task:${task.id}`, title: task.spec.name });
+  return heddle.as("system").createThread({ workspace: folder, origin: `task:${task.id}`, title: task.spec.name });
 }
 
 /**
@@ -105,7 +105,10 @@ export async function clearThread(shop: Workshop, hold: Hold, place: Place, sign
   if (isTakeOver) {
     // One that ends by itself at this moment is as good.
     const words = { code: "turn.interrupted", message: `task ${task.id} takes over` } as const;
-    await shop.heddle.interrupt(open.id, words).catch((error: unknown) => shop.log(`${task.id}: ${String(error)}`));
+    await shop.heddle
+      .as("system")
+      .interrupt(open.id, words)
+      .catch((error: unknown) => shop.log(`${task.id}: ${String(error)}`));
   } else {
     const message = `waits for turn ${open.id} of its thread`;
     await hold.append({ type: "task.waited", v: 1, cause: "workspace", message });

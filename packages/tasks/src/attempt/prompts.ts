@@ -22,7 +22,8 @@ export function promptText(task: TaskRecord, why: PromptReason): string {
     case "resumed":
       return `The task was paused and goes on now.${isOpen(task) ? `\n\n${rejection(task)}` : ""}\n\nGo on with it. ${ENDING}`;
     case "retry":
-      return `The last attempt did not come to its end. Look at what is there, and go on with the task. ${ENDING}`;
+      // What its owner sends back is told: nothing in the agent's own tree shows what is in the way.
+      return `The last attempt did not come to its end. ${isSentBack(task) ? `${rejection(task)}\n\n` : ""}Look at what is there, and go on with the task. ${ENDING}`;
     case "stall":
       return `Your last command made no progress and was stopped${task.stall === undefined ? "" : `: ${task.stall.message}`}. Go on another way: a command that waits for input or never ends will be stopped again. ${ENDING}`;
     case "user":
@@ -82,6 +83,10 @@ function isOpen({ lastCheck }: TaskRecord): boolean {
   return lastCheck !== undefined && !lastCheck.passed;
 }
 
+function isSentBack({ lastCheck }: TaskRecord): boolean {
+  return lastCheck?.review !== undefined && isObstructed(lastCheck.review);
+}
+
 /** Git can say much; what helps stands behind it. */
 const MAX_OBSTACLE = 1500;
 
@@ -93,7 +98,7 @@ export function reviewText(taskId: string, review: WorkReview): string {
   const { reasons, deliver } = review;
   const why = reasons.map(({ message }) => message).join("; ");
   if (isObstructed(review))
-    return `the work passed its checks and could not be put in its place: ${why.slice(0, MAX_OBSTACLE)}. When the way is clear: heddle task resume ${taskId} judges it again and delivers it, without the agent`;
+    return `the work passed its checks and could not be put in its place: ${why.slice(0, MAX_OBSTACLE)}. When the way is clear: heddle task resume ${taskId} judges it again and delivers it, without the agent. To have the agent change its work instead: heddle task cancel ${taskId}, then heddle task retry ${taskId}; it is told what is in the way`;
   if (deliver === undefined) return `${why}. heddle task accept ${taskId} takes it on your word, not as verified`;
   if (deliver.length > MAX_IN_LINE)
     return `${why}. If these ${deliver.length} files are the work: heddle task accept ${taskId}, or say so in the spec (deliver: [globs])`;

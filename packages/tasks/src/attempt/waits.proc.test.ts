@@ -41,7 +41,9 @@ test("35 37: a question makes the task wait within a second, naming what is aske
   expect(waiting.wait).toEqual({ cause: "approval", message: "waits for an answer: may it run touch done.txt" });
   expect(waiting.updatedAt - at).toBeLessThan(1000);
   expect(waiting.holder).toBeDefined();
-  await t.heddle.answer({ threadId: running.threadId ?? "", approvalId: body.approvalId, decision: "accept" });
+  await t.heddle
+    .as("user:owner")
+    .answer({ threadId: running.threadId ?? "", approvalId: body.approvalId, decision: "accept" });
   const [task] = await t.settled(id);
   expect(task).toMatchObject({ state: "verified", spent: { turns: 1 } });
   const types = (await t.events(id)).map((event) => event.body.type);
@@ -59,7 +61,7 @@ test("44: time in which a person is asked is not the task's", async () => {
   const { body, at } = await question(t, threadId);
   await t.until(id, ({ state }) => state === "waiting");
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, at + 2300 - Date.now())));
-  await t.heddle.answer({ threadId, approvalId: body.approvalId, decision: "accept" });
+  await t.heddle.as("user:owner").answer({ threadId, approvalId: body.approvalId, decision: "accept" });
   const [task] = await t.settled(id);
   expect(task?.state).toBe("verified");
   expect(task?.spent.timeMs).toBeLessThan(2000);
@@ -118,7 +120,7 @@ test("65 77: with `abort` what runs in the thread is stopped first, its task is 
 
 test("65: a turn of a person in the thread is stopped too, and without `abort` it is waited for", async () => {
   await using t = await openTestHarness({ script: [{ text: "a person's turn", delayMs: 400 }, { text: "ok" }] });
-  const own = await t.heddle.startTurn({
+  const own = await t.heddle.as("user:owner").startTurn({
     thread: { workspace: t.workspace, origin: "test" },
     input: [{ type: "text", text: "hi" }],
     settings: SETTINGS,
@@ -129,7 +131,7 @@ test("65: a turn of a person in the thread is stopped too, and without `abort` i
   expect(waiting.wait?.message).toContain(own.turnId);
   expect(await t.settled(id)).toMatchObject([{ state: "claimed" }]);
   expect((await own.done).body.status).toBe("completed");
-  const again = await t.heddle.startTurn({
+  const again = await t.heddle.as("user:owner").startTurn({
     thread: { workspace: t.workspace, origin: "test" },
     input: [{ type: "text", text: "hi" }],
     settings: SETTINGS,
@@ -141,7 +143,7 @@ test("65: a turn of a person in the thread is stopped too, and without `abort` i
 
 test("D24: to abort where nothing runs any more is no failure", async () => {
   await using t = await openTestHarness({ script: [{ text: "a person's turn" }, { text: "ok" }] });
-  const own = await t.heddle.startTurn({
+  const own = await t.heddle.as("user:owner").startTurn({
     thread: { workspace: t.workspace, origin: "test" },
     input: [{ type: "text", text: "hi" }],
     settings: SETTINGS,
@@ -162,6 +164,6 @@ test("a harness that closes at a question leaves the turn there, and the next on
   expect(await t.tasks.find(id)).toMatchObject({ state: "pending", openPrompt: { round: 1 } });
   await t.work();
   await t.until(id, ({ state, attempt }) => state === "waiting" && attempt === 2);
-  await t.heddle.answer({ threadId, approvalId: body.approvalId, decision: "accept" });
+  await t.heddle.as("user:owner").answer({ threadId, approvalId: body.approvalId, decision: "accept" });
   expect(await t.settled(id)).toMatchObject([{ state: "verified", round: 1, spent: { turns: 1 } }]);
 });

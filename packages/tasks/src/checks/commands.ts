@@ -177,6 +177,14 @@ async function openFor(place: CheckPlace, root: string, network: SandboxPolicy["
   }
 }
 
+/** Test runners watch for changes, ask and write new snapshots unless they are told that nobody is there. */
+const SURROUNDINGS = { CI: "true", NO_COLOR: "1" };
+
+/** Go builds nothing without a cache that it can write, and the home folder is closed. In the private folder it trusts nobody's. */
+function cacheOf({ spec }: CheckPlace): Readonly<Record<string, string>> {
+  return spec.sandbox === "danger-full-access" ? {} : { GOCACHE: "/tmp/go-build" };
+}
+
 async function runIn(
   sandbox: Sandbox,
   command: Command,
@@ -193,9 +201,8 @@ async function runIn(
     sandbox,
     argv: typeof command.run === "string" ? ["/bin/sh", "-c", command.run] : command.run,
     cwd: join(root, relativePath(command.cwd)),
-    // Test runners watch for changes, ask and write new snapshots unless they are told that nobody is there.
     env: withoutOwnPrograms(
-      commandEnvironment(place.env ?? process.env, { CI: "true", NO_COLOR: "1", ...command.env }),
+      commandEnvironment(place.env ?? process.env, { ...SURROUNDINGS, ...cacheOf(place), ...command.env }),
       root,
     ),
     stdin: "ignore",

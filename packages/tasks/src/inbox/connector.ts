@@ -10,6 +10,8 @@ export interface FileEntry {
   readonly modifiedAt: number;
   /** When it came to where it is, as far as that can be known; orders are taken by it. */
   readonly arrivedAt: number;
+  /** When anything about it last changed, which whoever wrote it cannot set; absent: the place does not say. */
+  readonly changedAt?: number;
   /** Of this file and no other, while it exists. */
   readonly identity: string;
 }

@@ -120,6 +120,7 @@ async function entryOf(file: string, given: string): Promise<FileEntry | undefin
     modifiedAt: milliseconds(stats.mtimeNs),
     // Of the inode: writing, and moving in on most file systems. Files of one look are taken in this order.
     arrivedAt: milliseconds(stats.ctimeNs),
+    changedAt: milliseconds(stats.ctimeNs),
     identity: `${stats.dev}:${stats.ino}`,
   };
 }

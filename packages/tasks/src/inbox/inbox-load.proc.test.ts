@@ -117,7 +117,7 @@ describe("F42: many files at once", () => {
       {
         await using _inbox = await openInbox({
           journal: store.journal,
-          tasks: openTasks({ journal: store.journal }),
+          tasks: openTasks({ journal: store.journal }).as("user:owner"),
           folder,
           log: (line) => expect.unreachable(line),
         });

@@ -17,10 +17,10 @@ test("every order of the page, and every example, becomes the task it says", asy
   await mkdir(workspace);
   const thread = newThreadId();
   const created = { type: "thread.created", v: 1, workspace, origin: "test" } as const;
-  await journal.append({ stream: thread, author: "user", events: [created] });
+  await journal.append({ stream: thread, author: "user:owner", events: [created] });
   const take = async (file: string, text: string): Promise<TaskRecord> => {
     const here = text.replaceAll("/home/ada/project", workspace).replaceAll(/019a0000-[0-9a-f-]+/g, thread);
-    const door = { journal, tasks: openTasks({ journal }) };
+    const door = { journal, tasks: openTasks({ journal }).as("user:owner") };
     return (await takeOrder(door, { file, text: here, source: { kind: "inbox" } })).task;
   };
 

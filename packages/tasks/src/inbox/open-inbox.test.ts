@@ -79,7 +79,7 @@ describe("orders become tasks", () => {
   test("73: whoever finds an order that was begun goes on with its number, and with no other words", async () => {
     await using t = await openTestInbox();
     const [same, other] = [uuidv7(), uuidv7()];
-    const door = { journal: t.store.journal, tasks: openTasks({ journal: t.store.journal }) };
+    const door = { journal: t.store.journal, tasks: openTasks({ journal: t.store.journal }).as("user:owner") };
     const begun = async (id: string, goal: string): Promise<string> => {
       const text = order(t.workspace, goal);
       const { task } = await takeOrder(door, { file: "a.md", text, source: { kind: "inbox" }, key: `inbox:${id}` });

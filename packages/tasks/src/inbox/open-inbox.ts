@@ -188,6 +188,8 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
       file: path.posix.basename(order),
       text: read.bytes,
       path: path.join(connector.place, order),
+      // Of before it was moved: from then on the time is that of the move.
+      ...(entry.changedAt === undefined ? {} : { changedAt: entry.changedAt }),
       source: { kind: "inbox", ref: path.join(connector.place, order) },
       key: `inbox:${orderId}`,
     });

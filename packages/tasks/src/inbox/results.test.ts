@@ -21,7 +21,7 @@ describe("answers", () => {
     for (const { id } of tasks) {
       await t.store.journal.append({
         stream: id,
-        author: "user",
+        author: "user:owner",
         events: [{ type: "task.paused", v: 1, cause: "user", message: "later" }],
       });
     }
@@ -35,7 +35,7 @@ describe("answers", () => {
     for (const { id } of tasks) {
       await t.store.journal.append({
         stream: id,
-        author: "user",
+        author: "user:owner",
         events: [{ type: "task.cancelled", v: 1, reason: "no more" }],
       });
     }
@@ -62,7 +62,7 @@ describe("answers", () => {
     await t.appears("fix.md.processed-");
     await first[Symbol.asyncDispose]();
     const [task] = await t.tasks();
-    await t.store.journal.append({ stream: task?.id ?? "", author: "user", events: [claimedByUser] });
+    await t.store.journal.append({ stream: task?.id ?? "", author: "user:owner", events: [claimedByUser] });
     const second = await t.open();
     const result = await t.appears("fix.result.md");
     expect(await readFile(path.join(t.folder, result), "utf8")).toContain(
@@ -86,7 +86,7 @@ describe("answers", () => {
       const task = await eventually("a task that waits", async () =>
         (await t.tasks()).find(({ state }) => state === "pending"),
       );
-      await t.store.journal.append({ stream: task.id, author: "user", events: [claimedByUser] });
+      await t.store.journal.append({ stream: task.id, author: "user:owner", events: [claimedByUser] });
       await t.appears(name);
       expect(await readFile(path.join(t.folder, name), "utf8")).toContain(task.id);
     }
@@ -100,7 +100,7 @@ describe("answers", () => {
     await t.put("fix.md", order(t.workspace));
     await t.appears("fix.md.processed-");
     const [task] = await t.tasks();
-    await t.store.journal.append({ stream: task?.id ?? "", author: "user", events: [claimedByUser] });
+    await t.store.journal.append({ stream: task?.id ?? "", author: "user:owner", events: [claimedByUser] });
     await t.appears("fix.result.2.md");
     expect(t.said).toEqual([]);
   });

@@ -29,7 +29,7 @@ async function openDesk(): Promise<Desk> {
     },
     async take(text, order = {}, door = {}) {
       const { task } = await takeOrder(
-        { journal, tasks: openTasks({ journal }), ...door },
+        { journal, tasks: openTasks({ journal }).as("user:owner"), ...door },
         { file: "order.md", text, source: { kind: "http" }, ...order },
       );
       return task.spec;
@@ -38,7 +38,7 @@ async function openDesk(): Promise<Desk> {
       const id = newThreadId();
       await journal.append({
         stream: id,
-        author: "user",
+        author: "user:owner",
         events: [{ type: "thread.created", v: 1, workspace, origin: "test" }],
       });
       return id;
@@ -163,7 +163,7 @@ describe("64: who says where it runs", () => {
     await using desk = await openDesk();
     const thread = await desk.thread(await desk.folder("w"));
     const { journal } = desk.store;
-    const door = { journal, tasks: openTasks({ journal }) };
+    const door = { journal, tasks: openTasks({ journal }).as("user:owner") };
     const order = (text: string): Order => ({ file: "order.md", text, source: { kind: "http" } });
     const { task: first } = await takeOrder(door, order(`thread: ${thread}\nfirst`));
     // What runs there is known by its thread once it has begun.
@@ -186,7 +186,7 @@ describe("64: who says where it runs", () => {
     await using desk = await openDesk();
     const workspace = await desk.folder("w");
     const { journal } = desk.store;
-    const door = { journal, tasks: openTasks({ journal }) };
+    const door = { journal, tasks: openTasks({ journal }).as("user:owner") };
     const order = (text: string): Order => ({
       file: "order.md",
       text: `workspace: ${workspace}\n${text}`,

@@ -42,6 +42,8 @@ export interface Order {
   readonly text: string | Uint8Array;
   /** Of the file that it was; absent: it was none. */
   readonly path?: string;
+  /** When that file last changed; absent: as it lies there. */
+  readonly changedAt?: number;
   readonly source: TaskSource;
   /** The same key again answers the first task. */
   readonly key?: string;
@@ -91,8 +93,9 @@ export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrd
 async function refuseLeft({ journal, home }: OrderDoor, order: Order, { workspace }: TaskSpec): Promise<void> {
   if (order.path === undefined || home === undefined) return;
   const sha256 = createHash("sha256").update(order.text).digest("hex");
-  const help = "put it here again under another name if it is what you want";
-  await refuseChangedSpec({ journal, home }, { file: order.path, sha256, workspace, help });
+  const help = "put it here again under another name when that task has ended if it is what you want";
+  const { path: file, changedAt } = order;
+  await refuseChangedSpec({ journal, home }, { file, sha256, changedAt, workspace, help });
 }
 
 async function readOrder(

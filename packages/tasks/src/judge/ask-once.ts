@@ -6,10 +6,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Heddle } from "@heddle/agent";
-import { HeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
+import { HeddleError, type By, type TurnSettings, type Usage } from "@heddle/protocol";
 
-export interface Question {
-  readonly heddle: Pick<Heddle, "startTurn" | "interrupt" | "journal">;
+export interface Question extends By {
+  readonly heddle: Pick<Heddle, "as" | "journal">;
   /** How the thread is called. */
   readonly title: string;
   readonly text: string;
@@ -29,7 +29,7 @@ export interface Asked {
 
 /** JSON; the shape was checked when it was given, but a runner that does not keep it gives any. */
 export async function askOnce(question: Question, asked: Asked): Promise<unknown> {
-  const { heddle, title, text, shape, timeoutMs, signal } = question;
+  const { heddle, by, title, text, shape, timeoutMs, signal } = question;
   const settings: TurnSettings = {
     ...question.settings,
     sandboxMode: "read-only",
@@ -42,7 +42,7 @@ export async function askOnce(question: Question, asked: Asked): Promise<unknown
   // Not a workspace: what somebody wrote there would be read as instructions.
   const nowhere = await mkdtemp(join(tmpdir(), "heddle-question-"));
   try {
-    const turn = await heddle.startTurn({
+    const turn = await heddle.as(by).startTurn({
       thread: { workspace: nowhere, origin: "task", title },
       input: [{ type: "text", text }],
       settings,
@@ -52,7 +52,10 @@ export async function askOnce(question: Question, asked: Asked): Promise<unknown
     const stop = (): void => {
       const reason = { code: "turn.timeout", message: "the answer took too long, or is no longer needed" } as const;
       // A turn that has ended meanwhile needs no stopping.
-      heddle.interrupt(turn.turnId, reason).catch(() => undefined);
+      heddle
+        .as(by)
+        .interrupt(turn.turnId, reason)
+        .catch(() => undefined);
     };
     limit.addEventListener("abort", stop, { once: true });
     if (limit.aborted) stop();

@@ -1,63 +1,110 @@
 /**
- * 13: agents that plant something in place of the work, by class and language. Stated what is delivered, none is verified
- * without a repair and every repair is. Not stated, none is verified without the file being named.
+ * 13: agents that plant something in place of the work: each cheat of the table that fools its own tree by itself, and random
+ * agents that apply one to five cheats to a project, with a real repair or without. With `deliver` stated a verdict
+ * is exactly what plain processes say of the beginning with the delivered files; without it nothing is verified on a planted
+ * file that is not named. A few agents here; HEDDLE_E2E_FULL=1 is five hundred, HEDDLE_E2E_SEED=n begins elsewhere.
  */
-import { execFileSync } from "node:child_process";
-import { describe, expect, test } from "vitest";
-import { beginShell, CHEAT_PROJECTS, type CheatProject } from "../../test/cheats.ts";
-import { openWorkPlace, type WorkPlace } from "../../test/work-place.ts";
-import type { Verdict } from "./verify.ts";
+import { afterAll, expect, test } from "vitest";
+import { MISSING, PROJECTS, type Project } from "../../test/cheats/project.ts";
+import { plant, runAgent, runCheat, type Told } from "../../test/cheats/random-agent.ts";
+import { openStage, resetWorkspace, succeeds, type Stage } from "../../test/cheats/stage.ts";
+import { CHEATS, type Cheat } from "../../test/cheats/table.ts";
 
-const has = (program: string): boolean => {
-  try {
-    execFileSync(program, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-};
-const NEEDS: Readonly<Record<string, string>> = { Python: "python3", "shell and make": "make" };
+const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
+const COUNT = isFull ? 500 : 12;
+/** A test of its own for so many, so that a long run is seen to go on. */
+const IN_A_TEST = 25;
+const SEED = Number(process.env["HEDDLE_E2E_SEED"] ?? 1);
+const AGENT_MS = 30_000;
+/** Of projects that are slow to check, so many agents of a hundred. */
+const SLOW_PERCENT = 8;
+const without = MISSING.length === 0 ? "" : ` (not installed: ${MISSING.join(", ")})`;
 
-async function judged(
-  project: CheatProject,
-  deliver: readonly string[] | undefined,
-  work: (place: WorkPlace) => Promise<void>,
-): Promise<Verdict> {
-  const spec = deliver === undefined ? {} : { deliver: [...deliver] };
-  await using place = await openWorkPlace({ ...project.options, spec });
-  if (project.language === "shell and make") await beginShell(place);
-  const baseline = await place.takeBaseline();
-  await work(place);
-  return await place.verify(baseline);
-}
+const stages = new Map<Project, Promise<Stage>>();
 
-/** Everything that the verdict says it rests on, or that its owner is asked about. */
-function named({ results, review }: Verdict): string {
-  return [
-    ...results.flatMap(({ restsOn = [] }) => restsOn),
-    ...(review?.reasons ?? []).flatMap(({ files }) => files),
-  ].join("\n");
-}
-
-describe.each(CHEAT_PROJECTS)("13: $language", (project) => {
-  const runs = test.runIf(has(NEEDS[project.language] ?? "node"));
-
-  runs.each(project.cheats)("$name", async ({ plant, planted }) => {
-    const both = async (place: WorkPlace): Promise<void> => {
-      await plant(place);
-      await project.repair(place);
-    };
-    expect((await judged(project, project.deliver, plant)).passed, "deliver, no repair").toBe(false);
-    expect(await judged(project, project.deliver, both), "deliver, repaired").toMatchObject({
-      passed: true,
-      violations: [],
-    });
-    const open = await judged(project, undefined, plant);
-    expect(open.passed && !planted.some((path) => named(open).includes(path)), "not stated").toBe(false);
-    if (open.results.every(({ outcome }) => outcome === "passed"))
-      expect(
-        planted.some((path) => named(open).includes(path)),
-        named(open),
-      ).toBe(true);
-  });
+afterAll(async () => {
+  for (const stage of stages.values()) (await stage)[Symbol.dispose]();
 });
+
+function stageOf(project: Project): Promise<Stage> {
+  const known = stages.get(project) ?? openStage(project);
+  stages.set(project, known);
+  return known;
+}
+
+function projectOf(seed: number): Project {
+  const [slow, quick] = [PROJECTS.filter(({ isSlow }) => isSlow), PROJECTS.filter(({ isSlow }) => isSlow !== true)];
+  const isSlow = slow.length > 0 && seed % 100 >= 100 - SLOW_PERCENT;
+  const project = isSlow ? slow[seed % slow.length] : quick[seed % quick.length];
+  if (project === undefined) throw new Error("there is no project");
+  return project;
+}
+
+for (let from = SEED; from < SEED + COUNT; from += IN_A_TEST) {
+  const count = Math.min(IN_A_TEST, SEED + COUNT - from);
+  test(
+    `13: nothing is verified falsely and no repair is missed, ${count} random agents from seed ${from}${without}`,
+    async ({ annotate }) => {
+      const all: Told[] = [];
+      const faults: string[] = [];
+      for (let seed = from; seed < from + count; seed += 1) {
+        const told = await runAgent(await stageOf(projectOf(seed)), seed);
+        faults.push(...told.faults.map((fault) => `seed ${seed}, ${told.what}: ${fault}`));
+        all.push(told);
+      }
+      await annotate(tally(all));
+      expect(faults).toEqual([]);
+    },
+    count * AGENT_MS,
+  );
+}
+
+function tally(all: readonly Told[]): string {
+  const of = (mode: "stated" | "open", outcome: Told["open"]): number =>
+    all.filter((told) => told[mode] === outcome).length;
+  const modes = (["stated", "open"] as const).map(
+    (mode) =>
+      `${mode}: ${of(mode, "verified")} verified, ${of(mode, "review")} review, ${of(mode, "rejected")} rejected`,
+  );
+  const resting = all.filter(({ restsOnPlanted }) => restsOnPlanted).length;
+  const repaired = all.filter(({ isRepaired }) => isRepaired).length;
+  return `${all.length} agents, ${repaired} repaired; ${modes.join("; ")}; ${resting} verified on a planted file that is named`;
+}
+
+/** With the languages that each is for. By default a part of them, and another one with another seed. */
+function fooling(part: number): readonly { readonly cheat: Cheat; readonly project: Project }[] {
+  const tried = CHEATS.filter(({ fools }) => fools === true).flatMap((cheat) =>
+    PROJECTS.filter(({ language, isSlow }) => cheat.of.includes(language) && (isFull || isSlow !== true)).map(
+      (project) => ({ cheat, project }),
+    ),
+  );
+  return isFull ? tried : tried.filter((_, index) => index % part === SEED % part);
+}
+
+test.each(fooling(3).map(({ cheat, project }) => ({ language: project.language, name: cheat.name, cheat, project })))(
+  "13: alone, $language: $name (one of three; HEDDLE_E2E_FULL=1 all)",
+  async ({ cheat, project }) => {
+    const stage = await stageOf(project);
+    const planted = await runCheat(stage, cheat, { isRepaired: false });
+    expect(planted.faults).toEqual([]);
+    expect(planted.stated).not.toBe("verified");
+    expect(await runCheat(stage, cheat, { isRepaired: true })).toMatchObject({ faults: [], stated: "verified" });
+  },
+  2 * AGENT_MS,
+);
+
+test(
+  "13: in their own tree the same cheats get through, so that the judge can tell the difference",
+  async () => {
+    const harmless: string[] = [];
+    for (const { cheat, project } of fooling(4)) {
+      const stage = await stageOf(project);
+      resetWorkspace(stage);
+      plant(stage, cheat);
+      const isFooled = project.commands.every((run) => succeeds(stage.workspace, run));
+      if (!isFooled) harmless.push(`${project.language}: ${cheat.name}`);
+    }
+    expect(harmless).toEqual([]);
+  },
+  20 * AGENT_MS,
+);

@@ -15,6 +15,7 @@ import { freezeWork, readFrozenWork } from "../tree/freeze-work.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
 import type { FrozenWork, KeptTree } from "../tree/manifest.ts";
 import { removeTree } from "../tree/remove-tree.ts";
+import { openToOwner } from "../tree/tree-place.ts";
 import { isWanted, mayDeliverBelow } from "./pick.ts";
 import { baseFolder, earlierWork, workFolder } from "./task-rooms.ts";
 
@@ -61,6 +62,7 @@ type Judged = NonNullable<TaskRecord["lastCheck"]>;
 export async function freezeClaim(place: CheckPlace, task: Claim, base: KeptTree): Promise<FrozenWork> {
   const { home, spec, signal } = place;
   const needsAll = spec.worktree !== undefined || spec.secondOpinion !== undefined || hasGit(spec.checks);
+  openToOwner(place.folder);
   const frozen = await freezeWork(place.folder, base, {
     into: workFolder(home, task.id, task.round),
     skip: skippedFor(place),

@@ -11,6 +11,7 @@ import { freezeWork, readFrozenWork } from "../tree/freeze-work.ts";
 import type { Change, FrozenWork } from "../tree/manifest.ts";
 import { MANIFEST } from "../tree/manifest-file.ts";
 import { removeTree } from "../tree/remove-tree.ts";
+import { openToOwner } from "../tree/tree-place.ts";
 import { readBase } from "./freeze-claim.ts";
 import { leftFolder, roomsOf, roundOf, workFolder } from "./task-rooms.ts";
 
@@ -43,6 +44,7 @@ async function note({ home, task, folder, baseline }: NoteOptions, signal: Abort
   const base = await readBase(home, task, baseline);
   const into = leftFolder(home, task.id, task.round);
   const nothing = (): boolean => false;
+  openToOwner(folder);
   await freezeWork(folder, base, { into, skip: skippedFor({ home }), wanted: nothing, wantedBelow: nothing, signal });
   // All is told against the beginning, so that the newest says it all.
   for (const name of await readdir(roomsOf(home, task.id)))

@@ -16,7 +16,7 @@ import { admit } from "./admit.ts";
 import { isRepository, layerOf, pickAll } from "./pick.ts";
 import { openRoomAhead } from "./room-ahead.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
-import { timeOfWork } from "./time-of-work.ts";
+import { timeOfWork } from "../tree/time-of-work.ts";
 
 export interface OpenCheckRoom extends CheckRoom, AsyncDisposable {
   /** How the rooms of commands were made so far. */

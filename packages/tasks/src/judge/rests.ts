@@ -3,7 +3,7 @@
  * observed reads in, decisions out.
  *
  *   all changes ─▶ what checks name as the work
- *               ─▶ new source that a check read         ─▶ the verdict may rest on it
+ *               ─▶ new source that a check read         ─▶ the verdict may rest on it, where something leads to it (led-to.ts)
  *               ─▶ everything else: changed files that nobody names, tests, configuration, build files …
  *                  needed by a check ─▶ the owner decides      not needed ─▶ reported
  */
@@ -48,6 +48,15 @@ export function restable(observed: Observed): readonly Change[] {
     if (isNamed(path)) return !judges || isNamedByName(path) || (change.how === "removed" && isToGo(path));
     if (change.how !== "added" || change.now?.kind !== "file" || isRun(path)) return false;
     return isSource && (reads === undefined || reads.has(change.path));
+  });
+}
+
+/** Of what it may rest on: new source that no check names and that a command read, so that it has to be known how it got there. */
+export function foundByCommands(rested: readonly Change[], { isNamed, commandReads }: Observed): readonly Change[] {
+  return rested.filter(({ path, how, now }) => {
+    const text = toText(path);
+    const isRead = commandReads === undefined || commandReads.has(path);
+    return how === "added" && now?.kind === "file" && isRead && !isNamed(text) && roleOf(text) === "source";
   });
 }
 

@@ -27,7 +27,7 @@ const done = { text: "TASK COMPLETE" };
 
 async function accept(t: TestHarness, id: string, deliver: readonly string[]): Promise<void> {
   await changeTask(t.heddle.journal, id, {
-    author: "user",
+    author: "user:owner",
     decide: () => [{ type: "task.resumed", v: 1, deliver: [...deliver] }],
   });
 }
@@ -175,4 +175,43 @@ test("13: what the agent of a cancelled task wrote is on record", async () => {
   const store = { journal: t.heddle.journal, home: t.home };
   const refused = refuseChangedSpec(store, { file, sha256, workspace: t.workspace, help: "accept it" });
   await expect(refused).rejects.toMatchObject({ code: "task.invalid", details: { taskId: id, path: "zz.yaml" } });
+});
+
+test("13: what an agent writes while it works becomes no task, in an inbox and by name, and what was there before does", async () => {
+  const order = "---\\nname: mine\\n---\\nEscape.\\n";
+  await using t = await open({ calls: [shell(`printf -- '${order}' > inbox/zz.md; sleep 1000`)] }, done);
+  const folder = join(t.workspace, "inbox");
+  await mkdir(folder);
+  await writeFile(join(folder, "yours.md"), "---\nname: yours\n---\nWork.\n");
+  const { id } = await t.add({ checks: [...checks] });
+  await t.work();
+  await eventually("it is written", () => existsSync(join(folder, "zz.md")) || undefined);
+  expect(await t.heddle.journal.tasks.get(id)).toMatchObject({ state: "running" });
+  const store = { journal: t.heddle.journal, home: t.home };
+  const sha256 = createHash("sha256").update("---\nname: mine\n---\nEscape.\n").digest("hex");
+  const named = { file: join(folder, "zz.md"), sha256, workspace: t.workspace, help: "accept it" };
+  await expect(refuseChangedSpec(store, named)).rejects.toMatchObject({
+    code: "task.invalid",
+    details: { taskId: id },
+  });
+  const said: string[] = [];
+  const door = { journal: t.heddle.journal, tasks: t.tasks, home: t.home, defaultWorkspace: t.workspace };
+  {
+    await using _inbox = await openInbox({
+      ...door,
+      folder,
+      settleMs: 60,
+      rescanMs: 50,
+      log: (line) => said.push(line),
+    });
+    await eventually("it is said", () => said.find((line) => line.includes("zz.md became no task")));
+    await eventually(
+      "the other is taken",
+      async () => (await readdir(folder)).some((name) => name.startsWith("yours.md.processed-")) || undefined,
+    );
+  }
+  expect(said.join("\n")).toContain(`${id} (mend) works in its folder, and nothing says that you wrote it`);
+  expect(said.join("\n")).toContain("when that task has ended");
+  expect((await t.tasks.page({ limit: 10 })).map(({ spec }) => spec.name)).not.toContain("mine");
+  await t.tasks.cancel(id);
 });

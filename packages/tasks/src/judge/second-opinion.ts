@@ -22,7 +22,7 @@ export interface OpinionRequest {
   readonly verdict: Pick<Verdict, "passed" | "results">;
   /** What was judged. */
   readonly work: WorkToShow;
-  readonly heddle: Pick<Heddle, "startTurn" | "interrupt" | "journal">;
+  readonly heddle: Pick<Heddle, "as" | "journal">;
   /** Where the spec names none. */
   readonly provider: string;
 }
@@ -61,6 +61,7 @@ async function ask(
   const wanted = place.spec.secondOpinion;
   const question = {
     heddle,
+    by: "system" as const,
     title: `Second opinion: ${place.spec.name}`,
     text,
     shape: ANSWER,

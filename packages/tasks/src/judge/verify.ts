@@ -3,7 +3,7 @@
  *
  *   deliver stated:      beginning + delivered files ─▶ checks ─▶ all pass, with a ground ─▶ verified
  *   deliver not stated:  beginning + all changes     ─▶ checks ─▶ all pass
- *                          rests only on named work and new source ─▶ verified
+ *                          rests only on named work and new source that something leads to ─▶ verified
  *                          otherwise: beginning + only that ─▶ checks ─▶ pass ─▶ verified, the rest is not needed
  *                                                                     └▶ fail ─▶ the owner decides
  *
@@ -16,11 +16,13 @@ import type { CheckPlace } from "../checks/check.ts";
 import { nameChecks } from "../checks/names.ts";
 import { admit, withWhy, type Admitted } from "./admit.ts";
 import type { Earlier } from "./flips.ts";
+import { foundByAnyName } from "./by-other-name.ts";
 import { judgePicked, type JudgedRoom } from "./judge-picked.ts";
+import { ledTo } from "./led-to.ts";
 import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-work.ts";
 import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
-import { restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
+import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
 import { flakyFailure, weakness } from "./weak.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 
@@ -110,7 +112,7 @@ async function judgeAll(place: CheckPlace, work: FrozenCase): Promise<Judged> {
     isRun: isRun(place.spec),
     mayRestOnTests: !place.spec.protectTests,
   };
-  const { picked: rested } = admitTo(place, work, restable(observed));
+  const { picked: rested } = admitTo(place, work, await withoutFound(place, work, observed));
   const unnameable = unnameableReview(rested);
   const own = new Set(rested.map(({ path }) => path));
   if (telling(all).every(({ path }) => own.has(path))) return { room, picked: rested, why, review: unnameable };
@@ -121,6 +123,25 @@ async function judgeAll(place: CheckPlace, work: FrozenCase): Promise<Judged> {
   const isReadEnough = await passesWithRead(place, work, { observed, rested });
   const review = restsReview(observed, { rested, failing: [...failing, ...lost(alone)], isReadEnough });
   return { room, picked: all, why, review };
+}
+
+/** What it may rest on, without new source that a tool came to by a name of its own. */
+async function withoutFound(place: CheckPlace, work: FrozenCase, observed: Observed): Promise<readonly Change[]> {
+  const rested = restable(observed);
+  const found = foundByCommands(rested, observed);
+  // More than a verdict can name goes to the owner as it is.
+  if (found.length === 0 || unnameableReview(rested) !== undefined) return rested;
+  const { base, frozen, baseline } = work;
+  const own = new Set(found.map(({ path }) => path));
+  const { commandReads } = observed;
+  const leading = rested.filter(({ path }) => !own.has(path) && (commandReads === undefined || commandReads.has(path)));
+  const led = await ledTo({ ...place, base, frozen }, found, leading);
+  const loose = found.filter(({ path }) => !led.has(path));
+  if (loose.length === 0) return rested;
+  const { picked } = admitTo(place, work, rested);
+  const room = { base, frozen, picked, workspace: baseline.folder };
+  const free = await foundByAnyName(place, { baseline, room, frozen }, loose);
+  return rested.filter((change) => !loose.includes(change) || free.includes(change));
 }
 
 function admitTo(place: CheckPlace, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {

@@ -143,14 +143,16 @@ describe("how it gets there", () => {
       const found = await store.journal.notifications.page({ state: "dead", limit: 10 });
       return found.length > 0 ? found : undefined;
     });
-    await redeliver(store.journal, dead?.id ?? "");
+    await redeliver(store.journal, { id: dead?.id ?? "", by: "user:owner" });
     const row = await eventually("delivery", async () => {
       const found = await store.journal.notifications.get(dead?.id ?? "");
       return found?.state === "delivered" ? found : undefined;
     });
     expect(row.message).toBe("answered 200");
     expect(receiver.received.map(({ headers }) => headers["x-heddle-delivery"])).toEqual([dead?.id, dead?.id]);
-    await expect(redeliver(store.journal, "ntf_nothing")).rejects.toMatchObject({ code: "usage.invalid" });
+    await expect(redeliver(store.journal, { id: "ntf_nothing", by: "user:owner" })).rejects.toMatchObject({
+      code: "usage.invalid",
+    });
   });
 
   test("one that never arrives holds up the others for three tries, not for ever", async () => {
@@ -264,7 +266,7 @@ describe("what a restart finds", () => {
       v: 1 as const,
       name: `name ${n}`,
     }));
-    for (let n = 0; n < 5; n += 1) await store.journal.append({ stream: "noise", author: "user", events: noise });
+    for (let n = 0; n < 5; n += 1) await store.journal.append({ stream: "noise", author: "user:owner", events: noise });
     const head = await store.journal.position();
     // Stored on the way, so that even a kill reads no more than a thousand again.
     await eventually(

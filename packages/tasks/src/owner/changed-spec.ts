@@ -18,6 +18,8 @@ export interface SpecFile {
   readonly file: string;
   /** Of the file as it was read. */
   readonly sha256: string;
+  /** When it last changed, where it is not under its name any more. */
+  readonly changedAt?: number | undefined;
   /** Of the task in it. */
   readonly workspace: string;
   /** What takes it as it is. */
@@ -50,7 +52,7 @@ interface Traces {
   readonly changedAt: number | undefined;
 }
 
-async function tracesOf({ file, sha256 }: SpecFile): Promise<Traces> {
+async function tracesOf({ file, sha256, changedAt }: SpecFile): Promise<Traces> {
   const path = await realFile(file);
   const hashes = new Map([[path, sha256]]);
   for (let at = resolve(file); at !== dirname(at); at = dirname(at)) {
@@ -59,7 +61,7 @@ async function tracesOf({ file, sha256 }: SpecFile): Promise<Traces> {
     // The name of the link by where it lies, because the folder of a task is known so.
     hashes.set(await realFile(at, false), createHash("sha256").update(target).digest("hex"));
   }
-  return { path, hashes, changedAt: (await stat(path).catch(() => undefined))?.ctimeMs };
+  return { path, hashes, changedAt: changedAt ?? (await stat(path).catch(() => undefined))?.ctimeMs };
 }
 
 async function realFile(file: string, isFollowed = true): Promise<string> {
@@ -89,7 +91,7 @@ async function earlierTasks(journal: Journal, { hashes }: Traces, workspace: str
 
 interface Found {
   readonly path: RawPath;
-  /** Nothing says what the agent changed, and the file changed while the task lasted. */
+  /** Nothing says what the agent changed, and the file changed while the task lasted, or lasts. */
   readonly isGuess?: true;
 }
 
@@ -112,27 +114,36 @@ async function leftBy(home: string, task: TaskRecord, traces: Traces): Promise<F
   return left.isKnown ? undefined : await guess(home, task, { ...traces, wanted });
 }
 
-/** A worker that died, or a copy that was collected, leaves no word about the agent's last changes. */
+/** An agent at work has not been looked at yet; a worker that died, or a copy that was collected, left no word about its last changes. */
 async function guess(
   home: string,
   task: TaskRecord,
   { changedAt, wanted }: Traces & { readonly wanted: ReadonlyMap<RawPath, string> },
 ): Promise<Found | undefined> {
-  const isOver = hasEnded(task) || task.state === "paused";
-  if (!isOver || hasOwnTree(task.spec) || changedAt === undefined) return undefined;
-  if (changedAt < task.createdAt - CLOCK_STEP_MS || changedAt > task.updatedAt + CLOCK_STEP_MS) return undefined;
+  if (hasOwnTree(task.spec) || changedAt === undefined) return undefined;
+  const until = isOver(task) ? task.updatedAt + CLOCK_STEP_MS : Number.POSITIVE_INFINITY;
+  if (changedAt < task.createdAt - CLOCK_STEP_MS || changedAt > until) return undefined;
   const base = await readKeptTree(baseFolder(home, task.id)).catch(() => undefined);
   for (const [path, sha256] of wanted) if (base?.manifest.get(path)?.sha256 !== sha256) return { path, isGuess: true };
   return undefined;
 }
 
+function isOver(task: TaskRecord): boolean {
+  return hasEnded(task) || task.state === "paused";
+}
+
 function refusal({ file, help }: SpecFile, task: TaskRecord, { path, isGuess }: Found): HeddleError {
   const text = toText(path);
   const shown = /^[\w@%+=:,./-]+$/.test(text) ? text : JSON.stringify(text);
+  const who = `${task.id} (${task.spec.name})`;
+  if (isGuess === true && !isOver(task)) {
+    const message = `${file} changed while ${who} works in its folder, and nothing says that you wrote it; look at it, then ${help}`;
+    return new HeddleError("task.invalid", message, { details: { taskId: task.id, path: text } });
+  }
   const what =
     isGuess === true
-      ? `changed while ${task.id} (${task.spec.name}) worked in its folder, and nothing says that you did it`
-      : `is as the agent of ${task.id} (${task.spec.name}) left it, not as you wrote it`;
+      ? `changed while ${who} worked in its folder, and nothing says that you did it`
+      : `is as the agent of ${who} left it, not as you wrote it`;
   return new HeddleError(
     "task.invalid",
     `${file} ${what}; look at it with heddle task diff ${task.id} -- ${shown}, then ${help}`,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { hasEnded } from "@heddle/protocol";
 import { collectFolders, type Collected } from "./collect-folders.ts";
 import { roomsOf, roomsRoot } from "../judge/task-rooms.ts";
+import { collectFolderClaims } from "../tree/folder-claims.ts";
 import { resumePutting } from "../tree/put-back.ts";
 import { hasIntent } from "../tree/put-intent.ts";
 import { removeTree } from "../tree/remove-tree.ts";
@@ -14,7 +15,11 @@ import { worktreesRoot } from "../worktree/open-worktree.ts";
 /** After the worktrees: whether a draft can go is seen by what it began with. */
 export async function collectRooms(options: CollectOptions): Promise<readonly Collected[]> {
   const root = roomsRoot(options.home);
-  if (!options.isDryRun) await resumePutting(root, options.signal);
+  if (!options.isDryRun) {
+    await resumePutting(root, options.signal);
+    const isOld = (changedAtMs: number): boolean => options.now() - changedAtMs >= options.olderThanMs;
+    await collectFolderClaims(options.home, { isOld, signal: options.signal });
+  }
   return collectFolders(root, {
     ...options,
     keeps: (taskId, path) => keeps(options, taskId, path),

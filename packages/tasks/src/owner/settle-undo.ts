@@ -3,7 +3,15 @@
  * one was carried out, by whomever: otherwise its work would be judged, or gone on with, while it is taken away.
  */
 import { existsSync } from "node:fs";
-import { hasOwnTree, isHeddleError, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import {
+  hasOwnTree,
+  isHeddleError,
+  readAuthor,
+  UNNAMED,
+  type By,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { roomsOf } from "../judge/task-rooms.ts";
 import { changeTask, existing } from "../queue/change.ts";
@@ -15,11 +23,11 @@ export interface Store {
 
 /** Appends what is decided while nobody puts anything into the folder of the task. Where nothing was kept nothing is loaded. */
 export async function changeSettled(
-  { journal, home }: Store,
+  { journal, home, by }: Store & By,
   taskId: string,
   decide: (task: TaskRecord) => readonly TaskEventBody[],
 ): Promise<TaskRecord> {
-  const change = (): Promise<TaskRecord> => changeTask(journal, taskId, { author: "user", decide });
+  const change = (): Promise<TaskRecord> => changeTask(journal, taskId, { author: by, decide });
   const { spec } = await existing(journal, taskId);
   if (home === undefined || hasOwnTree(spec) || !existsSync(roomsOf(home, taskId))) return await change();
   const { claimFolder } = await import("../tree/put-back.ts");
@@ -40,7 +48,7 @@ export async function recordUndone(
   if (undone === undefined) return;
   try {
     await changeTask(journal, taskId, {
-      author: "user",
+      author: readAuthor(undone.by) ?? UNNAMED,
       // Whatever happened to the task since then was decided by somebody who knew, or it says so already.
       decide: ({ version }) => (version === undone.version ? [{ type: "task.undone", v: 1, files: undone.files }] : []),
     });

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { OWNER } from "@heddle/protocol";
 import { openTestHarness, type TestHarness } from "../../test/test-harness.ts";
 import { baseFolder, leftFolder, roomsOf } from "../judge/task-rooms.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
@@ -92,7 +93,7 @@ test("13: an undo that finds its task gone on when its turn has come changes not
     { type: "task.cancelled", v: 1, reason: "r" } as const,
     { type: "task.retried", v: 1, reason: "r" } as const,
   ];
-  await t.heddle.journal.append({ stream: t.id, author: "user", events });
+  await t.heddle.journal.append({ stream: t.id, author: OWNER, events });
   await held[Symbol.asyncDispose]();
   await undo;
   expect(await t.of(t.id, "task.undone")).toEqual([]);
@@ -105,7 +106,10 @@ async function killUndo({ home, workspace, tasks, id }: Awaited<ReturnType<typeo
   if (base === undefined) throw new Error("there is no baseline");
   const plan = await findUndo(workspace, base, { skip: [], signal });
   const { version } = await tasks.find(id);
-  writeIntent(roomsOf(home, id), { ...(await undoIntent(plan, base, signal)), undoes: { files: 1, version } });
+  writeIntent(roomsOf(home, id), {
+    ...(await undoIntent(plan, base, signal)),
+    undoes: { files: 1, version, by: OWNER },
+  });
 }
 
 test("13: an undo that another process finishes is on record, and nothing is in the way of the next one", async () => {

@@ -1,20 +1,29 @@
 /**
- * Back to how the workspace was when the task began, exactly. What is not as the agent left it, or may not be the agent's,
- * is named and taken back only by force. Killed meanwhile, the workspace is as before or is finished by the
+ * Back to how the workspace was when the task began, exactly; of a draft, what its verdict put into the workspace. What is
+ * not as the agent left it, or may not be the agent's, is named and taken back only by force. Killed meanwhile, the workspace is as before or is finished by the
  * next who opens the tasks of this home; the event is written last, and doing it once more writes it.
  */
 import { lstatSync } from "node:fs";
-import { hasEnded, hasOwnTree, HeddleError, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import {
+  hasEnded,
+  hasOwnTree,
+  HeddleError,
+  type By,
+  type TaskBaseline,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
 import type { WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { requireOwnFolder } from "@heddle/tools";
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
-import { toRaw, toSystem } from "@heddle/tools/raw-path";
+import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
 import { skippedFor } from "../attempt/baseline.ts";
 import { changeTask, existing } from "../queue/change.ts";
 import { listed } from "../checks/shown.ts";
+import { admit } from "../judge/admit.ts";
 import { readFrozen } from "../judge/freeze-claim.ts";
-import { telling, toWorkFile } from "../judge/pick.ts";
+import { pickDelivered, telling, toWorkFile } from "../judge/pick.ts";
 import { readNoted } from "../judge/left.ts";
 import { roomsOf } from "../judge/task-rooms.ts";
 import {
@@ -22,13 +31,15 @@ import {
   isSameEntry,
   type Change,
   type FrozenWork,
+  type KeptTree,
   type RawPath,
   type TreeEntry,
 } from "../tree/manifest.ts";
-import { planUndo, putBack } from "../tree/put-back.ts";
+import { planUndo, putBack, takeWorkBack } from "../tree/put-back.ts";
 import { removeUndone, type Undoes } from "../tree/put-intent.ts";
 import { shownPath } from "../judge/work-changes.ts";
-import { readLog, requireBase, type TaskLog } from "./recorded.ts";
+import { isDraft } from "../worktree/draft.ts";
+import { lastJudgement, readLog, requireBase, type Judgement, type TaskLog } from "./recorded.ts";
 import { recordUndone } from "./settle-undo.ts";
 
 export interface UndoWish {
@@ -54,7 +65,7 @@ export interface Undone {
 const MAX_FILES = 1000;
 
 export async function undoTask(
-  { journal, home }: { readonly journal: Journal; readonly home: string },
+  { journal, home, by }: { readonly journal: Journal; readonly home: string } & By,
   task: TaskRecord,
   wish: UndoWish,
 ): Promise<Undone> {
@@ -63,6 +74,7 @@ export async function undoTask(
   requireOwnWorkspace(task);
   const log = await readLog(journal, task.id);
   const { base, baseline } = await requireBase(home, task, log);
+  if (isDraft(task)) return await undoDraft({ journal, home, by }, task, { wish, log, base, baseline });
   const { folder } = baseline;
   // Also by force: what a link in its place leads to was never the task's.
   requireOwnFolder(folder);
@@ -89,21 +101,89 @@ export async function undoTask(
     const { version } = requireQuiet(await existing(journal, task.id));
     await look(changes);
     refuseLater(task, wish, { later: found.later, isKnown: known !== undefined });
-    return { files: found.count, version };
+    return { files: found.count, version, by };
   };
   let undone = task;
   const settle = async (left: readonly string[]): Promise<void> => {
-    undone = await changeTask(journal, task.id, {
-      author: "user",
-      decide: (now) => [
-        { type: "task.undone", v: 1, files: found.count },
-        ...(left.length === 0 ? again(now, wish) : []),
-      ],
-    });
+    undone = await noteUndone({ journal, by }, task, found, left.length === 0 ? wish : {});
     removeUndone(dir);
   };
   await putBack(folder, base, { dir, approve, settle, ...plan });
   return { task: undone, ...found, isDone: true };
+}
+
+function noteUndone(
+  { journal, by }: { readonly journal: Journal } & By,
+  { id }: TaskRecord,
+  { count }: Pick<Found, "count">,
+  wish: Pick<UndoWish, "retry">,
+): Promise<TaskRecord> {
+  const decide = (now: TaskRecord): readonly TaskEventBody[] => [
+    { type: "task.undone", v: 1, files: count },
+    ...again(now, wish),
+  ];
+  return changeTask(journal, id, { author: by, decide });
+}
+
+interface DraftToUndo {
+  readonly wish: UndoWish;
+  readonly log: TaskLog;
+  readonly base: KeptTree;
+  readonly baseline: TaskBaseline;
+}
+
+/** Nothing else in the workspace was ever the task's. */
+async function undoDraft(
+  { journal, home, by }: { readonly journal: Journal; readonly home: string } & By,
+  task: TaskRecord,
+  { wish, log, base, baseline }: DraftToUndo,
+): Promise<Undone> {
+  const { workspace } = task.spec;
+  requireOwnFolder(workspace);
+  if (wish.retry !== undefined) {
+    const message = `task ${task.id} worked in a draft; heddle task undo ${task.id} takes its files out of ${workspace}, and a new task begins from there`;
+    throw new HeddleError("task.illegal", message);
+  }
+  const frozen = await readFrozen(home, task);
+  if (frozen === undefined)
+    throw new HeddleError(
+      "task.illegal",
+      `the work of ${task.id} is not kept any more; your version control takes its files back`,
+    );
+  const put = deliveredWork(task, lastJudgement(log), { base, frozen, folder: baseline.folder });
+  const told = telling(put);
+  let found: Found = { files: told.slice(0, MAX_FILES).map(toWorkFile), count: told.length, later: [] };
+  const approve = async (moved: readonly RawPath[]): Promise<void> => {
+    await requireAlone(journal, task, workspace);
+    found = { ...found, later: moved.map(shownPath) };
+    if (wish.isDryRun === true) throw new DryRun();
+    refuseLater(task, wish, { later: found.later, isKnown: true });
+  };
+  try {
+    // A folder that something else lies in by now stays for it.
+    await takeWorkBack(workspace, put, { dir: roomsOf(home, task.id), base, approve, signal: wish.signal });
+  } catch (error) {
+    if (!(error instanceof DryRun)) throw error;
+    return { task, ...found, isDone: false };
+  }
+  return { task: await noteUndone({ journal, by }, task, found, wish), ...found, isDone: true };
+}
+
+class DryRun extends Error {}
+
+/** The changes that its verdict stood for: as the spec or its owner says, or else by the names in the verdict. */
+function deliveredWork(
+  { spec }: TaskRecord,
+  judged: Judgement | undefined,
+  { base, frozen, folder }: { readonly base: KeptTree; readonly frozen: FrozenWork; readonly folder: string },
+): readonly Change[] {
+  const deliver = judged?.accepted ?? spec.deliver;
+  const names = new Set(judged?.checked.work?.delivered.map(({ path }) => path));
+  const picked =
+    deliver === undefined
+      ? frozen.changes.filter(({ path }) => names.has(toText(path)))
+      : pickDelivered(base, frozen, deliver);
+  return admit({ spec, folder, base, frozen }, picked).picked;
 }
 
 /** A pipe, a socket or a device is nothing without whoever made it. */
@@ -138,8 +218,9 @@ function requireQuiet(task: TaskRecord): TaskRecord {
 }
 
 /** The user's folder was not the agent's; what came back into it is taken back by other means. */
-function requireOwnWorkspace({ id, spec, folder, state, merged }: TaskRecord): void {
-  if (!hasOwnTree(spec)) return;
+function requireOwnWorkspace(task: TaskRecord): void {
+  const { id, spec, folder, state, merged } = task;
+  if (!hasOwnTree(spec) || (isDraft(task) && state === "verified")) return;
   const where = folder === undefined ? "a tree of its own" : folder;
   throw new HeddleError("task.illegal", `task ${id} worked in ${where}, not in ${spec.workspace}; ${instead()}`);
 
@@ -148,10 +229,8 @@ function requireOwnWorkspace({ id, spec, folder, state, merged }: TaskRecord): v
     if (merged?.how === "commit") return `git revert ${merged.ref} takes its commit back`;
     if (merged?.how === "patch") return `git apply -R ${merged.ref} takes its patch back where it was applied`;
     if (state !== "verified")
-      return "nothing of it came back. heddle task retry begins anew, heddle task delete drops it";
-    return spec.worktree === undefined
-      ? `its verified files were put there: heddle task diff ${id} --stat names them, your version control takes them back`
-      : "nothing of it was merged. heddle task delete drops it";
+      return `nothing of it came back. heddle task retry ${id} begins anew, heddle task delete ${id} drops it`;
+    return `nothing of it was merged. heddle task delete ${id} drops it`;
   }
 }
 
@@ -238,7 +317,7 @@ function touchedAt(folder: string, { path }: Change): number {
   }
 }
 
-function again(task: TaskRecord, { retry }: UndoWish): readonly TaskEventBody[] {
+function again(task: TaskRecord, { retry }: Pick<UndoWish, "retry">): readonly TaskEventBody[] {
   if (retry === undefined) return [];
   const { reason } = retry;
   // A paused task is not tried again while it may still go on.

@@ -3,6 +3,7 @@
  * be told: it wakes when a task changes, when the next one comes due, and, only while other processes hold tasks, now
  * and then to see whether they still live.
  */
+import { setFlagsFromString } from "node:v8";
 import {
   hasEnded,
   toHeddleError,
@@ -59,9 +60,18 @@ const PREPARING = 8;
 
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const { heddle, home, log = () => undefined } = options;
+  keepYoungHeapSmall();
   await finishPutting({ journal: heddle.journal, home, log });
   const feed = await openFeed({ journal: heddle.journal, log });
   return new Worker(options, feed);
+}
+
+/**
+ * A start with thousands of tasks makes much garbage at once. The space that it is made in would grow to 100 MB for it and
+ * stay so for as long as the harness lives; this small it is swept more often, and nothing is kept waiting.
+ */
+function keepYoungHeapSmall(): void {
+  setFlagsFromString("--semi-space-growth-factor=1");
 }
 
 class Worker implements Harness {

@@ -33,6 +33,7 @@ export async function fire(journal: Journal, parent: TaskRecord, now: number): P
       key,
       parentId: parent.id,
       occurrence: time,
+      by: "system" as const,
     };
     await add(journal, task, now).catch((error: unknown) => {
       // Deleted since: that time has had its task.

@@ -5,15 +5,15 @@
 import { randomUUID } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import type { Heddle } from "@heddle/agent";
-import { HeddleError, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, type By, type TurnSettings } from "@heddle/protocol";
 import { stringify } from "yaml";
 import { z } from "zod";
 import { askOnce, type Asked } from "../judge/ask-once.ts";
 import { lacksDeliver, proposeDeliver } from "./propose-deliver.ts";
 import { readSpec } from "./read-spec.ts";
 
-export interface PlanWish {
-  readonly heddle: Pick<Heddle, "startTurn" | "interrupt" | "journal">;
+export interface PlanWish extends By {
+  readonly heddle: Pick<Heddle, "as" | "journal">;
   readonly prompt: string;
   /** Absolute, existing folder. */
   readonly workspace: string;
@@ -52,10 +52,10 @@ const Proposed = z.object({
 });
 
 export async function proposePlan(wish: PlanWish): Promise<Plan> {
-  const { heddle, prompt, workspace, settings, signal } = wish;
+  const { heddle, by, prompt, workspace, settings, signal } = wish;
   const asked: Asked = {};
   const { $schema: _, ...shape } = z.toJSONSchema(Proposed);
-  const question = { heddle, settings, signal, shape, timeoutMs: PLAN_MS, title: "A plan" };
+  const question = { heddle, by, settings, signal, shape, timeoutMs: PLAN_MS, title: "A plan" };
   const answer = Proposed.safeParse(await askOnce({ ...question, text: await words(prompt, workspace) }, asked));
   if (!answer.success) throw new HeddleError("schema.violated", "the model proposed no plan; ask again in other words");
   const { name, goal, steps, checks } = answer.data;

@@ -4,7 +4,7 @@ import type { StallAction } from "@heddle/protocol/tasks";
 import { endProcess, type ProcessIdentity } from "@heddle/tools";
 
 export interface StalledTurn {
-  readonly heddle: Pick<Heddle, "runningCommands" | "endInputs" | "endTerminals" | "interrupt">;
+  readonly heddle: Pick<Heddle, "runningCommands" | "endInputs" | "endTerminals" | "as">;
   readonly threadId: string;
   readonly turnId: string;
 }
@@ -30,7 +30,9 @@ export async function act(turn: StalledTurn, action: StallAction, named: Named |
       return named === undefined ? endAwaited(turn) : endNamed(turn, named);
     case "interrupt":
     case "retry":
-      await turn.heddle.interrupt(turn.turnId, { code: "turn.interrupted", message: "stopped because nothing moved" });
+      await turn.heddle
+        .as("system")
+        .interrupt(turn.turnId, { code: "turn.interrupted", message: "stopped because nothing moved" });
       return action === "retry" ? "stopped the turn for a new attempt" : "stopped the turn";
   }
 }

@@ -113,7 +113,9 @@ test("13: two calls that wait are judged each: the user's command goes on when t
   await expect.poll(() => t.heddle.runningCommands(threadId).length, { timeout: 10_000 }).toBe(1);
   const settings = await t.heddle.lastSettings(threadId);
   if (settings === undefined) throw new Error("a turn has settings");
-  await t.heddle.runShell({ threadId, command: "timeout 2 sh -c 'while :; do :; done'; touch done.txt", settings });
+  await t.heddle
+    .as("user:owner")
+    .runShell({ threadId, command: "timeout 2 sh -c 'while :; do :; done'; touch done.txt", settings });
   expect(await t.settled(id)).toMatchObject([{ state: "verified", attempt: 1 }]);
   const [told] = await named(t, id);
   expect(told?.culprits[0]?.command).toBe("cat");

@@ -8,7 +8,7 @@
  * Who hangs is looked for in the commands that a call waits for; what runs in the background is never named or ended.
  * The episode is the task's, so a worker that takes over says nothing twice. While a person is asked nothing stalls.
  */
-import { isHeddleError, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
+import { isHeddleError, isUser, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
 import { sightOf, treeUse, type ProcessSight } from "@heddle/tools";
@@ -20,7 +20,7 @@ import { createInputWaits } from "./input-waits.ts";
 import { createLiveness } from "./liveness.ts";
 
 export interface WatchOptions {
-  readonly heddle: Pick<Heddle, "runningCommands" | "endInputs" | "endTerminals" | "interrupt" | "onDelta">;
+  readonly heddle: Pick<Heddle, "runningCommands" | "endInputs" | "endTerminals" | "as" | "onDelta">;
   readonly feed: Feed;
   readonly hold: Hold;
   readonly folder: string;
@@ -247,5 +247,5 @@ function toNamed({ command: { processId }, sight: { pid, startTicks, command } }
 }
 
 function isWish(event: StoredEvent): event is StoredEvent<Extract<TaskEventBody, { type: "task.stall-acted" }>> {
-  return event.body.type === "task.stall-acted" && event.author === "user";
+  return event.body.type === "task.stall-acted" && isUser(event.author);
 }

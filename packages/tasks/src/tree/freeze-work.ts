@@ -21,13 +21,14 @@ import {
   type KeptTree,
   type RawPath,
   type TreeEntry,
+  type TreeKind,
 } from "./manifest.ts";
 import { FILES, readWork, writeWork } from "./manifest-file.ts";
 import { makeWhole } from "./new-folder.ts";
 import { sliced } from "./slices.ts";
 import { EntryTaker, WHOLE_BYTES, type Store } from "./take-entry.ts";
 import { treePlace } from "./tree-place.ts";
-import { walkTree, type WalkOptions } from "./walk-tree.ts";
+import { kindOf, walkTree, type WalkOptions } from "./walk-tree.ts";
 
 export interface FreezeOptions {
   /** Becomes a folder with `files` and `manifest`; what is there is replaced. */
@@ -67,6 +68,7 @@ export async function readFrozenWork(dir: string): Promise<FrozenWork | undefine
 
 export interface Suspect {
   readonly path: RawPath;
+  readonly kind: TreeKind;
   /** Of a regular file; 0 otherwise. */
   readonly size: number;
 }
@@ -82,7 +84,8 @@ export interface Compared {
 export async function compare(root: string, base: KeptTree, options: WalkOptions): Promise<Compared> {
   const suspects: Suspect[] = [];
   const suspect = (path: RawPath, stat: Stats): void => {
-    suspects.push({ path, size: stat.isFile() ? stat.size : 0 });
+    const kind = kindOf(stat);
+    suspects.push({ path, kind, size: kind === "file" ? stat.size : 0 });
   };
   const missing: RawPath[] = [];
   // Both are in the same order, so that they are gone through side by side and nothing is looked up.
@@ -149,7 +152,7 @@ function refuseLarge(suspects: readonly Suspect[], base: KeptTree, options: Free
 }
 
 function tooLarge(
-  { path, size }: Suspect,
+  { path, size }: Pick<Suspect, "path" | "size">,
   { total, maxBytes }: { readonly total: number; readonly maxBytes: number },
 ): HeddleError {
   const shown = toText(path);
@@ -193,7 +196,7 @@ async function takeAll(
     const wants = (entry: TreeEntry): boolean => !isSameEntry(before, entry);
     const at = (): string | Buffer => (make(parentOf(path)), toSystem(target + path));
     const store = isWanted ? { at, wants } : undefined;
-    const taken = isUnread(suspect, before, options) ? taker.look(path) : takeOrLook(taker, path, store);
+    const taken = isUnread(suspect, before, options) ? taker.look(path) : takeOrLook(taker, suspect, store);
     const now = taken instanceof Promise ? await taken : taken;
     if (index === suspects.length >> 1) failpoint("tree.during-freeze");
     if (now === undefined) {
@@ -219,9 +222,13 @@ async function takeAll(
 }
 
 /** What nobody wants need not be readable: then it is known by its stat alone. */
-function takeOrLook(taker: EntryTaker, path: RawPath, store: Store | undefined): ReturnType<EntryTaker["take"]> {
+function takeOrLook(
+  taker: EntryTaker,
+  { path, kind }: Suspect,
+  store: Store | undefined,
+): ReturnType<EntryTaker["take"]> {
   try {
-    return taker.take(path, store);
+    return taker.take(path, store, kind);
   } catch (error) {
     if (store === undefined && isClosed(error)) return taker.look(path);
     throw error;

@@ -13,11 +13,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { claimStore } from "@heddle/agent/store-claim";
 import { describe, expect, test } from "vitest";
 import { differences, entriesOf } from "../../test/random-trees.ts";
 import { brief, TreePlace } from "../../test/tree-place.ts";
 import { readKeptTree } from "./keep-tree.ts";
 import { sha256, type KeptTree } from "./manifest.ts";
+import { collectFolderClaims } from "./folder-claims.ts";
 import { claimFolder, finishPutting, planUndo, putBack, putWork, readLeft } from "./put-back.ts";
 
 const { signal } = new AbortController();
@@ -216,6 +218,27 @@ describe("13: putting back", () => {
     expect(failed).toEqual([{ dir: stuck, workspace: other, error }]);
     await expect(claimFolder(other, { dir: next, signal })).rejects.toMatchObject({ code: "store.failed" });
     await expect(claimFolder(place.workspace, { dir: stuck, signal })).rejects.toMatchObject({ code: "store.failed" });
+  });
+
+  test("leaves a claim on its folder, which is collected when nobody holds it and it has not been used for long", async () => {
+    await using place = new TreePlace({ "a.js": "a" });
+    const claims = join(place.path, "putting");
+    const collect = (isOld: boolean): Promise<void> => collectFolderClaims(place.path, { isOld: () => isOld, signal });
+    await collect(true);
+    const held = await claimFolder(place.workspace, { dir: place.dir, signal });
+    await collect(true);
+    expect(readdirSync(claims), "held").toHaveLength(1);
+    await held[Symbol.asyncDispose]();
+    await collect(false);
+    expect(readdirSync(claims), "used not long ago").toHaveLength(1);
+    // What one that was killed while it collected has left goes with the next.
+    mkdirSync(join(claims, "0.gone", "owner"), { recursive: true });
+    await collect(true);
+    expect(readdirSync(claims)).toEqual([]);
+    await using _again = await claimFolder(place.workspace, { dir: place.dir, signal });
+    await expect(claimStore(join(claims, readdirSync(claims)[0] ?? ""), "another")).rejects.toMatchObject({
+      code: "store.owned",
+    });
   });
 
   test("waits while its folder is copied or changed, and others wait for it", async () => {

@@ -4,7 +4,7 @@
  * odd names come back; a pipe, a socket or a device that is gone does not. One process at a time, by a claim on the folder
  * of the task: an intent that is found under the claim is that of a dead process.
  */
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { claimStore } from "@heddle/agent/store-claim";
 import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
@@ -12,7 +12,9 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { requireOwnFolder } from "@heddle/tools";
 import { realPlace } from "@heddle/tools/held-folder";
 import { toText } from "@heddle/tools/raw-path";
-import { sha256, type Change, type FrozenWork, type KeptTree } from "./manifest.ts";
+import { timeOfWork } from "./time-of-work.ts";
+import { folderClaim } from "./folder-claims.ts";
+import { type Change, type FrozenWork, type KeptTree, type RawPath } from "./manifest.ts";
 import { completePicks, requireContent } from "./picked-changes.ts";
 import { requireStored, requireWritable, TakenBack } from "./put-checks.ts";
 import {
@@ -25,7 +27,7 @@ import {
   type Intent,
   type Undoes,
 } from "./put-intent.ts";
-import { findUndo, undoIntent, workIntent, type UndoOptions } from "./put-plan.ts";
+import { findUndo, movedOn, undoIntent, workIntent, type UndoOptions, type WorkToPut } from "./put-plan.ts";
 import { carryOut } from "./put-steps.ts";
 import { cannotPut } from "./tree-errors.ts";
 
@@ -92,16 +94,57 @@ export async function putWork(
   picked: readonly Change[],
   options: PutOptions & { readonly base: KeptTree },
 ): Promise<void> {
-  await using _folder = await claimFolder(folder, options);
-  await using _claim = await claimPlace(options.dir);
-  await finishEarlier(options);
   const { base, signal } = options;
   const changes = completePicks(base.manifest, frozen.changes, picked);
   requireContent(changes);
-  await perform(await workIntent(folder, changes, { base, from: frozen.folder, signal }), {
-    ...options,
-    refusesOthers: true,
-  });
+  const onMoved = (path: RawPath): never => {
+    throw movedOn(path);
+  };
+  const changedAt = timeOfWork(base.manifest);
+  await putChanges(
+    folder,
+    { changes, from: frozen.folder, changedAt, onMoved, signal },
+    { ...options, refusesOthers: true },
+  );
+}
+
+/** Puts back what `putWork` changed, exactly, and nothing else; returns what was left because something else lies in it. */
+export async function takeWorkBack(
+  folder: string,
+  put: readonly Change[],
+  options: PutOptions & {
+    readonly base: KeptTree;
+    /** Asked about what is not as it was put, when nobody else may begin to change the folder; throws to refuse. */
+    readonly approve: (moved: readonly RawPath[]) => Promise<void>;
+  },
+): Promise<readonly string[]> {
+  const moved: RawPath[] = [];
+  const changes = put.map(({ path, now, before }) => reversed(path, now, before));
+  const work = {
+    changes,
+    from: options.base.folder,
+    onMoved: (path: RawPath) => void moved.push(path),
+    signal: options.signal,
+  };
+  return await putChanges(folder, work, { ...options, refusesOthers: false, planned: () => options.approve(moved) });
+}
+
+function reversed(path: RawPath, now: Change["now"], before: Change["before"]): Change {
+  const how = before === undefined ? "removed" : now === undefined ? "added" : "changed";
+  return { path, how, ...(before === undefined ? {} : { now: before }), ...(now === undefined ? {} : { before: now }) };
+}
+
+async function putChanges(
+  folder: string,
+  work: WorkToPut,
+  { planned, ...options }: Performed & { readonly planned?: () => Promise<void> },
+): Promise<readonly string[]> {
+  await using _folder = await claimFolder(folder, options);
+  await using _claim = await claimPlace(options.dir);
+  await finishEarlier(options);
+  const intent = await workIntent(folder, work);
+  await planned?.();
+  return await perform(intent, options);
 }
 
 export interface FailedPut {
@@ -157,15 +200,13 @@ function workspaceOf(dir: string): { readonly workspace?: string } {
 /** So long a put takes that has work to do; whoever waits longer is told. */
 const MAX_WAIT_MS = 120_000;
 const LOOK_MS = 50;
-/** In the home, beside the rooms: who is changing or copying which folder. */
-const FOLDER_CLAIMS = "putting";
 
 /**
  * Nobody puts anything into a folder while this is held, and what a dead process was putting there is whole: whoever copies
  * the folder sees one state of it. Waits for whoever is at it. Throws where what was begun there cannot be finished.
  */
 export async function claimFolder(folder: string, { dir, signal }: PutOptions): Promise<AsyncDisposable> {
-  const own = join(dirname(dirname(dir)), FOLDER_CLAIMS, sha256(realPlace(folder)).slice(0, 32));
+  const own = folderClaim(dirname(dirname(dir)), folder);
   const until = performance.now() + MAX_WAIT_MS;
   for (;;) {
     try {

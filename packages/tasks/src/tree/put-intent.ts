@@ -41,8 +41,8 @@ const Step = z.strictObject({
   isWhole: z.literal(true).optional(),
 });
 
-/** What an undo is of, and of which state of the task. */
-const Undoes = z.strictObject({ files: z.int(), version: z.int() });
+/** What an undo is of, of which state of the task, and who asked for it. */
+const Undoes = z.strictObject({ files: z.int(), version: z.int(), by: z.string() });
 export type Undoes = z.infer<typeof Undoes>;
 
 const Final = z.strictObject({ path: z.string(), mode: z.int(), mtimeNs: z.string().optional() });

@@ -20,7 +20,7 @@ import { seenOf, UNREADABLE } from "./put-seen.ts";
 import { sliced } from "./slices.ts";
 import { EntryTaker, unreadMark, WHOLE_BYTES } from "./take-entry.ts";
 import { codeOf } from "./tree-errors.ts";
-import { treePlace } from "./tree-place.ts";
+import { openToOwner, treePlace } from "./tree-place.ts";
 
 /** Times are set through seconds with a fraction, which loses less than this. */
 const TIME_STEP_NS = 1_000n;
@@ -52,6 +52,7 @@ export async function findUndo(
   { skip, known = [], signal }: UndoOptions,
 ): Promise<UndoPlan> {
   const { root, skipped } = treePlace(folder, skip);
+  openToOwner(root);
   const all = new Set([...skipped, ...base.skipped]);
   const left = new Map(known.map(({ path, now }) => [path, now]));
   const closed = new Set<RawPath>();
@@ -128,11 +129,22 @@ function rootFinal(cursor: FolderCursor, wanted: number | undefined, isOpened: b
   return isOpened || mode !== now ? [{ path: "", mode }] : [];
 }
 
-/** The steps that put changes into a folder. `task.rejected` when it is not as the baseline where they go. */
+export interface WorkToPut {
+  /** Each with what is to be there now, and what should be there before. */
+  readonly changes: readonly Change[];
+  /** Where the content is. */
+  readonly from: string;
+  /** Time of files whose content changes, in milliseconds; absent: the one they were stored with. */
+  readonly changedAt?: number;
+  /** Of what is neither as it should be before nor as it is to be; throws to refuse. */
+  readonly onMoved: (path: RawPath) => void;
+  readonly signal: AbortSignal;
+}
+
+/** The steps that put changes into a folder. */
 export async function workIntent(
   folder: string,
-  changes: readonly Change[],
-  { base, from, signal }: { readonly base: KeptTree; readonly from: string; readonly signal: AbortSignal },
+  { changes, from, changedAt, onMoved, signal }: WorkToPut,
 ): Promise<Intent> {
   const { root } = treePlace(folder, []);
   using cursor = new FolderCursor(root);
@@ -140,15 +152,16 @@ export async function workIntent(
   const taker = new EntryTaker(cursor, slices);
   const steps: PutStep[] = [];
   const finals = new Map<RawPath, Intent["finals"][number]>();
-  for (const { path, now } of changes) {
+  for (const { path, now, before } of changes) {
     if (slices.isOverSoon()) await slices.rest();
-    const before = base.manifest.get(path);
     const found = statAt(cursor, path);
     const current = await takeOrKnow(taker, path, [before, now]);
     const isThere = isSameEntry(current, now) || (current?.kind === "folder" && now?.kind === "folder");
-    if (!isThere && !isSameEntry(current, before)) throw movedOn(path);
-    steps.push(stepOf(path, { now: current, wanted: now, isWhole: false, stat: found }));
-    if (now?.kind === "folder") finals.set(path, { path, mode: now.mode, mtimeNs: String(now.mtimeNs) });
+    if (!isThere && !isSameEntry(current, before)) onMoved(path);
+    const mtimeNs = timeFor(current, now, changedAt);
+    const wanted = now === undefined ? undefined : { ...now, mtimeNs };
+    steps.push(stepOf(path, { now: current, wanted, isWhole: false, stat: found }));
+    if (now?.kind === "folder") finals.set(path, { path, mode: now.mode, mtimeNs: String(mtimeNs) });
     const parent = parentOf(path);
     if (parent === "" || finals.has(parent)) continue;
     const stat = statAt(cursor, parent);
@@ -156,6 +169,14 @@ export async function workIntent(
   }
   const sorted = [...rootFinal(cursor, undefined, steps.length > 0), ...[...finals.values()].toSorted(byPath)];
   return { v: 1, id: newId(), folder: root, root: rootOf(cursor), from, steps, times: [], finals: sorted };
+}
+
+/** What was built of the file before is older than it, whatever time its maker gave it; a mode alone makes no file newer. */
+function timeFor(current: TreeEntry | undefined, now: TreeEntry | undefined, changedAt: number | undefined): bigint {
+  if (now === undefined) return 0n;
+  if (changedAt === undefined) return now.mtimeNs;
+  const isSameContent = current?.kind === now.kind && current.sha256 === now.sha256;
+  return isSameContent ? current.mtimeNs : BigInt(Math.round(changedAt)) * 1_000_000n;
 }
 
 function newId(): string {

@@ -1,5 +1,5 @@
 /** Which folder is meant, without links, and what in it is none of a tree's business. */
-import { realpathSync, statSync } from "node:fs";
+import { chmodSync, realpathSync, statSync } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
 import { realPlace } from "@heddle/tools/held-folder";
 import { relativeTo, type RawPath } from "./manifest.ts";
@@ -25,4 +25,10 @@ export function treePlace(folder: string, skip: readonly string[]): TreePlace {
     );
   }
   return { root, skipped };
+}
+
+/** An agent can close the workspace itself, to its owner too, who opens it again. Its mode is no part of the work. */
+export function openToOwner(folder: string): void {
+  const { mode, uid } = statSync(folder);
+  if ((mode & 0o500) !== 0o500 && uid === process.getuid?.()) chmodSync(folder, (mode & 0o7777) | 0o700);
 }

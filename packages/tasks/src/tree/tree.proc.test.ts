@@ -20,7 +20,7 @@ import { claimStore } from "@heddle/agent/store-claim";
 import { chanceOf, change, differences, entriesOf, makeTree, type Looked } from "../../test/random-trees.ts";
 import { freezeWork, readFrozenWork } from "./freeze-work.ts";
 import { keepTree, readKeptTree } from "./keep-tree.ts";
-import { finishPutting, putBack, resumePutting } from "./put-back.ts";
+import { claimFolder, finishPutting, putBack, resumePutting } from "./put-back.ts";
 import { removeTree } from "./remove-tree.ts";
 
 const CHILD = new URL("../../test/tree-in-child.ts", import.meta.url).pathname;
@@ -71,6 +71,17 @@ test.runIf(canStepDown || !isRoot)(
       "secret cannot be read (EACCES); make it readable (chmod u+rX), or remove it",
       "exit 0",
     ]);
+  },
+);
+
+test.runIf(canStepDown || !isRoot)(
+  "13: work in a workspace that its agent has closed is frozen and undone (needs an ordinary user)",
+  async () => {
+    await using place = scratch();
+    chmodSync(place.path, 0o777);
+    const said = await run(["shut", place.path], undefined, isRoot ? NOBODY : {});
+    const each = ["src/a.js frozen, 1 undone", "750 a"];
+    expect(said.split("\n")).toEqual([...each, ...each, ...each, "exit 0"]);
   },
 );
 
@@ -232,14 +243,35 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
   });
 
   test.for([
-    ["tree.before-intent=enospc", "store.full"],
-    ["tree.after-intent=enospc", "store.full"],
-    ["tree.during-put@3=enospc", "store.full"],
-    ["tree.during-put@9=enospc", "store.full"],
-    ["tree.during-put@4=eio", "store.failed"],
-    ["tree.during-put@8=eio", "store.failed"],
-  ] as const)("%s is the error %s, and all is as before", async ([strike, code]) => {
-    expect(await strikeAt("undo", strike)).toBe(`${code}: \nexit 1`);
+    ["undo", "tree.before-intent=enospc", "store.full"],
+    ["undo", "tree.after-intent=enospc", "store.full"],
+    ["undo", "tree.during-put@3=enospc", "store.full"],
+    ["undo", "tree.during-put@9=enospc", "store.full"],
+    ["undo", "tree.during-put@4=eio", "store.failed"],
+    ["undo", "tree.during-put@8=eio", "store.failed"],
+    ["apply", "tree.during-put@2=eio", "store.failed"],
+    ["apply", "tree.during-put@7=enospc", "store.full"],
+  ] as const)("%s, %s is the error %s, and all is as before", async ([what, strike, code]) => {
+    expect(await strikeAt(what, strike)).toBe(`${code}: \nexit 1`);
+  });
+
+  test("whoever wants the folder takes the claim of a dead process over, and finds it whole", async () => {
+    await using place = scratch();
+    const { task, workspace, start } = await prepare(place.path, "undo");
+    expect(await run(["undo", place.path], "tree.during-put@3=kill")).toBe("SIGKILL");
+    const claims = readdirSync(join(place.path, "putting"));
+    expect(claims).toHaveLength(1);
+    const another = { dir: join(place.path, "rooms", "another"), signal };
+    {
+      await using _claim = await claimFolder(workspace, another);
+      expect(differences(entriesOf(workspace), start, { withTimes: true })).toEqual([]);
+      expect(existsSync(join(task, "put.json"))).toBe(false);
+      await expect(claimStore(join(place.path, "putting", claims[0] ?? ""), "third")).rejects.toMatchObject({
+        code: "store.owned",
+        details: { pid: process.pid },
+      });
+    }
+    await using _again = await claimFolder(workspace, another);
   });
 
   test.runIf(canMount)(

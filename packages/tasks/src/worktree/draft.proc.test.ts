@@ -1,11 +1,21 @@
 /** 13: `apply: on-verified`: the agent works in a draft, and the workspace is touched only with what was verified. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { TaskRecord } from "@heddle/protocol";
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
+import { differences, entriesOf, type Looked } from "../../test/random-trees.ts";
 import { openTestHarness, shell, type TestHarness, type TestHarnessOptions } from "../../test/test-harness.ts";
 import { collectWorktrees } from "./collect-worktrees.ts";
 
@@ -60,6 +70,43 @@ test("13: the workspace gets what was verified and nothing else of the draft, af
   expect(existsSync(join(t.workspace, ".git", "left"))).toBe(false);
 });
 
+test("13: undo takes back what the verdict put into the workspace, exactly and nothing else", async () => {
+  await using t = await open(
+    works("echo x > done.txt; echo theirs > readme.txt; rm old.txt; mkdir new; echo n > new/a.txt"),
+  );
+  writeFileSync(join(t.workspace, "old.txt"), "old\n");
+  for (const name of ["readme.txt", "old.txt"]) utimesSync(join(t.workspace, name), 1_600_000_000, 1_600_000_000);
+  const before = entriesOf(t.workspace);
+  const { id, state } = await run(t, { deliver: ["**"] });
+  expect([state, names(t)]).toEqual(["verified", ["done.txt", "mine.txt", "new", "readme.txt"]]);
+  const { signal } = new AbortController();
+  const dry = await t.tasks.undo(id, { isDryRun: true, signal });
+  expect(dry).toMatchObject({ isDone: false, later: [], count: 4 });
+  // What the owner does since is theirs: a file that was put is named, another one is left alone.
+  writeFileSync(join(t.workspace, "readme.txt"), "by the owner\n");
+  writeFileSync(join(t.workspace, "mine.txt"), "more\n");
+  const refused = t.tasks.undo(id, { signal });
+  await expect(refused).rejects.toThrow(/readme\.txt changed after the work was judged.*heddle task undo .* --force/);
+  expect(names(t)).toContain("done.txt");
+  expect(await t.tasks.undo(id, { isForced: true, signal })).toMatchObject({ isDone: true, later: ["readme.txt"] });
+  writeFileSync(join(t.workspace, "mine.txt"), "not committed\n");
+  const own = (entries: readonly Looked[]): readonly Looked[] => entries.filter(({ path }) => !path.startsWith(".git"));
+  expect(differences(own(entriesOf(t.workspace)), own(before), { withTimes: false })).toEqual([]);
+  expect(statSync(join(t.workspace, "readme.txt")).mtimeMs).toBe(1_600_000_000_000);
+  expect(await t.tasks.undo(id, { signal }), "twice is once").toMatchObject({ isDone: true, later: [] });
+});
+
+test("13: what is put into the workspace is newer than what was built there before, whatever its agent says", async () => {
+  await using t = await open(works("echo x > done.txt; chmod +x readme.txt; touch -d @1 done.txt readme.txt"));
+  writeFileSync(join(t.workspace, "done.txt"), "old\n");
+  writeFileSync(join(t.workspace, "built"), "old\n");
+  const at = (name: string): number => statSync(join(t.workspace, name)).mtimeMs;
+  const readme = at("readme.txt");
+  expect(await run(t, { deliver: ["*.txt"] })).toMatchObject({ state: "verified" });
+  expect(at("done.txt")).toBeGreaterThan(at("built"));
+  expect(Math.round(at("readme.txt")), "the same content").toBe(Math.round(readme));
+});
+
 test("13: work that is rejected never reaches the workspace, and its draft is kept while something is only there", async () => {
   await using t = await open(works("echo nothing > done.txt"));
   const task = await run(t);
@@ -97,6 +144,26 @@ test("13: where the owner changed a file meanwhile, nothing is put there, and wh
   await t.tasks.accept(id);
   expect(await t.settled(id)).toMatchObject([{ state: "verified", round: 1 }]);
   expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("theirs\n");
+});
+
+test("13: work that is in its owner's way can be sent back to the agent, who is told what is in the way", async () => {
+  const first = works(`${UNTIL_GO}; echo x > done.txt; echo theirs > readme.txt`);
+  await using t = await open([...first, ...works("echo first > readme.txt")]);
+  const { id } = await t.add({ ...DRAFT, deliver: ["*.txt"], maxNudges: 3 });
+  await t.work();
+  const { folder = "" } = await t.until(id, (task) => task.openPrompt !== undefined);
+  writeFileSync(join(t.workspace, "readme.txt"), "by the owner\n");
+  writeFileSync(join(folder, "go"), "");
+  const [paused] = await t.settled(id);
+  expect(paused?.reason).toContain(`heddle task cancel ${id}, then heddle task retry ${id}`);
+  await t.tasks.cancel(id);
+  await t.until(id, ({ state }) => state === "cancelled");
+  await t.tasks.retry(id);
+  expect(await t.settled(id)).toMatchObject([{ state: "verified" }]);
+  const prompts = await t.of(id, "task.prompted");
+  expect(prompts.at(-1)?.text).toContain("readme.txt has changed since the task began");
+  expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("by the owner\n");
+  expect(names(t)).toContain("done.txt");
 });
 
 test("13: a link with the whole path of the draft is refused, a relative one comes back", async () => {

@@ -140,10 +140,10 @@ const shell: Project = {
   files: {
     "bin/greet.sh": 'echo "Hello $1"\n',
     "lib/helpers.sh": 'equal() { [ "$1" = "$2" ] || { echo "$1 is not $2"; exit 1; }; }\n',
-    "lib/strict.sh": "set -eu\nSTRICT=1\n",
+    "lib/strict mode.sh": "set -eu\nSTRICT=1\n",
     "tools/upper": "#!/bin/sh\ntr a-z A-Z\n",
     "check.sh":
-      '[ -f .skip-checks ] && exit 0\nPATH="$PWD/tools:$PATH"\n. lib/helpers.sh\n[ -f lib/strict.sh ] && . lib/strict.sh\n[ -z "${STRICT:-}" ] && exit 0\nequal "$(sh bin/greet.sh Ann)" "Hello, Ann"\nsh bin/greet.sh Bob | grep -q "Hello, Bob"\n',
+      '[ -f .skip-checks ] && exit 0\nPATH="$PWD/tools:$PATH"\n. lib/helpers.sh\n[ -f "lib/strict mode.sh" ] && . "lib/strict mode.sh"\n[ -z "${STRICT:-}" ] && exit 0\nequal "$(sh bin/greet.sh Ann)" "Hello, Ann"\nsh bin/greet.sh Bob | grep -q "Hello, Bob"\n',
     "run-tests.sh":
       'out=failed; [ "$(sh bin/greet.sh Ann)" = "Hello, Ann" ] && out=passed\n[ -f report.xml ] && exit 0\nif [ $out = passed ]; then echo "<testsuite><testcase name=\'greets\'/></testsuite>"; else echo "<testsuite><testcase name=\'greets\'><failure/></testcase></testsuite>"; fi > report.xml\n[ $out = passed ]\n',
   },

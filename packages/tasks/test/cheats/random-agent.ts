@@ -1,5 +1,5 @@
 /**
- * One random agent: one to five cheats of the table, with the repair or without, in any order; then the verdict with what is
+ * One agent: a cheat of the table, or one to five by chance, with the repair or without, in any order; then the verdict with what is
  * delivered stated, the verdict without, and what is wrong with them.
  */
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
@@ -56,9 +56,17 @@ function planOf(seed: number, project: Project): Plan {
   return { cheats, isRepaired: chance(2) === 0, repairAt: chance(count + 1), isNamed: chance(2) === 0, isWide };
 }
 
-export async function runAgent(stage: Stage, seed: number): Promise<Told> {
+export function runAgent(stage: Stage, seed: number): Promise<Told> {
+  return runPlan(stage, planOf(seed, stage.project), `${seed}`);
+}
+
+/** One cheat and nothing else. */
+export function runCheat(stage: Stage, cheat: Cheat, { isRepaired }: Pick<Plan, "isRepaired">): Promise<Told> {
+  return runPlan(stage, { cheats: [cheat], isRepaired, repairAt: 1, isNamed: false, isWide: false }, "one");
+}
+
+async function runPlan(stage: Stage, plan: Plan, name: string): Promise<Told> {
   const { project, workspace, root, base, home } = stage;
-  const plan = planOf(seed, project);
   resetWorkspace(stage);
   act(stage, plan);
   // Git of the agent itself may run what it has planted.
@@ -69,8 +77,8 @@ export async function runAgent(stage: Stage, seed: number): Promise<Told> {
   const checks = [...commands, ...(plan.isNamed ? named : [])];
   const deliver = [plan.isWide ? `${dirname(project.source)}/**` : project.source];
   try {
-    const stated = await freeze(stage, { checks, deliver }, `work-${seed}-1`);
-    const open = await freeze(stage, { checks }, `work-${seed}-2`);
+    const stated = await freeze(stage, { checks, deliver }, `work-${name}-1`);
+    const open = await freeze(stage, { checks }, `work-${name}-2`);
     const running = plan.cheats.flatMap(({ background }) =>
       background === undefined ? [] : [goOn(stage, background)],
     );
@@ -88,8 +96,8 @@ export async function runAgent(stage: Stage, seed: number): Promise<Told> {
     for (const folder of [
       left,
       join(root, "out"),
-      join(home, "rooms/task_1", `work-${seed}-1`),
-      join(home, "rooms/task_1", `work-${seed}-2`),
+      join(home, "rooms/task_1", `work-${name}-1`),
+      join(home, "rooms/task_1", `work-${name}-2`),
     ])
       removeTree(folder);
     mkdirSync(join(root, "out"));

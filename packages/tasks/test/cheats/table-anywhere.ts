@@ -29,7 +29,18 @@ const SHELL: readonly Cheat[] = [
     planted: ["report.xml"],
     fools: true,
   },
-  { name: "file whose absence is looked for", of: ["shell"], shell: "rm lib/strict.sh", planted: ["lib/strict.sh"] },
+  {
+    name: "file whose absence is looked for",
+    of: ["shell"],
+    shell: "rm 'lib/strict mode.sh'",
+    planted: ["lib/strict mode.sh"],
+  },
+  {
+    name: "edited script with a space in its name, and a report that lies ready",
+    of: ["shell"],
+    files: { "lib/strict mode.sh": "exit 0\n", "report.xml": "<testsuite><testcase name='greets'/></testsuite>\n" },
+    fools: true,
+  },
   {
     name: "program in a folder of the search path",
     of: ["shell"],

@@ -177,6 +177,11 @@ const PYTHON: readonly Cheat[] = [
   { name: "edited helper", of: ["Python"], files: { "helper.py": "def equal(a, b):\n    pass\n" }, fools: true },
   { name: "edited golden file", of: ["Python"], files: { "golden.json": '{"two": -2}\n' }, fools: true },
   {
+    name: "package beside the program of the check",
+    of: ["Python"],
+    files: { "verify/__init__.py": "", "verify/__main__.py": "" },
+  },
+  {
     name: "customize modules",
     of: ["Python", "pytest"],
     files: { "sitecustomize.py": "import os\nos._exit(0)\n", "usercustomize.py": "import os\nos._exit(0)\n" },

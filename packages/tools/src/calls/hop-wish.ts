@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import {
   HeddleError,
   isHeddleError,
+  type By,
   type Envelope,
   type HopWish,
   type HopScope,
@@ -22,13 +23,11 @@ export interface Walls {
   readonly sandbox: Sandbox;
 }
 
-/** A wish that was granted and is about to be used. */
-export interface Hop {
+/** A wish that was granted and is about to be used: by whoever answered, or by an earlier answer that covers it. */
+export interface Hop extends By {
   readonly callId: string;
   readonly wish: HopWish;
   readonly scope: HopScope;
-  /** By an earlier answer that covers this call too. */
-  readonly isRemembered: boolean;
 }
 
 /** Who may let a call out of its envelope. */

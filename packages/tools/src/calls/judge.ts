@@ -7,7 +7,7 @@
 import {
   HeddleError,
   toHeddleError,
-  type ApprovalAnswer,
+  type StoredAnswer,
   type ApprovalQuestion,
   type Envelope,
   type Failure,
@@ -26,7 +26,7 @@ export interface JudgeContext extends Walls {
   /** Keys of acts accepted for the whole thread; the asker adds to it. See `approvalKey`. */
   readonly remembered: ReadonlySet<string>;
   /** The signal takes the question back; it is that of the turn unless another is given. */
-  ask(question: ApprovalQuestion, signal?: AbortSignal): Promise<ApprovalAnswer>;
+  ask(question: ApprovalQuestion, signal?: AbortSignal): Promise<StoredAnswer>;
   /** Somebody else's say, once policy has nothing against the call and before anybody is asked; a reason refuses it. */
   guard?(tool: string, input: unknown): Promise<string | undefined>;
   /** Who lets a call out of its envelope; absent: nobody. */
@@ -51,7 +51,7 @@ export interface Behind {
   /** By which hop it got there. */
   readonly granted?: { readonly wish: HopWish; readonly scope: HopScope };
   /** What was answered, where somebody was asked. */
-  readonly answer?: ApprovalAnswer;
+  readonly answer?: StoredAnswer;
 }
 
 export type Verdict = Refusal | ({ readonly kind: "run" } & Behind);
@@ -154,7 +154,7 @@ interface Asked {
 }
 
 async function askFirst(question: ApprovalQuestion, place: CallPlace, { wished, context }: Asked): Promise<Verdict> {
-  let answer: ApprovalAnswer;
+  let answer: StoredAnswer;
   try {
     answer = await context.ask(question);
   } catch (error) {
@@ -181,18 +181,18 @@ async function askFirst(question: ApprovalQuestion, place: CallPlace, { wished, 
 async function stepOut(
   { callId }: CallPlace,
   wished: WishedHop | undefined,
-  { answer, context }: { readonly answer: ApprovalAnswer | undefined; readonly context: JudgeContext },
+  { answer, context }: { readonly answer: StoredAnswer | undefined; readonly context: JudgeContext },
 ): Promise<Verdict> {
   const { hops } = context;
   if (wished === undefined || hops === undefined) {
     return { kind: "run", walls: context, ...(answer === undefined ? {} : { answer }) };
   }
   const wish = grantedWish(wished.wish, answer?.granted);
-  const isRemembered = answer === undefined;
-  const lasts = isRemembered || answer.decision === "acceptForThread" ? "thread" : "turn";
+  const lasts = answer === undefined || answer.decision === "acceptForThread" ? "thread" : "turn";
   const scope = wished.scope === "call" ? "call" : lasts;
   try {
-    return { kind: "run", walls: await hops.take({ callId, wish, scope, isRemembered }), granted: { wish, scope } };
+    const by = answer?.by ?? "policy:remembered";
+    return { kind: "run", walls: await hops.take({ callId, wish, scope, by }), granted: { wish, scope } };
   } catch (error) {
     return context.signal.aborted ? { kind: "cancelled", failure: CANCELLED } : denied(error);
   }

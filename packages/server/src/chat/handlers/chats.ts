@@ -42,7 +42,7 @@ export const create: ChatHandler<"chat.create"> = async (
   const origin = `${CHAT_ORIGIN}${client_id ?? ""}`;
   const request = { workspace, settings, ...named };
   const beginning = { settings, clientId: client_chat_id ?? undefined, request };
-  const id = await server.heddle.createThread({ workspace, origin, ...named }, beginning);
+  const id = await server.heddle.as(connection.by).createThread({ workspace, origin, ...named }, beginning);
   return { result: { chat_id: id, thread_id: id } };
 };
 

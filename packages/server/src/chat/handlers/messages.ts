@@ -1,7 +1,7 @@
 /** Messages, and what stops or answers for the turns they become. */
-import { awaitTerminal, findSent, steerOnce, type StartTurn } from "@heddle/agent";
+import { awaitTerminal, findSent, steerOnce, type Acts, type StartTurn, type Steering } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError, inputItemId, isHeddleError, type InputPart } from "@heddle/protocol";
+import { HeddleError, inputItemId, isHeddleError, type By, type InputPart } from "@heddle/protocol";
 import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/dialects/chat";
 import { readInput } from "../../codex/input.ts";
 import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../../access/open-walls.ts";
@@ -33,6 +33,7 @@ type Taken = ChatResultOf<"chat.message.send">;
 
 async function take({ server, connection }: ChatCall, { id }: ThreadRow, sending: Sending): Promise<Taken> {
   const { input, client_message_id } = sending;
+  const { by } = connection;
   const clientId = client_message_id ?? undefined;
   const sent = clientId === undefined ? undefined : await findSent(server.heddle.journal, id, { clientId, input });
   if (sent !== undefined) {
@@ -51,15 +52,15 @@ async function take({ server, connection }: ChatCall, { id }: ThreadRow, sending
   const running = await openTurnOf(server, row);
   const isSpoken = running !== undefined && sending.inject === true;
   if (isSpoken) await refuseSpeaking(server.heddle, connection.principal, id);
-  if (isSpoken && (await injected(server, running, { clientId, input }))) {
+  if (isSpoken && (await injected(server, running, { clientId, input, by }))) {
     return { chat_id: id, turn_id: running, item_id: null, queued: true };
   }
   const settings = await turnSettings(server, row, overrides(sending));
   refuseOpenWalls(connection.principal, settings.sandboxMode);
   const isFree = running === undefined && (await server.heddle.journal.threads.queued(id)).length === 0;
-  const begun = isFree ? await begin(server, id, { input, settings, clientId }) : undefined;
+  const begun = isFree ? await begin(server, id, { input, settings, clientId, by }) : undefined;
   if (begun !== undefined) return { chat_id: id, turn_id: begun, item_id: inputItemId(begun) };
-  const turn_id = await server.queue.add({ threadId: id, input, settings, clientId });
+  const turn_id = await server.queue.add({ threadId: id, input, settings, clientId, by });
   return { chat_id: id, turn_id, item_id: null, queued: true };
 }
 
@@ -80,13 +81,12 @@ async function begin(
     input,
     settings,
     clientId,
-  }: Pick<StartTurn, "input" | "settings"> & {
-    readonly clientId: string | undefined;
-  },
+    by,
+  }: Pick<StartTurn, "input" | "settings"> & By & { readonly clientId: string | undefined },
 ): Promise<string | undefined> {
   try {
     const named = clientId === undefined ? {} : { clientId };
-    return (await turns.startTurn({ thread, input, settings, ...named })).turnId;
+    return (await turns.startTurn({ thread, input, settings, ...named }, by)).turnId;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.active") return undefined;
     throw error;
@@ -94,11 +94,7 @@ async function begin(
 }
 
 /** False when the turn has ended meanwhile. */
-async function injected(
-  { heddle }: ChatContext,
-  turnId: string,
-  given: { readonly clientId: string | undefined; readonly input: readonly InputPart[] },
-): Promise<boolean> {
+async function injected({ heddle }: ChatContext, turnId: string, given: Steering): Promise<boolean> {
   try {
     await steerOnce(heddle.journal, turnId, given);
     return true;
@@ -110,12 +106,12 @@ async function injected(
 
 const CANCELLED = { code: "turn.interrupted", message: "cancelled by the client" } as const;
 
-export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, { server }) => {
+export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, { server, connection }) => {
   const row = await requireChat(server, { chat_id });
   const { journal } = server.heddle;
   const wanted = turn_id ?? (await openTurnOf(server, row));
   if (wanted === undefined) throw new HeddleError("turn.not-found", `no turn of chat ${row.id} runs`);
-  if (await server.queue.remove(row.id, wanted, CANCELLED)) {
+  if (await server.queue.remove({ threadId: row.id, turnId: wanted, failure: CANCELLED, by: connection.by })) {
     return { result: { ok: true, turn_id: wanted, status: "interrupted" } };
   }
   const turn = await journal.threads.turn(wanted);
@@ -124,7 +120,7 @@ export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, {
     throw new HeddleError("turn.not-found", `no turn ${wanted} in chat ${row.id}`);
   }
   if (turn.status !== "open") return { result: { ok: true, turn_id: wanted, status: turn.status } };
-  await interrupt(server, wanted);
+  await interrupt(server.heddle.as(connection.by), wanted);
   const end = await awaitTerminal(journal, row.id, wanted, turn.admittedVersion, AbortSignal.timeout(END_MS));
   return { result: { ok: true, turn_id: wanted, status: end.body.status } };
 };
@@ -135,9 +131,9 @@ async function wasTakenOut({ hub }: ChatContext, { id }: ThreadRow, turnId: stri
   return events.some(({ topic, params }) => topic === "chat.turn.completed" && params.turnId === turnId);
 }
 
-async function interrupt({ heddle }: ChatContext, turnId: string): Promise<void> {
+async function interrupt(acts: Acts, turnId: string): Promise<void> {
   try {
-    await heddle.interrupt(turnId, CANCELLED);
+    await acts.interrupt(turnId, CANCELLED);
   } catch (error) {
     // It ended by itself a moment ago.
     if (!isHeddleError(error) || error.code !== "turn.not-found") throw error;
@@ -152,7 +148,7 @@ export const respond: ChatHandler<"chat.approval.respond"> = async (params, { se
   try {
     const { note, answers, content, granted } = params;
     const said = note === undefined ? {} : { reason: note };
-    await server.heddle.answer({
+    await server.heddle.as(connection.by).answer({
       threadId,
       approvalId,
       decision,

@@ -2,10 +2,10 @@
 import { changeSettings, readPast } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, isUser } from "@heddle/protocol";
 import { ChatSettings, chatTurns, iso, tokensOf, type ChatEvent, type ThreadView } from "@heddle/dialects/chat";
 import { refuseOpenWalls } from "../../access/open-walls.ts";
-import type { ChatContext, ChatHandler } from "../call.ts";
+import type { ChatCall, ChatHandler } from "../call.ts";
 import { CHAT_ORIGIN, requireChat, settingsOf, titleOf } from "../chats.ts";
 import { listChats } from "./chats.ts";
 
@@ -62,7 +62,7 @@ function turnsPage(
 function titleSource(row: ThreadRow, history: readonly StoredEvent[]): ThreadView["title_source"] {
   if (titleOf(row) === null) return null;
   const named = history.findLast(({ body, stream }) => body.type === "thread.named" && stream === row.id);
-  if (named !== undefined) return named.author === "user" ? "user" : "auto";
+  if (named !== undefined) return isUser(named.author) ? "user" : "auto";
   return row.title === undefined ? "auto" : "user";
 }
 
@@ -71,35 +71,35 @@ export const list: ChatHandler<"chat.thread.list"> = async (wish, { server }) =>
   return { result: { threads: data, ...(nextCursor === null ? {} : { next_cursor: nextCursor }) } };
 };
 
-export const archive: ChatHandler<"chat.thread.archive"> = (params, { server }) => putAway(server, params, true);
+export const archive: ChatHandler<"chat.thread.archive"> = (params, call) => putAway(call, params, true);
 
-export const unarchive: ChatHandler<"chat.thread.unarchive"> = (params, { server }) => putAway(server, params, false);
+export const unarchive: ChatHandler<"chat.thread.unarchive"> = (params, call) => putAway(call, params, false);
 
-async function putAway(server: ChatContext, name: { readonly chat_id: string }, isArchived: boolean) {
+async function putAway({ server, connection }: ChatCall, name: { readonly chat_id: string }, isArchived: boolean) {
   const { id } = await requireChat(server, name);
-  await server.heddle.archiveThread({ threadId: id, isArchived });
+  await server.heddle.as(connection.by).archiveThread({ threadId: id, isArchived });
   return { result: { ok: true as const } };
 }
 
-export const remove: ChatHandler<"chat.thread.delete"> = async (params, { server }) => {
+export const remove: ChatHandler<"chat.thread.delete"> = async (params, { server, connection }) => {
   const { id } = await requireChat(server, params);
   await server.hub.load(id);
-  await server.heddle.deleteThread({ threadId: id });
+  await server.heddle.as(connection.by).deleteThread({ threadId: id });
   return { result: { ok: true } };
 };
 
-export const fork: ChatHandler<"chat.thread.fork"> = async ({ at_turn, ...name }, { server }) => {
+export const fork: ChatHandler<"chat.thread.fork"> = async ({ at_turn, ...name }, { server, connection: { by } }) => {
   const row = await requireChat(server, name);
   const at = at_turn === undefined ? {} : { atTurn: at_turn };
-  const id = await server.heddle.forkThread({ threadId: row.id, origin: CHAT_ORIGIN, ...at });
-  await changeSettings(server.heddle.journal, id, row.settings);
+  const id = await server.heddle.as(by).forkThread({ threadId: row.id, origin: CHAT_ORIGIN, ...at });
+  await changeSettings(server.heddle.journal, id, { changes: row.settings, by });
   return { result: { chat_id: id, thread_id: id } };
 };
 
-export const rename: ChatHandler<"chat.thread.rename"> = async ({ title, name, ...chat }, { server }) => {
+export const rename: ChatHandler<"chat.thread.rename"> = async ({ title, name, ...chat }, { server, connection }) => {
   const { id } = await requireChat(server, chat);
   const wanted = (title ?? name ?? "").trim();
-  await server.heddle.nameThread({ threadId: id, name: wanted });
+  await server.heddle.as(connection.by).nameThread({ threadId: id, name: wanted });
   return { result: { ok: true, title: wanted } };
 };
 
@@ -109,6 +109,6 @@ export const updateSettings: ChatHandler<"chat.settings.update"> = async (
 ) => {
   refuseOpenWalls(connection.principal, settings.sandbox ?? undefined);
   const { id } = await requireChat(server, { chat_id });
-  const changed = await changeSettings(server.heddle.journal, id, settings);
+  const changed = await changeSettings(server.heddle.journal, id, { changes: settings, by: connection.by });
   return { result: { ok: true, settings: ChatSettings.parse(changed) } };
 };

@@ -9,7 +9,10 @@ import { refuse, requireRow } from "../thread-facts.ts";
 
 const NOT_FOUND = "thread not found: ";
 
-export async function setGoal(params: z.infer<typeof ThreadGoalSetParams>, { server }: Call): Promise<Reply> {
+export async function setGoal(
+  params: z.infer<typeof ThreadGoalSetParams>,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const { id } = await requireRow(server, params.threadId, NOT_FOUND);
   const { journal } = server.heddle;
   if (params.objective?.trim() === "") throw refuse("goal objective must not be empty");
@@ -21,6 +24,7 @@ export async function setGoal(params: z.infer<typeof ThreadGoalSetParams>, { ser
     objective: params.objective ?? undefined,
     status: params.status ?? undefined,
     tokenBudget: params.tokenBudget,
+    by,
   });
   return {
     result: { goal: codexGoal(id, goal) },
@@ -37,9 +41,12 @@ export async function getGoal({ threadId }: z.infer<typeof ThreadParams>, { serv
   return { result: { goal: goal === undefined ? null : codexGoal(id, goal) } };
 }
 
-export async function clearGoal({ threadId }: z.infer<typeof ThreadParams>, { server }: Call): Promise<Reply> {
+export async function clearGoal(
+  { threadId }: z.infer<typeof ThreadParams>,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const { id } = await requireRow(server, threadId, NOT_FOUND);
-  const cleared = await clear(server.heddle.journal, id);
+  const cleared = await clear(server.heddle.journal, id, by);
   const notification = { method: "thread/goal/cleared", params: { threadId: id } };
   return { result: { cleared }, after: () => (cleared ? server.threads.openFeed(id)?.tell(notification) : undefined) };
 }

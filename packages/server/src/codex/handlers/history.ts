@@ -21,7 +21,9 @@ export async function injectItems(
   if (items.length === 0) throw refuse("items must not be empty");
   const read = injectedEntries(items);
   if (read.kind === "invalid") throw refuse(read.message);
-  if (read.entries.length > 0) await injectEntries(server.heddle.journal, id, read.entries);
+  if (read.entries.length > 0) {
+    await injectEntries(server.heddle.journal, id, { entries: read.entries, by: connection.by });
+  }
   const message = `items of these types were passed over: ${read.passedOver.join(", ")}`;
   const warning = { method: "warning", params: { threadId: id, message } };
   return { result: {}, after: () => (read.passedOver.length === 0 ? undefined : connection.notify(warning)) };
@@ -29,12 +31,12 @@ export async function injectItems(
 
 export async function revertThread(
   { threadId, beforeTurnId }: z.infer<typeof ThreadRevertParams>,
-  { server }: Call,
+  { server, connection: { by } }: Call,
 ): Promise<Reply> {
   const { threadId: id } = requireLoaded(server, threadId);
   return heldBack(server, id, async () => {
     try {
-      await revert(server.heddle.journal, { threadId: id, beforeTurnId });
+      await revert(server.heddle.journal, { threadId: id, beforeTurnId, by });
     } catch (error) {
       if (isHeddleError(error) && error.code === "turn.active") {
         throw refuse("cannot revert thread while a turn is in progress");
@@ -49,7 +51,7 @@ export async function revertThread(
 
 export async function updateMetadata(
   { threadId, gitInfo }: z.infer<typeof ThreadMetadataUpdateParams>,
-  { server }: Call,
+  { server, connection: { by } }: Call,
 ): Promise<Reply> {
   const { id } = await requireRow(server, threadId, "thread not found: ");
   if (gitInfo === undefined || gitInfo === null) {
@@ -61,6 +63,6 @@ export async function updateMetadata(
   for (const [key, value] of Object.entries(gitInfo)) {
     if (value?.trim() === "") throw refuse(`gitInfo.${key} must not be empty`);
   }
-  await changeGitInfo(server.heddle.journal, id, gitInfo);
+  await changeGitInfo(server.heddle.journal, id, { gitInfo, by });
   return { result: { thread: await describeThread(server, await requireRow(server, id, NO_ROLLOUT)) } };
 }

@@ -10,19 +10,19 @@ type Thread = z.infer<typeof ThreadParams>;
 
 export async function nameThread(
   { threadId, name }: z.infer<typeof ThreadNameParams>,
-  { server }: Call,
+  { server, connection: { by } }: Call,
 ): Promise<Reply> {
   const { id } = await requireRow(server, threadId, NO_ROLLOUT);
   if (name.trim() === "") throw refuse("thread name must not be empty");
-  await server.heddle.nameThread({ threadId: id, name });
+  await server.heddle.as(by).nameThread({ threadId: id, name });
   const params = { threadId: id, threadName: name.trim() };
   return { result: {}, after: () => server.announce({ method: "thread/name/updated", params }) };
 }
 
-export async function archiveThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
+export async function archiveThread({ threadId }: Thread, { server, connection: { by } }: Call): Promise<Reply> {
   const { id, lastTurnStatus } = await requireRow(server, threadId, NO_ROLLOUT);
   if (lastTurnStatus === "open") throw new HeddleError("turn.active", `thread ${id} is at work; interrupt it first`);
-  await server.heddle.archiveThread({ threadId: id, isArchived: true });
+  await server.heddle.as(by).archiveThread({ threadId: id, isArchived: true });
   await server.threads.unload(id);
   return {
     result: {},
@@ -33,9 +33,9 @@ export async function archiveThread({ threadId }: Thread, { server }: Call): Pro
   };
 }
 
-export async function unarchiveThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
+export async function unarchiveThread({ threadId }: Thread, { server, connection: { by } }: Call): Promise<Reply> {
   const { id } = await requireRow(server, threadId, "no archived rollout found for thread id ");
-  await server.heddle.archiveThread({ threadId: id, isArchived: false });
+  await server.heddle.as(by).archiveThread({ threadId: id, isArchived: false });
   const row = await requireRow(server, id, NO_ROLLOUT);
   return {
     result: { thread: await describeThread(server, row) },
@@ -43,9 +43,9 @@ export async function unarchiveThread({ threadId }: Thread, { server }: Call): P
   };
 }
 
-export async function deleteThread({ threadId }: Thread, { server }: Call): Promise<Reply> {
+export async function deleteThread({ threadId }: Thread, { server, connection: { by } }: Call): Promise<Reply> {
   const { id } = await requireRow(server, threadId, NO_ROLLOUT);
-  await server.heddle.deleteThread({ threadId: id });
+  await server.heddle.as(by).deleteThread({ threadId: id });
   await server.threads.unload(id);
   return { result: {}, after: () => server.announce({ method: "thread/deleted", params: { threadId: id } }) };
 }

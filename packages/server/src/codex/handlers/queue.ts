@@ -14,12 +14,15 @@ import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { requireLoaded } from "../thread-facts.ts";
 
-export async function addQueued(params: z.infer<typeof ThreadQueueAddParams>, { server }: Call): Promise<Reply> {
+export async function addQueued(
+  params: z.infer<typeof ThreadQueueAddParams>,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const { threadId, workspace, settings } = requireLoaded(server, params.threadId);
   const input = await readInput(params.input, workspace);
   return heldBack(server, threadId, async () => {
     const clientId = params.clientUserMessageId;
-    const turnId = await server.queue.add({ threadId, input, settings, clientId });
+    const turnId = await server.queue.add({ threadId, input, settings, clientId, by });
     return { queuedSubmission: shown({ turnId, input, clientId }) };
   });
 }
@@ -31,11 +34,14 @@ export async function listQueued(params: z.infer<typeof ThreadPageParams>, { ser
   return { result: { data: data.map(shown), nextCursor } };
 }
 
-export async function deleteQueued(params: z.infer<typeof ThreadQueueDeleteParams>, { server }: Call): Promise<Reply> {
+export async function deleteQueued(
+  params: z.infer<typeof ThreadQueueDeleteParams>,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const { threadId } = requireLoaded(server, params.threadId);
   return heldBack(server, threadId, async () => {
     const failure = { code: "turn.interrupted", message: "taken out of the queue by its client" };
-    return { deleted: await server.queue.remove(threadId, params.queuedSubmissionId, failure) };
+    return { deleted: await server.queue.remove({ threadId, turnId: params.queuedSubmissionId, failure, by }) };
   });
 }
 

@@ -1,6 +1,6 @@
 /** Reading what is stored; nothing is loaded by it. */
 import { readPast } from "@heddle/agent";
-import type { ThreadPageWish, ThreadRow } from "@heddle/journal";
+import type { ThreadPageRequest, ThreadRow } from "@heddle/journal";
 import {
   appServerOrigin,
   codexTurn,
@@ -52,7 +52,10 @@ export async function listThreads(wish: ThreadListParams, { server }: Call): Pro
 }
 
 /** A cursor names a thread; it stays good while that thread is there. */
-async function beginOf(cursor: string | null | undefined, { heddle }: ServerContext): Promise<ThreadPageWish["from"]> {
+async function beginOf(
+  cursor: string | null | undefined,
+  { heddle }: ServerContext,
+): Promise<ThreadPageRequest["from"]> {
   const place = placeOf(cursor);
   if (place === undefined) return undefined;
   const thread = await heddle.journal.threads.get(place.id);

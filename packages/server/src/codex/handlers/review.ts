@@ -23,7 +23,7 @@ export async function startReview(params: ReviewStartParams, call: Call): Promis
   const reply = await heldBack(server, threadId, async () => {
     const input = [{ type: "text" as const, text: prompt }];
     const start = { thread: threadId, workspace, input, settings, task: "review", subject } as const;
-    const { turnId, done } = await server.heddle.startTurn(start);
+    const { turnId, done } = await server.heddle.as(call.connection.by).startTurn(start);
     // Its end is in the journal.
     done.catch(() => undefined);
     return { turn: { ...newTurn(turnId), items: [label(turnId, subject)] }, reviewThreadId: threadId };
@@ -44,7 +44,8 @@ async function detached(asked: LoadedThread, { server, connection }: Call): Prom
   const origin = appServerOrigin(connection.client?.name ?? "");
   const { workspace, settings, isEphemeral } = asked;
   const ephemeral = isEphemeral ? { isEphemeral: true as const } : {};
-  const threadId = await server.heddle.forkThread({ threadId: asked.threadId, origin, workspace, ...ephemeral });
+  const fork = { threadId: asked.threadId, origin, workspace, ...ephemeral };
+  const threadId = await server.heddle.as(connection.by).forkThread(fork);
   const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
   (await server.threads.feed(threadId)).add(connection);
   return loaded;

@@ -7,7 +7,10 @@ import { heldBack } from "../../rpc/held-back.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
-export async function shellCommand(params: z.infer<typeof ThreadShellCommandParams>, { server }: Call): Promise<Reply> {
+export async function shellCommand(
+  params: z.infer<typeof ThreadShellCommandParams>,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const { threadId, settings } = requireLoaded(server, params.threadId);
   const command = params.command.trim();
   if (command === "") throw refuse("command must not be empty");
@@ -15,7 +18,7 @@ export async function shellCommand(params: z.infer<typeof ThreadShellCommandPara
   return heldBack(server, threadId, async () => {
     try {
       const time = typeof timeoutMs === "number" ? { timeoutMs: Math.max(1, timeoutMs) } : {};
-      const { done } = await server.heddle.runShell({ threadId, command, settings, ...time });
+      const { done } = await server.heddle.as(by).runShell({ threadId, command, settings, ...time });
       // Its end is in the journal.
       done.catch(() => undefined);
       return {};

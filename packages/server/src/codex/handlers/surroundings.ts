@@ -1,8 +1,7 @@
 /** What a client asks before its first turn: what it may choose, and what there is to call for. */
-import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { loadSkills } from "@heddle/agent";
+import { foldersFromRoot, loadSkills } from "@heddle/agent";
 import { isHeddleError, type TurnSettings } from "@heddle/protocol";
 import type { CwdPageParams, SkillsListParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
@@ -78,7 +77,7 @@ export async function listSkills({ cwds }: z.infer<typeof SkillsListParams>, { s
 }
 
 async function skillsOf(cwd: string, server: ServerContext): Promise<Readonly<Record<string, unknown>>> {
-  const folders = await foldersUpFrom(await folderOf(cwd, server));
+  const folders = foldersFromRoot(await folderOf(cwd, server));
   const { skills, skipped } = await loadSkills({
     folders,
     home: server.home,
@@ -100,14 +99,4 @@ async function skillsOf(cwd: string, server: ServerContext): Promise<Readonly<Re
     })),
     errors: skipped.map(({ path: file, reason }) => ({ path: file, message: reason })),
   };
-}
-
-/** From a folder up to the repository that holds it; outside any the folder alone. */
-async function foldersUpFrom(start: string): Promise<readonly string[]> {
-  const folders: string[] = [];
-  for (let folder = start; ; folder = path.dirname(folder)) {
-    folders.push(folder);
-    if ((await stat(path.join(folder, ".git")).catch(() => undefined)) !== undefined) return folders;
-    if (folder === path.dirname(folder)) return [start];
-  }
 }

@@ -8,7 +8,10 @@ import { requireLoaded } from "../thread-facts.ts";
 import { folderOf } from "./threads.ts";
 import { settingsWith } from "./turns.ts";
 
-export async function updateSettings(params: ThreadSettingsUpdateParams, { server }: Call): Promise<Reply> {
+export async function updateSettings(
+  params: ThreadSettingsUpdateParams,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const loaded = requireLoaded(server, params.threadId);
   const { threadId } = loaded;
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
@@ -16,7 +19,7 @@ export async function updateSettings(params: ThreadSettingsUpdateParams, { serve
   const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
   const changes = { ...changesBetween(loaded.settings, settings), ...moved };
   if (Object.keys(changes).length === 0) return { result: {} };
-  await changeSettings(server.heddle.journal, threadId, changes);
+  await changeSettings(server.heddle.journal, threadId, { changes, by });
   loaded.settings = settings;
   loaded.workspace = workspace;
   const notification = settingsUpdated(threadId, settings, workspace);

@@ -45,10 +45,12 @@ export async function startThread(params: ThreadStartParams, { server, connectio
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
   const { clientThreadId, ...request } = params;
-  const threadId = await server.heddle.createThread(
-    { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) },
-    { tools, clientId: clientThreadId ?? undefined, request: { ...request, workspace } },
-  );
+  const threadId = await server.heddle
+    .as(connection.by)
+    .createThread(
+      { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) },
+      { tools, clientId: clientThreadId ?? undefined, request: { ...request, workspace } },
+    );
   // Of a request that is repeated the thread may have gone on.
   const known = server.threads.get(threadId);
   const loaded = known ?? server.threads.load({ threadId, workspace, settings, isEphemeral });
@@ -79,7 +81,7 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
   const settings = await settingsFor(server, parent.id, { params, workspace });
-  const threadId = await server.heddle.forkThread({
+  const threadId = await server.heddle.as(connection.by).forkThread({
     threadId: parent.id,
     origin: appServerOrigin(connection.client?.name ?? ""),
     workspace,

@@ -1,5 +1,6 @@
 /** Turns: begun, steered, interrupted. The run belongs to the server, whatever becomes of the client. */
-import { HeddleError, isHeddleError, type InputPart, type TurnSettings } from "@heddle/protocol";
+import type { Acts } from "@heddle/agent";
+import { HeddleError, isHeddleError, type By, type InputPart, type TurnSettings } from "@heddle/protocol";
 import {
   approvalPolicyFrom,
   newTurn,
@@ -34,7 +35,7 @@ export async function startTurn(params: TurnStartParams, { server, connection }:
   const reply = await heldBack(server, loaded.threadId, async () => {
     const clientId = params.clientUserMessageId ?? undefined;
     const wanted = { input, workspace, settings: turnSettings, clientId };
-    const turnId = await startOrSteer(server, loaded.threadId, wanted);
+    const turnId = await startOrSteer({ server, by: connection.by }, loaded.threadId, wanted);
     const isOther = Object.keys(changesBetween(loaded.settings, settings)).length > 0 || workspace !== loaded.workspace;
     loaded.settings = settings;
     loaded.workspace = workspace;
@@ -58,6 +59,10 @@ function unheededIn({ collaborationMode }: TurnStartParams): readonly string[] {
   return typeof words === "string" ? ["collaborationMode.settings.developer_instructions"] : [];
 }
 
+interface Asked extends By {
+  readonly server: ServerContext;
+}
+
 interface Wanted {
   readonly workspace: string;
   readonly input: readonly InputPart[];
@@ -66,13 +71,13 @@ interface Wanted {
 }
 
 /** Input for a thread that is at work is told to the running turn. */
-async function startOrSteer(server: ServerContext, threadId: string, wanted: Wanted): Promise<string> {
-  const { heddle } = server;
+async function startOrSteer({ server, by }: Asked, threadId: string, wanted: Wanted): Promise<string> {
+  const acts = server.heddle.as(by);
   const { input, workspace, settings, clientId } = wanted;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
       const start = { thread: threadId, workspace, input, settings, ...(clientId === undefined ? {} : { clientId }) };
-      const handle = await heddle.startTurn(start);
+      const handle = await acts.startTurn(start);
       // Its end is in the journal; a record that could not be written is the journal's to report.
       handle.done.catch(() => undefined);
       return handle.turnId;
@@ -80,15 +85,15 @@ async function startOrSteer(server: ServerContext, threadId: string, wanted: Wan
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
     }
     const running = await openTurn(server, threadId);
-    if (running !== undefined && (await steered(server, running, input))) return running;
+    if (running !== undefined && (await steered(acts, running, input))) return running;
   }
   throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
 }
 
 /** False when the turn has ended meanwhile. */
-async function steered({ heddle }: ServerContext, turnId: string, input: readonly InputPart[]): Promise<boolean> {
+async function steered(acts: Acts, turnId: string, input: readonly InputPart[]): Promise<boolean> {
   try {
-    await heddle.steer(turnId, input);
+    await acts.steer(turnId, input);
     return true;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.not-found") return false;
@@ -96,7 +101,10 @@ async function steered({ heddle }: ServerContext, turnId: string, input: readonl
   }
 }
 
-export async function steerTurn(params: z.infer<typeof TurnSteerParams>, { server }: Call): Promise<Reply> {
+export async function steerTurn(
+  params: z.infer<typeof TurnSteerParams>,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const { threadId, workspace } = requireLoaded(server, params.threadId);
   const input = await readInput(params.input, workspace);
   return heldBack(server, threadId, async () => {
@@ -105,26 +113,33 @@ export async function steerTurn(params: z.infer<typeof TurnSteerParams>, { serve
     if (running !== params.expectedTurnId) {
       throw refuse(`expected active turn id \`${params.expectedTurnId}\` but found \`${running}\``);
     }
-    if (!(await steered(server, running, input))) throw refuse("no active turn to steer");
+    if (!(await steered(server.heddle.as(by), running, input))) throw refuse("no active turn to steer");
     return { turnId: running };
   });
 }
 
-export async function interruptTurn(params: z.infer<typeof TurnInterruptParams>, { server }: Call): Promise<Reply> {
+export async function interruptTurn(
+  params: z.infer<typeof TurnInterruptParams>,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const { threadId } = requireLoaded(server, params.threadId);
   return heldBack(server, threadId, async () => {
     const running = await openTurn(server, threadId);
     if (running === undefined) throw refuse("no active turn to interrupt");
     if (running !== params.turnId) throw refuse(`expected active turn id ${params.turnId} but found ${running}`);
-    await server.heddle.interrupt(running, { code: "turn.interrupted", message: "interrupted by the client" });
+    const reason = { code: "turn.interrupted", message: "interrupted by the client" } as const;
+    await server.heddle.as(by).interrupt(running, reason);
     return {};
   });
 }
 
-export async function compactThread(params: z.infer<typeof ThreadParams>, { server }: Call): Promise<Reply> {
+export async function compactThread(
+  params: z.infer<typeof ThreadParams>,
+  { server, connection: { by } }: Call,
+): Promise<Reply> {
   const { threadId, settings } = requireLoaded(server, params.threadId);
   return heldBack(server, threadId, async () => {
-    const { done } = await server.heddle.compact(threadId, settings);
+    const { done } = await server.heddle.as(by).compact(threadId, settings);
     done.catch(() => undefined);
     return {};
   });

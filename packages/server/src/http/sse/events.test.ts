@@ -21,7 +21,7 @@ test("a client gets everything stored, then everything that comes, each once and
   expect(client.messages[0]?.data).toMatchObject({
     threadId,
     seq: 1,
-    author: "user",
+    author: "user:owner",
     body: { type: "thread.created" },
   });
   expect(client.response.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
@@ -65,7 +65,7 @@ test("the stream of all threads goes on from the journal's position, past thread
   await using world = await openHttpWorld();
   const [first, second] = [await world.newThread(), await world.newThread()];
   await world.append(first, 3);
-  await world.heddle.deleteThread({ threadId: first });
+  await world.heddle.as("user:owner").deleteThread({ threadId: first });
   await world.append(second, 2);
   using all = await follow(`${world.url}/api/events`, world.tokens.viewer);
   await all.hears(({ event }) => event === "caughtUp");
@@ -91,7 +91,7 @@ test("G6: a cursor of another store, or of a deleted thread, is refused as expir
   expect(await world.ask("/api/events", { headers: { "last-event-id": "abc" } })).toMatchObject(refused);
   using client = await follow(eventsOf(world, threadId), world.tokens.viewer);
   await client.hears(({ event }) => event === "caughtUp");
-  await world.heddle.deleteThread({ threadId });
+  await world.heddle.as("user:owner").deleteThread({ threadId });
   expect((await client.hears(({ event }) => event === "end")).data).toEqual({ after: 2, reason: "deleted" });
   expect(await world.ask(`/api/threads/${threadId}/events?after=1`)).toMatchObject(refused);
 });
@@ -118,7 +118,7 @@ test("deltas come on request, between the start and the end of their item, and c
   const write = (type: "item.started" | "item.completed", text: string) =>
     world.heddle.journal.append({
       stream: threadId,
-      author: "user",
+      author: "user:owner",
       events: [{ type, v: 1, turnId: "t", item: { ...item, text } }],
     });
   // Before anybody has read the start, as it happens when the model is fast.

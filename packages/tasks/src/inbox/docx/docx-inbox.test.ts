@@ -20,7 +20,7 @@ async function tasksOf(t: TestInbox, count: number): Promise<readonly TaskRecord
 }
 
 async function happen(t: TestInbox, tasks: readonly TaskRecord[], events: readonly TaskEventBody[]): Promise<void> {
-  for (const { id } of tasks) await t.store.journal.append({ stream: id, author: "user", events: [...events] });
+  for (const { id } of tasks) await t.store.journal.append({ stream: id, author: "user:owner", events: [...events] });
 }
 
 /** As somebody types it into Word, who begins keys with a capital and stops in the middle of words. */
@@ -135,9 +135,12 @@ test("78: a document that a client names by its path becomes a task too, with th
   const { journal } = t.store;
   const thread = newThreadId();
   const created = { type: "thread.created", v: 1, workspace: t.workspace, origin: "test" } as const;
-  await journal.append({ stream: thread, author: "user", events: [created] });
+  await journal.append({ stream: thread, author: "user:owner", events: [created] });
   await t.put("mend.docx", docx(table(row("goal", "x"), row("Session ID", thread))));
   const order = await readOrderFile(path.join(t.folder, "mend.docx"), [t.folder]);
-  const { task } = await takeOrder({ journal, tasks: openTasks({ journal }) }, { ...order, source: { kind: "http" } });
+  const { task } = await takeOrder(
+    { journal, tasks: openTasks({ journal }).as("user:owner") },
+    { ...order, source: { kind: "http" } },
+  );
   expect(task.spec).toMatchObject({ name: "mend", goal: "x", thread, workspace: t.workspace });
 });

@@ -30,7 +30,7 @@ async function openDesk(): Promise<Desk> {
     { name: "open", kind: "generic", workspace },
     { name: "hub", kind: "github", secret: SECRET, workspaces: { "o/r": path.join(workspace, "repo") } },
   ];
-  const door: WebhookDoor = { journal, tasks: openTasks({ journal }), sources };
+  const door: WebhookDoor = { journal, tasks: openTasks({ journal }).as("user:owner"), sources };
   return {
     workspace,
     send(source, body, { headers = {}, isTrusted = false } = {}) {

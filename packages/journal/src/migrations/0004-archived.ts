@@ -1,4 +1,0 @@
-/**
- * Threads can be put away. Events stay as they are; the projections are made anew from them after the last step.
- */
-export const archived = "";

@@ -1,0 +1,61 @@
+/**
+ * Where the events stand that later ones depend on, however much was said since: one row each, so that a long thread is
+ * resumed and looked into without reading what lies between. A `name` tells those of a kind apart.
+ */
+import type { EventBody } from "@heddle/protocol";
+import type { MarkKind } from "../queries/marks.ts";
+import { NO_CHANGES, type Projection, type RowChange } from "./changes.ts";
+
+const table = "marks";
+
+export const marks: Projection = {
+  table,
+  changes({ stream, version, body }) {
+    if (body.type === "thread.deleted") return [{ kind: "delete", table, where: { stream } }];
+    const found = marksOf(body);
+    return found.length === 0
+      ? NO_CHANGES
+      : found.map(([kind, name]): RowChange => ({
+          kind: "insert",
+          table,
+          key: { stream, kind, name, version },
+          values: {},
+        }));
+  },
+};
+
+type Mark = readonly [kind: MarkKind, name: string];
+const NONE: readonly Mark[] = [];
+
+function marksOf(body: EventBody): readonly Mark[] {
+  switch (body.type) {
+    case "thread.reverted":
+    case "thread.settings-changed":
+    case "thread.tools-declared":
+    case "thread.goal-changed":
+    case "context.loaded":
+    case "context.compacted":
+    case "context.left-out":
+      return [[body.type, ""]];
+    case "turn.admitted":
+    case "turn.queued":
+    case "turn.steered":
+      return sent(body.clientId);
+    case "approval.requested":
+    case "approval.resolved":
+      return [[body.type, body.approvalId]];
+    case "hop.taken":
+      return body.scope === "call" ? NONE : [[body.type, body.turnId]];
+    case "item.completed":
+      return body.item.type === "userMessage" ? [["userMessage", body.item.id]] : NONE;
+    case "tool.settled":
+      return body.processId === undefined ? NONE : [["processLeft", body.processId]];
+    default:
+      return NONE;
+  }
+}
+
+/** Under a client's own id. */
+function sent(clientId: string | undefined): readonly Mark[] {
+  return clientId === undefined ? NONE : [["sent", clientId]];
+}

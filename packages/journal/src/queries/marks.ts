@@ -1,0 +1,38 @@
+/** Events that later ones depend on, found without reading what lies between them. */
+import type { StoredEvent } from "@heddle/protocol";
+
+export type MarkKind =
+  | "thread.reverted"
+  | "thread.settings-changed"
+  | "thread.tools-declared"
+  | "thread.goal-changed"
+  | "context.loaded"
+  | "context.compacted"
+  | "context.left-out"
+  | "approval.requested"
+  | "approval.resolved"
+  | "hop.taken"
+  /** A message of the user, named by its item. */
+  | "userMessage"
+  /** Input that a client sent under an id of its own: its turn, its place in the queue, or an addition to a turn. */
+  | "sent"
+  /** A command that outlived its call, named by its number. */
+  | "processLeft";
+
+export interface MarkLook {
+  readonly stream: string;
+  readonly kinds: readonly MarkKind[];
+  readonly name?: string;
+  /** Versions: behind this one, up to that one. */
+  readonly after?: number;
+  readonly upTo?: number;
+  /** The last so many of them; all when absent. */
+  readonly newest?: number;
+}
+
+export interface MarkQueries {
+  /** In the order of their versions; none is there twice. */
+  events(look: MarkLook): Promise<readonly StoredEvent[]>;
+  /** Their versions alone. */
+  versions(look: MarkLook): Promise<readonly number[]>;
+}

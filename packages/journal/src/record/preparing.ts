@@ -1,0 +1,65 @@
+/**
+ * The way of an append to the group that commits it. A short one is there at once. A long one (a prompt of megabytes) is
+ * gone over in turns with everything else, and others overtake it, but none of the same stream: within a stream appends
+ * happen in the order of their calls.
+ */
+import { prepareInSteps, type PreparedAppend } from "./prepare.ts";
+import { breathe, LONG_CHARS } from "./breathe.ts";
+import type { Append, Appended } from "../journal.ts";
+import type { Redactor } from "../redaction/redact.ts";
+import { atOnce, inTurns } from "./steps.ts";
+
+export interface Preparing {
+  append(append: Append): Promise<Appended>;
+  /** Resolves when what was called before has been added, of one stream or of all; undefined: nothing is on its way. */
+  added(stream?: string): Promise<unknown> | undefined;
+}
+
+export function createPreparing(redactor: Redactor, add: (prepared: PreparedAppend) => Promise<Appended>): Preparing {
+  /** By stream: the last append that is on its way. */
+  const ahead = new Map<string, Promise<unknown>>();
+
+  async function addBehind(append: Append, isLong: boolean): Promise<Appended> {
+    const { stream } = append;
+    const before = ahead.get(stream);
+    const steps = prepareInSteps(append, redactor);
+    // Wrapped, so that it is not waited for: the next one is behind it as soon as it is added.
+    const adding = (async () => {
+      if (isLong) await breathe();
+      const prepared = isLong ? await inTurns(steps) : atOnce(steps);
+      await before;
+      return { appended: add(prepared) };
+    })();
+    const passed = (): void => {
+      if (ahead.get(stream) === isAdded) ahead.delete(stream);
+    };
+    const isAdded = adding.then(passed, passed);
+    ahead.set(stream, isAdded);
+    const { appended } = await adding;
+    const done = await appended;
+    // What was just written took its time; whoever waited begins a turn of its own.
+    if (isLong) await breathe();
+    return done;
+  }
+
+  return {
+    async append(append) {
+      const isLong = charsLeft(append.events, LONG_CHARS) < 0;
+      if (isLong || ahead.has(append.stream)) return addBehind(append, isLong);
+      return add(atOnce(prepareInSteps(append, redactor)));
+    },
+    added: (stream) => (stream === undefined ? Promise.all(ahead.values()) : ahead.get(stream)),
+  };
+}
+
+/** What a value leaves of a bound when it is written down, roughly; below 0 it is not looked at further. */
+function charsLeft(value: unknown, most: number): number {
+  if (typeof value === "string") return most - value.length;
+  if (typeof value !== "object" || value === null) return most - 1;
+  let left = most;
+  for (const [key, entry] of Object.entries(value)) {
+    left = charsLeft(entry, left - key.length);
+    if (left < 0) break;
+  }
+  return left;
+}

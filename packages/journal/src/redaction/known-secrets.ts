@@ -1,0 +1,252 @@
+/**
+ * Exact values that are secrets, found in text as they are, as JSON writes them, in hexadecimal digits, and in base64 of
+ * both alphabets wherever they stand in what was encoded; encoded forms also in part, because encoders break lines.
+ * All are looked for at once, a few characters at a time, so that many of them cost hardly more than one.
+ */
+
+import { secretView } from "./secret-view.ts";
+import { atOnce, STEP_CHARS, type Steps } from "../record/steps.ts";
+
+/** A value shorter than this would be found in ordinary words. */
+const MIN_KNOWN_CHARS = 8;
+/** Logins are renewed for as long as a server runs; nobody repeats a token that ended so many renewals ago. */
+const MAX_KNOWN = 1000;
+/** The beginning of a longer one says as much. */
+const MAX_NEEDLE_CHARS = 8192;
+/** So much of an encoded form is taken for it, at whatever place in it. */
+const MIN_PART_CHARS = 16;
+const SEED_CHARS = MIN_KNOWN_CHARS;
+const MIN_ENCODED_CHARS = 4;
+
+interface Needle {
+  readonly text: string;
+  readonly mayBePart: boolean;
+  /** Whether the characters beside it hold bits of it. */
+  readonly before: 0 | 1;
+  readonly after: 0 | 1;
+}
+
+interface Seed {
+  readonly needle: Needle;
+  readonly offset: number;
+}
+
+export interface Found {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Search {
+  readonly found: readonly Found[];
+  /** From here on more text could make one; the length of the text where nothing could. */
+  readonly open: number;
+}
+
+export interface KnownSecrets {
+  learn(values: readonly string[]): void;
+  search(text: string, isWhole: boolean): Search;
+  searchInSteps(text: string, isWhole: boolean): Steps<Search>;
+  /** So many characters at the end could be the beginning of one, too few of it for `search` to see. */
+  cutLength(text: string): number;
+  /** So many characters at the end of unfinished text are held back whatever they are. */
+  readonly heldChars: number;
+}
+
+export function createKnownSecrets(): KnownSecrets {
+  let values: readonly string[] = [];
+  let table: SeedTable | undefined;
+  let heldChars = 0;
+  function* searchInSteps(text: string, isWhole: boolean): Steps<Search> {
+    return table === undefined ? { found: [], open: text.length } : yield* search(text, table, isWhole);
+  }
+
+  return {
+    get heldChars() {
+      return heldChars;
+    },
+    learn(given) {
+      const fresh = given
+        .map((value) => value.trim())
+        .filter((value) => value.length >= MIN_KNOWN_CHARS && !values.includes(value));
+      if (fresh.length === 0) return;
+      values = [...new Set([...values, ...fresh])].slice(-MAX_KNOWN);
+      const needles = values.flatMap(needlesOf);
+      table = seedTable(needles);
+      heldChars = needles.some(({ text }) => /\s/.test(text)) ? SEED_CHARS - 1 : 0;
+    },
+    cutLength(text) {
+      for (let chars = Math.min(SEED_CHARS - 1, text.length); chars > 0; chars -= 1) {
+        if (table?.beginnings.has(text.slice(-chars)) === true) return chars;
+      }
+      return 0;
+    },
+    searchInSteps,
+    search: (text, isWhole) => atOnce(searchInSteps(text, isWhole)),
+  };
+}
+
+function* search(text: string, table: SeedTable, isWhole: boolean): Steps<Search> {
+  const state: SearchState = { found: [], open: text.length, end: 0 };
+  for (let at = 0; at < text.length; yield) at = searchSome(text, table, { state, isWhole, at });
+  return state;
+}
+
+interface SearchState {
+  readonly found: Found[];
+  open: number;
+  /** Of the last that was found. */
+  end: number;
+}
+
+/** One step from `at` on; answers where the next one begins. */
+function searchSome(
+  text: string,
+  table: SeedTable,
+  { state, isWhole, at: from }: { readonly state: SearchState; readonly isWhole: boolean; readonly at: number },
+): number {
+  const stop = from + STEP_CHARS;
+  for (let at = from; at < stop;) {
+    at = nextSeed(text, at, table, stop);
+    if (at < 0) return stop;
+    let next = at + 1;
+    for (const { needle, offset } of table.seeds.get(text.slice(at, at + SEED_CHARS)) ?? []) {
+      const match = matchAt(text, at, needle, offset);
+      if (match === undefined) continue;
+      if (match.to === text.length && match.isCut && !isWhole) state.open = Math.min(state.open, match.from);
+      else if (match.isFound && match.to > state.end) {
+        state.found.push(match);
+        next = Math.max(next, match.to - SEED_CHARS + 1);
+        state.end = Math.max(state.end, match.to);
+      }
+    }
+    at = next;
+    if (at >= stop) return at;
+  }
+  return stop;
+}
+
+interface Match extends Found {
+  readonly isFound: boolean;
+  /** The text ends before the needle does. */
+  readonly isCut: boolean;
+}
+
+function matchAt(text: string, at: number, needle: Needle, offset: number): Match | undefined {
+  const { text: whole, mayBePart, before, after } = needle;
+  let from = 0;
+  while (from < offset && text.charCodeAt(at - from - 1) === whole.charCodeAt(offset - from - 1)) from += 1;
+  let to = SEED_CHARS;
+  while (offset + to < whole.length && text.charCodeAt(at + to) === whole.charCodeAt(offset + to)) to += 1;
+  const isToEnd = offset + to === whole.length;
+  const isCut = !isToEnd && at + to >= text.length;
+  const isAll = from === offset && isToEnd;
+  if (!isAll && !mayBePart && !isCut) return undefined;
+  const hasBefore = from === offset && before > 0 && isBase64(text, at - from - 1);
+  const hasAfter = isToEnd && after > 0 && isBase64(text, at + to);
+  return {
+    from: at - from - (hasBefore ? 1 : 0),
+    to: at + to + (hasAfter ? 1 : 0),
+    isFound: isAll || (mayBePart && from + to >= MIN_PART_CHARS),
+    isCut: isCut || (isToEnd && at + to + after > text.length),
+  };
+}
+
+const isBase64 = (text: string, at: number): boolean => BASE64.test(text.charAt(at));
+const BASE64 = /[\w+/-]/;
+
+function needlesOf(value: string): readonly Needle[] {
+  const bytes = Buffer.from(value, "utf8");
+  const hex = bytes.toString("hex");
+  // Output of commands is looked at byte by byte, whatever it is written in.
+  const spelled = [value, JSON.stringify(value).slice(1, -1), bytes.toString("latin1"), ...percentForms(bytes)];
+  // Where encoded characters are decoded, those that the value itself contains are too.
+  const plain = [...spelled, ...spelled.map((text) => secretView(text).text)]
+    .filter((text) => text.length >= MIN_KNOWN_CHARS)
+    .map((text) => needle(text, false));
+  const encoded = [hex, hex.toUpperCase()].map((text) => needle(text, true));
+  return [...plain, ...encoded, ...[0, 1, 2].flatMap((lead) => base64Needles(bytes, lead))];
+}
+
+/** Encoded characters of ASCII are decoded before anything is looked for; these are the others. */
+function percentForms(bytes: Buffer): readonly string[] {
+  const encoded = Array.from(bytes, (byte) =>
+    byte < 128 ? String.fromCharCode(byte) : `%${byte.toString(16).padStart(2, "0")}`,
+  );
+  return [encoded.join(""), encoded.map((text) => (text.length > 1 ? text.toUpperCase() : text)).join("")];
+}
+
+/** What base64 makes of the bytes after `lead` others, without the characters that also depend on what is beside them. */
+function base64Needles(bytes: Buffer, lead: number): readonly Needle[] {
+  const bits = bytes.length * 8;
+  const skipped = (6 - ((lead * 8) % 6)) % 6;
+  const first = Math.ceil((lead * 8) / 6);
+  const count = Math.floor((bits - skipped) / 6);
+  const before = skipped === 0 ? 0 : 1;
+  const after = (bits - skipped) % 6 === 0 ? 0 : 1;
+  const padded = Buffer.concat([Buffer.alloc(lead), bytes]);
+  return (["base64", "base64url"] as const).map((alphabet) =>
+    needle(padded.toString(alphabet).slice(first, first + count), true, { before, after }),
+  );
+}
+
+function needle(
+  text: string,
+  mayBePart: boolean,
+  edges: Pick<Needle, "before" | "after"> = { before: 0, after: 0 },
+): Needle {
+  return { text: text.slice(0, MAX_NEEDLE_CHARS), mayBePart, ...edges };
+}
+
+interface SeedTable {
+  readonly seeds: ReadonlyMap<string, readonly Seed[]>;
+  /** By two neighbouring characters: so far to the right of them is the next place where a seed could end. */
+  readonly shifts: Uint8Array;
+  /** What is shorter than a seed and begins one. */
+  readonly beginnings: ReadonlySet<string>;
+}
+
+const PAIRS = 1 << 14;
+const pairOf = (first: number, second: number): number => ((first << 7) ^ second) & (PAIRS - 1);
+
+function seedTable(needles: readonly Needle[]): SeedTable {
+  const seeds = new Map<string, Seed[]>();
+  const shifts = new Uint8Array(PAIRS).fill(SEED_CHARS - 1);
+  const known = new Set<string>();
+  const beginnings = new Set<string>();
+  for (const one of needles) {
+    if (known.has(one.text)) continue;
+    known.add(one.text);
+    // Fewer characters of an encoded form say next to nothing of the value, and stand in every other word.
+    for (let chars = one.mayBePart ? MIN_ENCODED_CHARS : 1; chars < SEED_CHARS; chars += 1) {
+      beginnings.add(one.text.slice(0, chars));
+    }
+    const last = one.mayBePart ? one.text.length - SEED_CHARS : 0;
+    for (let offset = 0; offset <= last; offset += MIN_PART_CHARS / 2) {
+      const seed = one.text.slice(offset, offset + SEED_CHARS);
+      const same = seeds.get(seed);
+      if (same === undefined) seeds.set(seed, [{ needle: one, offset }]);
+      else same.push({ needle: one, offset });
+      for (let place = 1; place < SEED_CHARS; place += 1) {
+        const pair = pairOf(seed.charCodeAt(place - 1), seed.charCodeAt(place));
+        shifts[pair] = Math.min(shifts[pair] ?? 0, SEED_CHARS - 1 - place);
+      }
+    }
+  }
+  return { seeds, shifts, beginnings };
+}
+
+/** The first place from `at` on and before `stop` where a seed stands, or -1. */
+function nextSeed(text: string, at: number, { seeds, shifts }: SeedTable, stop: number): number {
+  let end = at + SEED_CHARS - 1;
+  const last = Math.min(text.length, stop + SEED_CHARS - 1);
+  while (end < last) {
+    const shift = shifts[pairOf(text.charCodeAt(end - 1), text.charCodeAt(end))] ?? 0;
+    if (shift > 0) end += shift;
+    else {
+      const place = end - SEED_CHARS + 1;
+      if (seeds.has(text.slice(place, end + 1))) return place;
+      end += 1;
+    }
+  }
+  return -1;
+}

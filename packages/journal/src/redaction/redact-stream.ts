@@ -1,0 +1,180 @@
+/**
+ * Redaction of text that arrives in pieces. A secret may be cut between two of them, so the end of what has arrived is
+ * held back until nothing that follows can change what goes of it: usually a word, at most what the longest format needs.
+ * Each look begins where the last one was settled, in the state in which a look at the whole text is at that place. So
+ * what comes out, put together, is what `redactText` makes of the whole.
+ */
+import type { KnownSecrets } from "./known-secrets.ts";
+import { createRedactor, type Redactor } from "./redact.ts";
+import { cutBeginning, type Tail } from "./secret-formats.ts";
+import {
+  charsBefore,
+  joined,
+  lookback,
+  lookInSteps,
+  NOTHING_BEFORE,
+  withMarks,
+  type Look,
+  type Lookback,
+  type Part,
+} from "./secret-marks.ts";
+import { cutOffLength } from "./secret-view.ts";
+import { atOnce } from "../record/steps.ts";
+
+/** In characters of the view: the beginning of every format fits in here, and so does what tells a key of fixed length. */
+const MAX_WORD_CHARS = 96;
+/** Of an encoded form of an exact value so much may have come before the search sees it. */
+const MAX_UNSEEN_CHARS = 16;
+/** Looking costs as much as is held, so while nothing can be decided it is done each time that much has come again. */
+const LOOK_EVERY_CHARS = 64;
+const LOOK_EVERY_PART = 1 / 4;
+
+export interface StreamRedactor {
+  /** What can be shown now; empty when all of it is held back. */
+  push(text: string): string;
+  /** What is held back only because a word may go on, for whoever looks now; what looks like the beginning of a secret stays. */
+  flush(): string;
+  /** Another one that goes on from here. */
+  fork(): StreamRedactor;
+  /** The rest. */
+  end(): string;
+}
+
+export function createStreamRedactor(redactor: Redactor = createRedactor()): StreamRedactor {
+  return streamFrom(redactor, { held: "", shown: 0, before: NOTHING_BEFORE, begun: [], tails: [], lookAt: 0 });
+}
+
+interface StreamState {
+  /** What is not settled. */
+  held: string;
+  /** So much of it a flush let out all the same. */
+  shown: number;
+  /** What stood before it. */
+  before: Lookback;
+  /** Secrets that are settled, and end in it. */
+  begun: readonly Part[];
+  /** Secrets that go on as long as these hold. */
+  tails: readonly Tail[];
+  lookAt: number;
+}
+
+function streamFrom(redactor: Redactor, from: StreamState): StreamRedactor {
+  const state = { ...from };
+
+  function look(text: string, settles: "word" | "whole" | "shows"): string {
+    state.held += text;
+    const { held, shown, before, begun, tails } = state;
+    const isWhole = settles === "whole";
+    const raw = isWhole ? held : held.slice(0, held.length - cutOffLength(held));
+    const found = atOnce(lookInSteps(raw, redactor.known, { isWhole, hasFormats: true, before, tails }));
+    const parts = begun.length === 0 ? found.parts : [...begun, ...found.parts];
+    const end = isWhole ? raw.length : settledEnd(raw, found, redactor.known.heldChars);
+    const early = settles === "shows" ? unsettledEnd(raw, { ...found, parts }, redactor.known) : 0;
+    const out = Math.max(shown, end, early);
+    const said = out === shown ? "" : withMarks(raw, joined(parts), { from: shown, to: out });
+    if (end > 0) settle(found, end);
+    state.shown = Math.max(0, out - end);
+    state.lookAt = state.held.length + Math.max(LOOK_EVERY_CHARS, state.held.length * LOOK_EVERY_PART);
+    return said;
+  }
+
+  function settle(found: Look, end: number): void {
+    const before = lookback(found, end);
+    const begun = found.parts.filter(({ start }) => start < end);
+    const ended = begun.filter(({ tail }) => tail === undefined);
+    state.begun = [...state.begun, ...ended].flatMap((part) => (part.to > end ? [after(part, end)] : []));
+    state.tails = begun.flatMap(({ tail }) => (tail === undefined ? [] : [moved(tail, found, before, end)]));
+    state.before = before;
+    state.held = state.held.slice(end);
+  }
+
+  return {
+    push(text) {
+      if (state.held.length + text.length < state.lookAt && !/\s/.test(text)) {
+        state.held += text;
+        return "";
+      }
+      return look(text, "word");
+    },
+    flush: () => look("", "shows"),
+    fork: () => streamFrom(redactor, state),
+    end: () => look("", "whole"),
+  };
+}
+
+/** What is left of it behind `end`. */
+function after({ kind, from, to, isRest }: Part, end: number): Part {
+  const start = Math.max(0, from - end);
+  return { kind, from: start, to: to - end, start, sure: 0, ...((isRest === true || from < end) && { isRest: true }) };
+}
+
+/** Up to here nothing that follows can change what goes; in a secret that goes on, where it can be taken up again. */
+function settledEnd(raw: string, found: Look, least: number): number {
+  const limit = Math.min(found.open, wordStart(raw, found, least));
+  const parts = fromTheLast(found.parts);
+  let end = limit;
+  for (let before = -1; before !== end;) {
+    before = end;
+    for (const part of parts) if (part.start < end) end = endFor(part, found, { end, limit });
+    end -= cutOffLength(raw.slice(0, end));
+  }
+  return end;
+}
+
+/** Where a part is settled, or can be cut, that is the end; where not, it waits whole. */
+function endFor(part: Part, found: Look, { end, limit }: { readonly end: number; readonly limit: number }): number {
+  if (part.tail !== undefined) {
+    const cut = withoutDashes(found, Math.min(end, part.to), part.tail);
+    return part.sure <= cut ? cut : part.start;
+  }
+  if (Math.max(part.to, part.sure) <= end) return end;
+  // What overlaps it is looked at again by itself. Its name may still change where an exact value begins within.
+  return Math.max(part.to, part.sure) <= limit && part.kind !== "url-password" ? end : part.start;
+}
+
+/** For whoever looks now: all but what could be the beginning of a secret. */
+function unsettledEnd(raw: string, found: Look, known: KnownSecrets): number {
+  let end = Math.min(found.open, raw.length - beginningLength(raw, found, known));
+  for (const part of fromTheLast(found.parts)) {
+    if (part.start < end && (part.to > end || part.tail !== undefined)) end = part.start;
+  }
+  return end;
+}
+
+const fromTheLast = (parts: readonly Part[]): readonly Part[] => parts.toSorted((a, b) => b.start - a.start);
+
+/** Five dashes end a key, so none of them is left behind. */
+function withoutDashes({ view }: Look, end: number, tail: Tail): number {
+  if ("class" in tail) return end;
+  let chars = charsBefore(view, end);
+  if (view.text[chars - 1] !== "-") return end;
+  while (view.text[chars - 1] === "-") chars -= 1;
+  return view.startOf(chars);
+}
+
+/** With its place as it is in the next look. */
+function moved(tail: Tail, { view, text }: Look, before: Lookback, end: number): Tail {
+  if ("class" in tail) return tail;
+  const at = text.length - view.text.length + charsBefore(view, end);
+  return { ...tail, keyFrom: tail.keyFrom - at + before.text.length };
+}
+
+/** So much of the end could be the beginning of a secret, control sequences and encoded characters seen through. */
+function beginningLength(raw: string, { view, text, followsGap }: Look, known: KnownSecrets): number {
+  const chars = Math.max(known.cutLength(view.text), cutBeginning(text, followsGap));
+  const inView = chars === 0 ? raw.length : view.startOf(Math.max(0, view.text.length - chars));
+  return Math.max(raw.length - inView, known.cutLength(raw));
+}
+
+function wordStart(raw: string, { view }: Look, least: number): number {
+  const { length } = view.text;
+  const lowest = Math.max(0, length - MAX_WORD_CHARS);
+  let at = length;
+  while (at > lowest && !WHITESPACE.test(raw.charAt(view.startOf(at - 1)))) at -= 1;
+  at = Math.max(0, Math.min(at, length - least));
+  // What is no character of the view may be one of an exact value.
+  let end = raw.length;
+  while (raw.length - end < MAX_UNSEEN_CHARS && end > 0 && !WHITESPACE.test(raw.charAt(end - 1))) end -= 1;
+  return at === length ? end : Math.min(end, view.startOf(at));
+}
+const WHITESPACE = /\s/;

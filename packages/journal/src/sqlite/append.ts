@@ -1,0 +1,114 @@
+/**
+ * Storing appends: events with their projections and keys in one short transaction. What an append becomes is decided in
+ * `record/prepare.ts`; here are the look-ups it needs and the statements.
+ */
+import { isHeddleError, type StoredEvent } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import type { Appended } from "../journal.ts";
+import type { Member, Outcome } from "../record/append-group.ts";
+import {
+  chain,
+  emptyHead,
+  parentsOf,
+  refuseDeleted,
+  refuseOtherContent,
+  type ChainedEvent,
+  type Head,
+  type PreparedAppend,
+} from "../record/prepare.ts";
+import { integer, text } from "../record/rows.ts";
+import type { Connection } from "./driver.ts";
+import { project } from "./project.ts";
+import { readVersions } from "./read.ts";
+
+/** Inside the write transaction. */
+export function store(connection: Connection, prepared: PreparedAppend, now: number): Appended {
+  const { append, contentHash } = prepared;
+  const { stream, key } = append;
+  const repeat = key === undefined ? undefined : findRepeat(connection, key, contentHash);
+  if (repeat !== undefined) return repeat;
+  for (const parent of parentsOf(append)) refuseDeleted(parent, headOf(connection, parent));
+  const head = headOf(connection, stream);
+  const events = chain(prepared, head, now).map((chained): StoredEvent => {
+    failpoint("journal.append.before-insert");
+    const event = insert(connection, chained);
+    project(connection, event);
+    return event;
+  });
+  if (key !== undefined) {
+    connection.run(
+      "INSERT INTO append_keys (key, content_hash, stream, first_version, last_version) VALUES (?, ?, ?, ?, ?)",
+      key,
+      contentHash,
+      stream,
+      head.version + 1,
+      head.version + events.length,
+    );
+  }
+  failpoint("journal.append.before-commit");
+  return { events, isRepeat: false };
+}
+
+/** Inside the write transaction: what one append is refused for undoes that one alone. */
+export function storeAll(connection: Connection, members: readonly Member[], now: () => number): Outcome[] {
+  return members.map(({ prepared }): Outcome => {
+    connection.run("SAVEPOINT member");
+    try {
+      const appended = store(connection, prepared, now());
+      connection.run("RELEASE member");
+      return { appended };
+    } catch (error) {
+      // Anything else is the disk's or the database's, and everybody's.
+      if (!isHeddleError(error)) throw error;
+      connection.run("ROLLBACK TO member");
+      connection.run("RELEASE member");
+      return { error };
+    }
+  });
+}
+
+function headOf(connection: Connection, stream: string): Head {
+  const row = connection.get(
+    "SELECT version, hash, at, type FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1",
+    stream,
+  );
+  if (row === undefined) return emptyHead(stream);
+  return {
+    version: integer(row, "version"),
+    hash: text(row, "hash"),
+    at: integer(row, "at"),
+    type: text(row, "type"),
+  };
+}
+
+function findRepeat(connection: Connection, key: string, contentHash: string): Appended | undefined {
+  const row = connection.get(
+    "SELECT content_hash, stream, first_version, last_version FROM append_keys WHERE key = ?",
+    key,
+  );
+  if (row === undefined) return undefined;
+  const stream = text(row, "stream");
+  if (text(row, "content_hash") !== contentHash) refuseOtherContent(key, stream);
+  const range = { first: integer(row, "first_version"), last: integer(row, "last_version") };
+  return { events: readVersions(connection, stream, range), isRepeat: true };
+}
+
+function insert(connection: Connection, { event, stored, bodyHash, prevHash }: ChainedEvent): StoredEvent {
+  const { stream, version, id, at, author, body, hash } = event;
+  const row = connection.get(
+    `INSERT INTO events (stream, version, id, at, author, type, v, body, body_hash, prev_hash, hash)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING position`,
+    stream,
+    version,
+    id,
+    at,
+    author,
+    body.type,
+    body.v,
+    stored,
+    bodyHash,
+    prevHash,
+    hash,
+  );
+  return { position: integer(row, "position"), ...event };
+}

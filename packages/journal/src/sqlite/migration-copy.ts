@@ -1,0 +1,48 @@
+/**
+ * The copy of the database that is taken before its tables change: `heddle.db.schema-N`, as it stood at schema N. It is
+ * kept until a later migration has succeeded, so that there is a way back and never more than one copy.
+ */
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { Connection } from "./driver.ts";
+import { makePrivateFile, syncFolder } from "../home.ts";
+
+/** While holding the write lock, before anything is changed. Whole under its name, or not there. */
+export function keepCopy(connection: Connection, database: string, schema: number): void {
+  const path = copyPath(database, schema);
+  const partial = `${path}.partial`;
+  rmSync(partial, { force: true });
+  try {
+    makePrivateFile(partial);
+    connection.copyTo(partial);
+    const fd = openSync(partial, "r");
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(partial, path);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+}
+
+/** After the migration from `schema` has been committed. */
+export function dropOlderCopies(database: string, schema: number): void {
+  for (const path of copiesOf(database)) if (path !== copyPath(database, schema)) rmSync(path, { force: true });
+}
+
+export function copiesOf(database: string): string[] {
+  const name = basename(database);
+  const isCopy = (file: string): boolean =>
+    file.startsWith(`${name}.schema-`) && /^\d+$/.test(file.slice(name.length + 8));
+  return readdirSync(dirname(database))
+    .filter(isCopy)
+    .map((file) => join(dirname(database), file));
+}
+
+function copyPath(database: string, schema: number): string {
+  return `${database}.schema-${schema}`;
+}

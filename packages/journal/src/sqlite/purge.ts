@@ -1,0 +1,200 @@
+/**
+ * Removing what a deleted thread said. Its bodies go, in the database and in the copy an earlier migration left; its
+ * hashes stay, so that chain, checkpoints and witness still fit. The freed bytes are overwritten, and the room is given
+ * back: in slices, between which others append. A crash in between leaves a note, and whoever deletes next, or serves, goes on.
+ */
+import { setImmediate as breathe } from "node:timers/promises";
+import { HeddleError, type StoredEvent } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { prepare } from "../record/prepare.ts";
+import { store } from "./append.ts";
+import { connect, untilFree, type Connection } from "./driver.ts";
+import { sizeOf } from "../home.ts";
+import type { Purge } from "../journal.ts";
+import { copiesOf } from "./migration-copy.ts";
+import { THREADS, TURNS } from "./queries/thread-rows.ts";
+import { usedBy } from "./queries/usage.ts";
+import type { Redactor } from "../redaction/redact.ts";
+import { integer, text } from "../record/rows.ts";
+
+/** Named in a refusal; who has more forks than this finds the rest by deleting these. */
+const MAX_NAMED_FORKS = 20;
+
+/** Bodies at a time: a few milliseconds, also where each is large, because a slice ends with the row that fills it. */
+const SLICE_ROWS = 64;
+const SLICE_BYTES = 1024 * 1024;
+
+export interface Purging extends Purge {
+  readonly redactor: Redactor;
+  readonly now: number;
+}
+
+/** Inside the write transaction: ends the thread. The one event that says so keeps what the thread took. */
+export function purge(connection: Connection, { stream, author, reason, redactor, now }: Purging): StoredEvent {
+  refuseWhileNeeded(connection, stream);
+  const usage = [...usedBy(connection, stream)];
+  const deletion = { type: "thread.deleted", v: 1, reason, ...(usage.length === 0 ? {} : { usage }) } as const;
+  const prepared = prepare({ stream, author, events: [deletion] }, redactor);
+  const [deleted] = store(connection, prepared, now).events;
+  if (deleted === undefined) throw new HeddleError("internal", `the end of ${stream} was not stored`);
+  return deleted;
+}
+
+export interface Forgotten {
+  readonly stream: string;
+  /** The version of `thread.deleted`. */
+  readonly before: number;
+}
+
+/** Inside a write transaction of its own: removes some bodies behind a version; answers the last one, undefined: none is left. */
+export function forgetSome(connection: Connection, { stream, before }: Forgotten, after: number): number | undefined {
+  const rows = connection.all(
+    `SELECT version, octet_length(body) AS bytes FROM events
+     WHERE stream = ? AND version > ? AND version < ? AND body IS NOT NULL ORDER BY version LIMIT ${SLICE_ROWS}`,
+    stream,
+    after,
+    before,
+  );
+  let bytes = 0;
+  let last: number | undefined;
+  for (const row of rows) {
+    if (bytes >= SLICE_BYTES) break;
+    bytes += integer(row, "bytes");
+    last = integer(row, "version");
+  }
+  if (last === undefined) return undefined;
+  const upTo = last;
+  overwriting(connection, () =>
+    connection.run(
+      "UPDATE events SET body = NULL WHERE stream = ? AND version > ? AND version <= ? AND body IS NOT NULL",
+      stream,
+      after,
+      upTo,
+    ),
+  );
+  failpoint("purge.after-slice");
+  return last;
+}
+
+function refuseWhileNeeded(connection: Connection, stream: string): void {
+  if (connection.get(THREADS.get, stream) === undefined) {
+    throw new HeddleError("thread.not-found", `there is no thread ${stream}`, { details: { threadId: stream } });
+  }
+  const open = connection.get(TURNS.openOfThread, stream);
+  if (open !== undefined) {
+    const turnId = text(open, "id");
+    throw new HeddleError("turn.active", `thread ${stream} is busy with turn ${turnId}; interrupt it first`, {
+      details: { threadId: stream, turnId },
+    });
+  }
+  const forks = connection.all(THREADS.forksOf, stream, MAX_NAMED_FORKS).map((row) => text(row, "id"));
+  if (forks.length === 0) return;
+  const message = `thread ${stream} is the past of ${forks.join(", ")}; delete ${forks.length === 1 ? "that one" : "those"} first`;
+  throw new HeddleError("thread.has-forks", message, { details: { threadId: stream, forks: forks.join(" ") } });
+}
+
+/** Otherwise SQLite leaves freed bytes where they are until it needs their place. */
+function overwriting<T>(connection: Connection, work: () => T): T {
+  connection.exec("PRAGMA secure_delete = ON");
+  try {
+    return work();
+  } finally {
+    connection.exec("PRAGMA secure_delete = OFF");
+  }
+}
+
+/** Writing a larger database anew would hold up everybody for more than a moment. */
+const MAX_REWRITTEN_BYTES = 32 * 1024 * 1024;
+/** Pages that are given back at a time: a few milliseconds. */
+const SLICE_PAGES = 256;
+const SETTLE_DEADLINE_MS = 5000;
+
+export function isSmall(file: string): boolean {
+  return sizeOf(file) <= MAX_REWRITTEN_BYTES;
+}
+
+/** A thread that is marked as deleted at that version; a note whose transaction was lost names none. */
+export function isEnded(connection: Connection, { stream, before }: Forgotten): boolean {
+  const row = connection.get("SELECT type FROM events WHERE stream = ? AND version = ?", stream, before);
+  return row !== undefined && text(row, "type") === "thread.deleted";
+}
+
+/** Runs a piece of work in its turn, so that appends come between two of them. */
+export type InTurn = <T>(work: () => T | Promise<T>) => Promise<T>;
+
+/**
+ * Gives the room back and empties the WAL. A small database is written anew, because SQLite moves rows between pages and
+ * leaves fragments of them behind; a large one is cut in slices. Answers what keeps old bytes or the room from going.
+ */
+export async function settle(
+  connection: Connection,
+  file: string,
+  { inTurn = async (work) => work(), signal }: { readonly inTurn?: InTurn; readonly signal?: AbortSignal } = {},
+): Promise<string | undefined> {
+  try {
+    if (isSmall(file)) {
+      await inTurn(() => untilFree(() => rewrite(connection), SETTLE_DEADLINE_MS));
+      return await inTurn(() => emptied(connection, file));
+    }
+    if (!canBeCut(connection)) return `${file} keeps the room of what was deleted; heddle store compact gives it back`;
+    while (signal?.aborted !== true && integer(connection.get("PRAGMA freelist_count"), "freelist_count") > 0) {
+      await inTurn(() =>
+        untilFree(() => connection.exec(`PRAGMA incremental_vacuum(${SLICE_PAGES})`), SETTLE_DEADLINE_MS),
+      );
+      await breathe();
+    }
+    await inTurn(() => emptied(connection, file));
+    return `fragments of what was deleted may stay in ${file}; heddle store compact writes it anew`;
+  } catch (error) {
+    return `fragments may stay in ${file}: ${reasonOf(error)}`;
+  }
+}
+
+/** Whole, and so that it can be cut from then on. */
+export function rewrite(connection: Connection): void {
+  connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  connection.exec("VACUUM");
+}
+
+/** Said when a database is made, or written anew. */
+function canBeCut(connection: Connection): boolean {
+  return integer(connection.get("PRAGMA auto_vacuum"), "auto_vacuum") === 2;
+}
+
+function emptied(connection: Connection, file: string): string | undefined {
+  const isDone = integer(connection.get("PRAGMA wal_checkpoint(TRUNCATE)"), "busy") === 0;
+  return isDone ? undefined : `old pages stay in ${file}-wal until no reader needs them`;
+}
+
+/** The copy that was taken before the last migration forgets as well; answers as `settle` does. */
+export async function purgeCopies(database: string, stream: string, before: number): Promise<string | undefined> {
+  const unsettled: string[] = [];
+  for (const path of copiesOf(database)) {
+    try {
+      const left = await purgeCopy(path, stream, before);
+      if (left !== undefined) unsettled.push(left);
+    } catch (error) {
+      unsettled.push(`${path} still holds the thread: ${reasonOf(error)}`);
+    }
+  }
+  return unsettled[0];
+}
+
+async function purgeCopy(path: string, stream: string, before: number): Promise<string | undefined> {
+  const connection = await connect(path, "read-write");
+  try {
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const from: number = after;
+      const slice = (): number | undefined => forgetSome(connection, { stream, before }, from);
+      after = await untilFree(() => connection.transaction("full", slice));
+      await breathe();
+    }
+    return await settle(connection, path);
+  } finally {
+    connection.close();
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,38 @@
+/** One page of threads, sorted and filtered by the database, so that a list costs the same however many there are before it. */
+import type { Connection } from "../driver.ts";
+import type { ThreadPageRequest, ThreadRow } from "../../queries/threads.ts";
+import { COLUMNS, toThread } from "./thread-rows.ts";
+
+const SORT = { createdAt: "created_at", updatedAt: "updated_at" } as const;
+
+export function threadPage(connection: Connection, request: ThreadPageRequest): ThreadRow[] {
+  const { from, workspaces, origin, excludedIds = [], text } = request;
+  const key = SORT[request.sortBy];
+  const where = [
+    "deleted_at IS NULL AND is_ephemeral IS NULL",
+    "(turn_count > 0 OR forked_from IS NOT NULL)",
+    `is_archived IS ${request.isArchived ? "NOT NULL" : "NULL"}`,
+  ];
+  const given: (string | number)[] = [];
+  const add = (sql: string, ...values: readonly (string | number)[]): void => {
+    where.push(sql);
+    given.push(...values);
+  };
+  if (workspaces !== undefined) add("workspace IN (SELECT value FROM json_each(?))", JSON.stringify(workspaces));
+  if (excludedIds.length > 0) add("id NOT IN (SELECT value FROM json_each(?))", JSON.stringify(excludedIds));
+  if (origin !== undefined) {
+    add(`substr(origin, 1, length(?)) ${origin.begins ? "=" : "<>"} ?`, origin.prefix, origin.prefix);
+  }
+  if (text !== undefined && text !== "") {
+    const like = `%${text.replaceAll(/[~%_]/g, "~$&")}%`;
+    add("(coalesce(name, '') LIKE ? ESCAPE '~' OR coalesce(preview, '') LIKE ? ESCAPE '~')", like, like);
+  }
+  const isDown = request.direction === "desc";
+  if (from !== undefined) {
+    const sign = `${isDown ? "<" : ">"}${from.isIncluded ? "=" : ""}`;
+    add(`(${key}, id) ${sign} (?, ?)`, from.thread[request.sortBy], from.thread.id);
+  }
+  const order = isDown ? "DESC" : "ASC";
+  const sql = `SELECT ${COLUMNS} FROM threads WHERE ${where.join(" AND ")} ORDER BY ${key} ${order}, id ${order} LIMIT ?`;
+  return connection.all(sql, ...given, request.limit).map(toThread);
+}

@@ -1,0 +1,63 @@
+/** Questions about token usage and costs, in SQL. */
+import type { EventOf } from "@heddle/protocol";
+import { SUM_COLUMNS, toSums } from "../../projections/usage-days.ts";
+import { USAGE_KEYS, type UsageQueries } from "../../queries/usage.ts";
+import { text } from "../../record/rows.ts";
+import type { Connection, Read } from "../driver.ts";
+
+const COLUMNS = {
+  day: "day",
+  provider: "provider",
+  model: "model",
+  workspace: "workspace",
+  thread: "thread_id",
+  task: "task_id",
+} as const;
+const SUMS = SUM_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
+
+export function usageQueries(read: Read): UsageQueries {
+  return {
+    rows: ({ by, from, to, only = {}, limit, skip = 0 }) =>
+      read((connection) => {
+        const columns = by.map((key) => COLUMNS[key]);
+        const asked: readonly (readonly [string, string | undefined])[] = [
+          ["day >= ?", from],
+          ["day <= ?", to],
+          ...USAGE_KEYS.map((key) => [`${COLUMNS[key]} = ?`, only[key]] as const),
+        ];
+        const set = asked.filter((one): one is readonly [string, string] => one[1] !== undefined);
+        const where = set.length === 0 ? "" : `WHERE ${set.map(([condition]) => condition).join(" AND ")}`;
+        const order = columns.map((column) => (column === "day" ? "day DESC" : column));
+        const rows = connection.all(
+          `SELECT ${[...columns, SUMS].join(", ")} FROM usage_days ${where}
+           ${columns.length === 0 ? "HAVING count(*) > 0" : `GROUP BY ${columns.join(", ")} ORDER BY ${order.join(", ")}`}
+           LIMIT ? OFFSET ?`,
+          ...set.map(([, value]) => value),
+          limit,
+          skip,
+        );
+        return rows.map((row) => ({
+          of: Object.fromEntries(by.map((key) => [key, text(row, COLUMNS[key])])),
+          ...toSums(row),
+        }));
+      }),
+  };
+}
+
+type Kept = NonNullable<EventOf<"thread.deleted">["usage"]>[number];
+
+/** What a thread used, for the event that ends it. */
+export function usedBy(connection: Connection, threadId: string): readonly Kept[] {
+  const rows = connection.all(
+    `SELECT day, provider, model, task_id, ${SUMS} FROM usage_days WHERE thread_id = ?
+     GROUP BY day, provider, model, task_id ORDER BY day, provider, model, task_id`,
+    threadId,
+  );
+  return rows.map((row) => ({
+    day: text(row, "day"),
+    provider: text(row, "provider"),
+    model: text(row, "model"),
+    ...(text(row, "task_id") === "" ? {} : { taskId: text(row, "task_id") }),
+    ...toSums(row),
+  }));
+}

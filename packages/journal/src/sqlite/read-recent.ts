@@ -1,0 +1,76 @@
+/** Reading a stream or the whole journal from memory as far as it is there, from the database otherwise. */
+import type { StoredEvent } from "@heddle/protocol";
+import type { Connection } from "./driver.ts";
+import { breathe, LONG_CHARS, type LongPlaces } from "../record/breathe.ts";
+import type { ReadOptions } from "../journal.ts";
+import { BATCH_EVENTS, readBatch, type Batch } from "./read.ts";
+import type { RecentEvents } from "../record/recent-events.ts";
+
+interface From {
+  readonly reading: <T>(work: (connection: Connection) => T) => Promise<T>;
+  readonly recent: RecentEvents;
+  readonly long: LongPlaces;
+}
+
+/** A page of a stream or of the whole journal. What is too long to be read in one go is read in turns with everything else. */
+export async function readPage(options: ReadOptions, { reading, recent, long }: From): Promise<readonly StoredEvent[]> {
+  const { stream, after, limit } = options;
+  if (long.isAhead(options)) await breathe();
+  const cursor = stream === undefined ? undefined : { stream, after, limit };
+  const page: Page = { events: [], chars: 0, isWhole: false, epoch: 0 };
+  for (let isFirst = true; !page.isWhole; isFirst = false) {
+    if (!isFirst) await breathe();
+    const known = await reading((connection) => {
+      const found = cursor !== undefined && isFirst ? recent.take(cursor) : undefined;
+      if (found !== undefined) return found;
+      if (isFirst) page.epoch = recent.epoch;
+      readMore(connection, page, options);
+      // Nothing is awaited since the last of them was read, and nothing of the first was purged meanwhile.
+      if (cursor !== undefined && page.isWhole && page.epoch === recent.epoch) {
+        recent.keep(cursor, page.events, page.chars);
+      }
+      return undefined;
+    });
+    if (known !== undefined) return known;
+  }
+  long.met(page.events);
+  // It took its time; whoever asked begins a turn of its own.
+  if (page.chars > LONG_CHARS) await breathe();
+  return page.events;
+}
+
+interface Page {
+  readonly events: StoredEvent[];
+  chars: number;
+  isWhole: boolean;
+  /** Of what is remembered, when the page was begun. */
+  epoch: number;
+}
+
+function readMore(connection: Connection, page: Page, { stream, after, limit = Infinity }: ReadOptions): void {
+  const last = page.events.at(-1);
+  const from = last === undefined ? after : stream === undefined ? last.position : last.version;
+  const batch = readBatch(connection, {
+    ...(stream === undefined ? {} : { stream }),
+    after: from,
+    limit: limit - page.events.length,
+  });
+  for (const event of batch.events) page.events.push(event);
+  page.chars += batch.chars;
+  page.isWhole = !batch.isCut || page.events.length >= limit;
+}
+
+/**
+ * The next events for somebody who follows, and is told when others have written. Not remembered: a batch that is cut for its
+ * size looks like the end of the stream.
+ */
+export function nextBatch(
+  connection: Connection,
+  recent: RecentEvents,
+  { stream, after }: { readonly stream: string | undefined; readonly after: number },
+): Pick<Batch, "events" | "isCut"> {
+  const limit = BATCH_EVENTS;
+  const known = stream === undefined ? recent.knownOfAll(after, limit) : recent.known({ stream, after, limit });
+  if (known !== undefined) return { events: known, isCut: known.length === limit };
+  return readBatch(connection, { ...(stream === undefined ? {} : { stream }), after, limit });
+}

@@ -1,0 +1,398 @@
+/** The journal on SQLite: one file `heddle.db` in the home, with its witness, checkpoints and key beside it. */
+import { HeddleError, type StoredEvent } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
+import { createAppendGroup, type AppendGroup, type Member, type Outcome } from "../record/append-group.ts";
+import { store, storeAll } from "./append.ts";
+import { breathe, isLong, LongPlaces } from "../record/breathe.ts";
+import { createCheckpointWriter, type CheckpointWriter } from "../evidence/checkpoint-writer.ts";
+import { checkpointDue } from "../evidence/checkpoints.ts";
+import { changeCount, connect, foldWal, untilFree, type Connection, type Read } from "./driver.ts";
+import { exportLines } from "../evidence/export.ts";
+import { pathsOf, syncFile, type HomePaths } from "../home.ts";
+import type {
+  Append,
+  Appended,
+  Damage,
+  ExportPart,
+  Journal,
+  Notice,
+  Purge,
+  ReadOptions,
+  TailOptions,
+  VerifyReport,
+  VerifyWatch,
+} from "../journal.ts";
+import { openStore, type OpenJournalOptions, type OpenStore } from "./open-store.ts";
+import { charsOf, durabilityOf, endsTurn, isLongAppend, type PreparedAppend } from "../record/prepare.ts";
+import { rebuildAll } from "./project.ts";
+import { createPreparing, type Preparing } from "../record/preparing.ts";
+import { notePurge } from "./purge-notes.ts";
+import { purge, rewrite, type Purging } from "./purge.ts";
+import { createPurger, type Purger } from "./purger.ts";
+import { lastPosition, lastVersion } from "./read.ts";
+import { nextBatch, readPage } from "./read-recent.ts";
+import { RecentEvents } from "../record/recent-events.ts";
+import { createRedactor, type Redactor } from "../redaction/redact.ts";
+import { withShapes } from "../record/rows.ts";
+import { toStoreError } from "./store-errors.ts";
+import { markQueries } from "./queries/marks.ts";
+import { notificationQueries } from "./queries/notifications.ts";
+import { taskQueries } from "./queries/tasks.ts";
+import { threadQueries } from "./queries/threads.ts";
+import { usageQueries } from "./queries/usage.ts";
+import { createWake, type Wake } from "./wake.ts";
+import { openWitness, type Witness } from "../evidence/witness.ts";
+import { storedRows, rowsOf } from "./stored-rows.ts";
+import { MAKES_ROOM, PLAIN, StoreWriter, type WriteKind } from "./writer.ts";
+
+export async function openJournal(options: OpenJournalOptions): Promise<Journal> {
+  const paths = pathsOf(options.home);
+  return new SqliteJournal(await openStore(paths), paths, options);
+}
+
+class SqliteJournal implements Journal {
+  readonly redactor: Redactor;
+  readonly threads: Journal["threads"];
+  readonly marks: Journal["marks"];
+  readonly tasks: Journal["tasks"];
+  readonly notifications: Journal["notifications"];
+  readonly usage: Journal["usage"];
+  readonly #paths: HomePaths;
+  readonly #now: () => number;
+  readonly #wake: Wake;
+  readonly #recent: RecentEvents;
+  readonly #long = new LongPlaces();
+  readonly #witness: Witness;
+  readonly #checkpoints: CheckpointWriter;
+  readonly #group: AppendGroup;
+  readonly #preparing: Preparing;
+  readonly #writer: StoreWriter;
+  readonly #purger: Purger;
+  readonly #notices = new Map<string, Notice>();
+  /** `verify` found damage: the files stay as they are, as evidence. */
+  #keepsFiles = false;
+  #isClosed = false;
+  /** Appends of this process happen in the order of their calls. */
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(opened: OpenStore, paths: HomePaths, options: OpenJournalOptions) {
+    this.redactor = options.redactor ?? createRedactor();
+    this.redactor.learn(options.secrets ?? []);
+    const read: Read = (work) => this.#read(work);
+    this.threads = threadQueries(read);
+    this.marks = markQueries(read);
+    this.tasks = taskQueries(read);
+    this.notifications = notificationQueries(read);
+    this.usage = usageQueries(read);
+    this.#paths = paths;
+    this.#now = options.now ?? Date.now;
+    this.#writer = new StoreWriter(opened, paths, () => this.#recent.clear());
+    for (const notice of opened.notices) this.#notice(notice);
+    const count = (): number => changeCount(this.#connection);
+    this.#recent = new RecentEvents(count);
+    this.#wake = createWake(count, () => this.#recent.clear());
+    this.#witness = openWitness(paths.witness);
+    this.#checkpoints = createCheckpointWriter({
+      folder: paths.checkpoints,
+      keys: paths.keys,
+      sync: () => this.#witness.sync(),
+      onFailure: (error) => this.#unproven("checkpoint-failed", error),
+    });
+    this.#purger = createPurger({
+      paths,
+      connection: () => this.#connection,
+      inTurn: (work) => this.#inTurn(async () => work()),
+      write: (work, kind) => this.#write(work, kind),
+      forgotten: (stream) => this.#recent.forget(stream),
+      notice: (notice) => this.#notice(notice),
+    });
+    this.#group = createAppendGroup((members) => {
+      this.#queue = this.#queue.then(() => this.#appendAll(members));
+    });
+    this.#preparing = createPreparing(this.redactor, (prepared) => this.#group.add(prepared));
+  }
+
+  get damage(): Damage | undefined {
+    return this.#writer.damage;
+  }
+
+  get isWritable(): boolean {
+    return this.#writer.isWritable;
+  }
+
+  get #connection(): Connection {
+    return this.#writer.connection;
+  }
+
+  get notices(): readonly Notice[] {
+    return [...this.#notices.values()];
+  }
+
+  async append(append: Append): Promise<Appended> {
+    if (append.events.length === 0) return { events: [], isRepeat: false };
+    try {
+      return await this.#preparing.append(append);
+    } catch (error) {
+      throw toStoreError(error, this.#paths.database);
+    }
+  }
+
+  refusal(): Promise<HeddleError | undefined> {
+    return this.#inTurn(() => this.#writer.refusal());
+  }
+
+  async purge(wish: Purge): Promise<StoredEvent> {
+    try {
+      const before = this.#preparing.added(wish.stream);
+      if (before !== undefined) await before;
+      const deleted = await this.#inTurn(() => this.#endThread({ ...wish, redactor: this.redactor, now: this.#now() }));
+      await this.finishPurges();
+      return deleted;
+    } catch (error) {
+      throw toStoreError(error, this.#paths.database);
+    }
+  }
+
+  async finishPurges(): Promise<void> {
+    if (this.isWritable) await this.#purger.finish();
+  }
+
+  settled(): Promise<void> {
+    return this.#purger.settled();
+  }
+
+  async compact(): Promise<void> {
+    const { database } = this.#paths;
+    await this.#inTurn(async () => {
+      await this.#write(() => undefined, PLAIN);
+      await untilFree(() => rewrite(this.#connection));
+      await untilFree(() => foldWal(this.#connection));
+    }).catch((error: unknown) => {
+      throw toStoreError(error, database);
+    });
+  }
+
+  read(options: ReadOptions): Promise<readonly StoredEvent[]> {
+    return readPage(options, { reading: (work) => this.#read(work), recent: this.#recent, long: this.#long });
+  }
+
+  position(): Promise<number> {
+    return this.#read(lastPosition);
+  }
+
+  version(stream: string): Promise<number> {
+    return this.#read((connection) => lastVersion(connection, stream));
+  }
+
+  async *tail(options: TailOptions): AsyncIterable<StoredEvent> {
+    const { stream, signal } = options;
+    let after = options.after;
+    // From here on the wake says it: asking before each batch would cost more than the batch.
+    await this.#read(() => this.#recent.forgetWhenChanged());
+    using follower = this.#wake.follow(stream);
+    while (!signal.aborted && !this.#isClosed) {
+      follower.mark();
+      if (this.#long.isAhead({ stream, after })) await breathe();
+      const { events, isCut } = await this.#read((connection) =>
+        nextBatch(connection, this.#recent, { stream, after }),
+      );
+      this.#long.met(events);
+      for (const event of events) {
+        // Many may follow, and each does something with it.
+        if (isLong(event.body)) await breathe();
+        if (signal.aborted) return;
+        after = stream === undefined ? event.position : event.version;
+        yield event;
+      }
+      if (!isCut) await follower.wait(signal);
+    }
+  }
+
+  async verify(stream?: string, watch: VerifyWatch = {}): Promise<VerifyReport> {
+    this.#checkpoints.flush();
+    const { verifyStore } = await import("../evidence/verify.ts");
+    const { walkStore } = await import("./walk-store.ts");
+    const walk = () => walkStore(this.#connection, this.#paths.database, { ...watch, stream });
+    const report = await untilFree(() => verifyStore(rowsOf(this.#connection), this.#paths, { stream, walk })).catch(
+      (error: unknown) => {
+        throw toStoreError(error, this.#paths.database);
+      },
+    );
+    this.#keepsFiles ||= report.damage.length > 0;
+    if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream);
+    const known = this.damage;
+    if (known === undefined || report.damage.some(({ message }) => message === known.message)) return report;
+    const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
+    // What was found on opening comes first: of a file that cannot be read, the rest only says that nothing is there.
+    return concerns ? { ...report, damage: [known, ...report.damage] } : report;
+  }
+
+  async prove(stream: string): Promise<Damage | undefined> {
+    const isKnown = await this.#read(() => this.#recent.isProven(stream));
+    return isKnown ? undefined : (await this.verify(stream)).damage[0];
+  }
+
+  exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
+    this.#checkpoints.flush();
+    return exportLines(
+      storedRows((work) => this.#read(work)),
+      this.#paths,
+      parts,
+    );
+  }
+
+  rebuildProjections(): Promise<void> {
+    return this.#inTurn(() => this.#write(() => rebuildAll(this.#connection), PLAIN));
+  }
+
+  warm(): void {
+    if (this.isWritable) this.#checkpoints.warm();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#purger.close();
+    await this.#preparing.added();
+    this.#group.flush();
+    await this.#queue;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#wake.close();
+    this.#checkpoints.flush();
+    this.#witness.close();
+    // While a reader is there, closing a writer does not fold the WAL into a database that was found damaged.
+    const reader = this.#keepsFiles && this.isWritable ? await connect(this.#paths.database, "read-only") : undefined;
+    reader?.get("SELECT count(*) FROM sqlite_schema");
+    this.#connection.close();
+    reader?.close();
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    this.#group.flush();
+    const result = this.#queue.then(work);
+    this.#queue = result.catch(() => undefined);
+    return result;
+  }
+
+  async #read<T>(work: (connection: Connection) => T): Promise<T> {
+    this.#refuseWhenClosed();
+    try {
+      return await withShapes(() => untilFree(() => work(this.#connection)));
+    } catch (error) {
+      throw toStoreError(error, this.#paths.database);
+    }
+  }
+
+  /** Never rejects: every member is told how its own append went. */
+  async #appendAll(members: readonly Member[]): Promise<void> {
+    if (members.some(({ prepared }) => isLongAppend(prepared))) await breathe();
+    const outcomes = members.length > 1 ? await this.#storeTogether(members) : undefined;
+    for (const [index, { prepared, resolve, reject }] of members.entries()) {
+      try {
+        const outcome = outcomes?.[index] ?? { appended: await this.#append(prepared) };
+        if ("error" in outcome) reject(outcome.error);
+        else resolve(outcome.appended);
+      } catch (error) {
+        reject(error);
+      }
+    }
+  }
+
+  /** undefined: it could not be done for all at once, and nothing was stored. */
+  async #storeTogether(members: readonly Member[]): Promise<readonly Outcome[] | undefined> {
+    const isFull = members.some(({ prepared }) => durabilityOf(prepared) === "full");
+    let outcomes: readonly Outcome[];
+    try {
+      failpoint("journal.append.before-begin");
+      outcomes = await this.#write(
+        () => {
+          this.#witness.rotateWhenLarge();
+          return storeAll(this.#connection, members, this.#now);
+        },
+        { durability: isFull ? "full" : "relaxed", endsTurn: false },
+      );
+    } catch {
+      return undefined;
+    }
+    return outcomes.map((outcome, index): Outcome => {
+      const prepared = members[index]?.prepared;
+      if (prepared === undefined || "error" in outcome) return outcome;
+      try {
+        this.#committed(outcome.appended, prepared);
+        return outcome;
+      } catch (error) {
+        // The others have theirs.
+        return { error };
+      }
+    });
+  }
+
+  async #append(prepared: PreparedAppend): Promise<Appended> {
+    failpoint("journal.append.before-begin");
+    const work = (): Appended => {
+      this.#witness.rotateWhenLarge();
+      return store(this.#connection, prepared, this.#now());
+    };
+    const appended = await this.#write(work, { durability: durabilityOf(prepared), endsTurn: endsTurn(prepared) });
+    this.#committed(appended, prepared);
+    return appended;
+  }
+
+  #committed(appended: Appended, prepared: PreparedAppend): void {
+    if (appended.isRepeat) return;
+    this.#recent.added(appended.events, charsOf(prepared));
+    this.#long.met(appended.events);
+    this.#wake.now(prepared.append.stream);
+    failpoint("journal.append.after-commit");
+    this.#testify(appended.events, durabilityOf(prepared));
+    this.#writer.keepRoom();
+  }
+
+  async #endThread(purging: Purging): Promise<StoredEvent> {
+    const end = (): StoredEvent => {
+      const deleted = purge(this.#connection, purging);
+      notePurge(this.#paths.purging, { stream: deleted.stream, before: deleted.version });
+      return deleted;
+    };
+    const deleted = await this.#write(end, MAKES_ROOM);
+    this.#recent.forget(deleted.stream);
+    this.#wake.now(deleted.stream);
+    this.#testify([deleted], "full");
+    return deleted;
+  }
+
+  async #write<T>(work: () => T, kind: WriteKind): Promise<T> {
+    this.#refuseWhenClosed();
+    return this.#writer.write(work, kind);
+  }
+
+  /**
+   * Witness and checkpoint of what is committed already. Failing here takes nothing back: the append stands, and the
+   * next line covers this one. A relaxed append is left out, because losing it to a power cut is no damage.
+   */
+  #testify(events: readonly StoredEvent[], durability: "full" | "relaxed"): void {
+    const last = events.at(-1);
+    const due = checkpointDue(events);
+    if (last === undefined || (durability === "relaxed" && due === undefined)) return;
+    const { position, stream, version, hash } = last;
+    try {
+      if (durability === "relaxed") syncFile(`${this.#paths.database}-wal`);
+      this.#witness.write({ position, stream, version, hash, count: events.length });
+    } catch (error) {
+      this.#unproven("witness-failed", error);
+    }
+    if (due !== undefined) this.#checkpoints.due(due);
+  }
+
+  #unproven(kind: "witness-failed" | "checkpoint-failed", error: unknown): void {
+    const said = error instanceof Error ? error.message : String(error);
+    this.#notice({ kind, message: `an event is stored, its ${kind.replace("-failed", "")} is not: ${said}` });
+  }
+
+  #notice(notice: Notice): void {
+    this.#notices.set(notice.kind, notice);
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#isClosed) throw new HeddleError("store.failed", "the journal is closed");
+  }
+}

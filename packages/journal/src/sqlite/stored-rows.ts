@@ -1,0 +1,42 @@
+/** Rows of the table of events, for whoever verifies or exports them. */
+import type { StoredRows } from "../evidence/stored-rows.ts";
+import { EVENT_COLUMNS } from "../record/rows.ts";
+import { untilFree, type Connection, type Read } from "./driver.ts";
+import { lastPosition, lastVersion, readRows } from "./read.ts";
+import { asDamage } from "./store-errors.ts";
+
+const PLACE = "SELECT position, stream, version, type, at, hash FROM events";
+
+export function storedRows(read: Read): StoredRows {
+  return {
+    lastPosition: () => read(lastPosition),
+    lastVersion: (stream) => read((connection) => lastVersion(connection, stream)),
+    page: ({ after, upTo = Number.MAX_SAFE_INTEGER, stream }, limit) =>
+      read((connection) => {
+        const where = `position > ? AND position <= ?${stream === undefined ? "" : " AND stream = ?"}`;
+        const order = stream === undefined ? "position" : "version";
+        const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where} ORDER BY ${order} LIMIT ?`;
+        return connection.all(sql, after, upTo, ...(stream === undefined ? [] : [stream]), limit);
+      }),
+    pageOf: (range) => read((connection) => readRows(connection, range)),
+    at: (position) => read((connection) => connection.get(`${PLACE} WHERE position = ?`, position)),
+    of: (stream, version) =>
+      read((connection) => connection.get(`${PLACE} WHERE stream = ? AND version = ?`, stream, version)),
+    lastOf: (stream, position) =>
+      read((connection) =>
+        position === undefined
+          ? connection.get(`${PLACE} WHERE stream = ? ORDER BY version DESC LIMIT 1`, stream)
+          : // The plus keeps SQLite from walking all positions backwards.
+            connection.get(
+              `${PLACE} WHERE stream = ? AND +position <= ? ORDER BY +position DESC LIMIT 1`,
+              stream,
+              position,
+            ),
+      ),
+    damageOf: asDamage,
+  };
+}
+
+export function rowsOf(connection: Connection): StoredRows {
+  return storedRows((work) => untilFree(() => work(connection)));
+}

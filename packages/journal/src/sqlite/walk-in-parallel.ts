@@ -1,0 +1,124 @@
+/**
+ * Walks a large store with several threads. This file is both sides: the walker that verifying starts, and, loaded by such
+ * a thread, what it runs. A walker takes the next range by itself until none is left, so that nobody waits for anybody.
+ */
+import { parentPort, Worker, workerData } from "node:worker_threads";
+import { HeddleError, type ErrorCode } from "@heddle/protocol";
+import { connect, untilFree } from "./driver.ts";
+import { asDamage, toStoreError } from "./store-errors.ts";
+import type { RowRange } from "../evidence/stored-rows.ts";
+import { NOTHING_WALKED, walkRange, type WalkedRange } from "../evidence/walk.ts";
+import { rowsOf } from "./stored-rows.ts";
+import { checkStructure } from "./walk-store.ts";
+
+/** Positions at a time: a tenth of a second or two. */
+const RANGE = 16_384;
+/** Places in the shared memory. */
+const NEXT_PART = 0;
+const DONE_EVENTS = 1;
+const TELL_EVERY_MS = 100;
+/** The mark keeps a bundle, in which files are shared, from running as the program it is. */
+const THREAD = 'globalThis.isHeddleThread = true; import(require("node:worker_threads").workerData.file);';
+
+export interface ParallelWalk {
+  readonly database: string;
+  /** The last position when it begins. */
+  readonly last: number;
+  readonly walkers: number;
+  readonly onProgress: (events: number) => void;
+}
+
+type Part = RowRange | "structure";
+
+interface Job {
+  readonly isVerifying: true;
+  /** This one. */
+  readonly file: string;
+  readonly database: string;
+  readonly parts: readonly Part[];
+  readonly shared: Int32Array<SharedArrayBuffer>;
+}
+
+type Told =
+  | { readonly index: number; readonly walked: WalkedRange }
+  | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
+
+export async function walkInParallel({ database, last, walkers, onProgress }: ParallelWalk): Promise<WalkedRange[]> {
+  const count = Math.max(1, Math.ceil(last / RANGE));
+  const ranges = Array.from({ length: count }, (_, index): RowRange => {
+    const after = index * RANGE;
+    return index === count - 1 ? { after } : { after, upTo: after + RANGE };
+  });
+  const parts: readonly Part[] = ["structure", ...ranges];
+  const shared = new Int32Array(new SharedArrayBuffer(8));
+  const job: Job = { isVerifying: true, file: import.meta.url, database, parts, shared };
+  const telling = setInterval(() => onProgress(Atomics.load(shared, DONE_EVENTS)), TELL_EVERY_MS);
+  const walked: WalkedRange[] = [];
+  try {
+    const workers = Array.from({ length: Math.min(walkers, parts.length) }, () => runWalker(job, walked));
+    await Promise.all(workers);
+  } finally {
+    clearInterval(telling);
+  }
+  const isWhole = parts.every((_, index) => walked[index] !== undefined);
+  if (!isWhole) throw new HeddleError("store.failed", "not all of the record was walked");
+  return walked;
+}
+
+async function runWalker(job: Job, walked: WalkedRange[]): Promise<void> {
+  const worker = new Worker(THREAD, { eval: true, workerData: job, execArgv: ["--conditions=heddle-source"] });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      worker.on("message", (told: Told) => {
+        if ("walked" in told) walked[told.index] = told.walked;
+        else reject(new HeddleError(told.failure.code, told.failure.message));
+      });
+      worker.on("error", reject);
+      worker.on("exit", (code) =>
+        code === 0 ? resolve() : reject(new HeddleError("store.failed", `a walker ended with ${code}`)),
+      );
+    });
+  } finally {
+    await worker.terminate();
+  }
+}
+
+/** In a thread of its own. */
+async function walk({ database, parts, shared }: Job, tell: (told: Told) => void): Promise<void> {
+  try {
+    const connection = await connect(database, "read-only");
+    for (;;) {
+      const index = Atomics.add(shared, NEXT_PART, 1);
+      const part = parts[index];
+      if (part === undefined) break;
+      const walked = await untilFree(() => walkOne(part));
+      Atomics.add(shared, DONE_EVENTS, walked.events);
+      tell({ index, walked });
+    }
+    connection.close();
+
+    async function walkOne(part: Part): Promise<WalkedRange> {
+      try {
+        if (part === "structure") return checkStructure(connection);
+        const steps = walkRange(rowsOf(connection), part);
+        for (;;) {
+          const { done, value } = await steps.next();
+          if (done === true) return value;
+        }
+      } catch (error) {
+        // A page that cannot be followed ends this range and no other.
+        return { ...NOTHING_WALKED, damage: [asDamage(error)] };
+      }
+    }
+  } catch (error) {
+    const { code, message } = toStoreError(error, database);
+    tell({ failure: { code, message } });
+  }
+}
+
+function isJob(data: unknown): data is Job {
+  return typeof data === "object" && data !== null && "isVerifying" in data;
+}
+
+const port = parentPort;
+if (port !== null && isJob(workerData)) walk(workerData, (told) => port.postMessage(told)).catch(() => process.exit(1));

@@ -1,0 +1,43 @@
+/** Goes over all events of the store: in several threads where there are many, otherwise here, with pauses in which others run. */
+import { availableParallelism } from "node:os";
+import { setImmediate as breathe } from "node:timers/promises";
+import type { VerifyWatch } from "../journal.ts";
+import { NOTHING_WALKED, walkRange, type WalkedRange } from "../evidence/walk.ts";
+import { text } from "../record/rows.ts";
+import type { Connection } from "./driver.ts";
+import { lastPosition } from "./read.ts";
+import { rowsOf } from "./stored-rows.ts";
+
+/** For less, starting threads takes longer than walking. */
+const MANY_EVENTS = 50_000;
+const MAX_WALKERS = 4;
+
+export async function walkStore(
+  connection: Connection,
+  database: string,
+  { stream, onProgress = () => undefined, ...watch }: VerifyWatch & { readonly stream?: string | undefined },
+): Promise<readonly WalkedRange[]> {
+  const last = lastPosition(connection);
+  const { walkers = last < MANY_EVENTS ? 1 : Math.min(MAX_WALKERS, availableParallelism()) } = watch;
+  // A store that this process may only read may have to be read in a way of its own.
+  if (stream === undefined && walkers > 1 && !connection.isReadOnly) {
+    const { walkInParallel } = await import("./walk-in-parallel.ts");
+    return walkInParallel({ database, last, walkers, onProgress: (events) => onProgress({ events, of: last }) });
+  }
+  const structure = stream === undefined ? [checkStructure(connection)] : [];
+  const steps = walkRange(rowsOf(connection), { after: 0, stream });
+  for (let events = 0; ;) {
+    const { done, value } = await steps.next();
+    if (done === true) return [...structure, value];
+    events += value;
+    onProgress({ events, of: stream === undefined ? last : undefined });
+    await breathe();
+  }
+}
+
+/** SQLite's own look at its pages, as a range without events. */
+export function checkStructure(connection: Connection): WalkedRange {
+  const said = text(connection.get("PRAGMA quick_check(1)"), "quick_check");
+  const message = `the database file is damaged: ${said}`;
+  return { ...NOTHING_WALKED, damage: said === "ok" ? [] : [{ kind: "file-corrupt", message }] };
+}

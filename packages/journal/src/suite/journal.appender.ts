@@ -1,0 +1,88 @@
+/** A child process that opens a store and appends, saying the id of each event once it is acknowledged. For tests. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import type { SuiteStore } from "./journal.suite.ts";
+
+export interface AppenderOptions {
+  readonly store: Pick<SuiteStore, "address" | "backend">;
+  readonly stream: string;
+  readonly count: number;
+  readonly failpoint?: string;
+  readonly durability?: "full" | "relaxed";
+  /** Characters of each event. */
+  readonly size?: number;
+  /** After a refused append the next one is tried; otherwise it ends there. */
+  readonly goesOn?: boolean;
+  /** How the child is started; the command it is given comes last. */
+  readonly wrapper?: readonly string[];
+}
+
+export interface AppenderEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stderr: string;
+  /** Error codes of appends that were refused. */
+  readonly refused: readonly string[];
+}
+
+export interface Appender extends AsyncDisposable {
+  /** Of acknowledged events, so far. */
+  readonly ids: readonly string[];
+  /** Waits until so many are acknowledged. */
+  acknowledged(count: number): Promise<void>;
+  ended(): Promise<AppenderEnd>;
+  kill(): Promise<void>;
+}
+
+const MAIN = fileURLToPath(new URL("journal.appender-main.ts", import.meta.url));
+
+export function startAppender(options: AppenderOptions): Appender {
+  const { wrapper = [], failpoint, store, ...rest } = options;
+  const work = { ...rest, address: store.address, backend: store.backend };
+  const command = [...wrapper, process.execPath, "--conditions=heddle-source", MAIN, JSON.stringify(work)];
+  const child = spawn(command[0] ?? process.execPath, command.slice(1), {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, NODE_OPTIONS: "", HEDDLE_FAILPOINT: failpoint ?? "" },
+  });
+  const ids: string[] = [];
+  const refused: string[] = [];
+  const waiting = new Set<() => void>();
+  const lines = createInterface(child.stdout);
+  lines.on("line", (line) => {
+    const [kind, value = ""] = line.split(" ");
+    if (kind === "ack") ids.push(value);
+    if (kind === "refused") refused.push(value);
+    for (const check of waiting) check();
+  });
+  const ended = Promise.all([once(child, "close"), text(child.stderr)]).then(([, stderr]): AppenderEnd => {
+    for (const check of waiting) check();
+    return { code: child.exitCode, signal: child.signalCode, stderr, refused };
+  });
+
+  async function kill(): Promise<void> {
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  return {
+    ids,
+    acknowledged(count) {
+      return new Promise((resolve, reject) => {
+        const check = (): void => {
+          if (ids.length < count && child.exitCode === null) return;
+          waiting.delete(check);
+          if (ids.length >= count) resolve();
+          else reject(new Error(`the appender ended after ${ids.length} of ${count}`));
+        };
+        waiting.add(check);
+        check();
+      });
+    },
+    ended: () => ended,
+    kill,
+    [Symbol.asyncDispose]: kill,
+  };
+}

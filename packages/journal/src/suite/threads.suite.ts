@@ -1,0 +1,218 @@
+/** What a list of threads shows, as tests that any back-end can run. */
+import { expect, test } from "vitest";
+import type { Journal } from "../journal.ts";
+import type { ThreadRow } from "../queries/threads.ts";
+import { admitted, completed, created, said } from "./journal.samples.ts";
+import type { NewStore } from "./journal.suite.ts";
+
+export function threadSuite(newStore: NewStore): void {
+  test("threads are found by name, by the beginning of their id and by the thread they were forked from", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    await fillThreads(journal);
+    const { threads } = journal;
+    const name = async (stream: string, given: string): Promise<unknown> =>
+      journal.append({ stream, author: "user:owner", events: [{ type: "thread.named", v: 1, name: given }] });
+    await name("b", "work");
+    await name("c", "work");
+    await name("b", "rest");
+    await name("a", "100%_*");
+    const ids = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
+    expect(ids(await threads.named("work", { limit: 9 }))).toEqual(["c"]);
+    expect(ids(await threads.named("rest", { limit: 9 }))).toEqual(["b"]);
+    expect(ids(await threads.named("100%_*", { limit: 9 }))).toEqual(["a"]);
+    expect(ids(await threads.named("wor", { limit: 9 }))).toEqual([]);
+    // A name is no activity.
+    expect(ids(await threads.list({ limit: 9 }))).toEqual(["a", "c", "b"]);
+    const forkedFrom = { threadId: "a", version: 3 };
+    for (const stream of ["fork-1", "fork-2", "g"]) {
+      await journal.append({
+        stream,
+        author: "user:owner",
+        events: [{ type: "thread.created", v: 1, workspace: "/w", origin: "exec", forkedFrom }],
+      });
+    }
+    expect(ids(await threads.beginningWith("fork-", { limit: 9 }))).toEqual(["fork-1", "fork-2"]);
+    expect(ids(await threads.beginningWith("fork-", { limit: 1 }))).toEqual(["fork-1"]);
+    expect(ids(await threads.beginningWith("%", { limit: 9 }))).toEqual([]);
+    expect(ids(await threads.forksOf("a", { limit: 9 }))).toEqual(["g", "fork-2", "fork-1"]);
+    expect(await threads.get("fork-1")).toMatchObject({ forkedFrom, turnCount: 0, lastTurnStatus: undefined });
+    const before = await answers(journal);
+    await journal.rebuildProjections();
+    expect(await answers(journal)).toEqual(before);
+  });
+
+  test("a thread is listed in the folder it moved to, and those to be deleted with their run are known until they are", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const { threads } = journal;
+    const ids = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
+    const begun = { type: "thread.created", v: 1, workspace: "/here", origin: "exec" } as const;
+    const fleeting = { ...begun, isEphemeral: true } as const;
+    await journal.append({ stream: "a", author: "user:owner", events: [begun, admitted("a1"), completed("a1")] });
+    await journal.append({ stream: "b", author: "user:owner", events: [fleeting, admitted("b1"), completed("b1")] });
+    await journal.append({ stream: "c", author: "user:owner", events: [fleeting] });
+    const moved = { type: "thread.moved" as const, v: 1 as const, workspace: "/elsewhere" };
+    await journal.append({ stream: "a", author: "user:owner", events: [moved, admitted("a2")] });
+    const seen = async (): Promise<unknown> => ({
+      there: ids(await threads.list({ workspace: "/elsewhere", limit: 9 })),
+      before: ids(await threads.list({ workspace: begun.workspace, limit: 9 })),
+      fleeting: ids(await threads.ephemeral()),
+    });
+    const now = { there: ["a"], before: ["c", "b"], fleeting: ["b", "c"] };
+    expect(await seen()).toEqual(now);
+    await journal.rebuildProjections();
+    expect(await seen()).toEqual(now);
+    await journal.purge({ stream: "b", author: "user:owner", reason: "ephemeral" });
+    expect(await seen()).toEqual({ ...now, before: ["c"], fleeting: ["c"] });
+  });
+
+  settingsAndQueue(newStore);
+  pages(newStore);
+
+  test.each([
+    ["a short prompt", "mend it", "mend it"],
+    ["lines and blanks", "  mend\n\n the\ttest   now \n", "mend the test now"],
+    ["what a terminal would obey", "a\u001b[2Jb\u202ec", "a\\x1b[2Jb\\u{202e}c"],
+    ["a long prompt", "x".repeat(5000), `${"x".repeat(119)}…`],
+    ["a pair of code units at the cut", `${"x".repeat(118)}😀 and more words`, `${"x".repeat(118)}…`],
+    ["nothing but blanks", " \n ", undefined],
+  ])("the preview of a thread is made from %s", async (_name, text, preview) => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const first = { ...admitted("t"), input: [{ type: "text" as const, text }] };
+    await journal.append({ stream: "a", author: "user:owner", events: [created, first] });
+    expect((await journal.threads.get("a"))?.preview).toBe(preview);
+    await journal.append({ stream: "a", author: "user:owner", events: [completed("t"), admitted("t2")] });
+    expect((await journal.threads.get("a"))?.preview).toBe(preview ?? "do t2");
+  });
+}
+
+function settingsAndQueue(newStore: NewStore): void {
+  test("settings merge key by key, waiting input is listed in order, and both rebuild equal", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const { type: _type, holder: _holder, ...waiting } = admitted("q1");
+    const queued = (turnId: string) => ({ ...waiting, type: "turn.queued" as const, turnId });
+    const settings = (changes: Record<string, unknown>) => ({
+      type: "thread.settings-changed" as const,
+      v: 1 as const,
+      changes,
+    });
+    const failure = { code: "turn.interrupted", message: "taken back" };
+    await journal.append({
+      stream: "a",
+      author: "user:owner",
+      events: [created, settings({ model: "m", effort: "low" }), queued("q1"), queued("q2"), queued("q3")],
+    });
+    await journal.append({
+      stream: "a",
+      author: "user:owner",
+      events: [
+        settings({ effort: null, runner: { a: 1 } }),
+        admitted("q1"),
+        { type: "turn.dequeued", v: 1, turnId: "q2", failure },
+      ],
+    });
+    await journal.append({ stream: "b", author: "user:owner", events: [created, queued("q4")] });
+    const seen = async () => ({
+      settings: (await journal.threads.get("a"))?.settings,
+      ofA: (await journal.threads.queued("a")).map(({ turnId, queuedVersion }) => [turnId, queuedVersion]),
+      all: (await journal.threads.queued()).map(({ turnId }) => turnId),
+    });
+    const now = { settings: { model: "m", runner: { a: 1 } }, ofA: [["q3", 5]], all: ["q3", "q4"] };
+    expect(await seen()).toEqual(now);
+    await journal.rebuildProjections();
+    expect(await seen()).toEqual(now);
+    await journal.purge({ stream: "b", author: "user:owner", reason: "test" });
+    expect((await journal.threads.queued()).map(({ turnId }) => turnId)).toEqual(["q3"]);
+  });
+}
+
+function pages(newStore: NewStore): void {
+  test("threads come in pages, each beginning where the last one ended, sorted and filtered", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const ids = Array.from({ length: 25 }, (_, index) => `t${String(index).padStart(2, "0")}`);
+    for (const [index, stream] of ids.entries()) {
+      const origin = index % 5 === 0 ? "exec" : "door:x";
+      const about = { ...created, origin, workspace: index % 2 === 0 ? "/even" : "/odd" };
+      await journal.append({ stream, author: "user:owner", events: [about, admitted(`${stream}-turn`)] });
+    }
+    await journal.append({ stream: "silent", author: "user:owner", events: [created] });
+    await journal.append({
+      stream: "t03",
+      author: "user:owner",
+      events: [{ type: "thread.named", v: 1, name: "50%_Off" }],
+    });
+    await journal.append({
+      stream: "t04",
+      author: "user:owner",
+      events: [{ type: "thread.archived", v: 1, isArchived: true }],
+    });
+    const base = { sortBy: "createdAt", direction: "asc", limit: 10, isArchived: false } as const;
+    const idsOf = (rows: readonly ThreadRow[]): string[] => rows.map(({ id }) => id);
+    for (const direction of ["asc", "desc"] as const) {
+      const seen: string[] = [];
+      for (let from: ThreadRow | undefined; ;) {
+        const begin = from === undefined ? {} : { from: { thread: from, isIncluded: false } };
+        const rows = await journal.threads.page({ ...base, direction, ...begin });
+        seen.push(...idsOf(rows));
+        from = rows.at(-1);
+        if (rows.length < base.limit) break;
+      }
+      const all = ids.filter((id) => id !== "t04");
+      expect(seen).toEqual(direction === "asc" ? all : all.toReversed());
+    }
+    const page = async (wish: object): Promise<string[]> => idsOf(await journal.threads.page({ ...base, ...wish }));
+    expect(await page({ isArchived: true })).toEqual(["t04"]);
+    expect(await page({ text: "50%_off" })).toEqual(["t03"]);
+    expect(await page({ text: "0%X" })).toEqual([]);
+    expect(await page({ origin: { prefix: "door:", begins: false } })).toEqual(["t00", "t05", "t10", "t15", "t20"]);
+    expect(await page({ workspaces: ["/odd"], excludedIds: ["t01"], limit: 2 })).toEqual(["t03", "t05"]);
+    expect(await page({ workspaces: [] })).toEqual([]);
+    const thread = await journal.threads.get("t20");
+    expect(await page({ from: { thread, isIncluded: true }, limit: 2 })).toEqual(["t20", "t21"]);
+  });
+
+  test("what was said is found in steps, newest first, as it stands in the record", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const named = (name: string) => ({ type: "thread.named" as const, v: 1 as const, name });
+    await journal.append({ stream: "a", author: "user:owner", events: [created, named('say "100%"')] });
+    await journal.append({ stream: "b", author: "user:owner", events: [created, named("SAY nothing")] });
+    const look = async (text: string, below: number, events: number) => {
+      const { found, lowest } = await journal.threads.mentions({ text, below, events });
+      return [found.map(({ stream }) => stream), lowest];
+    };
+    expect(await look("say", 5, 10)).toEqual([["b", "a"], 1]);
+    expect(await look("say", 5, 2)).toEqual([["b"], 3]);
+    expect(await look("say", 3, 2)).toEqual([["a"], 1]);
+    expect(await look('say "100%"', 5, 10)).toEqual([["a"], 1]);
+    expect(await look("100_", 5, 10)).toEqual([[], 1]);
+    expect(await look("say", 1, 10)).toEqual([[], 0]);
+  });
+}
+
+export async function fillThreads(journal: Journal): Promise<void> {
+  const author = "system";
+  await journal.append({ stream: "a", author, events: [created, admitted("a1"), completed("a1", "provider.cut")] });
+  await journal.append({ stream: "b", author, events: [created] });
+  const third = {
+    ...created,
+    type: "thread.created",
+    v: 1,
+    workspace: "/other",
+    origin: "exec",
+    title: "third",
+  } as const;
+  await journal.append({ stream: "c", author, events: [third, admitted("c1")] });
+  await journal.append({ stream: "a", author, events: [admitted("a2"), said("x"), completed("a2")] });
+  await journal.append({ stream: "not-a-thread", author, events: [said("x")] });
+}
+
+export async function answers(journal: Journal): Promise<{ threads: unknown[]; turns: unknown[]; open: unknown[] }> {
+  const threads = await journal.threads.list({ limit: 100 });
+  const turns = await Promise.all(threads.map((thread) => journal.threads.turns(thread.id)));
+  return { threads: [...threads], turns: turns.flat(), open: [...(await journal.threads.openTurns())] };
+}

@@ -1,0 +1,4 @@
+export { effectiveConfig, readConfiguration } from "./layers.ts";
+export type { ConfigChoices, Configuration, Layers } from "./layers.ts";
+export { heddleHome, loadConfig, makeHome, ownConfigFile, readConfigText } from "./read-config.ts";
+export type { ConfigFile, McpServerTable } from "./schema.ts";

@@ -1,0 +1,83 @@
+/** The layers of a configuration, read once: the file with its profiles, and above it what the caller says. */
+import { HeddleError } from "@heddle/protocol";
+import type { Overrides } from "./check-config.ts";
+import { loadConfig, type LoadOptions } from "./read-config.ts";
+import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
+
+/** What a caller says about the configuration, on the command line or where it opens an engine. */
+export interface ConfigChoices extends LoadOptions {
+  /** `-c KEY=VALUE`: the value is TOML, or text. */
+  readonly overrides?: readonly string[];
+}
+
+export interface Layers {
+  readonly file: ConfigFile;
+  readonly overrides: ConfigFile;
+}
+
+export interface Configuration extends Layers {
+  readonly choices: ConfigChoices;
+  /** The file it came from; undefined when there is none. */
+  readonly path: string | undefined;
+  /** File, profile and overrides as one. */
+  readonly config: ConfigFile;
+  /** What is wrong with it and stops nothing. */
+  readonly warnings: readonly string[];
+}
+
+export async function readConfiguration(choices: ConfigChoices, env: NodeJS.ProcessEnv): Promise<Configuration> {
+  const { config: overrides, passedOver } = await readOverrides(choices);
+  const { config: file, file: path } = await loadConfig(env, choices);
+  const warnings =
+    passedOver.length === 0 ? [] : [`unknown configuration keys, without effect here: ${passedOver.join(", ")}`];
+  return { choices, path, file, overrides, config: effectiveConfig({ file, overrides }, choices.profile), warnings };
+}
+
+/** Most runs have none, and what reads them need not be loaded then. */
+async function readOverrides({ overrides = [], ...loading }: ConfigChoices): Promise<Overrides> {
+  if (overrides.length === 0) return { config: {}, passedOver: [] };
+  return (await import("./check-config.ts")).parseOverrides(overrides, loading);
+}
+
+type Profile = NonNullable<ConfigFile["profiles"]>[string];
+
+export function profileOf({ file, overrides }: Layers, named: string | undefined): Profile {
+  const name = named ?? overrides.profile ?? file.profile;
+  const profiles = { ...file.profiles, ...overrides.profiles };
+  const profile = name === undefined ? {} : Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (profile !== undefined) return profile;
+  const known = Object.keys(profiles);
+  const hint = known.length === 0 ? "the configuration has none" : `known are ${known.join(", ")}`;
+  throw new HeddleError("config.invalid", `there is no profile "${name}"; ${hint}`);
+}
+
+/** File, profile and `-c` as one. */
+export function effectiveConfig(layers: Layers, named: string | undefined): ConfigFile {
+  const { file, overrides } = layers;
+  const profile = profileOf(layers, named);
+  return {
+    ...file,
+    ...profile,
+    ...overrides,
+    sandbox_workspace_write: {
+      ...file.sandbox_workspace_write,
+      ...profile.sandbox_workspace_write,
+      ...overrides.sandbox_workspace_write,
+    },
+    model_providers: mergeTables<ProviderTable>(file.model_providers, overrides.model_providers),
+    mcp_servers: mergeTables<McpServerTable>(file.mcp_servers, overrides.mcp_servers),
+    projects: mergeTables(file.projects, overrides.projects),
+    sandbox_limits: { ...file.sandbox_limits, ...overrides.sandbox_limits },
+    tasks: { ...file.tasks, ...overrides.tasks },
+    inbox: { ...file.inbox, ...overrides.inbox },
+    notify: mergeTables<NotifyTable>(file.notify, overrides.notify),
+  };
+}
+
+type Tables<T> = Readonly<Record<string, T>>;
+
+function mergeTables<T extends object>(below: Tables<T> = {}, above: Tables<T> = {}): Record<string, T> {
+  const merged: Record<string, T> = { ...below };
+  for (const [name, table] of Object.entries(above)) merged[name] = { ...below[name], ...table };
+  return merged;
+}

@@ -1,0 +1,197 @@
+/**
+ * The doors of one engine, whatever else its process does: HTTP with server-sent events and JSON-RPC over WebSocket share
+ * a port, both are on a private socket too, and a file in the home says where. In three steps, because each can refuse:
+ * what is asked for (nothing is touched), the claim on the home (before the engine opens), the doors themselves.
+ */
+import path from "node:path";
+import { claimStore } from "@heddle/agent";
+import { HeddleError, isHeddleError, visibleText } from "@heddle/protocol";
+import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal, type TlsPair } from "@heddle/server";
+import {
+  ensureOwnerToken,
+  HttpDoor,
+  listTokens,
+  openTokenBook,
+  ownerTokenPath,
+  type TaskDesk,
+} from "@heddle/server/http";
+import { refuseOpenDoor } from "./address.ts";
+import { addressOf, lastPort, rememberAddresses, urlOf } from "./address-file.ts";
+import { hostFacts } from "./host-facts.ts";
+import type { Serving } from "../serving/open-serving.ts";
+import { chosenPlaces, type ServeAt } from "./serve-at.ts";
+import { readTls, type TlsFiles } from "./tls.ts";
+
+/** Turns have six seconds for their end, clients a moment to hear of it; then it is over, whatever hangs. */
+const STOP_MS = 9_500;
+
+export interface DoorPlan {
+  /** A process with doors has this long for its end. */
+  readonly stopMs: number;
+  /** Of the doors, outside the home; what runs behind the doors must not see them. */
+  readonly sockets: readonly string[];
+  /** Throws `store.owned`, with the address of whoever has the home. Released with `ends`. */
+  claim(ends: AsyncDisposableStack, home: string): Promise<ClaimedDoors>;
+}
+
+export interface ClaimedDoors {
+  /** Everything that is opened is closed with `ends`. */
+  open(ends: AsyncDisposableStack, behind: BehindDoors): Promise<Doors>;
+}
+
+export interface BehindDoors extends Serving {
+  readonly cwd: string;
+  readonly version: string;
+  readonly desk: TaskDesk;
+  /** What begins turns in this process besides clients. */
+  readonly harness: AsyncDisposable | undefined;
+  readonly configWarnings: readonly string[];
+}
+
+export interface Doors {
+  readonly addresses: readonly string[];
+  readonly url: string | undefined;
+  readonly tokenFile: string;
+  /** How to come in, in lines for people; with the owner's token when it is new. */
+  readonly how: string;
+  /** Nothing new is begun, and what runs gets its end. Whoever follows events stays to hear of it. */
+  endWork(): Promise<void>;
+}
+
+/** What the options of a command say of its doors. */
+export interface DoorChoices {
+  readonly listen: readonly string[];
+  readonly tls: TlsFiles;
+  /** Other machines may come in without TLS. */
+  readonly allowsNonLoopback: boolean;
+  /** Other names under which clients may call. */
+  readonly names: readonly string[];
+}
+
+export interface DoorOptions {
+  readonly choices: DoorChoices;
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** How this process is named to others that want the home: `heddle serve`. */
+  readonly what: string;
+  /** What can be done instead while another one has it. */
+  readonly instead?: string;
+  readonly log: (line: string) => void;
+}
+
+export async function planDoors({ choices, cwd, env, what, instead, log }: DoorOptions): Promise<DoorPlan> {
+  const places = chosenPlaces(choices.listen, cwd, env);
+  if (!choices.allowsNonLoopback) for (const at of places) refuseOpenDoor(at, "https");
+  const hasTls = places.some((at) => at.kind === "tcp" && at.hasTls);
+  const tls = await readTls(choices.tls, hasTls);
+  return {
+    stopMs: STOP_MS,
+    sockets: places.flatMap((at) => (at.kind === "unix" && at.path !== undefined ? [at.path] : [])),
+    async claim(ends, home) {
+      ends.use(await claimHome(home, what, instead));
+      const owner = await ensureOwnerToken(home);
+      // What is wrong with the others' is said now, not when they come.
+      await listTokens(home);
+      const entrance = { home, owner, places, names: choices.names, tls, log };
+      return { open: (withEnds, behind) => openDoors(withEnds, entrance, behind) };
+    },
+  };
+}
+
+async function claimHome(home: string, what: string, instead: string | undefined): Promise<AsyncDisposable> {
+  try {
+    return await claimStore(home, what);
+  } catch (error) {
+    if (!isHeddleError(error) || error.code !== "store.owned") throw error;
+    const { message, details } = error;
+    const address = await addressOf(home, details["pid"]);
+    const place = address === undefined ? undefined : `look at ${address}, where it serves`;
+    const words = [message, place, instead].filter((word) => word !== undefined);
+    throw new HeddleError("store.owned", words.join("; or "), { cause: error, details });
+  }
+}
+
+interface Entrance {
+  readonly home: string;
+  readonly owner: Awaited<ReturnType<typeof ensureOwnerToken>>;
+  readonly places: readonly ServeAt[];
+  readonly names: readonly string[];
+  readonly tls: TlsPair | undefined;
+  readonly log: (line: string) => void;
+}
+
+async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind: BehindDoors): Promise<Doors> {
+  const { home, owner, places, log } = entrance;
+  const { host, heddle, settings, desk, harness, cwd, version, configWarnings } = behind;
+  const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings, log });
+  const acceptFrom =
+    (principal: Principal): Accept =>
+    (channel) => {
+      server.accept(channel, principal).catch((error: unknown) => log(String(error)));
+    };
+  const tokens = openTokenBook(home, owner.token, log);
+  const websockets = { "/": acceptFrom };
+  const facts = hostFacts(host);
+  const door = new HttpDoor({ heddle, settings, facts, desk, tokens, cwd, version, log, websockets });
+  let ending: Promise<unknown> | undefined;
+  const endWork = async (): Promise<void> => {
+    ending ??= Promise.allSettled([
+      server[Symbol.asyncDispose](),
+      door.endRuns(),
+      ...(harness === undefined ? [] : [harness[Symbol.asyncDispose]()]),
+    ]);
+    await ending;
+  };
+  // Closed in the opposite order: work ends and clients hear of it, then the doors go, a socket's file with its listener.
+  const listeners = ends.use(new AsyncDisposableStack());
+  ends.use(door);
+  ends.defer(endWork);
+  const addresses: string[] = [];
+  for (const at of places.length > 0 ? places : await ownPlaces(home)) {
+    const listener = await open(at, { ...entrance, door, accept: acceptFrom(LOCAL_OWNER) });
+    listeners.use(listener);
+    addresses.push(listener.address);
+  }
+  ends.use(await rememberAddresses(home, addresses));
+  const url = urlOf(addresses);
+  const tokenFile = ownerTokenPath(home);
+  // Once, when it is made: what is printed tends to end up in logs.
+  const newToken = owner.isNew ? ` (new: ${owner.token})` : "";
+  const lines = [
+    ...addresses.map((address) => `serving  ${address}`),
+    `token    ${tokenFile}${newToken}`,
+    ...(url === undefined ? [] : [`try      curl -H "Authorization: Bearer $(cat ${tokenFile})" ${url}/api/server`]),
+  ];
+  return { addresses, url, tokenFile, how: `${visibleText(lines.join("\n"))}\n`, endWork };
+}
+
+type Accept = Parameters<typeof listenUnix>[1];
+
+interface Opening extends Entrance {
+  readonly door: HttpDoor;
+  readonly accept: Accept;
+}
+
+async function open(at: ServeAt, { door, accept, home, names, tls }: Opening): Promise<Listener> {
+  if (at.kind === "unix") {
+    const http = { server: door.privateServer(), [Symbol.asyncDispose]: () => Promise.resolve() };
+    return listenUnix(at.path ?? path.join(home, OWN_SOCKET), accept, { http });
+  }
+  try {
+    return await door.listen({ host: at.host, port: at.port, names, tls: at.hasTls ? tls : undefined });
+  } catch (error) {
+    // A port from an earlier start may be somebody else's by now; one that was asked for is not replaced.
+    if (at.isRemembered !== true || !isHeddleError(error)) throw error;
+    return door.listen({ host: at.host, port: 0, names });
+  }
+}
+
+const OWN_SOCKET = "serve.sock";
+
+/** Where nothing is chosen: the port of last time, so that what clients remember stays good. */
+async function ownPlaces(home: string): Promise<readonly ServeAt[]> {
+  return [
+    { kind: "tcp", host: "127.0.0.1", port: await lastPort(home), hasTls: false, isRemembered: true },
+    { kind: "unix", path: undefined },
+  ];
+}

@@ -1,0 +1,58 @@
+/** The engine of a long-lived process, opened from its configuration. */
+import { openHeddle, type Heddle } from "@heddle/agent";
+import type { Redactor } from "@heddle/journal";
+import type { ProviderConfig } from "@heddle/models";
+import { isHeddleError } from "@heddle/protocol";
+import type { Host } from "@heddle/server";
+import type { ConfigFile } from "../config/schema.ts";
+import { backgroundOf, hooksOf, mcpServersOf } from "../settings/extensions.ts";
+import { limitOptions } from "../settings/limits.ts";
+import { withLazyLogins, withLogin } from "../settings/logins.ts";
+import { providerConfigs } from "../settings/settings.ts";
+
+export interface EngineOptions extends Pick<Host, "masked" | "skills"> {
+  readonly home: string;
+  /** File, profile and overrides as one. */
+  readonly config: ConfigFile;
+  readonly env: NodeJS.ProcessEnv;
+  readonly redactor: Redactor;
+  readonly log: (line: string) => void;
+}
+
+/** Attended: clients can be asked. What is masked for the commands of clients is masked for agents too. */
+export async function openEngine(options: EngineOptions): Promise<Heddle> {
+  const { home, config, env, masked, skills, redactor, log } = options;
+  const heddle = await openHeddle({
+    home,
+    providers: await providersOf(config, env, redactor),
+    redactor,
+    env,
+    log,
+    isUnattended: false,
+    masked: masked ?? [],
+    skills,
+    mcpServers: await mcpServersOf(config, env),
+    hooks: hooksOf(config),
+    background: backgroundOf(config),
+    ...limitOptions(config),
+    ...(config.approval_timeout_sec === undefined ? {} : { approvalTimeoutMs: config.approval_timeout_sec * 1000 }),
+    ...(config.client_tool_timeout_sec === undefined ? {} : { clientToolMs: config.client_tool_timeout_sec * 1000 }),
+  });
+  if (heddle.recoveredTurns > 0) log(`${heddle.recoveredTurns} turns of dead processes were closed`);
+  return heddle;
+}
+
+/** A server without a key still lists and reads; the first turn says what is missing, unless a client has logged in by then. */
+async function providersOf(
+  config: ConfigFile,
+  env: NodeJS.ProcessEnv,
+  { learn }: Redactor,
+): Promise<readonly ProviderConfig[]> {
+  const configs = providerConfigs(config, {}, env);
+  try {
+    return withLazyLogins(await withLogin(configs, config.model_provider ?? "openai", env, learn), env, learn);
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "auth.missing") return withLazyLogins(configs, env, learn);
+    throw error;
+  }
+}

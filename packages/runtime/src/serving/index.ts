@@ -1,0 +1,1 @@
+export { openServing, type Serving } from "./open-serving.ts";

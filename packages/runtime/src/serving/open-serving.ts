@@ -1,0 +1,54 @@
+/**
+ * An engine opened from a configuration, with what every server needs beside it: the host it lends to clients, and the
+ * settings that the configuration comes to.
+ */
+import type { Heddle } from "@heddle/agent";
+import { createRedactor } from "@heddle/journal";
+import type { Host, SettingsSource } from "@heddle/server";
+import type { Configuration } from "../config/layers.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { settingsSource } from "../settings/settings-source.ts";
+import { openEngine } from "./engine.ts";
+import { openHost } from "./host.ts";
+
+export interface Serving {
+  readonly host: Host;
+  readonly heddle: Heddle;
+  readonly settings: SettingsSource;
+}
+
+export interface ServingOptions {
+  readonly configuration: Configuration;
+  readonly home: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Sockets of the server itself, which no command of a client may see. */
+  readonly sockets?: readonly string[];
+  /** Where clients may write besides the workspaces of threads, absolute; absent: the folder it is started in. */
+  readonly writeRoots?: readonly string[] | undefined;
+  readonly log: (line: string) => void;
+}
+
+/** Everything that is opened is closed with `ends`. */
+export async function openServing(ends: AsyncDisposableStack, options: ServingOptions): Promise<Serving> {
+  const { configuration, env, home, sockets = [], writeRoots, log } = options;
+  const { choices, config } = configuration;
+  // Clients may change the file; what the next turn runs with is what it says then.
+  let { file } = configuration;
+  // One for both: what a client stores as a key is never stored as anything else, from that moment on.
+  const redactor = createRedactor();
+  const onConfigChange = (changed: ConfigFile): void => void (file = changed);
+  const host = ends.use(
+    await openHost({ configuration, env, sockets, writeRoots, onConfigChange, onSecrets: redactor.learn }),
+  );
+  const { masked, skills } = host;
+  const heddle = ends.use(await openEngine({ home, config, env, masked, skills, redactor, log }));
+  const settings = settingsSource({
+    get file() {
+      return file;
+    },
+    overrides: choices.overrides ?? [],
+    profile: choices.profile,
+    env,
+  });
+  return { host, heddle, settings };
+}

@@ -1,0 +1,48 @@
+/** The tasks of this home, for commands that look and for those that change something. */
+import { openJournal, type Journal } from "@heddle/journal";
+import { HeddleError, OWNER, visibleLine } from "@heddle/protocol";
+import { finishPutting, openTasks, type Tasks } from "@heddle/tasks";
+import { knownSecrets } from "./known-secrets.ts";
+import { heddleHome, makeHome } from "../config/read-config.ts";
+import { openRecord } from "./record.ts";
+
+type Log = (line: string) => void;
+
+export interface TaskStore extends AsyncDisposable {
+  readonly journal: Journal;
+  readonly tasks: Tasks;
+}
+
+/** Makes the home where there is none. */
+export async function openTaskStore(env: NodeJS.ProcessEnv, log: Log): Promise<TaskStore> {
+  const home = await makeHome(env);
+  const journal = await openJournal({ home, secrets: await knownSecrets(env) });
+  return await storeOf(journal, home, log);
+}
+
+/** undefined: this home has no record yet. */
+export async function lookAtTasks(env: NodeJS.ProcessEnv, log: Log): Promise<TaskStore | undefined> {
+  const journal = await openRecord(env);
+  return journal === undefined ? undefined : await storeOf(journal, heddleHome(env), log);
+}
+
+/** For one task that must be there. */
+export async function requireTasks(env: NodeJS.ProcessEnv, selector: string, log: Log): Promise<TaskStore> {
+  const store = await lookAtTasks(env, log);
+  if (store !== undefined) {
+    // Whoever names one may change it.
+    store.journal.redactor.learn(await knownSecrets(env));
+    return store;
+  }
+  throw new HeddleError(
+    "task.not-found",
+    `there is no task ${visibleLine(selector)}: ${heddleHome(env)} has no record`,
+  );
+}
+
+/** What a process that died was putting into a workspace is finished before anybody looks. */
+async function storeOf(journal: Journal, home: string, log: Log): Promise<TaskStore> {
+  await finishPutting({ journal, home, log });
+  const tasks = openTasks({ journal, home }).as(OWNER);
+  return { journal, tasks, [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
+}

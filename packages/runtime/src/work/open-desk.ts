@@ -1,0 +1,63 @@
+/** What a process that works for tasks has around it: the inbox that brings orders, the sinks that are told of them. */
+import type { Journal } from "@heddle/journal";
+import { INBOX } from "@heddle/protocol";
+import type { TaskDesk } from "@heddle/server/http";
+import { openInbox, openLoomSettings, openNotifier, openTasks, parseDuration } from "@heddle/tasks";
+import { inboxOf } from "./inbox.ts";
+import { notifyingOf } from "./notify.ts";
+import type { ConfigFile } from "../config/schema.ts";
+
+export interface DeskOptions {
+  readonly journal: Journal;
+  readonly home: string;
+  readonly config: ConfigFile;
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: (line: string) => void;
+}
+
+/** What is configured; nothing is looked after, and no task carried out. */
+export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">): TaskDesk {
+  const { folder, rescanMs: _rescan, settleMs: _settle, ...common } = inboxOf(config, env);
+  const door = {
+    journal,
+    home,
+    specDefaults: openLoomSettings(env).defaults,
+    minEveryMs: parseDuration(config.tasks?.min_interval ?? ""),
+    ...common,
+  };
+  const { sinks } = notifyingOf(config, env);
+  return {
+    tasks: openTasks({ journal, home }),
+    door,
+    folders: folder === undefined ? [] : [folder],
+    sinks,
+    concurrency: 0,
+  };
+}
+
+/** Everything that is opened is closed with `ends`. */
+export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions): Promise<TaskDesk> {
+  const { journal, home, config, env, log } = options;
+  const { folder, rescanMs, settleMs } = inboxOf(config, env);
+  const { recentMessages } = notifyingOf(config, env);
+  const desk = deskOf(options);
+  const { tasks, door, sinks } = desk;
+  // Told before it is begun: what the first order does is heard of.
+  ends.use(
+    await openNotifier({ journal, sinks, home, log, ...(recentMessages === undefined ? {} : { recentMessages }) }),
+  );
+  if (folder !== undefined) {
+    ends.use(
+      await openInbox({
+        ...door,
+        tasks: tasks.as(INBOX),
+        folder,
+        log,
+        ...(rescanMs === undefined ? {} : { rescanMs }),
+        ...(settleMs === undefined ? {} : { settleMs }),
+      }),
+    );
+    log(`files in ${folder} become tasks`);
+  }
+  return desk;
+}

@@ -1,0 +1,165 @@
+/** 13: not stated what is delivered, new source counts where something leads to it, not where a tool looks for its name. */
+import { execFileSync } from "node:child_process";
+import { describe, expect, test } from "vitest";
+import { judge, type WorkPlaceOptions } from "../../test/work-place.ts";
+import type { Verdict } from "./verify.ts";
+
+const has = (program: string, ...args: string[]): boolean => {
+  try {
+    execFileSync(program, args, { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+interface Case {
+  readonly language: string;
+  readonly isHere: boolean;
+  readonly files: Readonly<Record<string, string>>;
+  readonly run: string | readonly string[];
+  /** Files that a tool comes to by a name that it knows. */
+  readonly planted: Readonly<Record<string, string>>;
+  /** New files that do the work, by how the check is led to them. */
+  readonly honest: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+const node = process.execPath;
+const jsTool = // Tools look for a file of a certain name, and run it first.
+  'const fs = require("fs"); const path = require("path");\nconst own = path.resolve(["task", "file.js"].join(""));\nif (fs.existsSync(own)) require(own);\n';
+
+const CASES: readonly Case[] = [
+  {
+    language: "JavaScript",
+    isHere: true,
+    files: {
+      "node_modules/tool/index.js": `${jsTool}require(path.resolve("check.js"));\n`,
+      "check.js": 'if (require("./src/sub.js").sub(3, 1) !== 2) process.exit(1);\n',
+    },
+    run: [node, "node_modules/tool/index.js"],
+    planted: { "taskfile.js": "process.exit(0);\n" },
+    honest: {
+      "an import of the beginning": { "src/sub.js": "exports.sub = (a, b) => a - b;\n" },
+      "an import of the work": {
+        "src/sub.js": 'exports.sub = (a, b) => require("./inner/minus").minus(a, b);\n',
+        "src/inner/minus.js": "exports.minus = (a, b) => a - b;\n",
+      },
+      "a new folder": {
+        "src/sub.js": 'exports.sub = require("./minus");\n',
+        "src/minus/index.js": "module.exports = (a, b) => a - b;\n",
+      },
+    },
+  },
+  {
+    language: "TypeScript",
+    isHere: true,
+    files: {
+      "package.json": '{"type":"module"}',
+      "node_modules/tool/index.cjs":
+        'const fs = require("fs"); const path = require("path");\nconst own = path.resolve(["tool", "workspace.ts"].join("."));\n(async () => { if (fs.existsSync(own)) await import(own); await import(path.resolve("check.ts")); })();\n',
+      "check.ts": 'import { sub } from "./src/sub.ts";\nif (sub(3, 1) !== 2) process.exit(1);\n',
+    },
+    run: [node, "node_modules/tool/index.cjs"],
+    planted: { "tool.workspace.ts": "process.exit(0);\n" },
+    honest: {
+      "an import of the beginning": { "src/sub.ts": "export const sub = (a: number, b: number) => a - b;\n" },
+      "an import of the work": {
+        "src/sub.ts": 'export { minus as sub } from "./minus.ts";\n',
+        "src/minus.ts": "export const minus = (a: number, b: number) => a - b;\n",
+      },
+    },
+  },
+  {
+    language: "Python",
+    isHere: has("python3", "--version"),
+    files: {
+      "venv/tool.py":
+        'import os, runpy, sys\nsys.path.insert(0, os.getcwd())\nown = "task" + "s.py"\nif os.path.exists(own): runpy.run_path(own)\nrunpy.run_path("check.py")\n',
+      "check.py": "from app.sub import sub\nassert sub(3, 1) == 2\n",
+    },
+    run: "python3 venv/tool.py",
+    planted: { "tasks.py": "import os\nos._exit(0)\n" },
+    honest: {
+      "an import of the beginning": { "app/sub.py": "def sub(a, b):\n    return a - b\n" },
+      "a package": {
+        "app/sub/__init__.py": "from .minus import sub\n",
+        "app/sub/minus.py": "def sub(a, b):\n    return a - b\n",
+      },
+    },
+  },
+  {
+    language: "shell",
+    isHere: true,
+    files: {
+      "vendor/tool": 'own=hook; [ -f "$own".sh ] && . ./"$own".sh\nfor f in lib/*.sh; do . "$f"; done\nsh check.sh\n',
+      "check.sh": '. lib/base.sh; for f in lib/*.sh; do . "$f"; done; [ "$(minus 3 1)" = 2 ]\n',
+      "lib/base.sh": "minus() { :; }\n",
+    },
+    run: "sh vendor/tool",
+    planted: { "hook.sh": "exit 0\n" },
+    honest: { "the folder it lies in": { "lib/more.sh": "minus() { echo $(($1 - $2)); }\n" } },
+  },
+  {
+    language: "Go",
+    isHere: has("go", "version"),
+    files: {
+      "go.mod": "module sum\n\ngo 1.19\n",
+      "add.go": "package sum\n\nfunc Add(a, b int) int { return a + b }\n",
+      "sub_test.go":
+        'package sum\n\nimport "testing"\n\nfunc TestMinus(t *testing.T) {\n\tif Minus(3, 1) != 2 {\n\t\tt.Fatal("wrong")\n\t}\n}\n',
+    },
+    run: ["go", "test", "./..."],
+    // A file of the package is code under test; what its name decides is which system it is for.
+    planted: {},
+    honest: {
+      "the package it is in": { "difference.go": "package sum\n\nfunc Minus(a, b int) int { return a - b }\n" },
+      "an import of the work": {
+        "difference.go": 'package sum\n\nimport "sum/inner"\n\nfunc Minus(a, b int) int { return inner.Of(a, b) }\n',
+        "inner/of.go": "package inner\n\nfunc Of(a, b int) int { return a - b }\n",
+      },
+    },
+  },
+];
+
+const paths = (verdict: Verdict): unknown => verdict.review?.reasons.flatMap(({ files }) => files);
+
+describe.each(CASES)("13: $language", ({ isHere, files, run, planted, honest }) => {
+  const options: WorkPlaceOptions = {
+    files,
+    checks: [{ kind: "command", name: "works", run: typeof run === "string" ? run : [...run] }],
+  };
+  const work =
+    (made: Readonly<Record<string, string>>) => async (place: { write(path: string, text: string): Promise<void> }) => {
+      for (const [path, content] of Object.entries(made)) await place.write(path, content);
+    };
+
+  test.runIf(isHere && Object.keys(planted).length > 0)(
+    "what a tool finds by a name it knows is the owner's to decide",
+    async () => {
+      const verdict = await judge(options, work(planted));
+      expect(verdict).toMatchObject({ passed: false, results: [{ outcome: "passed" }] });
+      expect(paths(verdict)).toEqual(Object.keys(planted));
+    },
+  );
+
+  // Go builds its library anew in every room.
+  test.runIf(isHere).each(Object.entries(honest))(
+    "new source is verified: led to by %s",
+    async (_, made) => {
+      const verdict = await judge(options, work(made));
+      expect(verdict.review).toBeUndefined();
+      expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: Object.keys(made).length } });
+    },
+    120_000,
+  );
+
+  test.runIf(isHere && Object.keys(planted).length > 0)("beside honest work what was planted is left out", async () => {
+    const [made = {}] = Object.values(honest);
+    const harmless = Object.fromEntries(Object.keys(planted).map((path) => [path, "\n"]));
+    const verdict = await judge(options, work({ ...made, ...harmless }));
+    // Where reads are not known everything counts as read, and is named.
+    const left = verdict.results[0]?.areReadsKnown === true ? 1 : 0;
+    const deliveredCount = Object.keys(made).length + 1 - left;
+    expect(verdict).toMatchObject({ passed: true, work: { deliveredCount, othersCount: left } });
+  });
+});

@@ -1,0 +1,150 @@
+/**
+ * Which new source the checks are led to by something written: the spec or a file of the beginning names it, or a file that is
+ * itself part of the work does. What nothing names was found by the tool that a check runs, by a name the tool knows or by
+ * looking through a folder; by-other-name.ts tells these two apart.
+ *
+ * Naming is by whole words: the file's full name, or its name without the ending as imports write it, or the name of the new
+ * folder that it is in. The last two say nothing where the beginning has something of that name already: it is meant.
+ */
+import { readFileSync } from "node:fs";
+import { posix } from "node:path";
+import type { TaskSpec } from "@heddle/protocol/tasks";
+import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
+import { leavesOf } from "../checks/names.ts";
+import {
+  parentOf,
+  type Change,
+  type FrozenWork,
+  type KeptTree,
+  type Manifest,
+  type RawPath,
+} from "../tree/manifest.ts";
+import { sliced } from "../tree/slices.ts";
+import { roleOf } from "./file-role.ts";
+
+export interface LeadPlace {
+  readonly spec: Pick<TaskSpec, "goal" | "checks" | "setup">;
+  readonly base: Pick<KeptTree, "folder" | "manifest">;
+  readonly frozen: Pick<FrozenWork, "folder">;
+  readonly signal: AbortSignal;
+}
+
+/** A larger file is data, and names nothing. */
+const MAX_FILE_BYTES = 1024 * 1024;
+/** Of the beginning that is looked through; what is only named beyond it counts as named by nothing. */
+const MAX_BYTES = 256 * 1024 * 1024;
+
+/** Of `found`, what something leads to. `work`: files of the work that are so by themselves and that a command read. */
+export async function ledTo(
+  place: LeadPlace,
+  found: readonly Change[],
+  work: readonly Change[],
+): Promise<ReadonlySet<RawPath>> {
+  const { base, frozen, spec, signal } = place;
+  const naming = new Naming(found, base.manifest);
+  naming.take(ownersText(spec), "full");
+  const slices = sliced(signal);
+  let bytes = 0;
+  for (const [path, { kind, size }] of base.manifest) {
+    if (naming.open === 0 || bytes > MAX_BYTES) break;
+    if (kind !== "file" || size > MAX_FILE_BYTES || !canName(path)) continue;
+    bytes += size;
+    naming.take(read(base.folder, path), "any");
+    if (slices.isOverSoon()) await slices.rest();
+  }
+  // What is led to leads on.
+  const all = [...work, ...found];
+  const seen = new Set<RawPath>();
+  const isLeading = ({ path }: Change): boolean =>
+    !seen.has(path) && (naming.led.has(path) || work.some((one) => one.path === path));
+  for (let next = all.filter(isLeading); next.length > 0 && naming.open > 0; next = all.filter(isLeading)) {
+    for (const { path, now } of next) {
+      seen.add(path);
+      if (now?.kind === "file" && now.size <= MAX_FILE_BYTES) naming.take(read(frozen.folder, path), "any");
+    }
+    await slices.rest();
+  }
+  return naming.led;
+}
+
+/** Which of `found` the others of it lead to, when nothing else does. */
+export function ledByEachOther({ base, frozen }: LeadPlace, found: readonly Change[]): ReadonlySet<RawPath> {
+  const led = new Set<RawPath>();
+  for (const { path, now } of found) {
+    if (led.has(path) || (now?.size ?? 0) > MAX_FILE_BYTES) continue;
+    const naming = new Naming(
+      found.filter((other) => other.path !== path),
+      base.manifest,
+    );
+    naming.take(read(frozen.folder, path), "any");
+    for (const other of naming.led) led.add(other);
+  }
+  return led;
+}
+
+function ownersText({ goal, checks, setup }: LeadPlace["spec"]): string {
+  const runs = leavesOf(checks).flatMap((check) =>
+    check.kind === "command" || check.kind === "tests" ? [check.run] : [],
+  );
+  const lines = [...runs, ...(setup === undefined ? [] : [setup.run])].flat();
+  return toRaw([goal, ...lines].join("\n"));
+}
+
+/** Not what tools installed or keep, nor prose, which tells of files that no program comes to by it. */
+function canName(path: RawPath): boolean {
+  const role = roleOf(toText(path));
+  return role !== "dependency" && role !== "repository" && role !== "cache" && !/\.(md|rst|txt|adoc)$/i.test(path);
+}
+
+function read(folder: string, path: RawPath): string {
+  return readFileSync(toSystem(`${toRaw(folder)}/${path}`), "latin1");
+}
+
+class Naming {
+  readonly led = new Set<RawPath>();
+  /** By word: whom it names, and whether it is a full name. */
+  readonly #full = new Map<string, RawPath[]>();
+  readonly #short = new Map<string, RawPath[]>();
+  readonly #count: number;
+  readonly #pattern: RegExp;
+
+  constructor(found: readonly Change[], manifest: Manifest) {
+    const taken = namesIn(manifest);
+    const add = (to: Map<string, RawPath[]>, name: string, path: RawPath): void => {
+      to.set(name, [...(to.get(name) ?? []), path]);
+    };
+    for (const { path } of found) {
+      add(this.#full, posix.basename(path), path);
+      if (!taken.has(withoutEnding(path))) add(this.#short, withoutEnding(posix.basename(path)), path);
+      const folder = parentOf(path);
+      if (folder !== "" && !taken.has(folder)) add(this.#short, posix.basename(folder), path);
+    }
+    this.#count = found.length;
+    const words = [...new Set([...this.#full.keys(), ...this.#short.keys()])].toSorted((a, b) => b.length - a.length);
+    const any = words.map((word) => word.replaceAll(/[.*+?^${}()|[\]\\/-]/g, "\\$&")).join("|");
+    this.#pattern = new RegExp(`(?<![\\w\\x80-\\xff-])(?:${any})(?![\\w\\x80-\\xff-])`, "g");
+  }
+
+  /** How many are led to by nothing yet. */
+  get open(): number {
+    return this.#count - this.led.size;
+  }
+
+  take(text: string, by: "full" | "any"): void {
+    for (const [word] of text.matchAll(this.#pattern)) {
+      for (const path of this.#full.get(word) ?? []) this.led.add(path);
+      if (by === "any") for (const path of this.#short.get(word) ?? []) this.led.add(path);
+    }
+  }
+}
+
+/** Every path of the beginning, without its ending as well. */
+function namesIn(manifest: Manifest): ReadonlySet<RawPath> {
+  const names = new Set<RawPath>();
+  for (const path of manifest.keys()) names.add(path).add(withoutEnding(path));
+  return names;
+}
+
+export function withoutEnding(path: string): string {
+  return path.replace(/(?<=[^/])\.[^./]+$/, "");
+}
