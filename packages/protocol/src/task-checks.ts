@@ -174,6 +174,9 @@ export type CheckViolation = z.infer<typeof CheckViolation>;
 /** What an event names of each kind; the rest is a number. */
 export const MAX_WORK_FILES = 200;
 
+/** Of what earlier tasks left. Each is watched in every room; where there are more, the owner decides. */
+export const MAX_LEFT_FILES = 1000;
+
 /** What an owner can accept one by one; more than that is said by globs in the spec. */
 export const MAX_ACCEPTED_FILES = 2000;
 
@@ -198,6 +201,8 @@ export const WorkFile = z.object({
   role: FileRole.optional(),
   /** Of its content, or of where a link leads; absent: it is removed or has none. */
   sha256: z.string().optional(),
+  /** It is a link: where to, as text. */
+  leadsTo: z.string().optional(),
   /** Why it is not judged, or not as it was made, although it could be part of the work. */
   why: z.string().optional(),
 });
@@ -225,10 +230,12 @@ export const WorkReview = z.object({
   reasons: z.array(
     z.object({
       /**
-       * It rests on files that nothing names as the work; every check was vacuous or a guard; the only ground is flaky; or it
-       * passed, and what is in the workspace or the repository keeps it from being put there: `task.resumed` tries again.
+       * It rests on files that nothing names as the work; every check was vacuous or a guard; a check is flaky; it rests on
+       * what earlier tasks left and nobody judged; a file that is also known outside the workspace may have been changed there;
+       * its setup changed what judges; a check read through a delivered link to what is not delivered; or it passed, and what
+       * is in the workspace or the repository keeps it from being put there: `task.resumed` tries again.
        */
-      kind: z.enum(["rests", "vacuous", "flaky", "delivery"]),
+      kind: z.enum(["rests", "vacuous", "flaky", "delivery", "left", "outside", "setup", "link"]),
       message: z.string(),
       /** At most MAX_WORK_FILES. */
       files: z.array(z.string()),
@@ -260,5 +267,20 @@ export const TaskBaseline = z.object({
   boxes: z.record(z.string(), z.number()),
   /** Names of the checks that passed already. */
   passed: z.array(z.string()),
+  /** What agents of earlier tasks left there, as it was when this one began, and nobody judged or accepted. Absent: nothing. */
+  left: z
+    .object({
+      /** At most MAX_LEFT_FILES. */
+      files: z.array(
+        z.object({
+          /** Relative to the workspace, as text. */
+          path: z.string(),
+          how: z.enum(["added", "changed", "removed"]),
+          taskId: z.string(),
+        }),
+      ),
+      count: z.number().int(),
+    })
+    .optional(),
 });
 export type TaskBaseline = z.infer<typeof TaskBaseline>;

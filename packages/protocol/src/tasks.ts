@@ -6,6 +6,7 @@ export {
   JudgedWork,
   LeafCheck,
   MAX_ACCEPTED_FILES,
+  MAX_LEFT_FILES,
   MAX_WORK_FILES,
   TaskBaseline,
   TaskCheck,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { visibleLine, visibleText } from "./visible-text.ts";
+import { visibleLine, visibleName, visibleText } from "./visible-text.ts";
 
 const ESC = "\u001b";
 
@@ -54,6 +54,16 @@ test("a line for a prompt hides nothing behind blanks", () => {
   const hidden = visibleLine(`ls${" ".repeat(500)}; rm -rf ~${"\u3000".repeat(20)}x`);
   expect(hidden).toBe("ls [500 blanks] ; rm -rf ~ [20 blanks] x");
   expect(visibleLine("a    b")).toBe("a    b");
+});
+
+test("13: a name that is not plain is in quotes, so that it cannot look like a list of names", () => {
+  const plain = ["src/add.js", ".env", "pages/$id/_über-1.tsx", "a:b@c+d=e%f~g#h"];
+  expect(plain.map(visibleName)).toEqual(plain);
+  expect(visibleName("test-a.js (changed), src and b.js")).toBe('"test-a.js (changed), src and b.js"');
+  expect(visibleName('a", "b')).toBe(String.raw`"a\", \"b"`);
+  expect(visibleName("a,b")).toBe('"a,b"');
+  expect(visibleName("")).toBe('""');
+  expect(visibleName(`a${ESC}[2J`)).not.toContain(ESC);
 });
 
 function isHarmless(code: number): boolean {

@@ -42,6 +42,13 @@ export function visibleLine(text: string): string {
     .replace(LONG_BLANK, (blanks) => ` [${blanks.length} blanks] `);
 }
 
+/** In quotes unless it is plain, so that no name in a list or a sentence can end before it does, or look like several. */
+export function visibleName(name: string): string {
+  return PLAIN_NAME.test(name) ? name : visibleLine(JSON.stringify(name));
+}
+
+const PLAIN_NAME = /^[\p{L}\p{N}_@%+=:./~#$-]+$/u;
+
 /** Spaces of every width, and the braille cell without dots. */
 const LONG_BLANK = /[\p{Zs}\u{2800}]{9,}/gu;
 

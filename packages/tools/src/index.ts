@@ -11,6 +11,8 @@ export type { OngoingItem, ThreadState } from "./calls/tool.ts";
 export { commandEnvironment } from "./commands/environment.ts";
 export { CappedOutput } from "./commands/output.ts";
 export { fitText } from "./calls/fit-text.ts";
+export { heddleFolders, worktreesRoot } from "./files/heddle-folders.ts";
+export { temporaryFolder } from "./sandbox/temporary-folder.ts";
 export { requireOwnFolder } from "./files/own-folder.ts";
 export { readFileInside } from "./files/paths.ts";
 export { isBuried, readProcStat } from "./commands/proc-stat.ts";

@@ -2,7 +2,7 @@
 import { realpathSync } from "node:fs";
 import path from "node:path";
 import { HeddleError, type Envelope, type TurnSettings } from "@heddle/protocol";
-import { envelopeFor, narrowEnvelope } from "@heddle/tools";
+import { envelopeFor, heddleFolders, narrowEnvelope } from "@heddle/tools";
 import type { HeddleOptions } from "../heddle.ts";
 import { requireWithinCeiling } from "../approvals/hop.ts";
 
@@ -18,7 +18,7 @@ export function turnEnvelope(
     writableRoots: settings.writableRoots,
     networkAccess: settings.networkAccess,
     approval: settings.approvalPolicy,
-    masked: [home, ...masked],
+    masked: [...ownFolders(home, { mode: settings.sandboxMode, workspace }), ...masked],
     mcpServers,
     isWatched: !isUnattended,
     hasClientTools: !isUnattended && settings.hasClientTools === true,
@@ -26,6 +26,14 @@ export function turnEnvelope(
   });
   requireWithinCeiling({ settings, workspace }, envelope);
   return allowedTools === undefined ? envelope : narrowEnvelope(envelope, allowedTools);
+}
+
+/** Where nothing may be written only a mask tells what is there: a tree that Heddle made for a task is read in its folder. */
+function ownFolders(
+  home: string,
+  { mode, workspace }: { readonly mode: TurnSettings["sandboxMode"]; readonly workspace: string },
+): readonly string[] {
+  return heddleFolders(home).filter((folder) => mode !== "read-only" || !isInside(workspace, folder));
 }
 
 /**

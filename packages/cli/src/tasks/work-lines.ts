@@ -1,5 +1,5 @@
 /** What a verdict rests on, what else has changed, and what the owner is asked, as lines for people. */
-import { isObstructed, visibleLine, type CheckResult, type TaskRecord } from "@heddle/protocol";
+import { isObstructed, visibleLine, visibleName, type CheckResult, type TaskRecord } from "@heddle/protocol";
 import type { JudgedWork, WorkFile, WorkReview } from "@heddle/protocol/tasks";
 import { isPutToOwner } from "./outcome.ts";
 import type { Style } from "../print/style.ts";
@@ -9,10 +9,11 @@ const SHOWN = 20;
 const MAX_IN_LINE = 200;
 
 /** `src/a.js (changed)`. */
-export function fileLine({ path, how, role, why }: WorkFile): string {
+export function fileLine({ path, how, role, leadsTo, why }: WorkFile): string {
   const what = how === "added" ? "new" : how;
   const kind = role === undefined || role === "source" ? "" : `, ${role}`;
-  return `${visibleLine(path)} (${what}${kind}${why === undefined ? "" : `: ${visibleLine(why)}`})`;
+  const link = leadsTo === undefined ? "" : `, a link to ${visibleName(leadsTo)}`;
+  return `${visibleName(path)} (${what}${kind}${link}${why === undefined ? "" : `: ${visibleLine(why)}`})`;
 }
 
 export function listed(files: readonly string[], all = files.length): string {
@@ -29,7 +30,7 @@ export function restsLine(
   const known = new Map([...(work?.delivered ?? []), ...(work?.others ?? [])].map((file) => [file.path, file]));
   const names = restsOn.map((path) => {
     const file = known.get(path);
-    return file === undefined ? visibleLine(path) : fileLine(file);
+    return file === undefined ? visibleName(path) : fileLine(file);
   });
   const doubt = areReadsKnown === false ? " (all that was there: this host cannot tell what a check reads)" : "";
   return [`         rests on ${listed(names, restsOnCount ?? names.length)}${doubt}`];
@@ -51,7 +52,7 @@ export function reviewLines(review: WorkReview | undefined, style: Style): reado
   if (review === undefined) return [];
   return review.reasons.flatMap(({ message, files, count = files.length }) => [
     style.yellow(`  not verified: ${visibleLine(message)}`),
-    ...files.slice(0, SHOWN).map((file) => `    ${visibleLine(file)}`),
+    ...files.slice(0, SHOWN).map((file) => `    ${visibleName(file)}`),
     ...(count > SHOWN ? [`    and ${count - SHOWN} more`] : []),
   ]);
 }

@@ -6,7 +6,14 @@ import path from "node:path";
 import { programFolders } from "@heddle/agent";
 import type { McpServerConfig } from "@heddle/protocol";
 import type { SandboxWish } from "@heddle/dialects/codex-app-server";
-import { commandEnvironment, envelopeFor, openSandbox, openUnconfined, type Sandbox } from "@heddle/tools";
+import {
+  commandEnvironment,
+  envelopeFor,
+  heddleFolders,
+  openSandbox,
+  openUnconfined,
+  type Sandbox,
+} from "@heddle/tools";
 import type { McpDesk } from "@heddle/tools/mcp-desk";
 import type { Call, ServerContext } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -104,7 +111,7 @@ async function openWall(server: ServerContext, { workspace, wish, servers, netwo
     writableRoots: wish.writableRoots ?? [],
     networkAccess: wish.networkAccess ?? false,
     approval: "never",
-    masked: [server.home, ...(server.host.masked ?? [])],
+    masked: [...heddleFolders(server.home), ...(server.host.masked ?? [])],
   });
   const policy = {
     workspace,

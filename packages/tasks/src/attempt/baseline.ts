@@ -6,6 +6,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, type CheckResult, type TaskBaseline } from "@heddle/protocol";
+import { heddleFolders } from "@heddle/tools";
 import type { CheckPlace, TestCounts } from "../checks/check.ts";
 import { readHeadOf } from "../git/read-repository.ts";
 import { leavesOf } from "../checks/names.ts";
@@ -15,20 +16,21 @@ import { openCheckRoom } from "../judge/open-check-room.ts";
 import { openScratch } from "../judge/scratch.ts";
 import { keepTree } from "../tree/keep-tree.ts";
 import type { KeptTree } from "../tree/manifest.ts";
-import { worktreesRoot } from "../worktree/open-worktree.ts";
 
 export interface BaselineOptions {
   /** Where the copy goes. */
   readonly into: string;
   /** An earlier copy of the same folder; what has not changed since is shared with it. */
   readonly like?: KeptTree | undefined;
+  /** What earlier tasks left in it; absent: nothing is known of them. */
+  readonly leftIn?: (base: KeptTree) => Promise<Pick<TaskBaseline, "left">>;
   readonly step?: (words: string) => void;
 }
 
 /** Throws `workspace.missing`, and what keeps the copy from being made; a check that fails or breaks is a fact like others. */
 export async function takeBaseline(
   place: CheckPlace,
-  { into, like, step = () => undefined }: BaselineOptions,
+  { into, like, leftIn, step = () => undefined }: BaselineOptions,
 ): Promise<TaskBaseline> {
   const folder = await realFolder(place.folder);
   step("keep a copy of the workspace");
@@ -48,6 +50,7 @@ export async function takeBaseline(
     tests,
     boxes: boxesOf(ran),
     passed: all.filter(({ outcome }) => outcome === "passed").map(({ name }) => name),
+    ...(await leftIn?.(base)),
   };
 }
 
@@ -73,7 +76,7 @@ async function realFolder(folder: string): Promise<string> {
 
 /** Heddle's own folders are no part of a workspace, wherever they lie. */
 export function skippedFor({ home, masked = [] }: Pick<CheckPlace, "home" | "masked">): readonly string[] {
-  return [home, worktreesRoot(home), ...masked];
+  return [...heddleFolders(home), ...masked];
 }
 
 function keep(

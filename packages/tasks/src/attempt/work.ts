@@ -7,10 +7,12 @@ import type { Workshop } from "./attempt.ts";
 import { takeBaseline } from "./baseline.ts";
 import { timeLeftMs } from "./budget.ts";
 import type { CheckPlace } from "../checks/check.ts";
+import { isNoRoom } from "../checks/commands.ts";
 import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
 import { earlierChecks } from "../judge/earlier-checks.ts";
+import { leftBefore } from "../judge/left-before.ts";
 import { sweepScratch } from "../judge/scratch.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
 import { secondOpinion } from "../judge/second-opinion.ts";
@@ -43,7 +45,10 @@ export async function lookAround(place: WorkPlace, watch: StartWatch): Promise<T
   const into = baseFolder(shop.home, hold.task.id);
   const like = await newestKept(place, folder);
   try {
-    return await takeBaseline(checkPlace(place), { into, like, step: (words) => watch.step(words) });
+    const { journal } = shop.heddle;
+    const leftIn = (base: KeptTree): ReturnType<typeof leftBefore> =>
+      leftBefore({ journal, home: shop.home, workspace: hold.task.spec.workspace }, base);
+    return await takeBaseline(checkPlace(place), { into, like, leftIn, step: (words) => watch.step(words) });
   } catch (error) {
     const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
     if (!isTooLarge || hold.task.spec.checks.length > 0) throw error;
@@ -137,6 +142,7 @@ async function judgeClaim(
   } catch (error) {
     checks.signal.throwIfAborted();
     if (error instanceof NotFrozen) throw error.cause;
+    if (isNoRoom(error)) throw error;
     return { verdict: unjudged(checks, `the work could not be judged: ${toHeddleError(error).message}`) };
   }
 }

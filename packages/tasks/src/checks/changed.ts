@@ -1,7 +1,7 @@
 /** Every glob has at least one file that is not as it was when the task began: other content, new, or gone. Times say nothing. */
 import { failed, passed, type RunLeaf } from "./check.ts";
 import { differences } from "./differences.ts";
-import { listed } from "./shown.ts";
+import { listed, listedNames } from "./shown.ts";
 
 export const changed: RunLeaf<"changed"> = async ({ paths }, context) => {
   const found = await differences(paths, context);
@@ -10,5 +10,5 @@ export const changed: RunLeaf<"changed"> = async ({ paths }, context) => {
   const output = looked.join("\n");
   return same.length > 0
     ? failed(`nothing has changed since the task began in ${listed(same)}`, { output })
-    : passed(`changed: ${listed([...new Set(looked)])}`, { output, looked });
+    : passed(`changed: ${listedNames([...new Set(looked)])}`, { output, looked });
 };

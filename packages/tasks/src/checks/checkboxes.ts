@@ -4,7 +4,7 @@
  */
 import { HeddleError, type LeafCheckOf } from "@heddle/protocol";
 import { failed, passed, type RunLeaf } from "./check.ts";
-import { listed } from "./shown.ts";
+import { listed, listedNames } from "./shown.ts";
 
 const BOX = /^\s*(?:>\s*)*(?:[-*+]|\d{1,9}[.)])\s+\[([ xX])\]\s+(.*)$/;
 const FENCE = /^\s*(```|~~~)/;
@@ -30,7 +30,7 @@ export const checkboxes: RunLeaf<"checkboxes"> = async (check, { files, baseline
   }
   const more = { boxes: count, output: open.join("\n") };
   const before = baseline.boxes[name] ?? 0;
-  if (count === 0) return failed(`there is no checkbox in ${listed(found)}`, { ...more, isMoot: true });
+  if (count === 0) return failed(`there is no checkbox in ${listedNames(found)}`, { ...more, isMoot: true });
   if (open.length > 0) return failed(`${open.length} of ${count} boxes are open: ${listed(open, 3)}`, more);
   if (count < before) return failed(`${count} boxes are left of ${before}: boxes were removed, not ticked`, more);
   return passed(`all ${count} boxes are ticked`, more);

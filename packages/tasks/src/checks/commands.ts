@@ -5,10 +5,11 @@
  */
 import { createHash } from "node:crypto";
 import { delimiter, isAbsolute, join, normalize } from "node:path";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import {
   CappedOutput,
   commandEnvironment,
+  heddleFolders,
   openSandbox,
   openUnconfined,
   startCommand,
@@ -70,6 +71,8 @@ export interface RoomCommands extends Commands {
   readonly kind: Room["kind"] | undefined;
   /** Makes the room of a command ready; `run` does so as well. */
   open(command: Pick<Command, "network">): Promise<void>;
+  /** Leads to what the commands left, where any was run, until it is closed. */
+  tree(): Promise<string | undefined>;
   /** Entries of the layer that were read since the last call; undefined: this host cannot tell. */
   reads(): Promise<ReadonlySet<RawPath> | undefined>;
 }
@@ -89,8 +92,8 @@ export function openRoomCommands(place: CheckPlace, files: Workspace, wish: Room
   const roomFor = async (command: Pick<Command, "network">): Promise<Room> => {
     const network = command.network ? "all" : "none";
     const mayBeUnconfined = place.spec.sandbox === "danger-full-access";
-    const known =
-      open.get(network) ?? openRoom({ ...wish, policy: policyOf(place, files.root, network), mayBeUnconfined });
+    const policy = policyOf(place, files.root, network);
+    const known = open.get(network) ?? openRoom({ ...wish, policy, mayBeUnconfined }).catch(noRoom);
     open.set(network, known);
     const room = await known;
     kind = room.kind;
@@ -113,6 +116,9 @@ export function openRoomCommands(place: CheckPlace, files: Workspace, wish: Room
       if (!isFull) return end;
       return { message: "the room of the check has no space left", output: end.output, sha256: end.sha256 };
     },
+    async tree() {
+      return (await each())[0]?.tree;
+    },
     async reads() {
       const read = new Set<RawPath>();
       for (const room of await each()) {
@@ -126,6 +132,19 @@ export function openRoomCommands(place: CheckPlace, files: Workspace, wish: Room
       for (const room of await each()) await room[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Unless the work is too large or cannot be put there: the host's fault, by whose code nothing is judged. */
+function noRoom(error: unknown): never {
+  const { code, message: why } = toHeddleError(error);
+  if (code === "limit.reached" || code === "path.invalid") throw error;
+  const message = `no clean room for the checks could be opened: ${why}`;
+  throw new HeddleError("sandbox.unavailable", message, { cause: error });
+}
+
+/** Of any error on the way to a verdict. */
+export function isNoRoom(error: unknown): boolean {
+  return isHeddleError(error) && error.code === "sandbox.unavailable";
 }
 
 export function isBroken(end: Ended | Broken): end is Broken {
@@ -162,7 +181,7 @@ async function requireFolder(files: Workspace, cwd: string): Promise<void> {
 
 function policyOf(place: CheckPlace, root: string, network: SandboxPolicy["network"]): SandboxPolicy {
   const { home, masked = [], emptied = [] } = place;
-  return { workspace: root, writeRoots: [root], masked: [home, ...masked, ...emptied], network };
+  return { workspace: root, writeRoots: [root], masked: [...heddleFolders(home), ...masked, ...emptied], network };
 }
 
 async function openFor(place: CheckPlace, root: string, network: SandboxPolicy["network"]): Promise<Sandbox> {

@@ -13,7 +13,7 @@ import type { Change } from "../tree/manifest.ts";
 import { failed, passed, type CheckContext, type Finding, type RunLeaf } from "./check.ts";
 import { globOf } from "./globs.ts";
 import { testPatterns } from "./patterns.ts";
-import { listed, shown } from "./shown.ts";
+import { listed, listedNames, shown } from "./shown.ts";
 
 const MAX_COMMITS = 1_000;
 
@@ -53,7 +53,7 @@ function judgeOnly(globs: readonly string[], changes: readonly Change[]): Findin
     .map(({ path }) => toText(path));
   const outside = changed.filter((path) => !allowed.some(({ matches }) => matches(path)));
   if (outside.length === 0) return passed(`${changed.length} files changed, all within ${listed(globs)}`);
-  const message = `changed outside ${listed(globs)}: ${listed(outside)}; with deliver: in the spec, what is no part of the work is left out`;
+  const message = `changed outside ${listed(globs)}: ${listedNames(outside)}; with deliver: in the spec, what is no part of the work is left out`;
   return failed(message, { output: outside.join("\n") });
 }
 
@@ -63,7 +63,7 @@ function isNoFolder(entry: Change["now"]): boolean {
 
 async function judgeClean(wanted: boolean, judged: JudgedTree, read: ReadRepository): Promise<Finding> {
   const uncommitted = (await uncommittedIn(judged, read)).map(toText);
-  const message = uncommitted.length === 0 ? "nothing is uncommitted" : `uncommitted: ${listed(uncommitted)}`;
+  const message = uncommitted.length === 0 ? "nothing is uncommitted" : `uncommitted: ${listedNames(uncommitted)}`;
   return (uncommitted.length === 0) === wanted ? passed(message) : failed(message);
 }
 

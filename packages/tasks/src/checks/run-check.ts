@@ -1,6 +1,7 @@
 /**
  * Carries out one check with everything below it. Whatever goes wrong is a result: a check that cannot be carried out is an
- * `error`, and `not` of an error is an error, so that nothing passes because it broke. Only the caller's own stop is thrown.
+ * `error`, and `not` of an error is an error, so that nothing passes because it broke. Thrown are only the caller's own stop and
+ * that this host opens no room.
  */
 import { toHeddleError, type CheckResult, type LeafCheck } from "@heddle/protocol";
 import { changed } from "./changed.ts";
@@ -9,7 +10,7 @@ import { toRaw, type RawPath } from "@heddle/tools/raw-path";
 import type { RoomFiles } from "../tree/room-files.ts";
 import type { CheckContext, Finding, RunLeaf } from "./check.ts";
 import { command } from "./command.ts";
-import { endsOf, type RoomCommands } from "./commands.ts";
+import { endsOf, isNoRoom, type RoomCommands } from "./commands.ts";
 import { contains } from "./contains.ts";
 import { fileAbsent } from "./file-absent.ts";
 import { fileExists } from "./file-exists.ts";
@@ -116,6 +117,7 @@ async function runLeaf(
     await using commands = openCommands(check.kind);
     const finding = await run(check, { ...rest, commands, name }).catch((error: unknown): Finding => {
       room.signal.throwIfAborted();
+      if (isNoRoom(error)) throw error;
       return { outcome: "error", message: toHeddleError(error).message };
     });
     const looked = new Set((finding.looked ?? []).map(toRaw));
@@ -123,6 +125,7 @@ async function runLeaf(
   } catch (error) {
     // The room could not be closed, or asked.
     room.signal.throwIfAborted();
+    if (isNoRoom(error)) throw error;
     return { finding: { outcome: "error", message: toHeddleError(error).message }, reads: undefined };
   }
 }

@@ -1,4 +1,6 @@
 /** Values in messages: on one line, quoted, and cut. */
+import { visibleName } from "@heddle/protocol";
+
 const MAX_CHARS = 120;
 
 export function shown(value: unknown): string {
@@ -10,4 +12,9 @@ export function shown(value: unknown): string {
 export function listed(values: readonly string[], most = 5): string {
   const rest = values.length - most;
   return rest > 0 ? `${values.slice(0, most).join(", ")} and ${rest} more` : values.join(", ");
+}
+
+/** Of files: agents choose how these are called. */
+export function listedNames(names: readonly string[], most = 5): string {
+  return listed(names.map(visibleName), most);
 }

@@ -1,6 +1,6 @@
 /** 13: what the agent chooses beside the content of its files decides nothing: where links lead, times, what git drops. */
 import { execFileSync } from "node:child_process";
-import { chmod, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { judge, openWorkPlace, type WorkPlace } from "../../test/work-place.ts";
@@ -157,4 +157,51 @@ test("13: a stale cache of compiled Python is not taken for a source of the same
   await place.write("m.py", "feature broken".padEnd(good.length, "#"));
   await utimes(join(place.workspace, "m.py"), 1_700_000_000, 1_700_000_000);
   expect(await place.verify(baseline)).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
+});
+
+test("13: a delivered link to what is not delivered is shown as one, and its owner decides when a check reads through it", async () => {
+  const files = { "gen.sh": "echo wrong\n", "golden.txt": "right\n", "out/.keep": "", "a.txt": "a\n" };
+  const compare = "sh gen.sh > out/result.txt && cmp out/result.txt golden.txt";
+  const work =
+    (target: string) =>
+    async (place: WorkPlace): Promise<void> => {
+      await place.write("gen.sh", "echo right\n");
+      await symlink(target, join(place.workspace, "out/result.txt"));
+    };
+  const judged = (target: string, line = compare): Promise<Verdict> =>
+    judge({ files, checks: [{ kind: "command", run: line }], spec: { deliver: ["out/**", "gen.sh"] } }, work(target));
+  expect(await judged("../golden.txt")).toMatchObject({
+    passed: false,
+    review: {
+      reasons: [{ kind: "link", files: ["out/result.txt"], message: expect.stringContaining("to ../golden.txt") }],
+    },
+    work: { delivered: [{ path: "gen.sh" }, { path: "out/result.txt", leadsTo: "../golden.txt" }] },
+  });
+  // One that no check follows, and one to what is delivered too.
+  expect(await judged("../golden.txt", '[ "$(sh gen.sh)" = right ]')).toMatchObject({ passed: true });
+  expect(await judged("../gen.sh", "grep -q right out/result.txt")).toMatchObject({ passed: true });
+});
+
+test("13: a file that has a name outside the workspace too and is not as it was is put to the owner", async () => {
+  const judged = async (line: string): Promise<Verdict> => {
+    await using place = await openWorkPlace({
+      files: { "sum.sh": "echo 1\n", "in/a": "1\n" },
+      checks: [run("grep -q 5 sum.sh")],
+      spec: { deliver: ["sum.sh"] },
+    });
+    await writeFile(join(place.root, "shared.sh"), 'equal() { [ "$1" = "$2" ]; }\n');
+    await link(join(place.root, "shared.sh"), join(place.workspace, "in/shared.sh"));
+    // All its names are in the workspace: nothing of it is outside.
+    await link(join(place.workspace, "in/a"), join(place.workspace, "in/b"));
+    const baseline = await place.takeBaseline();
+    execFileSync("sh", ["-c", line], { cwd: place.workspace });
+    return await place.verify(baseline);
+  };
+  const planted = { passed: false, review: { reasons: [{ kind: "outside", files: ["in/shared.sh"] }] } };
+  expect(await judged("echo 'equal() { :; }' > in/shared.sh; echo 5 > sum.sh")).toMatchObject(planted);
+  // The content is there again, under another file; or the name is gone.
+  const swapped = "cp in/shared.sh c; echo 'equal() { :; }' > in/shared.sh; mv c in/shared.sh; echo 5 > sum.sh";
+  expect(await judged(swapped)).toMatchObject(planted);
+  expect(await judged("echo 'equal() { :; }' > in/shared.sh; mv in x; echo 5 > sum.sh")).toMatchObject(planted);
+  expect(await judged("echo 2 > in/a; ln in/shared.sh y; echo 5 > sum.sh")).toMatchObject({ passed: true });
 });

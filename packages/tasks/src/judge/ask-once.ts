@@ -3,9 +3,9 @@
  * so that its tokens are counted like others.
  */
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Heddle } from "@heddle/agent";
+import { temporaryFolder } from "@heddle/tools";
 import { HeddleError, type By, type TurnSettings, type Usage } from "@heddle/protocol";
 
 export interface Question extends By {
@@ -40,7 +40,7 @@ export async function askOnce(question: Question, asked: Asked): Promise<unknown
     outputSchema: shape,
   };
   // Not a workspace: what somebody wrote there would be read as instructions.
-  const nowhere = await mkdtemp(join(tmpdir(), "heddle-question-"));
+  const nowhere = await mkdtemp(join(temporaryFolder(), "heddle-question-"));
   try {
     const turn = await heddle.as(by).startTurn({
       thread: { workspace: nowhere, origin: "task", title },

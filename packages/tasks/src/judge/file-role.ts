@@ -2,6 +2,7 @@
  * What a file is, by its name. It is said to people, and it keeps new files that look like judges out of what a verdict may
  * rest on by itself. It lets nothing through: what has an unknown name is no source.
  */
+import { visibleName } from "@heddle/protocol";
 import type { FileRole } from "@heddle/protocol/tasks";
 
 const SOURCE =
@@ -52,5 +53,5 @@ export function described({
   readonly path: string;
   readonly how: "added" | "changed" | "removed";
 }): string {
-  return `${path} (${how === "added" ? "new" : how} ${WORDS[roleOf(path)]})`;
+  return `${visibleName(path)} (${how === "added" ? "new" : how} ${WORDS[roleOf(path)]})`;
 }

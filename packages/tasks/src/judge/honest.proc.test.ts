@@ -96,10 +96,15 @@ test("13: what was changed besides and is not needed is reported, and nothing is
 });
 
 test("13: the setup of a spec runs in the clean room before the checks, and what it reads counts", async () => {
-  const files = { "deps.lock": "1\n", "deps/installed": "1\n", "app.sh": "cat deps/installed\n" };
+  const files = {
+    "deps.lock": "1\n",
+    "deps/installed": "1\n",
+    "app.sh": "cat deps/installed\n",
+    ".gitignore": "deps\n",
+  };
   const setup = { run: "cp deps.lock deps/installed" };
   const checks: Checks = [{ kind: "command", run: "sh app.sh", contains: "2" }];
-  await using place = await openWorkPlace({ files, checks, spec: { setup, deliver: ["deps.lock"] } });
+  await using place = await openWorkPlace({ files, checks, git: true, spec: { setup, deliver: ["deps.lock"] } });
   const baseline = await place.takeBaseline();
   await place.write("deps.lock", "2\n");
   await place.write("deps/installed", "2 and more\n");

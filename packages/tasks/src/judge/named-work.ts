@@ -1,7 +1,8 @@
 /**
  * Which files the checks of a spec name as the work, so that a verdict may rest on what the agent made of them: those that a
  * check demands to be there, gone, changed or of some content. What judges is never the work: schema files, and files that
- * a command of a check names. What stays as it was names nothing: under `not` only a check that did not pass before.
+ * a command of a check names. A check that passed before the task began demands nothing of the work and names none; neither
+ * does a limit (`git: { only }`), nor a pattern that is all wildcard.
  */
 import { posix } from "node:path";
 import type { LeafCheck } from "@heddle/protocol";
@@ -17,9 +18,7 @@ export function namedWork(
   { checks }: Pick<TaskSpec, "checks">,
   passedBefore: readonly string[],
 ): (path: string) => boolean {
-  const globs = nameChecks(checks)
-    .flatMap((named) => namedIn(named, new Set(passedBefore)))
-    .flatMap(usable);
+  const globs = demandedBy(checks, passedBefore).filter(saysAName).flatMap(usable);
   const judges = isJudge({ checks });
   return (path) => !judges(path) && globs.some((glob) => finds(glob, path));
 }
@@ -27,6 +26,7 @@ export function namedWork(
 /** What the checks name as the work, as they name it; a check that must not pass names nothing. */
 export function namedGlobs({ checks }: Pick<TaskSpec, "checks">): readonly string[] {
   const demanding = ({ check, parts }: NamedCheck): readonly string[] => {
+    if (check.kind === "git") return check.only ?? [];
     if (isLeaf(check)) return namedBy(check);
     return check.kind === "not" ? [] : parts.flatMap(demanding);
   };
@@ -63,10 +63,23 @@ export function namedToGo({ checks }: Pick<TaskSpec, "checks">): (path: string) 
   return (path) => names.has(path) || [...foldersOf(path)].some((folder) => names.has(folder));
 }
 
-function namedIn({ name, check, parts }: NamedCheck, passedBefore: ReadonlySet<string>): readonly string[] {
-  if (isLeaf(check)) return namedBy(check);
-  if (check.kind === "not" && passedBefore.has(name)) return [];
-  return parts.flatMap((part) => namedIn(part, passedBefore));
+function demandedBy(checks: readonly TaskCheck[], passedBefore: readonly string[]): readonly string[] {
+  const before = new Set(passedBefore);
+  // Below `not` a part that passed before is what is to go.
+  const demanded = ({ name, check, parts }: NamedCheck, isTurned: boolean): readonly string[] => {
+    if (before.has(name) !== isTurned) return [];
+    if (isLeaf(check)) return namedBy(check);
+    return parts.flatMap((part) => demanded(part, check.kind === "not" ? !isTurned : isTurned));
+  };
+  return nameChecks(checks).flatMap((named) => demanded(named, false));
+}
+
+/** A pattern without one letter that a match must have says nothing about which files are meant. */
+function saysAName(pattern: string): boolean {
+  const plain = pattern.replaceAll(/\[[^\]]*\]/g, "*");
+  // Alternatives say a name where each of them does; innermost first.
+  const less = plain.replaceAll(/\{([^{}]*)\}/g, (_, of: string) => (of.split(",").every(saysAName) ? "a" : "*"));
+  return less === plain ? /[^\s*?.,/!-]/.test(less) : saysAName(less);
 }
 
 function namedBy(check: LeafCheck): readonly string[] {
@@ -86,7 +99,6 @@ function namedBy(check: LeafCheck): readonly string[] {
     case "checkboxes":
       return boxGlobs(check);
     case "git":
-      return check.only ?? [];
     case "unchanged":
     case "command":
     case "tests":
@@ -158,11 +170,6 @@ export function namedByName(
   { checks }: Pick<TaskSpec, "checks">,
   passedBefore: readonly string[],
 ): (path: string) => boolean {
-  const before = new Set(passedBefore);
-  const names = new Set(
-    nameChecks(checks)
-      .flatMap((named) => namedIn(named, before))
-      .flatMap(paths),
-  );
+  const names = new Set(demandedBy(checks, passedBefore).flatMap(paths));
   return (path) => names.has(path);
 }

@@ -15,12 +15,16 @@ import { openRoomFiles, type RoomFiles } from "../tree/room-files.ts";
 import { admit } from "./admit.ts";
 import { isRepository, layerOf, pickAll } from "./pick.ts";
 import { openRoomAhead } from "./room-ahead.ts";
+import { watchedLeft } from "./rests-on-left.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
+import { setupChanges } from "./setup-changes.ts";
 import { timeOfWork } from "../tree/time-of-work.ts";
 
 export interface OpenCheckRoom extends CheckRoom, AsyncDisposable {
   /** How the rooms of commands were made so far. */
   readonly kind: RoomCommands["kind"];
+  /** What the setup made of files that are none of its business; empty before it has run. */
+  readonly setupChanged: readonly RawPath[];
 }
 
 export function openCheckRoom(
@@ -29,11 +33,16 @@ export function openCheckRoom(
 ): OpenCheckRoom {
   const frozen = room.frozen ?? nothing(room.base);
   const { picked, workspace: root } = room;
-  const files = openRoomFiles(room.base, { frozen, picked }, { root, signal: place.signal });
+  const watched = watchedLeft(baseline, room.base, picked);
+  const files = openRoomFiles(room.base, { frozen, picked }, { root, watched, signal: place.signal });
   let prepared: Promise<Prepared> | undefined;
   let kind: RoomCommands["kind"];
+  let setupChanged: readonly RawPath[] = [];
   const changedAt = timeOfWork(room.base.manifest);
-  const layer = { ...layerOf(frozen, picked), changedAt };
+  const plain = { ...layerOf(frozen, picked), changedAt };
+  const watching = { ...plain, paths: [...plain.paths, ...watched], from: sourceOf(watched, room.base.folder) };
+  // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.
+  const layer = place.spec.setup === undefined ? watching : plain;
   let lower: RoomWish["lower"] = [];
   const ahead = openRoomAhead(place.spec, picked, () => openRoomCommands(place, files, { lower, layer }));
   return {
@@ -44,13 +53,16 @@ export function openCheckRoom(
     get kind() {
       return kind;
     },
+    get setupChanged() {
+      return setupChanged;
+    },
     openCommands: (of) => {
       // A git check is about the repository that the agent left, whatever else is picked.
       const own = of === "git" ? { ...withRepository(room, frozen), changedAt } : layer;
       let inner: RoomCommands | undefined;
       const enter = async (): Promise<RoomCommands> => {
-        prepared ??= setUp(place, files, { lower: [room.base.folder], layer });
-        ({ lower } = await prepared);
+        prepared ??= setUp(place, files, { wish: { lower: [room.base.folder], layer: watching }, watched, room });
+        ({ lower, changed: setupChanged } = await prepared);
         inner ??= own === layer ? ahead.take() : openRoomCommands(place, files, { lower, layer: own });
         return inner;
       };
@@ -66,6 +78,9 @@ export function openCheckRoom(
           const end = await ahead.run(command, commands);
           kind = commands.kind ?? kind;
           return end;
+        },
+        async tree() {
+          return await inner?.tree();
         },
         async reads() {
           if (inner === undefined) return new Set();
@@ -84,6 +99,10 @@ export function openCheckRoom(
   };
 }
 
+function sourceOf(paths: Iterable<RawPath>, folder: string): ReadonlyMap<RawPath, string> {
+  return new Map([...paths].map((path) => [path, folder]));
+}
+
 /** No work at all. */
 function nothing({ folder }: KeptTree): FrozenWork {
   return { folder, changes: [], sha256: "" };
@@ -96,14 +115,23 @@ function withRepository({ base, picked, workspace }: RoomContents, frozen: Froze
 
 interface Prepared extends Pick<RoomWish, "lower"> {
   readonly reads: ReadonlySet<RawPath> | undefined;
+  readonly changed: readonly RawPath[];
   /** To be removed at the end. */
   readonly scratch?: Scratch;
 }
 
 /** What the setup reads counts for every check that runs after it. */
-async function setUp(place: CheckPlace, files: RoomFiles, wish: RoomWish): Promise<Prepared> {
+async function setUp(
+  place: CheckPlace,
+  files: RoomFiles,
+  {
+    wish,
+    watched,
+    room,
+  }: { readonly wish: RoomWish; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
+): Promise<Prepared> {
   const { setup } = place.spec;
-  if (setup === undefined) return { lower: wish.lower, reads: new Set() };
+  if (setup === undefined) return { lower: wish.lower, reads: new Set(), changed: [] };
   await place.onCheck?.("setup", "work");
   const scratch = await openScratch(place.home, "setup");
   try {
@@ -115,7 +143,10 @@ async function setUp(place: CheckPlace, files: RoomFiles, wish: RoomWish): Promi
       const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
       throw new HeddleError("task.setup-failed", `the setup of the clean room failed: ${why}\n${end.output}`.trim());
     }
-    return { lower: [upper, ...wish.lower], reads: await commands.reads(), scratch };
+    const reads = joined(await commands.reads(), watched);
+    const tree = (await commands.tree()) ?? upper;
+    const changed = await setupChanges(place, { tree, room, scratch: scratch.folder });
+    return { lower: [upper, ...wish.lower], reads, changed, scratch };
   } catch (error) {
     await scratch[Symbol.asyncDispose]();
     throw error;

@@ -72,7 +72,8 @@ export function telling(changes: readonly Change[]): readonly Change[] {
 export function toWorkFile({ path, how, now }: Change): WorkFile {
   const text = toText(path);
   const isHashed = now !== undefined && now.sha256 !== "";
-  return { path: text, how, role: roleOf(text), ...(isHashed ? { sha256: now.sha256 } : {}) };
+  const link = now?.kind === "link" ? { leadsTo: toText(now.target ?? "") } : {};
+  return { path: text, how, role: roleOf(text), ...(isHashed ? { sha256: now.sha256 } : {}), ...link };
 }
 
 export function toldWork(

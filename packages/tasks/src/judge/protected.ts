@@ -1,5 +1,5 @@
 /** Files that the spec protects by name and that are not as they were. */
-import type { CheckViolation } from "@heddle/protocol";
+import { visibleName, type CheckViolation } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import { protectedPart } from "@heddle/tools/files";
 import { toText } from "@heddle/tools/raw-path";
@@ -24,8 +24,8 @@ export function protectedChanges(
       const path = toText(raw);
       const free = `put it back as it was, or, if that is the work, say deliver: [${JSON.stringify(literalGlob(path))}] and take it out of protect`;
       return how === "removed"
-        ? { kind: "protected-removed", path, message: `${path} is protected and was removed; ${free}` }
-        : { kind: "protected-changed", path, message: `${path} is protected and was changed; ${free}` };
+        ? { kind: "protected-removed", path, message: `${visibleName(path)} is protected and was removed; ${free}` }
+        : { kind: "protected-changed", path, message: `${visibleName(path)} is protected and was changed; ${free}` };
     });
 }
 

@@ -39,7 +39,8 @@ test("13: a changed file that no check names is nothing to rest on, read or not"
   expect(rested([command, { kind: "changed", paths: ["src/**"] }], [changed("src/a.js")], ["src/a.js"])).toEqual([
     "src/a.js",
   ]);
-  expect(rested([command, { kind: "git", only: ["src/**"] }], [changed("src/a.js")], [])).toEqual(["src/a.js"]);
+  // A limit demands nothing, and names nothing.
+  expect(rested([command, { kind: "git", only: ["src/**"] }], [changed("src/a.js")], [])).toEqual([]);
 });
 
 test("13: new source counts where it was read, or where reads are not known; a test, a link and git's folder never", () => {
@@ -53,10 +54,36 @@ test("13: new source counts where it was read, or where reads are not known; a t
 
 test("13: a wildcard names no test or configuration that a command reads; its own name does", () => {
   const changes = [changed("src/a.js"), changed("src/a.test.js"), changed("src/app.json")];
-  const wide = { kind: "changed" as const, paths: ["**"] };
+  const wide = { kind: "changed" as const, paths: ["src/**"] };
   expect(rested([command, wide], changes, ["src/a.js", "src/a.test.js"])).toEqual(["src/a.js", "src/app.json"]);
   const exact = { kind: "contains", path: "src/a.test.js", text: "x" } as const;
   expect(rested([command, wide, exact], changes, ["src/a.test.js"])).toContain("src/a.test.js");
+});
+
+test("13: a check that passed before the work names nothing, alone, in a group or as a limit", () => {
+  const test = { kind: "file-exists", path: "test/add.test.js" } as const;
+  const script = { kind: "json", path: "package.json", at: "scripts.test", exists: true } as const;
+  const changes = [changed("test/add.test.js"), changed("package.json")];
+  expect(rested([command, test, script], changes, [])).toEqual(changes.map(({ path }) => path));
+  const passed = ["file-exists test/add.test.js", "json package.json scripts.test"];
+  expect(rested([command, test, script], changes, [], passed)).toEqual([]);
+  const group = [command, { kind: "all" as const, of: [test, script] }];
+  expect(rested(group, changes, [], ["all of 2"])).toEqual([]);
+  expect(rested(group, changes, [], passed.slice(0, 1))).toEqual(["package.json"]);
+});
+
+test.each(["**", "*", ".", "**/*", "*.*", "[a-z]*", "{*,src}", "{[a]?,**}/*", ".*"])(
+  "13: %s says no name, so that it names nothing as the work",
+  (glob) => {
+    const changes = [added(".skip-checks"), changed("src/a.js"), changed("strict.conf")];
+    expect(rested([command, { kind: "changed", paths: [glob] }], changes, [])).toEqual([]);
+  },
+);
+
+test("13: a wildcard beside a name, and alternatives that all are names, name the work", () => {
+  const names = (glob: string): readonly string[] =>
+    rested([command, { kind: "changed", paths: [glob] }], [changed("src/a.js")], []);
+  for (const glob of ["src/**", "**/*.js", "{src,lib}/**", "s*/a.js"]) expect(names(glob), glob).toEqual(["src/a.js"]);
 });
 
 test("13: a folder that is to go may have anything in it", () => {
@@ -68,7 +95,6 @@ test("13: a folder that is to go may have anything in it", () => {
 test("13: a folder by its name is no name of the tests in it that are gone", () => {
   const gone = [removed("src/a.js"), removed("src/tests/t.js")];
   expect(rested([command, { kind: "changed", paths: ["src"] }], gone, [])).toEqual(["src/a.js"]);
-  expect(rested([command, { kind: "git", only: ["src"] }], gone, [])).toEqual(["src/a.js"]);
 });
 
 test("13: a wildcard names no configuration that became a folder, as it names none that is gone", () => {
@@ -92,7 +118,7 @@ test("13: what judges is never the work: schemas, and files that a command names
   const checks: NonNullable<TaskSpecInput["checks"]> = [
     { kind: "schema", path: "data.json", schema: "data.schema.json" },
     { kind: "command", run: "sh check.sh && python -m tools.verify", cwd: "." },
-    { kind: "changed", paths: ["**"] },
+    { kind: "changed", paths: ["*.sh", "tools/**", "data*"] },
   ];
   const changes = [changed("data.json"), changed("data.schema.json"), changed("check.sh"), changed("tools/verify.py")];
   expect(rested(checks, changes, [])).toEqual(["data.json"]);
@@ -100,7 +126,7 @@ test("13: what judges is never the work: schemas, and files that a command names
 
 test("13: under not only a check that did not pass before names the work", () => {
   const not = { kind: "not", of: { kind: "contains", path: "a.js", text: "TODO" } } as const;
-  expect(rested([not], [changed("a.js")], [])).toEqual(["a.js"]);
+  expect(rested([not], [changed("a.js")], [], ["contains a.js"])).toEqual(["a.js"]);
   expect(rested([not], [changed("a.js")], [], ["not contains a.js"])).toEqual([]);
 });
 

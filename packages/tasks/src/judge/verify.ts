@@ -11,18 +11,24 @@
  */
 import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
-import type { JudgedWork, TaskCheck, WorkReview } from "@heddle/protocol/tasks";
+import { MAX_WORK_FILES, type JudgedWork, type TaskCheck, type WorkReview } from "@heddle/protocol/tasks";
+import { toText, type RawPath } from "@heddle/tools/raw-path";
 import type { CheckPlace } from "../checks/check.ts";
+import { isNoRoom } from "../checks/commands.ts";
 import { nameChecks } from "../checks/names.ts";
+import { listedNames } from "../checks/shown.ts";
 import { admit, withWhy, type Admitted } from "./admit.ts";
 import type { Earlier } from "./flips.ts";
 import { foundByAnyName } from "./by-other-name.ts";
 import { judgePicked, type JudgedRoom } from "./judge-picked.ts";
 import { ledTo } from "./led-to.ts";
+import { linkReason, linksThrough } from "./links-through.ts";
 import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-work.ts";
 import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
 import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
+import { leftRead, leftReason, withoutLeft, type LeftRead } from "./rests-on-left.ts";
+import { setupReason } from "./setup-changes.ts";
 import { flakyFailure, weakness } from "./weak.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 
@@ -50,12 +56,13 @@ export interface FrozenCase {
   readonly earlier?: readonly Earlier[] | undefined;
 }
 
-/** Throws only when it is stopped. */
+/** Throws only when it is stopped, and `sandbox.unavailable` where no room can be opened. */
 export async function verifyWork(place: CheckPlace, work: FrozenCase): Promise<Verdict> {
   try {
     return await verdictOf(place, work);
   } catch (error) {
     place.signal.throwIfAborted();
+    if (isNoRoom(error)) throw error;
     return unjudged(place, `the work could not be judged: ${toHeddleError(error).message}`);
   }
 }
@@ -63,7 +70,8 @@ export async function verifyWork(place: CheckPlace, work: FrozenCase): Promise<V
 async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> {
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? place.spec.deliver;
-  const judged = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
+  const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
+  const judged = withReasons(work, await judgeLeft(place, work, found));
   const { room, picked, review } = judged;
   const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
   const isClean = violations.length === 0 && room.passed;
@@ -142,6 +150,44 @@ async function withoutFound(place: CheckPlace, work: FrozenCase, observed: Obser
   const room = { base, frozen, picked, workspace: baseline.folder };
   const free = await foundByAnyName(place, { baseline, room, frozen }, loose);
   return rested.filter((change) => !loose.includes(change) || free.includes(change));
+}
+
+/** Nobody judged what earlier agents left: it is judged without that, or put to the owner. */
+async function judgeLeft(place: CheckPlace, work: FrozenCase, judged: Judged): Promise<Judged> {
+  const { room, picked, review } = judged;
+  const { baseline, base } = work;
+  const readIn = (ran: JudgedRoom["ran"], own: readonly Change[]): LeftRead | undefined =>
+    leftRead(baseline, place.spec.checks, { ran, base, picked: own });
+  const read = room.passed ? readIn(room.ran, picked) : undefined;
+  if (read === undefined) return judged;
+  const gone = withoutLeft(read, base);
+  if (gone !== undefined) {
+    const without = [...picked, ...gone];
+    const alone = await judgeIn(place, work, without);
+    const isEnough = alone.passed && weakness(alone.results) === undefined && readIn(alone.ran, without) === undefined;
+    if (isEnough) return { ...judged, room: alone };
+  }
+  return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), leftReason(read)] } };
+}
+
+/** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
+function withReasons({ base, baseline, frozen: { wroteOutside = [] } }: FrozenCase, judged: Judged): Judged {
+  const { setupChanged, ran } = judged.room;
+  const links = linksThrough(base.manifest, judged.picked, { ran, root: baseline.folder });
+  const more = [
+    ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)]),
+    ...(links.length === 0 ? [] : [linkReason(links)]),
+    ...(wroteOutside.length === 0 ? [] : [outsideReason(wroteOutside)]),
+  ];
+  if (more.length === 0) return judged;
+  return { ...judged, review: { ...judged.review, reasons: [...(judged.review?.reasons ?? []), ...more] } };
+}
+
+function outsideReason(paths: readonly RawPath[]): WorkReview["reasons"][number] {
+  const names = paths.map((path) => toText(path));
+  const message = `files with further names outside the workspace (hard links) are not as they were, so that what lies there, and what checks read of it, may have been changed: ${listedNames(names, 10)}`;
+  const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};
+  return { kind: "outside", message, files: names.slice(0, MAX_WORK_FILES), ...count };
 }
 
 function admitTo(place: CheckPlace, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {

@@ -1,7 +1,8 @@
 /**
  * What a pass is worth. A check that passed before any work was done says nothing about the work: it is vacuous, or, where
- * it demands that something stays as it was, a guard. One that comes out differently on the same files is flaky. A verdict
- * needs a ground: one pass that is none of these.
+ * it demands that something stays as it was, a guard. One that comes out differently on the same files is flaky, and nothing
+ * is verified beside it: whatever else passed, it failed on these files too. A verdict needs a ground: one pass that is none
+ * of these.
  */
 import type { CheckResult, TaskBaseline } from "@heddle/protocol";
 import type { TaskCheck, WorkReview } from "@heddle/protocol/tasks";
@@ -17,18 +18,18 @@ export function flagWeak(result: CheckResult, check: TaskCheck, { passed }: Task
   return isGuardKind(check) ? { ...whole, isGuard: true } : { ...whole, isVacuous: true };
 }
 
-function isGround({ outcome, isVacuous, isGuard, isFlaky }: CheckResult): boolean {
-  return outcome === "passed" && isVacuous !== true && isGuard !== true && isFlaky !== true;
+function isGround({ outcome, isVacuous, isGuard }: CheckResult): boolean {
+  return outcome === "passed" && isVacuous !== true && isGuard !== true;
 }
 
-/** Why passes prove nothing; undefined when one of them is a ground. */
+/** Why passes are not enough; undefined when one of them is a ground and none is flaky. */
 export function weakness(results: readonly CheckResult[]): WorkReview["reasons"][number] | undefined {
-  if (results.some(isGround)) return undefined;
   const flaky = results.filter(({ isFlaky }) => isFlaky === true).map(({ name }) => name);
   if (flaky.length > 0) {
-    const message = `nothing but flaky checks speaks for the work: ${listed(flaky)} passed and failed on the same files`;
+    const message = `flaky checks do not speak for the work: ${listed(flaky)} passed and failed on the same files`;
     return { kind: "flaky", message, files: [] };
   }
+  if (results.some(isGround)) return undefined;
   const message =
     "every check passed before the task began as well, so none of them says anything about the work; " +
     "add a check that fails without it";

@@ -88,7 +88,8 @@ test("13: nothing in a name or a content moves a cursor or begins a line of its 
   for (const control of ["\u001b", "\u0007", "\u202e", "\r"]) expect(text).not.toContain(control);
   expect(text.split("\n").filter((line) => line.startsWith("===")).length).toBe(1);
   expect(shownPath("caf\u00e9")).toBe('"caf\\xe9"');
-  expect(shownPath("plain name.txt")).toBe("plain name.txt");
+  expect(shownPath('a, b (new)"')).toBe(String.raw`"a, b (new)\""`);
+  expect(shownPath("plain/name.txt")).toBe("plain/name.txt");
   expect(shownPath("a\\x1b")).toBe('"a\\\\x1b"');
 });
 

@@ -4,7 +4,7 @@
  * push another out of sight, because what is long is cut first.
  */
 import { closeSync, constants, openSync, readSync } from "node:fs";
-import { visibleLine, visibleText } from "@heddle/protocol";
+import { visibleLine, visibleName, visibleText } from "@heddle/protocol";
 import { unifiedDiff } from "@heddle/tools/files";
 import { toRaw, toSystem, toText, isText } from "@heddle/tools/raw-path";
 import type { Change, FrozenWork, KeptTree, RawPath, TreeEntry } from "../tree/manifest.ts";
@@ -42,11 +42,12 @@ function isPlainFolder({ now, before, how }: Change): boolean {
   return how === "removed" ? before?.kind === "folder" : now?.kind === "folder" && before?.kind !== "file";
 }
 
-/** As it is, or in quotes with all that is not plain text escaped, so that two names never look the same. */
+/** As it is where it is plain, or in quotes with the rest escaped: no two names look the same, and none like several. */
 export function shownPath(path: RawPath): string {
-  const doubled = path.replaceAll("\\", "\\\\");
+  if (isText(path) && visibleName(toText(path)) === toText(path)) return toText(path);
+  const doubled = path.replaceAll(/["\\]/g, String.raw`\$&`);
   const line = visibleLine(isText(doubled) ? toText(doubled) : doubled.replaceAll(/[^\x20-\x7e]/g, escapeByte));
-  return isText(path) && line === toText(path) && !line.startsWith('"') ? line : `"${line}"`;
+  return `"${line}"`;
 }
 
 function escapeByte(byte: string): string {

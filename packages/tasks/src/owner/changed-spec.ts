@@ -6,10 +6,11 @@
 import { createHash } from "node:crypto";
 import { lstat, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { hasEnded, hasOwnTree, HeddleError, type TaskRecord } from "@heddle/protocol";
+import { hasEnded, hasOwnTree, HeddleError, visibleName, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
+import { tasksIn } from "../judge/earlier-tasks.ts";
 import { readLeft } from "../judge/left.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
@@ -70,23 +71,11 @@ async function realFile(file: string, isFollowed = true): Promise<string> {
   return isFollowed ? await realpath(file).catch(byFolder) : await byFolder();
 }
 
-const PAGE = 200;
-
 /** Of all folders that the file lies in, and of the one that it is about. Newest first. */
 async function earlierTasks(journal: Journal, { hashes }: Traces, workspace: string): Promise<readonly TaskRecord[]> {
   const folders = new Set([workspace, await realpath(workspace).catch(() => workspace)]);
   for (const path of hashes.keys()) for (let at = path; at !== dirname(at); at = dirname(at)) folders.add(dirname(at));
-  const tasks: TaskRecord[] = [];
-  for (const folder of folders) {
-    for (let after: string | undefined; ;) {
-      const wish = { workspace: folder, limit: PAGE, ...(after === undefined ? {} : { after }) };
-      const page = await journal.tasks.page(wish);
-      tasks.push(...page);
-      after = page.at(-1)?.id;
-      if (page.length < PAGE) break;
-    }
-  }
-  return tasks.toSorted((a, b) => b.createdAt - a.createdAt);
+  return (await tasksIn(journal, folders)).toSorted((one, other) => other.createdAt - one.createdAt);
 }
 
 interface Found {
@@ -134,7 +123,6 @@ function isOver(task: TaskRecord): boolean {
 
 function refusal({ file, help }: SpecFile, task: TaskRecord, { path, isGuess }: Found): HeddleError {
   const text = toText(path);
-  const shown = /^[\w@%+=:,./-]+$/.test(text) ? text : JSON.stringify(text);
   const who = `${task.id} (${task.spec.name})`;
   if (isGuess === true && !isOver(task)) {
     const message = `${file} changed while ${who} works in its folder, and nothing says that you wrote it; look at it, then ${help}`;
@@ -146,7 +134,7 @@ function refusal({ file, help }: SpecFile, task: TaskRecord, { path, isGuess }: 
       : `is as the agent of ${who} left it, not as you wrote it`;
   return new HeddleError(
     "task.invalid",
-    `${file} ${what}; look at it with heddle task diff ${task.id} -- ${shown}, then ${help}`,
+    `${file} ${what}; look at it with heddle task diff ${task.id} -- ${visibleName(text)}, then ${help}`,
     { details: { taskId: task.id, path: text } },
   );
 }

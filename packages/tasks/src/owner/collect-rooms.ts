@@ -10,7 +10,7 @@ import { resumePutting } from "../tree/put-back.ts";
 import { hasIntent } from "../tree/put-intent.ts";
 import { removeTree } from "../tree/remove-tree.ts";
 import type { CollectOptions } from "../worktree/collect-worktrees.ts";
-import { worktreesRoot } from "../worktree/open-worktree.ts";
+import { worktreesRoot } from "@heddle/tools";
 
 /** After the worktrees: whether a draft can go is seen by what it began with. */
 export async function collectRooms(options: CollectOptions): Promise<readonly Collected[]> {

@@ -62,7 +62,10 @@ export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
   const { work } = judgement.checked;
   const evidence = await readEvidence(home, { task, work, round: checked.round, signal });
   if ("reason" in evidence) return missing(evidence.reason);
-  const { base, frozen } = evidence;
+  const { base } = evidence;
+  // What was written outside the workspace is in no copy of it; the record says that it was.
+  const outside = checked.review?.reasons.find(({ kind }) => kind === "outside")?.files.map(toRaw);
+  const frozen = { ...evidence.frozen, ...(outside === undefined ? {} : { wroteOutside: outside }) };
   if (baseline.kept.sha256 !== base.sha256) return missing("the record names two different beginnings");
   const altered = [
     ...(await verifyKeptTree(base, signal)),

@@ -3,7 +3,7 @@
  * by inode and change time first; only what differs is read. A file that was changed and put back is no change, a changed
  * mode is one.
  */
-import { mkdirSync, type Stats } from "node:fs";
+import { lstatSync, mkdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -55,10 +55,35 @@ export async function freezeWork(source: string, base: KeptTree, options: Freeze
     const compared = await compareOpen(place.root, base, { ...options, skipped });
     refuseLarge(compared.suspects, base, options);
     const changes = await takeAll(place.root, base, { ...compared, folder, options });
-    const { sha256 } = await writeWork(dir, changes, options.signal);
+    const outside = wroteOutside(place.root, base, changes);
+    const { sha256 } = await writeWork(dir, { changes, ...outside }, options.signal);
     failpoint("tree.after-freeze");
-    return { folder: join(options.into, FILES), changes, sha256 };
+    return { folder: join(options.into, FILES), changes, sha256, ...outside };
   });
+}
+
+/** While a name outside holds the file, no other can have its number: the same one with the same content was not written. */
+function wroteOutside(
+  root: string,
+  { linkedOutside = new Map() }: KeptTree,
+  changes: readonly Change[],
+): Pick<FrozenWork, "wroteOutside"> {
+  if (linkedOutside.size === 0) return {};
+  using cursor = new FolderCursor(root);
+  const changed = new Set(changes.map(({ path }) => path));
+  const found = [...linkedOutside].flatMap(([path, ino]) =>
+    changed.has(path) || inodeOf(cursor, path) !== ino ? [path] : [],
+  );
+  return found.length === 0 ? {} : { wroteOutside: found };
+}
+
+function inodeOf(cursor: FolderCursor, path: RawPath): number | undefined {
+  try {
+    return lstatSync(cursor.at(path)).ino;
+  } catch {
+    // A folder on the way is gone, or is none any more.
+    return undefined;
+  }
 }
 
 /** undefined: there is none. `store.damaged` when its manifest is not the one that was written. */

@@ -38,6 +38,8 @@ interface Found extends Stamp {
   readonly path: RawPath;
   readonly kind: TreeKind;
   readonly size: number;
+  /** Names that it has, wherever they are. */
+  readonly nlink: number;
 }
 
 export async function keepTree(source: string, options: KeepOptions): Promise<KeptTree> {
@@ -50,9 +52,10 @@ export async function keepTree(source: string, options: KeepOptions): Promise<Ke
     const folder = join(dir, FILES);
     mkdirSync(folder, { mode: 0o700 });
     const manifest = await copyAll(place, found, { folder, options });
-    const written = await writeTree(dir, manifest, { skipped, rootMode, signal: options.signal });
+    const more = { skipped, rootMode, ...linkedOutside(found) };
+    const written = await writeTree(dir, manifest, { ...more, signal: options.signal });
     failpoint("tree.before-kept");
-    return { folder: join(options.into, FILES), manifest, ...written, skipped, rootMode };
+    return { folder: join(options.into, FILES), manifest, ...written, ...more };
   });
 }
 
@@ -91,11 +94,21 @@ async function readable<T>(take: () => T | Promise<T>): Promise<T | undefined> {
 async function findAll({ root, skipped }: TreePlace, signal: AbortSignal): Promise<readonly Found[]> {
   const found: Found[] = [];
   await walkTree(root, { skipped, signal }, (path, stat) => {
-    const { dev, ino, ctimeMs } = stat;
+    const { dev, ino, ctimeMs, nlink } = stat;
     const kind = kindOf(stat);
-    found.push({ path, kind, size: kind === "file" ? stat.size : 0, dev, ino, ctimeMs });
+    found.push({ path, kind, size: kind === "file" ? stat.size : 0, dev, ino, ctimeMs, nlink });
   });
   return found;
+}
+
+/** A file with more names than the workspace has of it. */
+function linkedOutside(found: readonly Found[]): Pick<KeptTree, "linkedOutside"> {
+  const linked = found.filter(({ kind, nlink }) => kind === "file" && nlink > 1);
+  const key = ({ dev, ino }: Found): string => `${dev}:${ino}`;
+  const here = new Map<string, number>();
+  for (const file of linked) here.set(key(file), (here.get(key(file)) ?? 0) + 1);
+  const outside = linked.filter((file) => file.nlink > (here.get(key(file)) ?? 0));
+  return outside.length === 0 ? {} : { linkedOutside: new Map(outside.map(({ path, ino }) => [path, ino])) };
 }
 
 function refuseLarge(root: string, found: readonly Found[], maxBytes: number): void {

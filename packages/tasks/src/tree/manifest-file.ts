@@ -37,6 +37,10 @@ const Head = z.strictObject({
   skipped: z.array(z.string()),
   /** Of the workspace itself. */
   rootMode: z.int().optional(),
+  /** Path and inode of files that had names outside of it too. */
+  linkedOutside: z.array(z.tuple([z.string(), z.number()])).optional(),
+  /** Of the work: those of them that are not as they were. */
+  wroteOutside: z.array(z.string()).optional(),
 });
 type Head = z.infer<typeof Head>;
 
@@ -54,7 +58,7 @@ type EntryRow = readonly [
 export async function writeTree(
   dir: string,
   manifest: Manifest,
-  options: { readonly skipped: readonly RawPath[]; readonly rootMode?: number; readonly signal: AbortSignal },
+  options: Pick<KeptTree, "skipped" | "rootMode" | "linkedOutside"> & { readonly signal: AbortSignal },
 ): Promise<Pick<KeptTree, "sha256" | "bytes">> {
   const slices = sliced(options.signal);
   let bytes = 0;
@@ -67,15 +71,18 @@ export async function writeTree(
     file.add([path, rowOf(entry)]);
   }
   const sha256 = digest.end();
-  const { rootMode } = options;
-  const root = rootMode === undefined ? {} : { rootMode };
+  const { rootMode, linkedOutside } = options;
+  const root = {
+    ...(rootMode === undefined ? {} : { rootMode }),
+    ...(linkedOutside === undefined ? {} : { linkedOutside: [...linkedOutside] }),
+  };
   file.write({ v: 1, what: "tree", sha256, bytes, skipped: [...options.skipped], ...root });
   return { sha256, bytes };
 }
 
 export async function writeWork(
   dir: string,
-  changes: readonly Change[],
+  { changes, wroteOutside }: Pick<FrozenWork, "changes" | "wroteOutside">,
   signal: AbortSignal,
 ): Promise<Pick<FrozenWork, "sha256">> {
   const slices = sliced(signal);
@@ -86,7 +93,8 @@ export async function writeWork(
     file.add([how, path, ...entries, isLeftOut === true]);
   }
   const sha256 = hashOfChanges(changes);
-  file.write({ v: 1, what: "work", sha256, bytes: 0, skipped: [] });
+  const outside = wroteOutside === undefined ? {} : { wroteOutside: [...wroteOutside] };
+  file.write({ v: 1, what: "work", sha256, bytes: 0, skipped: [], ...outside });
   return { sha256 };
 }
 
@@ -101,7 +109,7 @@ export async function readTree(dir: string): Promise<KeptTree | undefined> {
     digest.add(entryLine(path, entry));
   });
   if (head === undefined) return undefined;
-  const { sha256, bytes, skipped, rootMode } = head;
+  const { sha256, bytes, skipped, rootMode, linkedOutside } = head;
   if (digest.end() !== sha256) throw damaged(`the kept tree ${dir} is not the one that was kept`);
   return {
     folder: join(dir, FILES),
@@ -110,6 +118,7 @@ export async function readTree(dir: string): Promise<KeptTree | undefined> {
     bytes,
     skipped,
     ...(rootMode === undefined ? {} : { rootMode }),
+    ...(linkedOutside === undefined ? {} : { linkedOutside: new Map(linkedOutside) }),
   };
 }
 
@@ -126,9 +135,10 @@ export async function readWork(dir: string): Promise<FrozenWork | undefined> {
     });
   });
   if (head === undefined) return undefined;
-  const { sha256 } = head;
+  const { sha256, wroteOutside } = head;
   if (hashOfChanges(changes) !== sha256) throw damaged(`the frozen work ${dir} is not the one that was frozen`);
-  return { folder: join(dir, FILES), changes, sha256 };
+  const outside = wroteOutside === undefined ? {} : { wroteOutside };
+  return { folder: join(dir, FILES), changes, sha256, ...outside };
 }
 
 function hashOfChanges(changes: readonly Change[]): string {

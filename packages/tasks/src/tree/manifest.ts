@@ -46,6 +46,8 @@ export interface KeptTree {
   readonly skipped: readonly RawPath[];
   /** Permission bits of the workspace itself; no part of the hash. */
   readonly rootMode?: number;
+  /** Files that had names outside the workspace too (hard links): the number of each, by path. Absent: none had. */
+  readonly linkedOutside?: ReadonlyMap<RawPath, number>;
 }
 
 export interface Change {
@@ -63,6 +65,11 @@ export interface FrozenWork {
   /** In order of path. */
   readonly changes: readonly Change[];
   readonly sha256: string;
+  /**
+   * Files that had names outside the workspace too and are not as they were: what was written to them was written there as
+   * well. Absent: none.
+   */
+  readonly wroteOutside?: readonly RawPath[];
 }
 
 export function sha256(content: string | Uint8Array): string {

@@ -35,13 +35,15 @@ export interface RoomFiles extends Workspace {
 export interface RoomFilesOptions {
   /** Where the room appears: the workspace's own path. */
   readonly root: string;
+  /** Of the baseline, and told like picked ones when they are looked at. */
+  readonly watched?: ReadonlySet<RawPath>;
   readonly signal: AbortSignal;
 }
 
 export function openRoomFiles(
   base: KeptTree,
   work: { readonly frozen: FrozenWork; readonly picked: readonly Change[] },
-  { root, signal }: RoomFilesOptions,
+  { root, watched, signal }: RoomFilesOptions,
 ): RoomFiles {
   const changes = completePicks(base.manifest, work.frozen.changes, work.picked);
   const changed = new Map(changes.map((change) => [change.path, change]));
@@ -51,7 +53,7 @@ export function openRoomFiles(
   const odd = new Map<string, RawPath>();
   const rawOf = (path: string): RawPath => odd.get(path) ?? toRaw(path);
   const note = (paths: Iterable<RawPath>): void => {
-    for (const path of paths) if (changed.has(path)) reads.add(path);
+    for (const path of paths) if (changed.has(path) || watched?.has(path) === true) reads.add(path);
   };
   const lookUp = (path: string): Resolved => {
     const found = tree.resolve(rawOf(relativePath(path)));

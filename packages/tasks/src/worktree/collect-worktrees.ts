@@ -17,7 +17,8 @@ import { baseFolder } from "../judge/task-rooms.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
 import { planUndo } from "../tree/put-back.ts";
 import { readDraft } from "./draft.ts";
-import { readWorktree, worktreesRoot, type Worktree } from "./open-worktree.ts";
+import { worktreesRoot } from "@heddle/tools";
+import { readWorktree, type Worktree } from "./open-worktree.ts";
 import { git, tryGit } from "./repository-git.ts";
 
 export interface CollectOptions {

@@ -10,7 +10,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { hasOwnTree, toHeddleError, type CheckResult, type TaskRecord } from "@heddle/protocol";
-import { requireOwnFolder } from "@heddle/tools";
+import { heddleFolders, requireOwnFolder, worktreesRoot } from "@heddle/tools";
 import { protectedPart } from "@heddle/tools/files";
 import { holdFolder } from "@heddle/tools/held-folder";
 import { toText } from "@heddle/tools/raw-path";
@@ -23,7 +23,7 @@ import { shownPath } from "../judge/work-changes.ts";
 import type { WorkToDeliver } from "./build-commit.ts";
 import type { BroughtBack } from "./merge-back.ts";
 import { tiedLinks } from "./tied-links.ts";
-import { worktreesRoot, type WorktreePlace } from "./open-worktree.ts";
+import type { WorktreePlace } from "./open-worktree.ts";
 
 const MARK = "draft.json";
 
@@ -42,7 +42,7 @@ export async function openDraft({ home, task, signal }: WorktreePlace): Promise<
   const copy = join(own, "copy");
   // Another draft may be putting its work there.
   await using _claim = await claimFolder(task.spec.workspace, { dir: roomsOf(home, task.id), signal });
-  const kept = await keepTree(task.spec.workspace, { into: copy, skip: [home, worktreesRoot(home)], signal });
+  const kept = await keepTree(task.spec.workspace, { into: copy, skip: heddleFolders(home), signal });
   await rename(kept.folder, tree);
   await rm(copy, { recursive: true, force: true });
   using held = holdFolder(own);

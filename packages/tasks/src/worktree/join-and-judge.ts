@@ -5,14 +5,16 @@
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { CheckResult, TaskBaseline, TaskRecord } from "@heddle/protocol";
+import { worktreesRoot } from "@heddle/tools";
 import { toText } from "@heddle/tools/raw-path";
 import type { CheckPlace } from "../checks/check.ts";
 import { judgePicked, type JudgedRoom } from "../judge/judge-picked.ts";
+import { setupReason } from "../judge/setup-changes.ts";
 import { freezeWork } from "../tree/freeze-work.ts";
 import { keepTree } from "../tree/keep-tree.ts";
 import { removeTree } from "../tree/remove-tree.ts";
 import { prefixOf, type Built } from "./build-commit.ts";
-import { branchOf, cloneAt, setUp, worktreesRoot, type Worktree } from "./open-worktree.ts";
+import { branchOf, cloneAt, setUp, type Worktree } from "./open-worktree.ts";
 import { protectedInCommits } from "./protected-commits.ts";
 import { git, tryGit } from "./repository-git.ts";
 
@@ -97,8 +99,11 @@ async function judgeJoined(
 
 /** Why what comes back is not what was verified; empty when it is. */
 export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
-  if (verdict.passed) return [];
-  const broken = verdict.violations.map(({ message, kind }): CheckResult => ({
+  const failing = verdict.results.filter(({ outcome, isFlaky }) => outcome !== "passed" || isFlaky === true);
+  const { setupChanged } = verdict;
+  if (verdict.passed && failing.length === 0 && setupChanged.length === 0) return [];
+  const said = [...verdict.violations, ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)])];
+  const broken = said.map(({ message, kind }): CheckResult => ({
     name: `${kind} (on what comes back)`,
     kind: "merge",
     outcome: "failed",
@@ -106,6 +111,11 @@ export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
     startedAt: Date.now(),
     durationMs: 0,
   }));
-  const failing = verdict.results.filter(({ outcome }) => outcome !== "passed");
-  return [...broken, ...failing.map((one) => ({ ...one, name: `${one.name} (on what comes back)` }))];
+  return [...broken, ...failing.map(asFailure)];
+}
+
+/** A pass that is flaky is none. */
+function asFailure(one: CheckResult): CheckResult {
+  const flaky = { outcome: "failed", message: `flaky, it failed on the same files as well: ${one.message}` } as const;
+  return { ...one, ...(one.outcome === "passed" ? flaky : {}), name: `${one.name} (on what comes back)` };
 }

@@ -16,18 +16,21 @@ import {
   type TaskBaseline,
   type TaskRecord,
 } from "@heddle/protocol";
+import { worktreesRoot } from "@heddle/tools";
 import type { CheckPlace } from "../checks/check.ts";
 import { listed } from "../checks/shown.ts";
 import type { OwnGit } from "../git/own-git.ts";
 import { inGitForm } from "../judge/git-form.ts";
 import { judgePicked } from "../judge/judge-picked.ts";
 import { openScratch } from "../judge/scratch.ts";
+import type { RawPath } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
 import { shownPath } from "../judge/work-changes.ts";
+import { changedByCheckout } from "./checkout-bytes.ts";
 import { buildCommit, requireJudged, type Built, type WorkToDeliver } from "./build-commit.ts";
 import { failingIn, joinAndJudge } from "./join-and-judge.ts";
 import { keepHistory } from "./keep-history.ts";
-import { branchOf, readWorktree, worktreesRoot, writeWorktree, type Worktree } from "./open-worktree.ts";
+import { branchOf, readWorktree, writeWorktree, type Worktree } from "./open-worktree.ts";
 import { protectedInCommits } from "./protected-commits.ts";
 import { git, tryGit } from "./repository-git.ts";
 import { tiedLinks } from "./tied-links.ts";
@@ -120,7 +123,20 @@ async function bring({ how, worktree, built, folder }: Bringing, options: MergeO
   const own = history ?? built.commit;
   await requireJudged(built.git, { base, commit: own, delivered: built.delivered });
   const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], place) : base;
-  if (head === base) return await deliver({ how, worktree, git: built.git, commit: own }, options);
+  const asJudged = async (commit: string): Promise<BroughtBack> => {
+    const paths = built.delivered.keys();
+    const changed = await changedByCheckout({
+      repository,
+      git: built.git,
+      commit,
+      paths,
+      folder,
+      signal: place.signal,
+    });
+    if (changed.length > 0) return obstructed(converted(changed, worktree));
+    return await deliver({ how, worktree, git: built.git, commit }, options);
+  };
+  if (head === base) return await asJudged(own);
   const joined = await joinAndJudge({ worktree, built, commit: own, head, folder }, options);
   if ("problem" in joined) return refused(joined.problem);
   if ("obstacle" in joined) return obstructed(joined.obstacle);
@@ -129,7 +145,11 @@ async function bring({ how, worktree, built, folder }: Bringing, options: MergeO
     const obstacle = `the repository has moved on since, and with it the work does not pass: ${names}`;
     return { results: joined.failing, obstacle };
   }
-  return await deliver({ how, worktree, git: built.git, commit: joined.commit }, options);
+  return await asJudged(joined.commit);
+}
+
+function converted(paths: readonly RawPath[], { repository, folder }: Worktree): string {
+  return `git would not bring back byte for byte what was judged: attributes or settings of ${repository} convert ${listed(paths.map(shownPath))} at a checkout; leave them out of the conversion (.gitattributes, core.autocrlf) and resume, or take them from ${folder} by hand`;
 }
 
 interface Delivery {

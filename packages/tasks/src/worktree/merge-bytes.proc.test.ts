@@ -74,16 +74,11 @@ function open(files: Readonly<Record<string, string>> = { "a.txt": "a\n" }, belo
 const isNotGit = ({ path }: Change): boolean => !path.startsWith(".git/");
 
 test("13: line ends, filters and encodings change nothing on the way back", async () => {
-  await using place = open({
-    "a.txt": "a\n",
-    ".gitattributes": "*.crlf text eol=crlf\n*.id ident\n",
-    "b.crlf": "one\ntwo\n",
-  });
-  place.git("config", "core.autocrlf", "true");
+  await using place = open({ "a.txt": "a\n", "b.crlf": "one\ntwo\n" });
   const line =
     "printf '* text=auto filter=evil ident working-tree-encoding=UTF-16\\n' >> .gitattributes; git config filter.evil.clean 'echo evil'; git config core.autocrlf input; " +
     "printf 'x\\r\\ny\\r\\n' > a.txt; printf 'one\\r\\nthree\\n' > b.crlf; printf '$Id$\\r\\n' > c.id; git add -A; git commit -qm evil";
-  const back = await place.work(line);
+  const back = await place.work(line, { pick: ({ path }) => path !== ".gitattributes" });
   expect(back).toMatchObject({ merged: { how: "branch" }, results: [] });
   expect(place.bytes(back, "a.txt").toString()).toBe("x\r\ny\r\n");
   expect(place.bytes(back, "b.crlf").toString()).toBe("one\r\nthree\n");
@@ -91,9 +86,27 @@ test("13: line ends, filters and encodings change nothing on the way back", asyn
 });
 
 test("13: a worktree has the bytes of its commit, so that an edit changes the edited line alone", async () => {
-  await using place = open({ "a.txt": "one\ntwo\n", ".gitattributes": "* text eol=crlf\n" });
+  await using place = open({ "a.txt": "one\ntwo\n", ".gitattributes": "*.bat text eol=crlf\n" });
   const back = await place.work("sed -i s/two/three/ a.txt");
   expect(place.bytes(back, "a.txt").toString()).toBe("one\nthree\n");
+});
+
+test("13: what a checkout of the repository would convert waits for the owner, and nothing comes back", async () => {
+  await using place = open({
+    "a.txt": "a\n",
+    ".gitattributes": "*.crlf text eol=crlf\n*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n",
+    "b.crlf": "one\n",
+  });
+  for (const [merge, line, name] of [
+    ["branch", "echo two >> b.crlf", "b.crlf"],
+    ["patch", "printf '$Id$\\n' > c.id", "c.id"],
+    ["commit", "printf 'h\\0i\\0' > d.u16", "d.u16"],
+  ] as const) {
+    const back = await place.work(`${line}; echo b > a.txt`, { merge });
+    expect(back.merged, name).toBeUndefined();
+    expect(back.obstacle, name).toContain(`convert ${name} at a checkout`);
+  }
+  expect(await place.work("echo c > a.txt; ln -s a.txt e", { merge: "commit" })).toMatchObject({ results: [] });
 });
 
 test("13: only what was picked comes back, and the agent's commits stay behind unless they are exactly that", async () => {

@@ -10,6 +10,7 @@
 import { mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
+import { worktreesRoot } from "@heddle/tools";
 import { holdFolder } from "@heddle/tools/held-folder";
 import type { CheckPlace } from "../checks/check.ts";
 import { isBroken } from "../checks/commands.ts";
@@ -38,11 +39,6 @@ export interface WorktreePlace {
 
 const SETUP_MS = 1_800_000;
 const ORIGIN = "origin.json";
-
-/** Beside the home, because the home does not exist for an agent. */
-export function worktreesRoot(home: string): string {
-  return `${home}-worktrees`;
-}
 
 /** The one there is, or a new one with its setup done. */
 export async function openWorktree(place: WorktreePlace): Promise<Worktree> {

@@ -10,6 +10,9 @@ const QUIET = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", 
 
 export interface GitOptions {
   readonly signal: AbortSignal;
+  /** Beside what every call gets. */
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly input?: Uint8Array;
 }
 
 /** What it printed. Throws `task.setup-failed` with git's own words. */
@@ -27,7 +30,8 @@ export interface GitAnswer {
 }
 
 /** For questions whose answer may be no. */
-export async function tryGit(folder: string, args: readonly string[], { signal }: GitOptions): Promise<GitAnswer> {
+export async function tryGit(folder: string, args: readonly string[], options: GitOptions): Promise<GitAnswer> {
+  const { signal, input } = options;
   const { PATH, HOME, XDG_CONFIG_HOME, LANG } = process.env;
   const env = {
     PATH,
@@ -38,8 +42,9 @@ export async function tryGit(folder: string, args: readonly string[], { signal }
     GIT_TERMINAL_PROMPT: "0",
     GIT_EDITOR: "true",
     GIT_NO_REPLACE_OBJECTS: "1",
+    ...options.variables,
   };
   const argv = [...QUIET.flatMap((setting) => ["-c", setting]), ...args];
-  const end = await runGit({ cwd: folder, env, args: argv, signal });
+  const end = await runGit({ cwd: folder, env, args: argv, signal, ...(input === undefined ? {} : { input }) });
   return { exitCode: end.exitCode, stdout: end.stdout.toString("utf8"), stderr: end.stderr };
 }

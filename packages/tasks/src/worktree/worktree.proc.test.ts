@@ -35,6 +35,24 @@ async function run(t: TestHarness, spec: Partial<TaskSpecInput>) {
   return task;
 }
 
+test("13: what other tasks bring back is not there for an agent that works in the folder around Heddle's home", async () => {
+  const patch = (path: string): string => `*** Begin Patch\n*** Add File: ${path}\n+forged\n*** End Patch`;
+  await using t = await openTestHarness({
+    script: [
+      { calls: [shell("cat home-worktrees/t/x.patch; echo forged > home-worktrees/t/x.patch; touch done.txt")] },
+      { calls: [{ tool: "apply_patch", args: patch("home-worktrees/t/y.patch") }] },
+      { text: "done" },
+    ],
+  });
+  const own = join(`${t.home}-worktrees`, "t");
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, "x.patch"), "judged\n");
+  const { threadId = "", state } = await run(t, { workspace: t.folder });
+  expect(state).toBe("verified");
+  expect([readFileSync(join(own, "x.patch"), "utf8"), existsSync(join(own, "y.patch"))]).toEqual(["judged\n", false]);
+  expect(JSON.stringify(await t.events(threadId))).not.toContain("judged");
+});
+
 test("12.1: where a commit has a link in the place of the task's folder, nothing is made behind it", async () => {
   await using t = await openRepository();
   const outside = mkdtempSync(join(t.workspace, "..", "outside-"));

@@ -6,11 +6,11 @@
 import { execFile } from "node:child_process";
 import { closeSync, constants, openSync, readdirSync, rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { HeddleError, hostFaultOr } from "@heddle/protocol";
 import { privateFolder } from "../sandbox/private-folder.ts";
+import { temporaryFolder } from "../sandbox/temporary-folder.ts";
 
 export interface PipeEnds {
   readonly readFd: number;
@@ -63,7 +63,7 @@ function keepReady(paths: readonly string[]): void {
 
 async function makeBatch(): Promise<number> {
   // By this name the next sandbox clears it away, should Heddle be killed right here (sandbox/scratch.ts).
-  const shared = tmpdir();
+  const shared = temporaryFolder();
   const folder = await mkdtemp(join(privateFolder(shared) ?? shared, "heddle-sandbox-pipes-"));
   try {
     const names = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));

@@ -24,11 +24,13 @@ export function checkPath(path: string, access: "read" | "write", rules: PathRul
   checkForm(path);
   const parts = components(path);
   if (isKernelPath(parts)) throw invalid(path, "files of the kernel and devices are not available");
+  const roots = rules.writeRoots.flatMap(asGivenAndReal).filter((root) => within(path, root));
   for (const masked of rules.masked.flatMap(asGivenAndReal)) {
-    if (within(path, masked)) throw outside(path);
+    // As in the sandbox: a folder that may be written and lies in a masked one is there.
+    const isShown = roots.some((root) => root !== masked && within(root, masked));
+    if (within(path, masked) && !isShown) throw outside(path);
   }
   if (access === "read") return;
-  const roots = rules.writeRoots.flatMap(asGivenAndReal).filter((root) => within(path, root));
   if (roots.length === 0) throw notWritable(path);
   for (const root of roots) checkProtected(path, components(path.slice(root.length)));
 }

@@ -39,7 +39,7 @@ export async function openCopyRoom(options: RoomOptions): Promise<Room> {
     await place[Symbol.asyncDispose]();
     throw error;
   }
-  return { ...place, reads: async () => undefined, freeBytes: () => bytesFree(source) };
+  return { ...place, tree: source, reads: async () => undefined, freeBytes: () => bytesFree(source) };
 }
 
 async function openPlace(options: RoomOptions): Promise<Place> {

@@ -28,6 +28,8 @@ export interface RoomLayer {
   /** Added and changed, folders too, parents before children; relative to the workspace. */
   readonly paths: readonly RawPath[];
   readonly removed: readonly RawPath[];
+  /** Where what is not in `folder` is taken from, by path. */
+  readonly from?: ReadonlyMap<RawPath, string>;
   /** Permission bits of files and folders; default: those in `folder`. */
   readonly modes?: ReadonlyMap<RawPath, number>;
   /** When everything in it was last changed, as the room shows it, in milliseconds. Default: the moment it is put. */
@@ -48,6 +50,8 @@ export interface LayerFound {
 
 interface LayerEntry {
   readonly path: RawPath;
+  /** Where it is taken from. */
+  readonly at: RawPath;
   readonly stat: Stats;
   /** Permission bits that it is to have. */
   readonly mode: number;
@@ -55,29 +59,29 @@ interface LayerEntry {
 
 /** Throws for a path that is no plain way down, because a layer may come from a bundle, and for what is not there. */
 export async function findLayer(layer: RoomLayer): Promise<LayerFound> {
-  const { folder, paths, removed, modes, changedAt = Date.now() } = layer;
+  const { folder, paths, removed, from, modes, changedAt = Date.now() } = layer;
   const source = toRaw(folder);
   for (const path of removed) below(source, path);
   const entries: LayerEntry[] = [];
   let bytes = 0;
   await inTurns(paths, (path) => {
-    const stat = lookUp(below(source, path));
+    const at = below(toRaw(from?.get(path) ?? folder), path);
+    const stat = lookUp(at);
     if (stat === undefined) throw broken(path, "is not there");
     if (!stat.isDirectory() && !stat.isSymbolicLink() && !stat.isFile()) {
       throw broken(path, "is no file, folder or link");
     }
     if (stat.isFile()) bytes += stat.size;
-    entries.push({ path, stat, mode: (modes?.get(path) ?? stat.mode) & PERMISSIONS });
+    entries.push({ path, at, stat, mode: (modes?.get(path) ?? stat.mode) & PERMISSIONS });
   });
   return { source, entries, removed, bytes, changedAt };
 }
 
 export async function putLayer(root: RawPath, layer: LayerFound): Promise<void> {
-  const { source, entries, removed } = layer;
+  const { entries, removed } = layer;
   const tree = new Tree(root, layer);
   await inTurns(removed, (path) => tree.remove(path));
-  await inTurns(entries, ({ path, stat, mode }) => {
-    const from = below(source, path);
+  await inTurns(entries, ({ path, at: from, stat, mode }) => {
     if (stat.isDirectory()) tree.putFolder(path);
     else if (stat.isSymbolicLink()) tree.putLink(path, from);
     else tree.putFile(path, { from, stat, mode });

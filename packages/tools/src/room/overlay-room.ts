@@ -64,6 +64,7 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
       sandbox,
       kind: "overlay",
       root: policy.workspace,
+      tree: at,
       reads: async () => (isOpen() ? await marks?.take() : undefined),
       freeBytes: async () => (isOpen() ? await bytesFree(at) : 0),
       [Symbol.asyncDispose]: close,

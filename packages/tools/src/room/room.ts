@@ -34,6 +34,8 @@ export interface Room extends AsyncDisposable {
   readonly kind: "overlay" | "copy" | "none";
   /** Where commands find the tree: the workspace, unless the kind is `none`. */
   readonly root: string;
+  /** Leads to the tree from outside, until the room is closed. */
+  readonly tree: string;
   /**
    * Entries of the layer that were read, run, followed or touched since the room was opened, or since the last call; to be
    * asked when no command runs. One that is gone is in every answer from then on, because it may be there under another

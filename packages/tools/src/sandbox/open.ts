@@ -3,7 +3,6 @@
  * answer is `sandbox.unavailable` with the reason and what would mend it, never a weaker sandbox.
  */
 import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HeddleError, isHeddleError, type SandboxHolds } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -19,6 +18,7 @@ import type { PreparedSandbox } from "./prepare.ts";
 import { retrying } from "./retrying-holder.ts";
 import type { ProtectedPathViolation, Sandbox, SandboxPolicy, SweepOptions } from "./sandbox.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 import { statOrUndefined } from "./tree-index.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
@@ -134,7 +134,9 @@ function openGuard(policy: SandboxPolicy, writeRoots: readonly string[], options
   return new Guard({
     writeRoots,
     absentMasked: policy.masked.filter((path) => statOrUndefined(path) === undefined),
-    quarantineDir: once(async () => options.quarantineDir ?? (await mkdtemp(join(tmpdir(), "heddle-quarantine-")))),
+    quarantineDir: once(
+      async () => options.quarantineDir ?? (await mkdtemp(join(temporaryFolder(), "heddle-quarantine-"))),
+    ),
   });
 }
 

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, lstat, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -166,4 +166,28 @@ test("12.8: what commands leave behind is removed, be it closed to its owner or 
   await scratch[Symbol.asyncDispose]();
   expect(await readdir(parent)).toEqual([]);
   await rm(parent, { recursive: true });
+});
+
+test("13: a folder for temporary files that was put in the place of the first one is refused, and nothing is made in it", async () => {
+  const above = await mkdtemp(join(tmpdir(), "heddle-swapped-"));
+  const { TMPDIR } = process.env;
+  const [temporary, outside] = [join(above, "tmp"), join(above, "outside")];
+  try {
+    process.env["TMPDIR"] = temporary;
+    await openScratch()[Symbol.asyncDispose]();
+    await mkdir(outside);
+    await rename(temporary, `${temporary}-2`);
+    for (const put of [() => symlink("outside", temporary), () => mkdir(temporary)]) {
+      await put();
+      expect(openScratch).toThrow(expect.objectContaining({ code: "sandbox.failed" }));
+      expect([await readdir(outside), await readdir(temporary)]).toEqual([[], []]);
+      await rm(temporary, { recursive: true });
+    }
+    await rename(`${temporary}-2`, temporary);
+    await openScratch()[Symbol.asyncDispose]();
+  } finally {
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+    await rm(above, { recursive: true, force: true });
+  }
 });

@@ -19,11 +19,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { lstat, rename, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readProcStat } from "../commands/proc-stat.ts";
 import { runHostTool } from "./host-tools.ts";
 import { privateFolder, readSmallFile } from "./private-folder.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 const PREFIX = "heddle-sandbox-";
 const OWNER_FILE = "owner";
@@ -72,7 +72,7 @@ export interface Scratch extends AsyncDisposable {
  * for each, or a program for each, would cost ten times more. With a parent, all of it is there.
  */
 export function openScratch(parent?: string): Scratch {
-  const disk = parent === undefined ? openBelow(tmpdir()) : openFolder(parent);
+  const disk = parent === undefined ? openBelow(temporaryFolder()) : openFolder(parent);
   for (const name of TEMPORARY) {
     mkdirSync(join(disk.path, name));
     chmodSync(join(disk.path, name), 0o1777);
@@ -135,7 +135,6 @@ interface Folder {
 
 /** Below a folder that others can write too. */
 function openBelow(shared: string): Folder {
-  mkdirSync(shared, { recursive: true, mode: 0o700 });
   const own = privateFolder(shared);
   return own === undefined ? { path: makeFolder(shared) } : openFolder(own);
 }

@@ -10,7 +10,7 @@ import {
   type CommandExecWriteParams,
   type SandboxWish,
 } from "@heddle/dialects/codex-app-server";
-import { commandEnvironment, envelopeFor } from "@heddle/tools";
+import { commandEnvironment, envelopeFor, heddleFolders } from "@heddle/tools";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { beginAct, type BegunAct } from "../../host/client-acts.ts";
 import type { Connection } from "../../rpc/connection.ts";
@@ -158,7 +158,7 @@ async function placeOf(
     writableRoots: (wish.writableRoots ?? []).map((root) => path.resolve(cwd, root)),
     networkAccess: wish.networkAccess ?? false,
     approval: "never",
-    masked: [server.home, ...(server.host.masked ?? [])],
+    masked: [...heddleFolders(server.home), ...(server.host.masked ?? [])],
   });
   if (sandbox === "off") server.log(`a client runs ${params.command[0]} with full access`);
   return {

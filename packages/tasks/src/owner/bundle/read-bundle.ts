@@ -118,7 +118,7 @@ class Unpacker {
     const { round } = await this.#take("work");
     const into = workFolder(this.#home, taskId, round);
     const changes = await this.#work(join(into, FILES), base);
-    await writeWork(into, changes, this.#signal);
+    await writeWork(into, { changes }, this.#signal);
     if (this.#next !== undefined) throw bad("something follows its end");
     return { taskId, record, ...this.#end };
   }

@@ -3,7 +3,7 @@
  * commands run in the sandbox whatever its spec allows, without the network, and see neither Heddle's home nor the user's.
  */
 import { mkdir, mkdtemp, realpath, stat } from "node:fs/promises";
-import { homedir, tmpdir, userInfo } from "node:os";
+import { homedir, userInfo } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { isSealedBy, verifyExport, type ExportReport } from "@heddle/journal";
 import {
@@ -15,6 +15,7 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
+import { heddleFolders, temporaryFolder } from "@heddle/tools";
 import { checkEvent } from "@heddle/protocol/check-event";
 import { leavesOf } from "../../checks/names.ts";
 import { removeTree } from "../../tree/remove-tree.ts";
@@ -47,7 +48,7 @@ export async function verifyBundle({
   env = process.env,
   onCheck,
 }: BundleOptions): Promise<BundleVerdict> {
-  const own = await mkdtemp(join(await realpath(tmpdir()), "heddle-bundle-"));
+  const own = await mkdtemp(join(temporaryFolder(), "heddle-bundle-"));
   try {
     const unpacked = join(own, "home");
     await mkdir(join(unpacked, "rooms"), { recursive: true, mode: 0o700 });
@@ -71,7 +72,7 @@ export async function verifyBundle({
       task,
       log,
       signal,
-      masked: [home],
+      masked: heddleFolders(home),
       emptied: await userHomes(env),
       env: { ...env, HOME: PRIVATE_HOME },
       ...workspace,

@@ -1,0 +1,98 @@
+/** 13: what agents of earlier tasks left in a folder and nobody judged is not how the next task begins. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { TaskRecord } from "@heddle/protocol";
+import type { TaskSpecInput } from "@heddle/protocol/tasks";
+import { openTestHarness, shell, type TestHarness } from "../../test/test-harness.ts";
+
+const files = {
+  "a.sh": "echo 1\n",
+  "b.sh": "echo 1\n",
+  "check-a.sh": '[ "$(sh a.sh)" = 2 ]\n',
+  "check-b.sh": '[ "$(sh b.sh)" = 2 ]\n',
+};
+
+/** The agent of each task is a provider of its own. */
+async function open(...commands: readonly string[]): Promise<TestHarness> {
+  const t = await openTestHarness({
+    providers: commands.map((cmd, index) => ({
+      id: `agent-${index + 1}`,
+      family: "openai",
+      wire: "scripted",
+      script: [{ calls: [shell(cmd)] }, { text: "done" }],
+    })),
+  });
+  for (const [path, content] of Object.entries(files)) await writeFile(join(t.workspace, path), content);
+  await t.work();
+  return t;
+}
+
+async function run(
+  t: TestHarness,
+  name: "a" | "b",
+  provider: string,
+  more: Partial<TaskSpecInput> = {},
+): Promise<TaskRecord> {
+  const checks = [{ kind: "command" as const, name: "check", run: ["sh", `check-${name}.sh`] }];
+  const { id } = await t.add({ checks, deliver: [`${name}.sh`], maxNudges: 0, provider, ...more });
+  const [task] = await t.settled(id);
+  if (task === undefined) throw new Error("no task");
+  return task;
+}
+
+const FIX_A = "echo 'echo 2' > a.sh";
+const CHEAT_B = "echo '# ok' >> b.sh";
+const PLANT = "echo 'grep -q ok b.sh' > check-b.sh";
+
+test("13: a check that an earlier agent rewrote beside its work puts the next claim to the owner, who takes it or takes it back", async () => {
+  await using t = await open(`${FIX_A}; ${PLANT}`, CHEAT_B, "echo '# more' >> b.sh");
+  const first = await run(t, "a", "agent-1");
+  expect(first.state).toBe("verified");
+  const second = await run(t, "b", "agent-2");
+  expect(second).toMatchObject({
+    state: "paused",
+    lastCheck: {
+      passed: false,
+      results: [{ outcome: "passed" }],
+      review: { reasons: [{ kind: "left", files: ["check-b.sh"] }] },
+    },
+  });
+  expect(second.reason).toContain(`check-b.sh (changed by ${first.id})`);
+  const [prepared] = await t.of(second.id, "task.prepared");
+  // What was verified is the beginning like anything else.
+  expect(prepared?.baseline?.left).toEqual({
+    files: [{ path: "check-b.sh", how: "changed", taskId: first.id }],
+    count: 1,
+  });
+  await t.tasks.accept(second.id);
+  expect((await t.settled(second.id))[0]?.state).toBe("claimed");
+  // Whose owner has taken it once is not asked again.
+  expect((await run(t, "b", "agent-3")).lastCheck?.review?.reasons[0]?.kind).not.toBe("left");
+});
+
+test("13: the same of a task that was rejected and given up, and of a folder below", async () => {
+  await using t = await open("mkdir sub; cp check-b.sh b.sh sub; cd sub; echo 'grep -q ok b.sh' > check-b.sh", CHEAT_B);
+  const first = await run(t, "a", "agent-1");
+  expect(first.state).toBe("paused");
+  await t.tasks.cancel(first.id);
+  const second = await run(t, "b", "agent-2", { workspace: join(t.workspace, "sub") });
+  expect(second).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "left" }] } } });
+});
+
+test("13: what is not needed, what the owner wrote since and what was taken back stop nobody", async () => {
+  // A cache that the next check reads and does not need.
+  const cache = "echo 'x=1' > cache.sh";
+  await using t = await open(`${FIX_A}; ${cache}`, "echo 'echo 2' > b.sh", PLANT, "echo 'echo 2' > b.sh");
+  await writeFile(join(t.workspace, "check-b.sh"), '[ ! -e cache.sh ] || . ./cache.sh\n[ "$(sh b.sh)" = 2 ]\n');
+  expect((await run(t, "a", "agent-1")).state).toBe("verified");
+  expect((await run(t, "b", "agent-2")).state).toBe("verified");
+  await writeFile(join(t.workspace, "cache.sh"), "x=2\n");
+  await writeFile(join(t.workspace, "b.sh"), "echo 1\n");
+  const planted = await run(t, "b", "agent-3");
+  await t.tasks.cancel(planted.id);
+  await t.tasks.undo(planted.id, { signal: AbortSignal.timeout(10_000) });
+  const last = await run(t, "b", "agent-4");
+  expect(last.state).toBe("verified");
+  expect((await t.of(last.id, "task.prepared"))[0]?.baseline?.left).toBeUndefined();
+});

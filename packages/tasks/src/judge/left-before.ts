@@ -1,0 +1,194 @@
+/**
+ * What agents of earlier tasks left in the folder where a task begins, and nobody judged or accepted: no owner wrote it, so a
+ * verdict may not rest on it unnamed. It is told from what was frozen when they stopped, and holds for what still has the
+ * content they left; what was changed since is the owner's.
+ */
+import { readdir, realpath } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { hasEnded, hasOwnTree, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
+import { MAX_LEFT_FILES, type WorkFile } from "@heddle/protocol/tasks";
+import type { Journal } from "@heddle/journal";
+import { CLOCK_STEP_MS } from "@heddle/tools/files";
+import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
+import { globList } from "../checks/globs.ts";
+import { readFrozenWork } from "../tree/freeze-work.ts";
+import { readKeptTree } from "../tree/keep-tree.ts";
+import { comparePaths, isSameEntry, type KeptTree, type TreeEntry } from "../tree/manifest.ts";
+import { tasksIn } from "./earlier-tasks.ts";
+import { isRepository } from "./pick.ts";
+import { baseFolder, roomsOf, roomsRoot, roundOf } from "./task-rooms.ts";
+
+export interface LeftOptions {
+  readonly journal: Journal;
+  readonly home: string;
+  /** Of the task that begins. */
+  readonly workspace: string;
+}
+
+type How = WorkFile["how"];
+
+/** What the last agent that changed a path made of it. */
+interface Trace {
+  readonly how: How;
+  readonly taskId: string;
+  readonly isStill: (now: TreeEntry | undefined) => boolean;
+  isJudged: boolean;
+}
+
+export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<Pick<TaskBaseline, "left">> {
+  const here = await realOr(options.workspace);
+  const traces = new Map<RawPath, Trace>();
+  for (const task of await tasksAround(options, here)) await follow(task, { ...options, here, base, traces });
+  const found = [...traces]
+    .filter(([path, { isJudged, isStill }]) => !isJudged && isStill(base.manifest.get(path)))
+    .toSorted(([one], [other]) => comparePaths(one, other));
+  if (found.length === 0) return {};
+  const files = found.slice(0, MAX_LEFT_FILES).map(([path, { how, taskId }]) => ({ path: toText(path), how, taskId }));
+  return { left: { files, count: found.length } };
+}
+
+/** In this folder, around it or in it; those that ended last come last. */
+async function tasksAround({ journal, home, workspace }: LeftOptions, here: string): Promise<readonly TaskRecord[]> {
+  const folders = new Set([workspace]);
+  for (let at = here; at !== dirname(at); at = dirname(at)) folders.add(at);
+  const known = new Map((await tasksIn(journal, folders)).map((task) => [task.id, task]));
+  for (const id of await readdir(roomsRoot(home)).catch(() => [])) {
+    if (known.has(id)) continue;
+    const task = await journal.tasks.get(id);
+    if (task !== undefined) known.set(id, task);
+  }
+  return [...known.values()].toSorted((one, other) => one.updatedAt - other.updatedAt);
+}
+
+interface Following extends LeftOptions {
+  readonly here: string;
+  readonly base: KeptTree;
+  readonly traces: Map<RawPath, Trace>;
+}
+
+async function follow(task: TaskRecord, { home, here, base, traces }: Following): Promise<void> {
+  const place = placeOf(await realOr(task.spec.workspace), here);
+  if (task.round === 0 || task.undone !== undefined || place === undefined) return;
+  // What its owner took on their word, although earlier agents had left it.
+  if (isTaken(task))
+    for (const { kind, files } of task.lastCheck?.review?.reasons ?? [])
+      for (const file of kind === "left" ? files : []) {
+        const trace = traces.get(place.toHere(toRaw(file)) ?? "");
+        if (trace !== undefined) trace.isJudged = true;
+      }
+  // Of a tree of its own only what was judged came here.
+  if (hasOwnTree(task.spec)) return;
+  const { changes, isKnown } = await changesOf(home, task);
+  for (const { path, ...trace } of changes) {
+    const at = place.toHere(path);
+    if (at !== undefined) traces.set(at, { ...trace, taskId: task.id });
+  }
+  if (isKnown || !(hasEnded(task) || task.state === "paused")) return;
+  for (const path of await guessed(home, task, { base, toThere: place.toThere })) {
+    const entry = base.manifest.get(path);
+    traces.set(path, { how: "changed", taskId: task.id, isStill: (now) => now === entry, isJudged: false });
+  }
+}
+
+type Found = Omit<Trace, "taskId"> & { readonly path: RawPath };
+
+/** By the newest that was frozen, which is told against the beginning and so says it all; else by what the record names. */
+async function changesOf(
+  home: string,
+  task: TaskRecord,
+): Promise<{ readonly changes: readonly Found[]; readonly isKnown: boolean }> {
+  const rooms = roomsOf(home, task.id);
+  const names = await readdir(rooms).catch(() => []);
+  const newest = names.toSorted((one, other) => (roundOf(one) ?? -1) - (roundOf(other) ?? -1)).at(-1) ?? "";
+  const round = roundOf(newest);
+  const frozen = round === undefined ? undefined : await readFrozenWork(join(rooms, newest)).catch(() => undefined);
+  const { work } = task.lastCheck ?? {};
+  if (frozen === undefined) {
+    const told = [...(work?.delivered ?? []), ...(work?.others ?? [])];
+    const isJudged = judgedBy(task);
+    const changes = told.map(({ path, how, sha256 = "" }) => ({
+      path: toRaw(path),
+      how,
+      isStill: (now: TreeEntry | undefined) => (now?.sha256 ?? "") === sha256,
+      isJudged: isJudged(path),
+    }));
+    return { changes, isKnown: false };
+  }
+  const isJudged = work?.sha256 === frozen.sha256 ? judgedBy(task) : () => false;
+  const changes = frozen.changes
+    .filter(
+      (change) =>
+        (change.now ?? change.before)?.kind !== "folder" && !(change.how === "removed" && isRepository(change)),
+    )
+    .map(({ path, how, now: left }) => ({
+      path,
+      how,
+      isStill: (now: TreeEntry | undefined) => isAsLeft(now, left),
+      isJudged: isJudged(toText(path)),
+    }));
+  return { changes, isKnown: round === task.round };
+}
+
+/** What was too large to be read without need is known by its size and time. */
+function isAsLeft(now: TreeEntry | undefined, left: TreeEntry | undefined): boolean {
+  if (left?.kind === "file" && left.sha256 === "") return now?.size === left.size && now.mtimeNs === left.mtimeNs;
+  return isSameEntry(now, left);
+}
+
+/** The owner's word, where the checks alone did not verify it. */
+function isTaken({ state, claim, lastCheck }: TaskRecord): boolean {
+  return state === "claimed" && claim?.by === "user" && lastCheck?.review !== undefined;
+}
+
+function judgedBy(task: TaskRecord): (path: string) => boolean {
+  const { work, passed } = task.lastCheck ?? {};
+  if (work === undefined || !(passed === true || isTaken(task))) return () => false;
+  const deliver = task.deliver ?? task.spec.deliver;
+  const refused = new Set(work.others.map(({ path }) => path));
+  if (deliver === undefined) {
+    const delivered = new Set(work.delivered.map(({ path }) => path));
+    return (path) => delivered.has(path);
+  }
+  const isDelivered = globList(deliver);
+  return (path) => isDelivered(path) && !refused.has(path) && !isRepository({ path: toRaw(path) });
+}
+
+/** A worker that died leaves no word of what its agent did last: what changed meanwhile may be the agent's. */
+async function guessed(
+  home: string,
+  { id, createdAt, updatedAt }: TaskRecord,
+  { base, toThere }: Pick<Following, "base"> & Pick<Place, "toThere">,
+): Promise<readonly RawPath[]> {
+  const began = await readKeptTree(baseFolder(home, id)).catch(() => undefined);
+  if (began === undefined) return [];
+  return [...base.manifest].flatMap(([path, entry]) => {
+    const at = entry.stamp?.ctimeMs ?? 0;
+    const there = toThere(path);
+    const isMeanwhile = at >= createdAt - CLOCK_STEP_MS && at <= updatedAt + CLOCK_STEP_MS;
+    return isMeanwhile && there !== undefined && !isSameEntry(began.manifest.get(there), entry) ? [path] : [];
+  });
+}
+
+interface Place {
+  /** From a path in the earlier task's folder to one in this folder; undefined: it is not in it. */
+  readonly toHere: (path: RawPath) => RawPath | undefined;
+  readonly toThere: (path: RawPath) => RawPath | undefined;
+}
+
+function placeOf(there: string, here: string): Place | undefined {
+  const same = (path: RawPath): RawPath => path;
+  if (there === here) return { toHere: same, toThere: same };
+  const within = (inner: string, outer: string): [Place["toHere"], Place["toHere"]] | undefined => {
+    if (!inner.startsWith(`${outer}/`)) return undefined;
+    const prefix = `${toRaw(inner.slice(outer.length + 1))}/`;
+    return [(path) => `${prefix}${path}`, (path) => (path.startsWith(prefix) ? path.slice(prefix.length) : undefined)];
+  };
+  const below = within(there, here);
+  if (below !== undefined) return { toHere: below[0], toThere: below[1] };
+  const above = within(here, there);
+  return above === undefined ? undefined : { toHere: above[1], toThere: above[0] };
+}
+
+async function realOr(folder: string): Promise<string> {
+  return await realpath(folder).catch(() => folder);
+}
