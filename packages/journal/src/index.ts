@@ -16,6 +16,7 @@ export type { NotificationQueries, NotificationRow } from "./queries/notificatio
 export type { TaskPageRequest, TaskQueries } from "./queries/tasks.ts";
 export type { GitInfo, QueuedRow, ThreadPageRequest, ThreadQueries, ThreadRow, TurnRow } from "./queries/threads.ts";
 export { USAGE_KEYS, type UsageKey, type UsageRequest, type UsageRow } from "./queries/usage.ts";
+export { isSealedBy, seal } from "./evidence/seal.ts";
 export { verifyExport, type ExportReport } from "./evidence/verify-export.ts";
 export { breathe, LONG_CHARS } from "./record/breathe.ts";
 export type { OpenJournalOptions } from "./sqlite/open-store.ts";

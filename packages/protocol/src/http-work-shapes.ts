@@ -8,7 +8,7 @@ export const AcceptTaskBody = z.strictObject({
 });
 export const UndoTaskBody = z.strictObject({
   dryRun: z.boolean().optional().describe("Only says what would be put back"),
-  force: z.boolean().optional().describe("Also what changed after the work was judged"),
+  force: z.boolean().optional().describe("Also what changed after the agent stopped"),
   retry: z.boolean().optional().describe("Begins another attempt from there"),
 });
 export const UndoneTask = z.object({

@@ -21,6 +21,7 @@ import { BUDGET_WORDS, describe, usedUp, wordOf } from "./attempt/budget.ts";
 import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
 import { readLog } from "./owner/recorded.ts";
+import { changeSettled } from "./owner/settle-undo.ts";
 import { refuseCycle } from "./queue/dependencies.ts";
 import { checkSchedule, nextTime } from "./queue/schedule.ts";
 import type { NewTask, OpenTasks, Tasks } from "./tasks.ts";
@@ -40,7 +41,8 @@ export function openTasks(options: TasksOptions): OpenTasks {
 }
 
 function tasksOf(options: TasksOptions, by: Author): Tasks {
-  const { journal, now = Date.now } = options;
+  const { journal, home, now = Date.now } = options;
+  const store = { journal, home, by };
   const change = (taskId: string, decide: (task: TaskRecord) => readonly TaskEventBody[]): Promise<TaskRecord> =>
     changeTask(journal, taskId, { author: by, decide });
   return {
@@ -50,12 +52,12 @@ function tasksOf(options: TasksOptions, by: Author): Tasks {
     log: (taskId, range) => log(journal, taskId, range),
     pause: (taskId, reason = "paused by its user") =>
       change(taskId, () => [{ type: "task.paused", v: 1, cause: "user", message: reason }]),
-    resume: (taskId, budget) => change(taskId, (task) => [resumed(task, budget)]),
+    resume: (taskId, budget) => changeSettled(store, taskId, (task) => [resumed(task, budget)]),
     cancel: (taskId, reason = "cancelled by its user") =>
       change(taskId, () => [{ type: "task.cancelled", v: 1, reason }]),
     retry: (taskId, reason = "retried by its user", { isFresh = false } = {}) =>
-      change(taskId, () => [{ type: "task.retried", v: 1, reason, ...(isFresh ? { isFresh } : {}) }]),
-    accept: (taskId, note) => change(taskId, (task) => [accepted(task, note)]),
+      changeSettled(store, taskId, () => [{ type: "task.retried", v: 1, reason, ...(isFresh ? { isFresh } : {}) }]),
+    accept: (taskId, note) => changeSettled(store, taskId, (task) => [accepted(task, note)]),
     async undo(taskId, wish) {
       const [task, { undoTask }] = [await existing(journal, taskId), await import("./owner/undo.ts")];
       return undoTask({ ...kept(options, task), by }, task, wish);

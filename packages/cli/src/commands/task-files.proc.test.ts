@@ -1,8 +1,8 @@
 /** Task files where agents work: what an agent left there is nobody's wish, and what it cannot deliver is said. */
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { run, type Ran } from "../../test/heddle-process.ts";
+import { openWorld, run, type Ran } from "../../test/heddle-process.ts";
 import { MOCK_KEY, openMockWorld, type MockWorld } from "../../test/mock-model.ts";
 
 const SPEC = "name: sum\nworkspace: .\ngoal: Correct sum.sh.\nchecks: [{command: sh sum.sh}]\n";
@@ -77,3 +77,29 @@ test(
     expect(ran.stdout).toContain("no agent can write .vscode");
   },
 );
+
+test("13: init delivers, and lint proposes what a spec delivers without proposing what judges it", async () => {
+  await using world = await openWorld();
+  expect((await run(["task", "init"], { world })).code).toBe(0);
+  expect(await readFile(path.join(world.workspace, "heddle-task.yaml"), "utf8")).toContain("\ndeliver: [README.md]\n");
+  for (const file of ["src/add.js", "src/add.test.js", "test/helper.js", "package.json", "check.sh"])
+    await world.file(`workspace/${file}`, "x");
+  const cases: readonly (readonly [string, readonly string[] | undefined])[] = [
+    ["goal: g, checks: [{tests: npm test}]", ["src/**", "!**/*.test.*"]],
+    ["goal: Correct src/add.js and check.sh., checks: [{command: sh check.sh}]", ["src/add.js"]],
+    ["goal: g, checks: [{command: sh check.sh}, {changed: [src, package.json]}]", ["src", "!**/*.test.*"]],
+    ["goal: g, checks: [{file-exists: conf.yaml}]", ["conf.yaml"]],
+    ["goal: g, deliver: [a], checks: [{file-exists: a}]", undefined],
+  ];
+  const specs = cases.map(([rest], index) => `  - {name: n${index}, workspace: ., ${rest}}\n`);
+  await world.file("workspace/tasks.yaml", `tasks:\n${specs.join("")}`);
+  const linted = JSON.parse((await run(["task", "lint", "tasks.yaml", "--json"], { world })).stdout);
+  const proposed = linted.tasks.map(
+    (task: { readonly proposes?: { readonly deliver: unknown } }) => task.proposes?.deliver,
+  );
+  expect(proposed).toEqual(cases.map(([, deliver]) => deliver));
+  await world.file("workspace/task.yaml", "name: n\nworkspace: .\ngoal: g\nchecks: [{tests: npm test}]\n");
+  const told = await run(["task", "lint", "task.yaml"], { world });
+  expect(told.stdout).toContain("n does not say what it delivers");
+  expect(told.stdout).toContain('deliver: ["src/**", "!**/*.test.*"]');
+});

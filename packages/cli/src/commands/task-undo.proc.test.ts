@@ -1,19 +1,38 @@
-/** What an undo does not touch. */
+/** What an undo does not touch, and what a full disk of Heddle's does not cost. */
 import { mkdir, readdir, rename, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { run } from "../../test/heddle-process.ts";
-import { MOCK_KEY, openMockWorld } from "../../test/mock-model.ts";
+import { MOCK_KEY, openMockWorld, type MockWorld } from "../../test/mock-model.ts";
 
-test("13: undo follows no link that lies where the workspace was, also by force", { timeout: 60_000 }, async () => {
-  await using mock = await openMockWorld({
+async function openDone(): Promise<MockWorld> {
+  const mock = await openMockWorld({
     respond: ({ answers }) =>
       answers > 0 ? { text: "It is done." } : { calls: [{ tool: "exec_command", args: { cmd: "echo x > done.txt" } }] },
   });
   const { world } = mock;
-  const { workspace, root } = world;
-  const spec = `name: t\nworkspace: ${workspace}\ngoal: g\nchecks:\n  - file-exists: done.txt\ndeliver: [done.txt]\n`;
+  const spec = `name: t\nworkspace: ${world.workspace}\ngoal: g\nchecks:\n  - file-exists: done.txt\ndeliver: [done.txt]\n`;
   await world.file("spec/task.yaml", spec);
+  return mock;
+}
+
+test(
+  "13: where Heddle's disk is full when work is frozen, the agent is not asked for more",
+  { timeout: 60_000 },
+  async () => {
+    await using mock = await openDone();
+    const { world } = mock;
+    const env = { ...MOCK_KEY, HEDDLE_FAILPOINT: "tree.during-freeze=enospc" };
+    expect(await run(["task", "run", `${world.root}/spec/task.yaml`], { world, env })).toMatchObject({ code: 0 });
+    const shown = JSON.parse((await run(["task", "show", "t", "--json"], { world })).stdout);
+    expect(shown).toMatchObject({ state: "verified", attempt: 2, spent: { turns: 1, nudges: 0 } });
+  },
+);
+
+test("13: undo follows no link that lies where the workspace was, also by force", { timeout: 60_000 }, async () => {
+  await using mock = await openDone();
+  const { world } = mock;
+  const { workspace, root } = world;
   expect(await run(["task", "run", `${root}/spec/task.yaml`], { world, env: MOCK_KEY })).toMatchObject({ code: 0 });
   const precious = path.join(root, "precious");
   await mkdir(precious);

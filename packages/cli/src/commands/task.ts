@@ -61,7 +61,7 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "reason", value: "TEXT", help: "Kept with a pause, cancel, retry, accept or complete" },
   { name: "fresh", of: "retry", help: "In a new thread; with a new copy of the workspace where it has none" },
   { name: "from-baseline", of: "retry", help: "First put the workspace back to how it was when the task began" },
-  { name: "force", of: ["undo", "retry"], help: "Also put back what changed after the work was judged" },
+  { name: "force", of: ["undo", "retry"], help: "Also put back what changed after the agent stopped" },
   { name: "stat", of: "diff", help: "Only which files, and how many lines" },
   {
     name: "bundle",

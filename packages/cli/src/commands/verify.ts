@@ -97,6 +97,14 @@ async function judgeExport(lines: AsyncIterable<string>, key: string | undefined
         report,
         violations: [],
       };
+    const [end] = report.unsigned;
+    if (end !== undefined)
+      return {
+        ...cannot(
+          `of ${end.stream} only the events up to ${end.signedTo} of ${end.lastVersion} are signed; whoever handed it on may have written the others. Export it again with this version`,
+        ),
+        report,
+      };
     return { result: "clean", report, violations: [] };
   } catch (error) {
     return cannot(toHeddleError(error).message);

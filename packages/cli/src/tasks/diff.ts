@@ -47,7 +47,8 @@ function diffLines(
     ...files.map((file) => statLine(file, style)),
     ...left,
     ...files.flatMap((file) =>
-      file.diff === undefined ? [] : ["", style.bold(file.shown), ...quoted(file.diff.trimEnd())],
+      // The agent chose the name, too.
+      file.diff === undefined ? [] : ["", ...quoted(file.shown), ...quoted(file.diff.trimEnd())],
     ),
     ...cut,
   ];

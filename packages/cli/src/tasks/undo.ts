@@ -51,7 +51,7 @@ function undoLines({ task, files, count: all, later, isDone }: Undone): readonly
   const changedLater = new Set(later);
   const shown = files
     .slice(0, MAX_SHOWN)
-    .map((file) => `  ${fileLine(file)}${changedLater.has(file.path) ? ", changed after the work was judged" : ""}`);
+    .map((file) => `  ${fileLine(file)}${changedLater.has(file.path) ? ", changed after the agent stopped" : ""}`);
   const more = all > shown.length ? [`  and ${all - shown.length} more`] : [];
   // Of a draft it is what came out of it into the workspace.
   const where = visibleLine(hasOwnTree(task.spec) ? task.spec.workspace : (task.folder ?? task.spec.workspace));

@@ -41,20 +41,24 @@ export function checkpointDue(events: readonly StoredEvent[]): StoredEvent | und
 export function writeCheckpoint(folder: string, head: StoredEvent, signer: Signer): void {
   failpoint("journal.checkpoint.before-write");
   makePrivateFolder(folder);
-  const { stream, version, hash, at } = head;
-  const { keyId } = signer;
-  const signature = signer.sign(signedText({ stream, version, hash, at, keyId }));
-  const path = fileOf(folder, stream);
+  const checkpoint = signHead(head, signer);
+  const path = fileOf(folder, head.stream);
   const isNew = sizeOf(path) < 0;
   const fd = openForAppend(path);
   try {
-    appendLine(fd, canonical({ stream, version, hash, at, keyId, signature }));
+    appendLine(fd, canonical({ ...checkpoint }));
     fsyncSync(fd);
   } finally {
     closeSync(fd);
   }
   if (isNew) syncFolder(folder);
   failpoint("journal.checkpoint.after-write");
+}
+
+export function signHead({ stream, version, hash, at }: Head & Pick<Checkpoint, "at">, signer: Signer): Checkpoint {
+  const { keyId } = signer;
+  const signature = signer.sign(signedText({ stream, version, hash, at, keyId }));
+  return { stream, version, hash, at, keyId, signature };
 }
 
 function signedText(head: Omit<Checkpoint, "signature">): string {

@@ -67,9 +67,11 @@ describe("an export", () => {
     expect(report).toEqual({
       thread: "c",
       keyId: expect.stringMatching(/^[0-9a-f]{16}$/),
+      publicKey: expect.stringContaining("PUBLIC KEY"),
       events: 8,
       streams: 2,
       checkpoints: 4,
+      unsigned: [],
       damage: [],
     });
     // Lines without their newline, as most readers of files give them.
@@ -175,6 +177,36 @@ describe("an export", () => {
     rmSync(join(home.path, "checkpoints"), { recursive: true });
     const report = await verifyExport(await exported(home.path));
     expect(report).toMatchObject({ keyId: undefined, events: 8, checkpoints: 0, damage: [] });
+    expect(report.unsigned).toEqual([
+      { stream: "p", signedTo: 0, lastVersion: 4 },
+      { stream: "c", signedTo: 0, lastVersion: 4 },
+    ]);
+  });
+
+  test("13: ends with a signature over the last event of each stream, also where none was due yet", async () => {
+    await using home = await testHome();
+    await using journal = await openJournal({ home: home.path });
+    await fill(journal);
+    await journal.append({ stream: "c", author, events: [admitted("t4"), said("under way")] });
+    const lines: string[] = [];
+    for await (const line of journal.exportLines([{ stream: "p", upTo: 3 }, { stream: "c" }])) lines.push(line);
+    expect(await verifyExport(lines)).toMatchObject({ events: 9, checkpoints: 5, unsigned: [], damage: [] });
+  });
+
+  test("13: says how far signatures reach, and names no key that has signed nothing in it", async () => {
+    await using home = await testHome();
+    const lines = await filled(home.path);
+    const kept = (isKept: (fields: Fields) => boolean): string[] => {
+      const rest = lines.filter((line) => parse(line)["kind"] !== "checkpoint" || isKept(parse(line)));
+      const checkpoints = rest.filter((line) => parse(line)["kind"] === "checkpoint").length;
+      return edit(rest, rest.length - 1, { checkpoints });
+    };
+    expect(await verifyExport(kept(() => false))).toMatchObject({ keyId: undefined, publicKey: undefined, damage: [] });
+    const cut = await verifyExport(kept(({ stream, version }) => stream === "p" || version === 1));
+    expect(cut).toMatchObject({ unsigned: [{ stream: "c", signedTo: 1, lastVersion: 4 }], damage: [] });
+    expect(cut.keyId).toMatch(/^[0-9a-f]{16}$/);
+    const other = await verifyExport(edit(lines, 0, { thread: "p" }));
+    expect(other.damage).toMatchObject([{ kind: "file-corrupt", message: "its last stream is not that of p" }]);
   });
 
   test("ends where the stream ended when it began, however much is appended meanwhile", async () => {

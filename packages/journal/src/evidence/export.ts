@@ -2,14 +2,15 @@
  * A thread as JSON lines that a third party can verify without this store and without Heddle:
  *   header · for each stream, oldest ancestor first: stream, its checkpoints, its events · end
  * Events carry the columns of the store under their own names; `body` is the stored text itself, because its hash is over
- * those bytes. Checkpoints come before the events they sign, so that one pass with little memory is enough.
+ * those bytes. Checkpoints come before the events they sign, so that one pass with little memory is enough. The last event
+ * of each stream is signed, if need be for this export: what no signature covers could be anybody's.
  */
 import { HeddleError } from "@heddle/protocol";
-import { readCheckpoints } from "./checkpoints.ts";
+import { readCheckpoints, signHead, type Checkpoint } from "./checkpoints.ts";
 import type { HomePaths } from "../home.ts";
 import type { ExportPart } from "../journal.ts";
-import { loadPublicKey } from "./keys.ts";
-import { integer } from "../record/rows.ts";
+import { loadPublicKey, loadSigner } from "./keys.ts";
+import { integer, text } from "../record/rows.ts";
 import type { StoredRows } from "./stored-rows.ts";
 
 export const FORMAT = "heddle-export";
@@ -36,12 +37,12 @@ export async function* exportLines(
   let [events, checkpoints] = [0, 0];
   for (const { stream, last } of streams) {
     yield line({ kind: "stream", stream, lastVersion: last });
-    for (const file of readCheckpoints(paths.checkpoints, stream)) {
-      for (const checkpoint of file.checkpoints) {
-        if (checkpoint.version > last) continue;
-        checkpoints += 1;
-        yield line({ kind: "checkpoint", ...checkpoint });
-      }
+    const signed = [...readCheckpoints(paths.checkpoints, stream)].flatMap((file) => file.checkpoints);
+    const kept = signed.filter(({ version }) => version <= last);
+    const head = kept.some(({ version }) => version === last) ? [] : await signLast(stored, paths, { stream, last });
+    for (const checkpoint of [...kept, ...head]) {
+      checkpoints += 1;
+      yield line({ kind: "checkpoint", ...checkpoint });
     }
     for (let after = 0; after < last;) {
       const rows = await stored.pageOf({ stream, after, upTo: last });
@@ -56,6 +57,18 @@ export async function* exportLines(
     }
   }
   yield line({ kind: "end", events, checkpoints });
+}
+
+/** Nothing where this home has no key. */
+async function signLast(
+  stored: StoredRows,
+  paths: HomePaths,
+  { stream, last }: { readonly stream: string; readonly last: number },
+): Promise<readonly Checkpoint[]> {
+  const signer = loadSigner(paths.keys);
+  const row = await stored.of(stream, last);
+  if (signer === undefined || row === undefined) return [];
+  return [signHead({ stream, version: last, hash: text(row, "hash"), at: integer(row, "at") }, signer)];
 }
 
 function line(value: object): string {

@@ -28,8 +28,17 @@ export interface Verifier {
 }
 
 export function loadOrMakeSigner(folder: string): Signer {
+  if (!existsSync(privatePath(folder))) makeKey(folder);
+  return signerOf(folder);
+}
+
+/** Undefined when there is no key: what is only read gets none. */
+export function loadSigner(folder: string): Signer | undefined {
+  return existsSync(privatePath(folder)) ? signerOf(folder) : undefined;
+}
+
+function signerOf(folder: string): Signer {
   const path = privatePath(folder);
-  if (!existsSync(path)) makeKey(folder);
   const key = parse(path, createPrivateKey);
   const publicKey = createPublicKey(key);
   putOnce(publicPath(folder), pem(publicKey));

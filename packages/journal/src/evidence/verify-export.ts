@@ -13,13 +13,24 @@ import { checkLink } from "./check-link.ts";
 export interface ExportReport {
   /** The thread the export is of. */
   readonly thread: string | undefined;
-  /** Whose signatures the checkpoints bear; compare it with what you know of that home. */
+  /** Whose signatures the checkpoints bear; compare it with what you know of that home. undefined: nothing is signed. */
   readonly keyId: string | undefined;
+  /** Of the same key, as PEM. */
+  readonly publicKey: string | undefined;
   readonly events: number;
   readonly streams: number;
   readonly checkpoints: number;
+  /** Streams whose last events no signature covers: whoever handed the export on may have written these. */
+  readonly unsigned: readonly UnsignedEnd[];
   /** Empty: every line is as it was stored, and none is missing. */
   readonly damage: readonly Damage[];
+}
+
+export interface UnsignedEnd {
+  readonly stream: string;
+  /** The last event that a signature covers, with all before it; 0: none does. */
+  readonly signedTo: number;
+  readonly lastVersion: number;
 }
 
 /** The first ones matter. */
@@ -56,7 +67,10 @@ interface Reader {
 /** header ─▶ { stream ─▶ checkpoint* ─▶ event* }* ─▶ end */
 function createReader(report: Report): Reader {
   const count = { events: 0, streams: 0, checkpoints: 0 };
+  const unsigned: UnsignedEnd[] = [];
+  let isSigned = false;
   let thread: string | undefined;
+  let publicKey: string | undefined;
   let key: Verifier | undefined;
   let walk: Walk | undefined;
   let isEnded = false;
@@ -65,11 +79,21 @@ function createReader(report: Report): Reader {
     if (text(row, "format") !== FORMAT || integer(row, "v") !== FORMAT_VERSION) throw wrongKind("format");
     thread = text(row, "thread");
     const pem = row["publicKey"];
-    if (typeof pem === "string") key = verifierOf(pem);
+    if (typeof pem !== "string") return;
+    key = verifierOf(pem);
+    publicKey = pem;
+  }
+
+  function endStream(): void {
+    const found = walk?.end();
+    if (found === undefined) return;
+    isSigned ||= found.signedTo > 0;
+    if (found.signedTo < found.lastVersion && unsigned.length < MAX_REPORTED) unsigned.push(found);
   }
 
   function end(row: Row): void {
-    walk?.end();
+    endStream();
+    if (walk?.stream !== thread) report({ kind: "file-corrupt", message: `its last stream is not that of ${thread}` });
     walk = undefined;
     isEnded = integer(row, "events") === count.events && integer(row, "checkpoints") === count.checkpoints;
   }
@@ -87,7 +111,7 @@ function createReader(report: Report): Reader {
         case "header":
           return header(row);
         case "stream":
-          walk?.end();
+          endStream();
           walk = createWalk(text(row, "stream"), integer(row, "lastVersion"), report);
           count.streams += 1;
           return;
@@ -104,24 +128,30 @@ function createReader(report: Report): Reader {
       }
     },
     end() {
-      walk?.end();
+      endStream();
       if (!isEnded) report({ kind: "tail-lost", message: "lines of the export are missing, or its end is" });
-      return { thread, keyId: key?.keyId, ...count };
+      // A key that has signed nothing here says nothing.
+      const signer = isSigned ? { keyId: key?.keyId, publicKey } : { keyId: undefined, publicKey: undefined };
+      return { thread, ...signer, ...count, unsigned };
     },
   };
 }
 
 interface Walk {
+  readonly stream: string;
   checkpoint(row: Row, key: Verifier | undefined): void;
   event(row: Row): void;
-  end(): void;
+  /** How far signatures reach. */
+  end(): UnsignedEnd;
 }
 
 /** One stream under way: how far its chain has come, and the checkpoints still to be met. */
 function createWalk(stream: string, lastVersion: number, report: Report): Walk {
   const due = new Map<number, Checkpoint>();
   let head = { version: 0, hash: genesisOf(stream) };
+  let signedTo = 0;
   return {
+    stream,
     checkpoint(row, key) {
       const found = toCheckpoint(row);
       if (found?.stream !== stream) throw wrongKind("checkpoint");
@@ -143,15 +173,18 @@ function createWalk(stream: string, lastVersion: number, report: Report): Walk {
       const { version, hash } = head;
       const signed = due.get(version);
       due.delete(version);
+      if (signed?.hash === hash) signedTo = version;
       if (signed === undefined || signed.hash === hash) return;
       const message = `event ${version} of ${stream} is not the one its checkpoint signed`;
       report({ kind: "checkpoint-mismatch", message, stream, version });
     },
     end() {
       const promised = [...due.keys()].reduce((last, version) => Math.max(last, version), lastVersion);
-      if (head.version >= promised) return;
-      const message = `${stream} ends at event ${head.version}, but ${promised} is promised`;
-      report({ kind: "tail-lost", message, stream, version: head.version + 1 });
+      if (head.version < promised) {
+        const message = `${stream} ends at event ${head.version}, but ${promised} is promised`;
+        report({ kind: "tail-lost", message, stream, version: head.version + 1 });
+      }
+      return { stream, signedTo, lastVersion: head.version };
     },
   };
 }

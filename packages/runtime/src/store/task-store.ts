@@ -42,7 +42,7 @@ export async function requireTasks(env: NodeJS.ProcessEnv, selector: string, log
 
 /** What a process that died was putting into a workspace is finished before anybody looks. */
 async function storeOf(journal: Journal, home: string, log: Log): Promise<TaskStore> {
-  await finishPutting(home, log);
+  await finishPutting({ journal, home, log });
   const tasks = openTasks({ journal, home }).as(OWNER);
   return { journal, tasks, [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
 }

@@ -201,8 +201,9 @@ async function turn(round: Round): Promise<Step | undefined> {
   const said = saidIn(followed.events, begun.turnId, hold.task.spec.steps.length);
   const ended = turnEnded(hold, followed);
   if (followed.stoppedFor === "lost") {
-    await hold.account(ended);
+    // In this order: whoever sees that the turn is over finds what it left.
     await noteEnd(round);
+    await hold.account(ended);
     return undefined;
   }
   return settleTurn(round, { followed, said, ended });
@@ -280,7 +281,10 @@ async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): P
     try {
       await hold.append(...warned(hold.task, [ended, ...progressed]), ...more);
     } catch (error) {
-      if (hold.lost.aborted) await hold.account(ended);
+      if (hold.lost.aborted) {
+        await noteEnd(round);
+        await hold.account(ended);
+      }
       throw error;
     }
   };

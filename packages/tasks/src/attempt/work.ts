@@ -125,7 +125,7 @@ async function judgeClaim(
       const gone = await workspaceFault(checks.folder, baseline);
       if (gone !== undefined) return { verdict: unjudged(checks, gone.message, [gone]) };
     }
-    const frozen = known ?? (await freezeClaim(checks, task, base));
+    const frozen = known ?? (await freezeClaim(checks, task, base).catch(refuseFaults));
     const { deliver: accepted, lastCheck } = task;
     if (accepted !== undefined && lastCheck?.work?.sha256 !== frozen.sha256)
       return { verdict: unjudged(checks, "the work that was accepted is not there any more as it was judged") };
@@ -141,9 +141,18 @@ async function judgeClaim(
     return { verdict: { ...verdict, work }, base, frozen };
   } catch (error) {
     checks.signal.throwIfAborted();
+    if (error instanceof NotFrozen) throw error.cause;
     if (isNoRoom(error)) throw error;
     return { verdict: unjudged(checks, `the work could not be judged: ${toHeddleError(error).message}`) };
   }
+}
+
+/** Heddle's own folder or the host failed, not the work: nothing that the agent could be told would help. */
+class NotFrozen extends Error {}
+
+function refuseFaults(error: unknown): never {
+  const isFault = isHeddleError(error) && /^(store|host)\./.test(error.code);
+  throw isFault ? new NotFrozen("not frozen", { cause: error }) : error;
 }
 
 /** With what another model says of it, where one is to be asked. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { toHeddleError, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
 import { skippedFor } from "../attempt/baseline.ts";
 import { freezeWork, readFrozenWork } from "../tree/freeze-work.ts";
-import type { Change } from "../tree/manifest.ts";
+import type { Change, FrozenWork } from "../tree/manifest.ts";
 import { MANIFEST } from "../tree/manifest-file.ts";
 import { removeTree } from "../tree/remove-tree.ts";
 import { openToOwner } from "../tree/tree-place.ts";
@@ -50,6 +50,14 @@ async function note({ home, task, folder, baseline }: NoteOptions, signal: Abort
   for (const name of await readdir(roomsOf(home, task.id)))
     if (name.startsWith("left-") && (roundOf(name) ?? task.round) < task.round)
       await removeTree(join(roomsOf(home, task.id), name), signal);
+}
+
+/** Of the last round; undefined: nothing was noted, or it cannot be read. */
+export async function readNoted(
+  home: string,
+  { id, round }: Pick<TaskRecord, "id" | "round">,
+): Promise<FrozenWork | undefined> {
+  return await readFrozenWork(leftFolder(home, id, round)).catch(() => undefined);
 }
 
 export interface Left {

@@ -1,20 +1,38 @@
 /** Whoever opens the tasks of a home finishes what a process that died was putting into a workspace. */
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { toHeddleError } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import { listed } from "../checks/shown.ts";
 import { roomsRoot } from "../judge/task-rooms.ts";
+import { recordUndone } from "./settle-undo.ts";
 
 const PUTTING_MS = 600_000;
 
-/** Before anybody works or looks there; one that cannot be finished keeps nobody from work elsewhere. Where nothing was ever kept nothing is loaded. */
-export async function finishPutting(home: string, log: (line: string) => void): Promise<void> {
+export interface FinishOptions {
+  readonly journal: Journal;
+  readonly home: string;
+  readonly log: (line: string) => void;
+}
+
+/**
+ * Before anybody works or looks there; one that cannot be finished keeps nobody from work elsewhere. An undo that is finished
+ * is on record like any other. Where nothing was ever kept nothing is loaded.
+ */
+export async function finishPutting({ journal, home, log }: FinishOptions): Promise<void> {
   const rooms = roomsRoot(home);
   if (!existsSync(rooms)) return;
   try {
-    const { resumePutting } = await import("../tree/put-back.ts");
-    const finished = await resumePutting(rooms, AbortSignal.timeout(PUTTING_MS), ({ workspace, dir, error }) =>
+    const { finishPutting: finish } = await import("../tree/put-back.ts");
+    const finished = await finish(rooms, AbortSignal.timeout(PUTTING_MS), ({ workspace, dir, error }) =>
       log(`${workspace ?? dir} is half written, and finishing it failed: ${error.message}`),
     );
-    for (const folder of finished) log(`${folder}: finished what was being put there when its process died`);
+    for (const { dir, workspace, left } of finished) {
+      const but =
+        left.length === 0 ? "" : `; ${listed(left)} changed meanwhile and was left as it is: look at it yourself`;
+      log(`${workspace}: finished what was being put there when its process died${but}`);
+      await recordUndone({ journal, home }, basename(dir));
+    }
   } catch (error) {
     log(
       `what a process was putting into a workspace when it died could not be finished: ${toHeddleError(error).message}`,

@@ -1,6 +1,6 @@
 /**
- * Back to how the workspace was when the task began, exactly; of a draft, what its verdict put into the workspace. What changed there after the work was judged is not the
- * agent's: it is named, and taken back only by force. Killed meanwhile, the workspace is as before or is finished by the
+ * Back to how the workspace was when the task began, exactly; of a draft, what its verdict put into the workspace. What is
+ * not as the agent left it, or may not be the agent's, is named and taken back only by force. Killed meanwhile, the workspace is as before or is finished by the
  * next who opens the tasks of this home; the event is written last, and doing it once more writes it.
  */
 import { lstatSync } from "node:fs";
@@ -16,22 +16,34 @@ import {
 import type { WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { requireOwnFolder } from "@heddle/tools";
+import { CLOCK_STEP_MS } from "@heddle/tools/files";
 import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
 import { skippedFor } from "../attempt/baseline.ts";
-import { changeTask } from "../queue/change.ts";
+import { changeTask, existing } from "../queue/change.ts";
 import { listed } from "../checks/shown.ts";
 import { admit } from "../judge/admit.ts";
 import { readFrozen } from "../judge/freeze-claim.ts";
 import { pickDelivered, telling, toWorkFile } from "../judge/pick.ts";
+import { readNoted } from "../judge/left.ts";
 import { roomsOf } from "../judge/task-rooms.ts";
-import { isSameEntry, parentOf, type Change, type FrozenWork, type KeptTree, type RawPath } from "../tree/manifest.ts";
+import {
+  foldersOf,
+  isSameEntry,
+  type Change,
+  type FrozenWork,
+  type KeptTree,
+  type RawPath,
+  type TreeEntry,
+} from "../tree/manifest.ts";
 import { planUndo, putBack, takeWorkBack } from "../tree/put-back.ts";
+import { removeUndone, type Undoes } from "../tree/put-intent.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { isDraft } from "../worktree/draft.ts";
 import { lastJudgement, readLog, requireBase, type Judgement, type TaskLog } from "./recorded.ts";
+import { recordUndone } from "./settle-undo.ts";
 
 export interface UndoWish {
-  /** Also what changed after the work was judged. */
+  /** Also what may not be the agent's. */
   readonly isForced?: boolean;
   /** Only says what would be taken back. */
   readonly isDryRun?: boolean;
@@ -45,7 +57,7 @@ export interface Undone {
   /** What was, or would be, taken back; the first of them. */
   readonly files: readonly WorkFile[];
   readonly count: number;
-  /** Of these: changed after the work was judged. */
+  /** Of these: changed after the agent stopped, or nobody knows. */
   readonly later: readonly string[];
   readonly isDone: boolean;
 }
@@ -66,34 +78,45 @@ export async function undoTask(
   const { folder } = baseline;
   // Also by force: what a link in its place leads to was never the task's.
   requireOwnFolder(folder);
-  const skip = skippedFor({ home });
-  const frozen = await readFrozen(home, task);
+  await agentEnded(journal, task, signal);
+  const known = await readKnown(home, task);
   let found: Found = { files: [], count: 0, later: [] };
   const look = async (changes: readonly Change[]): Promise<void> => {
     // Asked when nobody can begin there unseen: whoever is held later waits for the put.
     await requireAlone(journal, task, folder);
-    const later = laterChanges(folder, { changes, frozen, since: lastActAt(log) }).map(shownPath);
-    const told = telling(changes);
+    const later = laterChanges(folder, { changes, known, since: lastActAt(await readLog(journal, task.id)) }).map(
+      shownPath,
+    );
+    const told = telling(changes).filter(comesBack);
     found = { files: told.slice(0, MAX_FILES).map(toWorkFile), count: told.length, later };
   };
   const dir = roomsOf(home, task.id);
+  const plan = { skip: skippedFor({ home }), known: known?.changes, signal };
   if (isDryRun) {
-    await look(await planUndo(folder, base, { skip, signal }));
+    await look(await planUndo(folder, base, plan));
     return { task, ...found, isDone: false };
   }
-  const approve = async (changes: readonly Change[]): Promise<void> => {
+  const approve = async (changes: readonly Change[]): Promise<Undoes> => {
+    await recordUndone({ journal, home }, task.id);
+    const { version } = requireQuiet(await existing(journal, task.id));
     await look(changes);
-    refuseLater(task, wish, { later: found.later, isJudged: frozen !== undefined });
+    refuseLater(task, wish, { later: found.later, isKnown: known !== undefined });
+    return { files: found.count, version, by };
   };
-  await putBack(folder, base, { dir, skip, signal, approve });
-  return { task: await noteUndone({ journal, by }, task, found, wish), ...found, isDone: true };
+  let undone = task;
+  const settle = async (left: readonly string[]): Promise<void> => {
+    undone = await noteUndone({ journal, by }, task, found, left.length === 0 ? wish : {});
+    removeUndone(dir);
+  };
+  await putBack(folder, base, { dir, approve, settle, ...plan });
+  return { task: undone, ...found, isDone: true };
 }
 
 function noteUndone(
   { journal, by }: { readonly journal: Journal } & By,
   { id }: TaskRecord,
-  { count }: Found,
-  wish: UndoWish,
+  { count }: Pick<Found, "count">,
+  wish: Pick<UndoWish, "retry">,
 ): Promise<TaskRecord> {
   const decide = (now: TaskRecord): readonly TaskEventBody[] => [
     { type: "task.undone", v: 1, files: count },
@@ -134,7 +157,7 @@ async function undoDraft(
     await requireAlone(journal, task, workspace);
     found = { ...found, later: moved.map(shownPath) };
     if (wish.isDryRun === true) throw new DryRun();
-    refuseLater(task, wish, { later: found.later, isJudged: true });
+    refuseLater(task, wish, { later: found.later, isKnown: true });
   };
   try {
     // A folder that something else lies in by now stays for it.
@@ -163,26 +186,31 @@ function deliveredWork(
   return admit({ spec, folder, base, frozen }, picked).picked;
 }
 
+/** A pipe, a socket or a device is nothing without whoever made it. */
+function comesBack({ now, before }: Change): boolean {
+  return now !== undefined || before?.kind !== "other";
+}
+
 type Found = Pick<Undone, "files" | "count" | "later">;
 
 function refuseLater(
   { id }: TaskRecord,
   { isForced = false }: UndoWish,
-  { later, isJudged }: { readonly later: readonly string[]; readonly isJudged: boolean },
+  { later, isKnown }: { readonly later: readonly string[]; readonly isKnown: boolean },
 ): void {
   if (later.length === 0 || isForced) return;
   throw new HeddleError(
     "task.illegal",
-    `${listed(later)} changed after ${isJudged ? "the work was judged" : "the agent's last turn"}; look with heddle task undo ${id} --dry-run, then heddle task undo ${id} --force takes that back too`,
+    `${listed(later)} ${isKnown ? "changed after the agent stopped" : "may not be the agent's: nothing says what it left"}; look with heddle task undo ${id} --dry-run, then heddle task undo ${id} --force takes that back too`,
     { details: { files: later.slice(0, MAX_FILES).join("\n") } },
   );
 }
 
 /** What may be taken up at any moment is not undone under whoever takes it. */
-function requireQuiet(task: TaskRecord): void {
+function requireQuiet(task: TaskRecord): TaskRecord {
   if (task.state === "archived")
     throw new HeddleError("task.illegal", `task ${task.id} is archived; heddle task archive ${task.id} --back first`);
-  if (hasEnded(task) || task.state === "paused") return;
+  if (hasEnded(task) || task.state === "paused") return task;
   throw new HeddleError(
     "task.illegal",
     `task ${task.id} is ${task.state}; heddle task pause ${task.id} or heddle task cancel ${task.id} first`,
@@ -215,54 +243,81 @@ async function requireAlone(journal: Journal, { id }: TaskRecord, folder: string
   );
 }
 
-/** The last time the agent, or who judged it, can have had a hand in the folder. */
-function lastActAt(log: TaskLog): number {
-  const act = log.findLast(({ body }) => ACTS.has(body.type));
-  return act?.at ?? 0;
+/** A turn that was stopped just now is counted when its processes have ended and what they left is noted. */
+const ENDING_MS = 10_000;
+
+async function agentEnded(
+  journal: Journal,
+  { id, openPrompt, version }: TaskRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  if (openPrompt === undefined) return;
+  const waiting = AbortSignal.any([signal, AbortSignal.timeout(ENDING_MS)]);
+  // Of a worker that died nothing comes any more; then nothing is known of what its agent left.
+  for await (const { body } of journal.tail({ stream: id, after: version, signal: waiting }))
+    if (body.type === "task.turn-ended") break;
+  signal.throwIfAborted();
 }
 
-const ACTS: ReadonlySet<string> = new Set<TaskEventBody["type"]>([
-  "task.turn-ended",
-  "task.claimed",
-  "task.checked",
-  "task.failed",
-  "task.paused",
-  "task.cancelled",
-]);
+/** What had changed when the agent stopped last: as it was judged, or as it was noted. undefined: nobody has seen it. */
+async function readKnown(home: string, task: TaskRecord): Promise<FrozenWork | undefined> {
+  return (await readFrozen(home, task)) ?? (await readNoted(home, task));
+}
+
+/** The last time a worker was there, and its agent can have had a hand in the folder. */
+function lastActAt(log: TaskLog): number {
+  const at = log.findLast(({ author }) => author === "system")?.at ?? 0;
+  // The clock that files are stamped with lags behind by up to a step.
+  return at - CLOCK_STEP_MS;
+}
 
 interface Compared {
   readonly changes: readonly Change[];
-  readonly frozen: FrozenWork | undefined;
+  readonly known: FrozenWork | undefined;
   readonly since: number;
 }
 
-/** Against the work as it was frozen; where nothing was, by change times, which no program can set. */
-function laterChanges(folder: string, { changes, frozen, since }: Compared): readonly RawPath[] {
-  if (frozen === undefined)
-    return telling(changes)
-      .filter((one) => touchedAt(folder, one) > since)
-      .map(({ path }) => path);
-  const judged = new Map(frozen.changes.map((change) => [change.path, change]));
-  const found = new Map(changes.map((change) => [change.path, change]));
-  const paths = [...new Set([...found.keys(), ...judged.keys()])];
-  return paths.filter((path) => {
-    const [now, then] = [found.get(path), judged.get(path)];
-    const nowIs = now === undefined ? then?.before : now.now;
-    const thenWas = then === undefined ? now?.before : then.now;
-    return !isSameEntry(nowIs, thenWas);
+/** What would be taken back and is not for certain the agent's. Where nothing is known of that, change times tell. */
+function laterChanges(folder: string, { changes, known, since }: Compared): readonly RawPath[] {
+  const left = new Map(known?.changes.map((change) => [change.path, change]));
+  const later = changes.filter((change) => {
+    if (known === undefined) return touchedAt(folder, change) > since;
+    const then = left.get(change.path);
+    if (then === undefined) return true;
+    return isUnread(then)
+      ? !isSameStat(change.now, then.now) || touchedAt(folder, change) > since
+      : !isSameEntry(change.now, then.now);
   });
+  return telling(later).map(({ path }) => path);
 }
 
-/** Of what is gone: of the folder it was in. */
+/** A large or closed file that nobody wanted was noted by its stat alone. */
+function isUnread({ now }: Change): boolean {
+  return now?.kind === "file" && now.sha256 === "";
+}
+
+function isSameStat(a: TreeEntry | undefined, b: TreeEntry | undefined): boolean {
+  return a?.kind === b?.kind && a?.mode === b?.mode && a?.size === b?.size && a?.mtimeNs === b?.mtimeNs;
+}
+
+/**
+ * When it, or a folder it lies in, changed last, which no program can set: of what is moved there only the uppermost has a
+ * new change time, and the workspace itself may be another folder by now.
+ */
 function touchedAt(folder: string, { path }: Change): number {
-  for (let at = path; ; at = parentOf(at)) {
-    const full = at === "" ? folder : toSystem(`${toRaw(folder)}/${at}`);
-    const stat = lstatSync(full, { throwIfNoEntry: false });
-    if (stat !== undefined || at === "") return stat?.ctimeMs ?? 0;
+  try {
+    const changedAt = ["", ...foldersOf(path), path].map((at) => {
+      const full = at === "" ? folder : toSystem(`${toRaw(folder)}/${at}`);
+      return lstatSync(full, { throwIfNoEntry: false })?.ctimeMs ?? 0;
+    });
+    return Math.max(...changedAt);
+  } catch {
+    // It lies in a folder that lets nobody in.
+    return Infinity;
   }
 }
 
-function again(task: TaskRecord, { retry }: UndoWish): readonly TaskEventBody[] {
+function again(task: TaskRecord, { retry }: Pick<UndoWish, "retry">): readonly TaskEventBody[] {
   if (retry === undefined) return [];
   const { reason } = retry;
   // A paused task is not tried again while it may still go on.

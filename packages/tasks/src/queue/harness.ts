@@ -61,7 +61,7 @@ const PREPARING = 8;
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const { heddle, home, log = () => undefined } = options;
   keepYoungHeapSmall();
-  await finishPutting(home, log);
+  await finishPutting({ journal: heddle.journal, home, log });
   const feed = await openFeed({ journal: heddle.journal, log });
   return new Worker(options, feed);
 }

@@ -61,6 +61,9 @@ test.each([
   ["a shell that reads while its children run", "sleep 300 & read answer", "read answer"],
   ["what lost its parent is not waited for", "(sleep 300 &); sleep 200", "sleep 200"],
   ["a program beside a server that node started", "node -e 'setInterval(() => {}, 9e6)' & sleep 200", "sleep 200"],
+  ["a program that sleeps beside a server that it started", "set -m; sleep 300 & exec sleep 200", "sleep 200"],
+  ["a shell that became a program beside its background", "sh -c 'sleep 300 & exec sleep 200'; true", "sleep 200"],
+  ["such a program at the head of a pipeline", "(sleep 300 & exec sleep 200) | cat", "sleep 200", "cat"],
   ["a prompt below programs that only wait", "sh -c 'sh -c \"read x; true\"; true'; true", "read x"],
 ])("13: %s", async (_name, cmd, ...culprits) => {
   await using t = await openTestHarness({ script: [{ calls: [waiting(cmd, true)] }, { text: "done" }] });

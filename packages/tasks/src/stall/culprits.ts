@@ -7,7 +7,7 @@ const MAX_CULPRITS = 5;
 /**
  * Of the processes of one command: who holds it up, first of all. Whoever waits for input comes first, then what the command
  * started last, because a shell that goes on after it has started something does not wait for that. What runs in the
- * background is named only where nothing else is left.
+ * background, or beside a program that sleeps, is named only where nothing else is left.
  */
 export function findCulprits(pids: readonly number[]): readonly ProcessSight[] {
   const living = pids.flatMap((pid) => sightOf(pid) ?? []).filter(({ state }) => state !== "Z" && state !== "X");
@@ -15,13 +15,21 @@ export function findCulprits(pids: readonly number[]): readonly ProcessSight[] {
   const suspects = living
     .map((sight) => (isFed(sight, living) ? { sight: { ...sight, input: undefined }, rank: 2 } : { sight, rank: 1 }))
     .map(({ sight, rank }) => ({ sight, rank: sight.input === undefined ? rank : 0 }))
-    // Whoever has children waits for them, unless it reads itself; those are what hangs.
-    .filter(({ sight: { pid, input } }) => input !== undefined || !parents.has(pid));
+    // Whoever has children waits for them, unless it reads itself or sleeps; those are what hangs.
+    .filter(({ sight }) => sight.input !== undefined || isAsleep(sight) || !parents.has(sight.pid));
   const ahead = suspects.filter(({ sight, rank }) => rank === 0 || !isBackground(sight, living));
   return (ahead.length === 0 ? suspects : ahead)
     .toSorted((a, b) => a.rank - b.rank || startedAfter(b.sight, a.sight))
     .map(({ sight }) => sight)
     .slice(0, MAX_CULPRITS);
+}
+
+/**
+ * It lets time pass, which is no way to wait for another process: what it has started is beside it. One that looks after its
+ * children now and then does so too, and holds the command up like them. Where the kernel does not tell, nobody sleeps.
+ */
+function isAsleep({ waitChannel }: ProcessSight): boolean {
+  return waitChannel?.includes("nanosleep") === true;
 }
 
 /** Another process of the command can write what it reads: then that one is waited for. */
@@ -35,6 +43,7 @@ function isBackground(sight: ProcessSight, all: readonly ProcessSight[]): boolea
   // What is above the command only carries it.
   if (parent === undefined) return false;
   if (parent.isInit) return isOrphan(sight, all);
+  if (isAsleep(parent)) return true;
   const isApart = sight.ignoresInterrupt && !parent.ignoresInterrupt;
   const isCutOff = sight.hasNoInput && !parent.hasNoInput;
   return isApart || isCutOff || isLeft(sight, parent, all) || isBackground(parent, all);

@@ -17,8 +17,17 @@ import { folderClaim } from "./folder-claims.ts";
 import { type Change, type FrozenWork, type KeptTree, type RawPath } from "./manifest.ts";
 import { completePicks, requireContent } from "./picked-changes.ts";
 import { requireStored, requireWritable, TakenBack } from "./put-checks.ts";
-import { foldersWithIntents, noteLeft, readIntent, removeIntent, writeIntent, type Intent } from "./put-intent.ts";
-import { findUndo, movedOn, undoIntent, workIntent, type WorkToPut } from "./put-plan.ts";
+import {
+  foldersWithIntents,
+  noteLeft,
+  noteUndone,
+  readIntent,
+  removeIntent,
+  writeIntent,
+  type Intent,
+  type Undoes,
+} from "./put-intent.ts";
+import { findUndo, movedOn, undoIntent, workIntent, type UndoOptions, type WorkToPut } from "./put-plan.ts";
 import { carryOut } from "./put-steps.ts";
 import { cannotPut } from "./tree-errors.ts";
 
@@ -39,11 +48,7 @@ export interface FinishedPut {
 }
 
 /** What an undo would take back: the workspace against its baseline. */
-export async function planUndo(
-  folder: string,
-  base: KeptTree,
-  options: { readonly skip: readonly string[]; readonly signal: AbortSignal },
-): Promise<readonly Change[]> {
+export async function planUndo(folder: string, base: KeptTree, options: UndoOptions): Promise<readonly Change[]> {
   return (await findUndo(folder, base, options)).changes;
 }
 
@@ -51,19 +56,23 @@ export async function planUndo(
 export async function putBack(
   folder: string,
   base: KeptTree,
-  options: PutOptions & {
-    readonly skip?: readonly string[];
-    /** Asked about what was found, when nobody else may begin to change the folder; throws to refuse. */
-    readonly approve?: (changes: readonly Change[]) => Promise<void>;
-  },
+  options: PutOptions &
+    Partial<UndoOptions> & {
+      /** Asked about what was found, when nobody else may begin to change the folder; throws to refuse. */
+      readonly approve?: (changes: readonly Change[]) => Promise<Undoes | void>;
+      /** Told what was left alone, while still nobody else may begin. */
+      readonly settle?: (left: readonly string[]) => Promise<void>;
+    },
 ): Promise<readonly Change[]> {
   requireOwnFolder(folder);
   await using _folder = await claimFolder(folder, options);
   await using _claim = await claimPlace(options.dir);
   await finishEarlier(options);
-  const plan = await findUndo(folder, base, { skip: [...(options.skip ?? []), options.dir], signal: options.signal });
-  await options.approve?.(plan.changes);
-  const left = await perform(await undoIntent(plan, base, options.signal), { ...options, refusesOthers: false });
+  const plan = await findUndo(folder, base, { ...options, skip: [...(options.skip ?? []), options.dir] });
+  const undoes = await options.approve?.(plan.changes);
+  const intent = await undoIntent(plan, base, options.signal);
+  const left = await perform(undoes ? { ...intent, undoes } : intent, { ...options, refusesOthers: false });
+  await options.settle?.(left);
   if (left.length > 0) throw changedMeanwhile(folder, left);
   return plan.changes;
 }
@@ -256,7 +265,12 @@ async function perform(intent: Intent, { dir, signal, refusesOthers }: Performed
   } catch (error) {
     throw takenBack(intent, error);
   }
-  failpoint("tree.after-intent");
+  try {
+    failpoint("tree.after-intent");
+  } catch (error) {
+    removeIntent(dir);
+    throw takenBack(intent, error);
+  }
   // From here on it goes to its end: a workspace that is half of each is nobody's wish.
   return await toTheEnd(intent, { dir, isResumed: false, refusesOthers, signal: new AbortController().signal });
 }
@@ -270,6 +284,7 @@ async function toTheEnd(
     const left = await carryOut(intent, { isResumed, refusesOthers, signal });
     failpoint("tree.before-put-end");
     noteLeft(dir, { folder: intent.folder, paths: left });
+    if (intent.undoes !== undefined) noteUndone(dir, intent.undoes);
     removeIntent(dir);
     return left;
   } catch (error) {

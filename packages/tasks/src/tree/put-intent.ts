@@ -41,6 +41,10 @@ const Step = z.strictObject({
   isWhole: z.literal(true).optional(),
 });
 
+/** What an undo is of, of which state of the task, and who asked for it. */
+const Undoes = z.strictObject({ files: z.int(), version: z.int(), by: z.string() });
+export type Undoes = z.infer<typeof Undoes>;
+
 const Final = z.strictObject({ path: z.string(), mode: z.int(), mtimeNs: z.string().optional() });
 
 export const Intent = z.strictObject({
@@ -58,6 +62,8 @@ export const Intent = z.strictObject({
   times: z.array(z.strictObject({ path: z.string(), mtimeNs: z.string(), seen: z.string().optional() })),
   /** Modes and times that folders have afterwards, in order of path. */
   finals: z.array(Final),
+  /** Of an undo: when all is in place the record is to say so. */
+  undoes: Undoes.optional(),
 });
 export type Intent = z.infer<typeof Intent>;
 export type PutStep = z.infer<typeof Step>;
@@ -102,6 +108,22 @@ export function foldersWithIntents(roomsFolder: string): readonly string[] {
 
 export function hasIntent(dir: string): boolean {
   return existsSync(join(dir, NAME));
+}
+
+const UNDONE = "undone.json";
+
+/** Durable when it returns: from here to the event of the task the workspace is put back and the record does not say so. */
+export function noteUndone(dir: string, undoes: Undoes): void {
+  using folder = holdFolder(dir);
+  folder.write(UNDONE, JSON.stringify(undoes));
+}
+
+export function readUndone(dir: string): Undoes | undefined {
+  return readJson(join(dir, UNDONE), Undoes);
+}
+
+export function removeUndone(dir: string): void {
+  rmSync(join(dir, UNDONE), { force: true });
 }
 
 const LEFT = "put-left.json";

@@ -39,14 +39,22 @@ export interface UndoPlan {
   readonly touched: readonly RawPath[];
 }
 
+export interface UndoOptions {
+  readonly skip: readonly string[];
+  /** What the agent is known to have left: of what may be that, the content is read. */
+  readonly known?: readonly Change[] | undefined;
+  readonly signal: AbortSignal;
+}
+
 export async function findUndo(
   folder: string,
   base: KeptTree,
-  { skip, signal }: { readonly skip: readonly string[]; readonly signal: AbortSignal },
+  { skip, known = [], signal }: UndoOptions,
 ): Promise<UndoPlan> {
   const { root, skipped } = treePlace(folder, skip);
   openToOwner(root);
   const all = new Set([...skipped, ...base.skipped]);
+  const left = new Map(known.map(({ path, now }) => [path, now]));
   const closed = new Set<RawPath>();
   const note = (path: RawPath): void => {
     refuseCovered(path, all);
@@ -64,7 +72,7 @@ export async function findUndo(
     const before = base.manifest.get(path);
     const stat = statAt(cursor, path);
     if (stat !== undefined) seen.set(path, stat);
-    const now = await takeOrKnow(taker, path, [before]);
+    const now = await takeOrKnow(taker, path, [before, left.get(path)]);
     if (now === undefined) continue;
     if (isSameEntry(before, now) && !closed.has(path)) {
       if (stat !== undefined && before !== undefined && differsInTime(stat, before)) touched.push(path);
@@ -213,7 +221,8 @@ async function takeOrKnow(
   others: readonly (TreeEntry | undefined)[],
 ): Promise<TreeEntry | undefined> {
   const seen = taker.look(path);
-  if (seen?.kind === "file" && seen.size > WHOLE_BYTES && !others.some((other) => other?.size === seen.size)) {
+  const mayBe = (other: TreeEntry | undefined): boolean => other?.size === seen?.size && other?.sha256 !== "";
+  if (seen?.kind === "file" && seen.size > WHOLE_BYTES && !others.some(mayBe)) {
     return { ...seen, sha256: unreadMark(seen) };
   }
   try {

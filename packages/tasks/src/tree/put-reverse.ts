@@ -22,14 +22,17 @@ export class Reverse {
   readonly #done: Done[] = [];
   /** Folders as they were before anything in them changed. */
   readonly #folders = new Map<RawPath, FolderFacts>();
+  /** Folders of the put itself: they go again, and what was in their place comes back. */
+  readonly #made = new Set<RawPath>();
 
   add(done: Done): void {
     this.#done.push(done);
+    if (done.did === "made") this.#made.add(done.path);
   }
 
   /** Before a folder, or something in it, is changed for the first time. */
   touch(cursor: FolderCursor, folder: RawPath): void {
-    if (this.#folders.has(folder)) return;
+    if (this.#folders.has(folder) || this.#made.has(folder)) return;
     const { mode, mtimeNs } = statSync(`/proc/self/fd/${cursor.folder(folder)}`, { bigint: true });
     this.#folders.set(folder, { mode: Number(mode & 0o7777n), mtimeNs });
   }

@@ -12,7 +12,6 @@ import {
   fchmodSync,
   fchownSync,
   fstatSync,
-  fsyncSync,
   futimesSync,
   linkSync,
   lstatSync,
@@ -24,7 +23,6 @@ import {
   statSync,
   symlinkSync,
   unlinkSync,
-  utimesSync,
   type BigIntStats,
 } from "node:fs";
 import { createHash } from "node:crypto";
@@ -33,42 +31,20 @@ import { toSystem, toText } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
 import { comparePaths, foldersOf, parentOf, type RawPath } from "./manifest.ts";
 import { openRoot, TakenBack } from "./put-checks.ts";
+import { finish, sweep } from "./put-end.ts";
 import type { Intent, PutStep } from "./put-intent.ts";
+import { asideOf, attempt, STORED, sync, temporary, type Place } from "./put-place.ts";
 import { movedOn } from "./put-plan.ts";
 import { Reverse } from "./put-reverse.ts";
-import { isAsPlanned, isSameMoved, isUnwritten } from "./put-seen.ts";
+import { isAsPlanned, isSameMoved } from "./put-seen.ts";
 import { removeBelow } from "./remove-tree.ts";
-import { sliced, type Slices } from "./slices.ts";
+import { sliced } from "./slices.ts";
 import { EntryTaker, isForeign, secondsOf, writeAll } from "./take-entry.ts";
 import { codeOf, damaged } from "./tree-errors.ts";
 
 const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-const STORED = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 type Wanted = NonNullable<PutStep["wanted"]>;
-
-interface Place {
-  readonly intent: Intent;
-  readonly cursor: FolderCursor;
-  /** For the other end of a move. */
-  readonly second: FolderCursor;
-  readonly stored: FolderCursor;
-  readonly taker: EntryTaker;
-  readonly slices: Slices;
-  readonly signal: AbortSignal;
-  readonly isResumed: boolean;
-  readonly refusesOthers: boolean;
-  /** Paths that are somebody else's. */
-  readonly left: Set<RawPath>;
-  readonly reverse: Reverse;
-  /** What was moved out of the way, as it was then. */
-  readonly aside: Map<RawPath, BigIntStats>;
-  /** Folders that do not outlast the put: nothing is moved aside into them. */
-  readonly going: ReadonlySet<RawPath>;
-  /** What is being done, for whoever is told that it failed. */
-  at: RawPath;
-}
 
 /**
  * Returns what was left alone, as text: what is not as planned is somebody else's, and so is a folder with something in it
@@ -80,9 +56,9 @@ export async function carryOut(
   options: { readonly isResumed: boolean; readonly refusesOthers?: boolean; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const { isResumed, refusesOthers = false, signal } = options;
-  using cursor = openRoot(intent);
+  using cursor = opened(() => openRoot(intent), isResumed);
   using second = cursor.twin();
-  using stored = new FolderCursor(intent.from);
+  using stored = opened(() => new FolderCursor(intent.from), isResumed);
   const slices = sliced(signal);
   const shared = { intent, cursor, second, stored, slices, signal, isResumed, refusesOthers };
   const place: Place = {
@@ -98,14 +74,32 @@ export async function carryOut(
     await change(place);
   } catch (error) {
     if (isResumed) throw error;
-    removeFresh(place);
-    place.reverse.run(intent.folder);
+    takeBack(place, error);
     throw new TakenBack(place.at, error);
   }
   // From here on there is no way back.
   await sweep(place);
   await finish(place);
   return [...place.left].toSorted(comparePaths).map(toText);
+}
+
+/** Before anything is changed there is nothing to take back. */
+function opened(open: () => FolderCursor, isResumed: boolean): FolderCursor {
+  try {
+    return open();
+  } catch (error) {
+    throw isResumed ? error : new TakenBack("", error);
+  }
+}
+
+/** Where that fails too, the reason to tell is the first one. */
+function takeBack(place: Place, reason: unknown): void {
+  try {
+    removeFresh(place);
+    place.reverse.run(place.intent.folder);
+  } catch {
+    throw reason;
+  }
 }
 
 function isGoing({ wanted, was, isWhole }: PutStep): boolean {
@@ -289,76 +283,8 @@ async function putFile(
   }
 }
 
-/** What was moved out of the way goes, unless a program that had it open has written to it since. */
-async function sweep(place: Place): Promise<void> {
-  const { intent, cursor, second, slices, signal, left } = place;
-  for (const [index, { path }] of intent.steps.entries()) {
-    if (slices.isOverSoon()) await slices.rest();
-    const aside = asideOf(place, path, index);
-    const now = attempt(() => lstatSync(second.at(aside), { bigint: true, throwIfNoEntry: false }));
-    if (now === undefined) continue;
-    const then = place.aside.get(aside);
-    if (then === undefined || now.isDirectory() || isSameMoved(then, now)) {
-      await removeBelow(second, aside, signal);
-    } else {
-      attempt(() => renameSync(second.at(aside), cursor.at(path)));
-      left.add(path);
-    }
-  }
-}
-
-/** Times, then modes and times of folders, deepest first; all of it is on the disk before the intent may go. */
-async function finish({ intent, cursor, slices }: Place): Promise<void> {
-  for (const { path, mtimeNs, seen } of intent.times) {
-    if (slices.isOverSoon()) await slices.rest();
-    const seconds = secondsOf(BigInt(mtimeNs));
-    attempt(() => {
-      // One that somebody has changed meanwhile keeps the time of that.
-      if (seen !== undefined && !isUnwritten(lstatSync(cursor.at(path), { bigint: true }), seen)) return;
-      lutimesSync(cursor.at(path), seconds, seconds);
-    });
-    failpoint("tree.during-put");
-  }
-  for (const { path, mode, mtimeNs } of intent.finals.toReversed()) {
-    if (slices.isOverSoon()) await slices.rest();
-    attempt(() => {
-      const at = `/proc/self/fd/${cursor.folder(path)}`;
-      attempt(() => sync(`${at}/.`, FOLDER));
-      if ((statSync(at).mode & 0o7777) !== mode) chmodSync(at, mode);
-      if (mtimeNs !== undefined) utimesSync(at, secondsOf(BigInt(mtimeNs)), secondsOf(BigInt(mtimeNs)));
-    });
-    failpoint("tree.during-put");
-  }
-  attempt(() => sync(`/proc/self/fd/${cursor.folder("")}/.`, FOLDER));
-}
-
-function sync(at: string | Buffer, flags: number): void {
-  const fd = openSync(at, flags);
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function temporary({ id }: Intent, path: RawPath, index: number): RawPath {
-  const parent = parentOf(path);
-  return `${parent === "" ? "" : `${parent}/`}.heddle-put-${id}-${index}`;
-}
-
 function inFolder(fd: number, path: RawPath): string | Buffer {
   return toSystem(`/proc/self/fd/${fd}/${path.slice(path.lastIndexOf("/") + 1)}`);
-}
-
-/** In the nearest folder that stays. */
-function asideOf({ intent, going }: Place, path: RawPath, index: number): RawPath {
-  let folder = parentOf(path);
-  for (const above of foldersOf(path)) {
-    if (!going.has(above)) continue;
-    folder = parentOf(above);
-    break;
-  }
-  return `${folder === "" ? "" : `${folder}/`}.heddle-put-${intent.id}-${index}-was`;
 }
 
 /** A folder that takes no names, or lets nobody in, is opened for the while; what it is afterwards is in the finals. */
@@ -378,16 +304,4 @@ function openFolder({ cursor, reverse }: Place, folder: RawPath): void {
   if ((mode & 0o700) === 0o700 || (uid !== process.getuid?.() && process.getuid?.() !== 0)) return;
   reverse.touch(cursor, folder);
   chmodSync(itself, (mode & 0o7777) | 0o700);
-}
-
-const GONE: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM"]);
-
-/** For what may be gone by now, or somebody else's. */
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (!GONE.has(codeOf(error))) throw error;
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   mkdirSync,
@@ -188,7 +189,7 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
     const [workspace, task] = [join(place, "workspace"), join(place, "rooms", "task")];
     for (const name of ["gone", "way"]) mkdirSync(join(workspace, name), { recursive: true });
     writeFileSync(join(workspace, "a.js"), "a");
-    writeFileSync(join(workspace, "gone", "x"), "x");
+    for (const name of ["gone/x", "way/y"]) writeFileSync(join(workspace, name), "x");
     mkdirSync(join(place, "outside"));
     writeFileSync(join(place, "outside", "x"), "not yours");
     const start = entriesOf(workspace);
@@ -243,7 +244,9 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
 
   test.for([
     ["undo", "tree.before-intent=enospc", "store.full"],
+    ["undo", "tree.after-intent=enospc", "store.full"],
     ["undo", "tree.during-put@3=enospc", "store.full"],
+    ["undo", "tree.during-put@9=enospc", "store.full"],
     ["undo", "tree.during-put@4=eio", "store.failed"],
     ["undo", "tree.during-put@8=eio", "store.failed"],
     ["apply", "tree.during-put@2=eio", "store.failed"],
@@ -279,6 +282,20 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
       expect(said).toBe("store.full: \nas before\nas kept\nexit 0");
     },
   );
+
+  test("a program that writes on to what a killed undo has moved aside loses nothing", async () => {
+    await using place = scratch();
+    const { task, workspace } = await prepare(place.path, "undo");
+    expect(await run(["undo", place.path], "tree.during-put@4=kill")).toBe("SIGKILL");
+    const aside = readdirSync(workspace).filter((name) => name.endsWith("-was"));
+    expect(aside).toHaveLength(2);
+    for (const name of aside) appendFileSync(join(workspace, name), ", and more");
+    const finished = await finishPutting(join(place.path, "rooms"), signal);
+    expect(finished).toEqual([{ dir: task, workspace, left: ["a.js", "new/z"] }]);
+    expect(readFileSync(join(workspace, "a.js"), "utf8")).toBe("changed, and more");
+    expect(readFileSync(join(workspace, "new/z"), "utf8")).toBe("z, and more");
+    expect(readdirSync(workspace)).toEqual(["a.js", "gone", "new", "way"]);
+  });
 
   test("a second process is refused while the first is at it, also to resume", async () => {
     await using place = scratch();

@@ -22,6 +22,14 @@ async function tempFolder(): Promise<string> {
   return folder;
 }
 
+test("13: a workspace that is a mount of its own is there inside, also below a folder that is covered", async () => {
+  const workspace = await tempFolder();
+  const keeper = [process.execPath, "--conditions=heddle-source", KEEPER, "namespaces", workspace, "", "ls"];
+  const mounted = ["sh", "-c", `mount -t tmpfs none "$0" && : > "$0/mine" && exec "$@"`, workspace, ...keeper];
+  const result = spawnSync("unshare", ["--user", "--map-root-user", "--mount", ...mounted], { encoding: "utf8" });
+  expect(result).toMatchObject({ stderr: "", stdout: "mine\n" });
+});
+
 test("mounts of the host may be called what they like: each is read-only inside", async () => {
   const workspace = await tempFolder();
   const script = `

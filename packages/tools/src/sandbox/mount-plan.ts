@@ -117,9 +117,11 @@ function flags(mount: Mount | undefined, added: readonly string[]): string {
 /**
  * mount(8) leaves out a line when something of the same source is mounted there already, and a host may have called its mount
  * "none" or anything else: what is mounted again has the name of this sandbox's folder as its source, which is nobody else's.
+ * A bind is known by what is bound, so that one of a mount of the host, which came along with the root and is covered by now,
+ * would be left out; spelled like this its place is no place of another mount.
  */
 function fstabLine({ source, path, type, options }: Line, root: string): string {
-  const target = path === "/" ? root : root + path;
+  const target = path === "/" ? root : source === undefined ? root + path : `${root}/.${path}`;
   return `${escapeField(source ?? basename(dirname(root)))} ${escapeField(target)} ${type} ${options} 0 0\n`;
 }
 

@@ -39,7 +39,7 @@ test("flags that a user namespace may not take away are repeated", () => {
     "scratch /tmp/scratch/root none remount,bind,relatime,ro,nosuid,nodev 0 0",
     "scratch /tmp/scratch/root/dev none remount,bind,nosuid,ro,nodev 0 0",
     "scratch /tmp/scratch/root/home none remount,bind,nosuid,nodev,noexec,noatime,ro 0 0",
-    "/home/p /tmp/scratch/root/home/p none rbind 0 0",
+    "/home/p /tmp/scratch/root/./home/p none rbind 0 0",
     "scratch /tmp/scratch/root/home/p none remount,bind,nosuid,nodev,noexec,noatime 0 0",
   ]);
 });
@@ -49,7 +49,7 @@ test("a name cannot end its field, begin another line or become a comment", () =
   const { fstab } = planMounts([{ kind: "bind", source: path, path, isWritable: false }], HOST, SCRATCH);
   const line = fstab.split("\n")[3];
   expect(line).toBe(
-    String.raw`/home/a\040b\011c\012d\134e\043f\302\240g /tmp/scratch/root/home/a\040b\011c\012d\134e\043f\302\240g none rbind 0 0`,
+    String.raw`/home/a\040b\011c\012d\134e\043f\302\240g /tmp/scratch/root/./home/a\040b\011c\012d\134e\043f\302\240g none rbind 0 0`,
   );
 });
 

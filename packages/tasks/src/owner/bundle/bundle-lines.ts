@@ -4,7 +4,7 @@
  *   header · record* (the task's events with their hash chain and checkpoints, as journal exports have them)
  *   tree · { entry · data* }*  (the workspace at the beginning)
  *   work · { change · data* }* (what was frozen and judged)
- *   end (how many lines there were, and their hash)
+ *   end (how many lines there were, their hash, and the signature of the home that wrote them)
  *
  * Paths are raw: one character for each byte. Content follows its entry in pieces of base64.
  */
@@ -41,7 +41,7 @@ export const BundleLine = z.discriminatedUnion("kind", [
     hasContent: z.boolean(),
   }),
   z.strictObject({ kind: z.literal("data"), base64: z.base64().max(PIECE_BYTES * 2) }),
-  z.strictObject({ kind: z.literal("end"), lines: z.int(), sha256: z.string() }),
+  z.strictObject({ kind: z.literal("end"), lines: z.int(), sha256: z.string(), signature: z.string().optional() }),
 ]);
 export type BundleLine = z.infer<typeof BundleLine>;
 

@@ -28,6 +28,10 @@ export interface Unpacked {
   readonly taskId: string;
   /** Lines of an export of the task's stream. */
   readonly record: readonly string[];
+  /** Of all its lines, which are what this says. */
+  readonly sha256: string;
+  /** Under that hash, by whom the record says; not looked at here. */
+  readonly signature?: string;
 }
 
 /** `store.damaged` says what is wrong with it. */
@@ -93,6 +97,7 @@ class Unpacker {
   #count = 0;
   #bytes = 0;
   #next: BundleLine | undefined;
+  #end: Pick<Unpacked, "sha256" | "signature"> = { sha256: "" };
 
   constructor(lines: AsyncGenerator<Read>, home: string, signal: AbortSignal) {
     this.#lines = lines;
@@ -115,7 +120,7 @@ class Unpacker {
     const changes = await this.#work(join(into, FILES), base);
     await writeWork(into, { changes }, this.#signal);
     if (this.#next !== undefined) throw bad("something follows its end");
-    return { taskId, record };
+    return { taskId, record, ...this.#end };
   }
 
   /** Also makes sure that the end is the end. */
@@ -130,10 +135,11 @@ class Unpacker {
       this.#next = read.line;
       return;
     }
-    const { lines, sha256 } = read.line;
+    const { lines, sha256, signature } = read.line;
     if (lines !== this.#count || sha256 !== this.#digest.digest("hex"))
       throw bad("its lines are not those it was sealed with");
     if ((await this.#lines.next()).done !== true) throw bad("something follows its end");
+    this.#end = { sha256, ...(signature === undefined ? {} : { signature }) };
     this.#next = undefined;
   }
 

@@ -5,7 +5,7 @@
 import { mkdir, mkdtemp, realpath, stat } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
-import { verifyExport } from "@heddle/journal";
+import { isSealedBy, verifyExport, type ExportReport } from "@heddle/journal";
 import {
   HeddleError,
   isTaskEvent,
@@ -21,7 +21,7 @@ import { leavesOf } from "../../checks/names.ts";
 import { removeTree } from "../../tree/remove-tree.ts";
 import { missing, verifyAgain, type Reverified } from "../verify-again.ts";
 import { keptBaseline, type TaskLog } from "../recorded.ts";
-import { unpackBundle } from "./read-bundle.ts";
+import { unpackBundle, type Unpacked } from "./read-bundle.ts";
 
 export interface BundleOptions {
   readonly file: string;
@@ -52,11 +52,11 @@ export async function verifyBundle({
   try {
     const unpacked = join(own, "home");
     await mkdir(join(unpacked, "rooms"), { recursive: true, mode: 0o700 });
-    const { taskId, record } = await unpackBundle(file, unpacked, signal);
-    const { damage, keyId, thread } = await verifyExport(record);
-    const [first] = damage;
-    if (first !== undefined) return missing(`its record was changed: ${first.message}`);
-    if (thread !== taskId) return missing("its record is of something else");
+    const { taskId, record, ...end } = await unpackBundle(file, unpacked, signal);
+    const report = await verifyExport(record);
+    const doubt = report.thread === taskId ? doubtOf(report, end) : "its record is of something else";
+    if (doubt !== undefined) return missing(doubt);
+    const { keyId } = report;
     const log = eventsIn(record, taskId);
     const task = confined(folded(log));
     const { name } = task.spec;
@@ -88,6 +88,20 @@ export async function verifyBundle({
   } finally {
     await removeTree(own, new AbortController().signal);
   }
+}
+
+/** Every event is signed, and so are all lines of the bundle, by the same key; undefined: they are. */
+function doubtOf(
+  { damage, publicKey, keyId, unsigned }: ExportReport,
+  { sha256, signature }: Pick<Unpacked, "sha256" | "signature">,
+): string | undefined {
+  const [[first], [end]] = [damage, unsigned];
+  if (first !== undefined) return `its record was changed: ${first.message}`;
+  if (publicKey === undefined) return "nothing in its record is signed, so that anybody can have written it";
+  if (end !== undefined)
+    return `its record is signed up to event ${end.signedTo} of ${end.lastVersion}; anybody can have written the others`;
+  if (signature !== undefined && isSealedBy(publicKey, sha256, signature)) return undefined;
+  return `its record is signed by key ${keyId}, and the bundle as a whole is not: anybody can have changed its files`;
 }
 
 /** Every sandbox has one of its own here, empty when it opens. */

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
-import type { Journal } from "@heddle/journal";
+import { seal, type Journal } from "@heddle/journal";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
 import { baseFolder, workFolder } from "../../judge/task-rooms.ts";
 import { readFrozenWork } from "../../tree/freeze-work.ts";
@@ -45,7 +45,7 @@ export async function writeBundle({ journal, home, task, file, signal }: WriteBu
     );
   const fresh = `${file}.${randomBytes(6).toString("hex")}`;
   try {
-    const lines = sealed(linesOf({ journal, task, base, frozen, round }));
+    const lines = sealed(linesOf({ journal, task, base, frozen, round }), home);
     await pipeline(Readable.from(lines), createGzip(), createWriteStream(fresh, { flags: "wx", mode: 0o600 }), {
       signal,
     });
@@ -114,7 +114,7 @@ async function* contentOf(folder: string, path: RawPath, size: number): AsyncGen
   }
 }
 
-async function* sealed(lines: AsyncIterable<BundleLine>): AsyncGenerator<string> {
+async function* sealed(lines: AsyncIterable<BundleLine>, home: string): AsyncGenerator<string> {
   const digest = createHash("sha256");
   let count = 0;
   for await (const line of lines) {
@@ -123,5 +123,8 @@ async function* sealed(lines: AsyncIterable<BundleLine>): AsyncGenerator<string>
     count += 1;
     yield text;
   }
-  yield `${JSON.stringify({ kind: "end", lines: count, sha256: digest.digest("hex") } satisfies BundleLine)}\n`;
+  const sha256 = digest.digest("hex");
+  const signature = seal(home, sha256);
+  const end: BundleLine = { kind: "end", lines: count, sha256, ...(signature === undefined ? {} : { signature }) };
+  yield `${JSON.stringify(end)}\n`;
 }
