@@ -14,7 +14,7 @@ export type {
 } from "./heddle.ts";
 export { lastSettings, readHistory, readPast, withoutReverted } from "./threads/history.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";
-export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./threads/goal.ts";
+export { clearGoal, readGoal, setGoal, type GoalChange } from "./threads/goal.ts";
 export { searchThreads, type Found } from "./threads/search.ts";
 export type { ThreadBeginning } from "./threads/create-thread.ts";
 export { injectEntries } from "./threads/inject.ts";

@@ -77,6 +77,7 @@ export {
   type UserAuthor,
 } from "./authors.ts";
 export { Failure, Holder } from "./event-parts.ts";
+export { nextGoal, type StandingGoal } from "./standing-goal.ts";
 export { ConversationEntry, GitInfoChange, Goal, GoalStatus } from "./thread-facts.ts";
 export {
   isNotificationEvent,

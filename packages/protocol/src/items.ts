@@ -139,6 +139,8 @@ export const Item = z.discriminatedUnion("type", [
     level: z.enum(["warning", "error"]),
     code: z.string(),
     message: z.string(),
+    /** Of an MCP server that could not be used: which one, and what it said. */
+    mcp: z.object({ server: z.string(), error: z.string() }).optional(),
   }),
 ]);
 export type Item = z.infer<typeof Item>;

@@ -2,7 +2,8 @@
  * The server: an engine, the threads that are loaded, and connections over any transport. A run belongs to it, never to a
  * connection. When it stops, running turns get their end and their followers hear of it.
  */
-import { openTurnQueue, type Heddle, type TurnQueue } from "@heddle/agent";
+import { openTurnQueue, type Heddle, type StartTurn, type TurnHandle, type TurnQueue } from "@heddle/agent";
+import type { Author } from "@heddle/protocol";
 import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { ServerContext } from "./rpc/call.ts";
 import type { Channel } from "./rpc/channel.ts";
@@ -13,6 +14,8 @@ import { Connection } from "./rpc/connection.ts";
 import { openGoalTurns, type GoalTurns } from "./turns/goal-turns.ts";
 import { contextWindowOf } from "./codex/handlers/models.ts";
 import type { Host } from "./host/host.ts";
+import { FanOut } from "./followers/fan-out.ts";
+import { ThreadNews } from "./codex/thread-news.ts";
 import { LoadedThreads } from "./codex/loaded.ts";
 import { callMethod } from "./codex/methods.ts";
 import { Peer } from "./rpc/peer.ts";
@@ -35,8 +38,7 @@ export interface ServerOptions {
   readonly log: (line: string) => void;
 }
 
-/** A turn that was told to stop ends within six seconds; its followers get a moment more to hear of it. */
-const TURNS_END_MS = 6_500;
+/** Followers get a moment to hear of the ends of turns. */
 const FLUSH_MS = 1_000;
 const LOOK_MS = 10;
 
@@ -44,24 +46,27 @@ export class AppServer implements AsyncDisposable {
   readonly #options: ServerOptions;
   readonly #context: ServerContext;
   readonly #connections = new Set<Connection>();
-  /** Turns of the chat dialect and of the queue. */
-  readonly #turns: RunningTurns;
+  readonly turns: RunningTurns;
   readonly #queue: TurnQueue;
   readonly #goals: GoalTurns;
   readonly #watchdog: Disposable;
   readonly #chat: ChatDoor;
   /** Connections that are gone and whose commands are not yet. */
   readonly #leaving = new Set<Promise<void>>();
+  /** Opened for the first client. */
+  #fanOut: Promise<FanOut> | undefined;
   #nextRequestId = 0;
   #isStopping = false;
 
   constructor(options: ServerOptions) {
     this.#options = options;
     const announce = (notification: CodexNotification): void => {
-      for (const connection of this.#connections) connection.notify(notification);
+      for (const connection of this.#connections) connection.tell(notification);
     };
+    const fanOut = (): Promise<FanOut> => (this.#fanOut ??= this.#openFanOut());
     const threads = new LoadedThreads({
       heddle: options.heddle,
+      fanOut,
       announce,
       nextRequestId: () => this.#nextRequestId++,
       contextWindow: contextWindowOf,
@@ -69,18 +74,24 @@ export class AppServer implements AsyncDisposable {
     });
     const { heddle, log } = options;
     this.#watchdog = watchLoop({ log });
-    this.#turns = new RunningTurns(heddle);
+    const turns = new RunningTurns(heddle);
+    this.turns = turns;
+    const startTurn = async (start: StartTurn, by: Author): Promise<TurnHandle> =>
+      turns.add(await heddle.as(by).startTurn(start));
     this.#queue = openTurnQueue({
-      heddle: { journal: heddle.journal, as: (by) => ({ startTurn: (start) => this.#turns.startTurn(start, by) }) },
+      heddle: { journal: heddle.journal, as: (by) => ({ startTurn: (start) => startTurn(start, by) }) },
       log,
     });
     this.#goals = openGoalTurns({ heddle, threads, log });
     const { host = { env: {} }, configWarnings = [] } = options;
-    this.#context = { ...options, threads, announce, host, configWarnings, queue: this.#queue, goals: this.#goals };
+    const [queue, goals] = [this.#queue, this.#goals];
+    const known = { ...options, threads, announce, host, configWarnings, queue, goals, turns, fanOut };
+    this.#context = { ...known, news: new ThreadNews(() => this.#context) };
     this.#chat = new ChatDoor({
       ...options,
-      turns: this.#turns,
-      queue: this.#queue,
+      fanOut,
+      turns,
+      queue,
       accounts: options.host?.accounts,
       skills: options.host?.skills,
     });
@@ -100,6 +111,8 @@ export class AppServer implements AsyncDisposable {
       codex: () => ({
         async request(method, params, requestId) {
           requireCodexOwner(principal);
+          // Nothing is done that clients could not be told of.
+          await context.fanOut();
           return callMethod(method, params, { server: context, connection, requestId });
         },
         closed: () => undefined,
@@ -130,21 +143,13 @@ export class AppServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true;
     await this.#queue[Symbol.asyncDispose]();
-    const chatting = this.#turns.end(TURNS_END_MS);
-    const goalsLeft = this.#goals[Symbol.asyncDispose]();
-    const { heddle } = this.#options;
     const { threads } = this.#context;
-    const running = threads.openFeeds.filter(({ activeTurnId }) => activeTurnId !== undefined);
-    const reason = { code: "turn.interrupted", message: "the server is stopping" } as const;
-    const ends = running.map(async ({ activeTurnId = "", turnEnded }) => {
-      const became = await heddle.letGo(activeTurnId, reason);
-      // What waits for an answer, or runs elsewhere, does not end with this server.
-      if (became === "ending") await turnEnded;
-    });
-    await Promise.race([Promise.allSettled(ends), pause(TURNS_END_MS)]);
-    await chatting;
-    await goalsLeft;
-    await this.#chat.caughtUp();
+    // Also those that an answer has woken.
+    for (const { activeTurnId: turnId, turnEnded: done } of threads.openFeeds) {
+      if (turnId !== undefined) this.turns.add({ turnId, done });
+    }
+    await Promise.all([this.turns.end(), this.#goals[Symbol.asyncDispose]()]);
+    await (await this.#fanOut)?.caughtUp();
     await this.#flush();
     const connections = [...this.#connections];
     for (const connection of connections) connection.close();
@@ -153,8 +158,16 @@ export class AppServer implements AsyncDisposable {
       if (isEphemeral) await this.#forget(threadId);
     }
     await threads[Symbol.asyncDispose]();
-    await this.#chat[Symbol.asyncDispose]();
+    this.#chat[Symbol.dispose]();
+    await (await this.#fanOut)?.[Symbol.asyncDispose]();
     this.#watchdog[Symbol.dispose]();
+  }
+
+  async #openFanOut(): Promise<FanOut> {
+    const { heddle, log } = this.#options;
+    const fanOut = await FanOut.open({ heddle, log });
+    fanOut.listen(this.#context.news);
+    return fanOut;
   }
 
   #endAll({ ends }: Connection): void {

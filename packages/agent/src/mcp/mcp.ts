@@ -84,8 +84,10 @@ function eventsOf(report: McpReport, turnId: string): readonly RunnerEvent[] {
       const { kind: _kind, tools, changed, ...listed } = report;
       return [{ type: "mcp.listed", v: 1, turnId, ...listed, tools: [...tools], changed: [...changed] }];
     }
-    case "failed":
-      return notice(turnId, { level: "error", code: "mcp.failed", message: failedText(report) });
+    case "failed": {
+      const mcp = { server: report.server, error: report.message };
+      return notice(turnId, { level: "error", code: "mcp.failed", message: failedText(report), mcp });
+    }
     case "leftOut":
       return notice(turnId, { level: "warning", code: "mcp.left-out", message: report.message });
   }

@@ -1,5 +1,13 @@
 /** What a thread is after: set, read and cleared by people, ended by the agent; kept in the journal. */
-import { HeddleError, type Author, type By, type Goal, type StoredEvent } from "@heddle/protocol";
+import {
+  HeddleError,
+  nextGoal,
+  type Author,
+  type By,
+  type Goal,
+  type StandingGoal,
+  type StoredEvent,
+} from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { readHistory } from "./history.ts";
 import { requireThread } from "./threads.ts";
@@ -9,14 +17,6 @@ export interface GoalChange {
   readonly status?: Goal["status"] | undefined;
   /** null: none. */
   readonly tokenBudget?: number | null | undefined;
-}
-
-/** A goal with what the turns since it was set have taken. */
-export interface StandingGoal extends Goal {
-  readonly tokensUsed: number;
-  readonly timeUsedMs: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
 }
 
 const MAX_OBJECTIVE_CHARS = 4_000;
@@ -29,26 +29,8 @@ export async function readGoal(journal: Journal, threadId: string): Promise<Stan
 /** Pure: the goal as the events tell it. */
 export function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
   let standing: StandingGoal | undefined;
-  for (const { body, at } of history) {
-    if (body.type === "thread.goal-changed") {
-      // Another objective is another goal.
-      const kept = standing?.objective === body.goal?.objective ? standing : undefined;
-      const begun = { tokensUsed: 0, timeUsedMs: 0, createdAt: at };
-      standing = body.goal === null ? undefined : { ...begun, ...kept, ...withBudget(body.goal), updatedAt: at };
-    }
-    if (body.type === "turn.completed" && standing !== undefined) {
-      const { inputTokens, cachedInputTokens, outputTokens } = body.usage;
-      // What was read again costs next to nothing; a budget is for what is new.
-      const tokensUsed = standing.tokensUsed + inputTokens - cachedInputTokens + outputTokens;
-      standing = { ...standing, tokensUsed, timeUsedMs: standing.timeUsedMs + body.durationMs };
-    }
-  }
+  for (const event of history) standing = nextGoal(standing, event);
   return standing;
-}
-
-/** Absent in the event means that there is none, also where there was one before. */
-function withBudget(goal: Goal): Goal {
-  return { tokenBudget: undefined, ...goal };
 }
 
 export async function setGoal(

@@ -7,7 +7,7 @@ export { CHAT_EVENTS, CHAT_NOTICES, type ChatEvent, type ChatTopic } from "./eve
 export { CHAT_PROTOCOL, negotiate } from "./hello.ts";
 export { ChatItem } from "./items.ts";
 export { chatSchema } from "./json-schema.ts";
-export { chatDecision, ChatLog, decisionOf, tokensOf } from "./log.ts";
+export { chatDecision, ChatLog, decisionOf, deletedUnread, tokensOf } from "./log.ts";
 export {
   CHAT_METHODS,
   chatMethod,

@@ -31,9 +31,6 @@ type Told<Topic extends ChatTopic = ChatTopic> = Topic extends ChatTopic
   : never;
 type BaseKey = "seq" | "ts" | "chat_id" | "threadId" | "schema" | "live" | "turnId" | "itemId";
 
-/** What may wait for the stored beginnings of items: far more than a few milliseconds can bring. */
-const MAX_WAITING_CHARS = 1024 * 1024;
-
 export interface ChatLogOptions {
   readonly threadId: string;
   /** The model's window, where it is known. */
@@ -51,8 +48,6 @@ export class ChatLog {
   #diffs: string[] = [];
   /** Running items by id, with the section of the summary that is being written. */
   readonly #items = new Map<string, { item: Item; section: number }>();
-  readonly #waiting = new Map<string, ItemDelta[]>();
-  #waitingChars = 0;
   readonly #approvals = new Map<string, ChatEvent>();
 
   constructor(options: ChatLogOptions) {
@@ -92,14 +87,10 @@ export class ChatLog {
     return told;
   }
 
-  /** Live only: nothing of it is numbered. */
+  /** Live only: nothing of it is numbered. It comes after the stored beginning of its item. */
   delta(delta: ItemDelta): readonly ChatEvent[] {
     const item = this.#items.get(delta.itemId);
-    if (item !== undefined) return this.#deltaOf(item, delta);
-    if (this.#waitingChars + delta.delta.length > MAX_WAITING_CHARS) return [];
-    this.#waitingChars += delta.delta.length;
-    this.#waiting.set(delta.itemId, [...(this.#waiting.get(delta.itemId) ?? []), delta]);
-    return [];
+    return item === undefined ? [] : this.#deltaOf(item, delta);
   }
 
   /** A running item as a checkpoint has it, for those who have not heard its deltas. Live only. */
@@ -109,16 +100,6 @@ export class ChatLog {
     const item = chatItem(open.item, turnId);
     const place = { seq: this.#seq, ts: new Date().toISOString(), live: true } as const;
     return [this.#dressed({ topic: "chat.item.updated", params: { turnId, itemId, item } }, place)];
-  }
-
-  /** Deltas that came before the stored beginning of their item; to be told right after it. */
-  takeWaiting(itemId: string): readonly ChatEvent[] {
-    const item = this.#items.get(itemId);
-    const early = this.#waiting.get(itemId);
-    if (item === undefined || early === undefined) return [];
-    this.#waiting.delete(itemId);
-    for (const { delta } of early) this.#waitingChars -= delta.length;
-    return early.flatMap((delta) => this.#deltaOf(item, delta));
   }
 
   #numbered(told: Told, ts: string): ChatEvent {
@@ -206,8 +187,6 @@ export class ChatLog {
   #ended(body: EventOf<"turn.completed">): readonly Told[] {
     this.#turnId = undefined;
     this.#items.clear();
-    this.#waiting.clear();
-    this.#waitingChars = 0;
     this.#approvals.clear();
     const told = ended(body.turnId, body.status, body.failure);
     const cost = body.costUsd === undefined ? {} : { cost_usd: body.costUsd };
@@ -246,6 +225,12 @@ export class ChatLog {
     const tokenUsage = { total: tokensOf(this.#total), last: tokensOf(usage), modelContextWindow: this.#window };
     return [{ topic: "chat.token.usage.updated", params: { turnId, tokenUsage } }];
   }
+}
+
+/** Of a chat whose past was gone before it was read: it has no number, and nothing comes after it. */
+export function deletedUnread({ stream, at }: StoredEvent): ChatEvent {
+  const place = { seq: 0, ts: new Date(at).toISOString(), live: true, chat_id: stream, threadId: stream } as const;
+  return { topic: "chat.thread.updated", params: { ...place, schema: 1, status: "deleted" } };
 }
 
 /** Key by key; null takes one out. */

@@ -1,21 +1,14 @@
-/**
- * What running items add, as the original streams it. A delta may arrive before the stored beginning of its item has been
- * read; it waits for it, so that no client ever hears of an item it does not know.
- */
+/** What running items add, as the original streams it. Deltas of an item come after its stored beginning. */
 import type { Item, ItemDelta } from "@heddle/protocol";
 import type { Outgoing } from "./shapes.ts";
 
 export interface Deltas {
   delta(delta: ItemDelta): readonly Outgoing[];
-  /** The item has been announced: what waited for it. */
-  started(item: Item): readonly Outgoing[];
+  started(item: Item): void;
   completed(itemId: string): void;
   /** The turn is over; nothing more comes for its items. */
   reset(): void;
 }
-
-/** What may wait for beginnings that are still to be read: far more than a few milliseconds can bring. */
-const MAX_WAITING_CHARS = 1024 * 1024;
 
 interface Running {
   readonly type: Item["type"];
@@ -25,8 +18,6 @@ interface Running {
 
 export function createDeltas(threadId: string): Deltas {
   const running = new Map<string, Running>();
-  const waiting = new Map<string, ItemDelta[]>();
-  let waitingChars = 0;
 
   function shown(item: Running, { turnId, itemId, channel, delta }: ItemDelta): readonly Outgoing[] {
     const at = { threadId, turnId, itemId };
@@ -57,27 +48,16 @@ export function createDeltas(threadId: string): Deltas {
   return {
     delta(delta) {
       const item = running.get(delta.itemId);
-      if (item !== undefined) return shown(item, delta);
-      if (waitingChars + delta.delta.length > MAX_WAITING_CHARS) return [];
-      waitingChars += delta.delta.length;
-      waiting.set(delta.itemId, [...(waiting.get(delta.itemId) ?? []), delta]);
-      return [];
+      return item === undefined ? [] : shown(item, delta);
     },
     started(item) {
-      const begun: Running = { type: item.type, section: -1 };
-      running.set(item.id, begun);
-      const early = waiting.get(item.id) ?? [];
-      waiting.delete(item.id);
-      for (const { delta } of early) waitingChars -= delta.length;
-      return early.flatMap((delta) => shown(begun, delta));
+      running.set(item.id, { type: item.type, section: -1 });
     },
     completed(itemId) {
       running.delete(itemId);
     },
     reset() {
       running.clear();
-      waiting.clear();
-      waitingChars = 0;
     },
   };
 }

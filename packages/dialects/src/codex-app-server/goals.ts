@@ -1,15 +1,19 @@
 /** A goal as the original shows it. Times in seconds. */
-import type { Goal } from "@heddle/protocol";
+import type { StandingGoal } from "@heddle/protocol";
+import type { CodexNotification } from "./shapes.ts";
 import { seconds } from "./turns.ts";
 
-export interface GoalFacts extends Goal {
-  readonly tokensUsed: number;
-  readonly timeUsedMs: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
+/** `turnId`: in which it was worked for; null: somebody has changed it. */
+export function goalNotice(
+  threadId: string,
+  goal: StandingGoal | undefined,
+  turnId: string | null = null,
+): CodexNotification {
+  if (goal === undefined) return { method: "thread/goal/cleared", params: { threadId } };
+  return { method: "thread/goal/updated", params: { threadId, turnId, goal: codexGoal(threadId, goal) } };
 }
 
-export function codexGoal(threadId: string, goal: GoalFacts): Readonly<Record<string, unknown>> {
+export function codexGoal(threadId: string, goal: StandingGoal): Readonly<Record<string, unknown>> {
   return {
     threadId,
     objective: goal.objective,

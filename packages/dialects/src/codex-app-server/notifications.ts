@@ -3,13 +3,15 @@
  * of a thread first (and its answers thrown away) it knows the totals, the running turn and the open questions.
  */
 import {
-  NO_USAGE,
   addUsage,
+  isUser,
+  nextGoal,
+  NO_USAGE,
   type ApprovalQuestion,
   type EventOf,
   type Item,
   type ItemDelta,
-  type ItemOf,
+  type StandingGoal,
   type StoredEvent,
   type Usage,
 } from "@heddle/protocol";
@@ -18,6 +20,7 @@ import { clientCall, isClientCall } from "./client-tools.ts";
 import { createDeltas, type Deltas } from "./deltas.ts";
 import { retryError, turnError } from "./errors.ts";
 import { hookRun } from "./hooks.ts";
+import { goalNotice } from "./goals.ts";
 import { gitDiff } from "./file-diffs.ts";
 import { codexItem } from "./items.ts";
 import { enteredReview, exitedReview } from "./reviews.ts";
@@ -44,6 +47,8 @@ interface ActiveTurn {
   readonly admission: EventOf<"turn.admitted">;
   startedAtMs: number;
   isAnnounced: boolean;
+  /** Its end is news of the goal. */
+  isForGoal: boolean;
   /** When each running item began. */
   readonly items: Map<string, number>;
   readonly questions: Map<string, ApprovalQuestion>;
@@ -66,6 +71,7 @@ export class ThreadDialect {
   #hasFailed = false;
   #total: Usage = NO_USAGE;
   #workspace = "";
+  #goal: StandingGoal | undefined;
   /** What was told last of the tokens used. */
   #told: CodexNotification | undefined;
   /** What the last request took, until it is told. */
@@ -100,6 +106,7 @@ export class ThreadDialect {
 
   event(stored: StoredEvent): readonly Outgoing[] {
     const { body } = stored;
+    this.#goal = nextGoal(this.#goal, stored);
     switch (body.type) {
       case "thread.created":
       case "thread.moved":
@@ -152,6 +159,14 @@ export class ThreadDialect {
         const message = `a ${body.event} hook failed: ${body.failure.message}`;
         return [...runs, told(stored, "warning", { threadId, message })];
       }
+      case "thread.goal-changed": {
+        // What the agent says of the goal is told with the end of its turn.
+        if (this.#turn !== undefined && !isUser(stored.author)) {
+          this.#turn.isForGoal = true;
+          return [];
+        }
+        return [this.#goalNotice(stored, null)];
+      }
       case "thread.reverted":
         return [told(stored, "thread/reverted", { threadId })];
       case "turn.queued":
@@ -167,6 +182,11 @@ export class ThreadDialect {
       default:
         return [];
     }
+  }
+
+  #goalNotice(stored: StoredEvent, turnId: string | null): Outgoing {
+    const { method, params } = goalNotice(this.#threadId, this.#goal, turnId);
+    return told(stored, method, params);
   }
 
   #statusChanged({ version }: StoredEvent): Outgoing {
@@ -222,7 +242,8 @@ export class ThreadDialect {
     const usage = item.type === "userMessage" ? this.#takeUsage(stored) : [];
     const params = { item: shown, threadId: this.#threadId, turnId: turn.id, startedAtMs: at };
     const call = clientCall(item, params);
-    return [...usage, told(stored, "item/started", params), ...this.#deltas.started(item), ...call];
+    this.#deltas.started(item);
+    return [...usage, told(stored, "item/started", params), ...call];
   }
 
   #itemCompleted(item: Item, stored: StoredEvent): readonly Outgoing[] {
@@ -246,9 +267,9 @@ export class ThreadDialect {
     const threadId = this.#threadId;
     if (item.type === "notice") {
       const warning = told(stored, "warning", { threadId, message: item.message });
-      const failed = failedServer(item);
-      if (failed === undefined) return [warning];
-      const params = { threadId, ...failed, status: "failed", failureReason: null };
+      if (item.mcp === undefined) return [warning];
+      const { server: name, error } = item.mcp;
+      const params = { threadId, name, error, status: "failed", failureReason: null };
       return [warning, told(stored, "mcpServer/startupStatus/updated", params)];
     }
     if (item.type !== "plan" || item.status !== "completed") return [];
@@ -306,6 +327,7 @@ export class ThreadDialect {
         ? []
         : [told(stored, "error", { error: failure, willRetry: false, threadId, turnId: turn.id })]),
       told(stored, "turn/completed", { threadId, turn: endedTurn(turn, body, stored.at) }),
+      ...(turn.isForGoal && this.#goal !== undefined ? [this.#goalNotice(stored, turn.id)] : []),
     ];
   }
 }
@@ -346,6 +368,7 @@ function admitted(admission: EventOf<"turn.admitted">, at: number): ActiveTurn {
     contextTokens: settings.contextTokens,
     startedAtMs: at,
     isAnnounced: false,
+    isForGoal: admission.task === "goal",
     items: new Map(),
     questions: new Map(),
     calls: new Map(),
@@ -363,13 +386,4 @@ function breakdown(usage: Usage): Record<string, number> {
     outputTokens: usage.outputTokens,
     reasoningOutputTokens: usage.reasoningOutputTokens,
   };
-}
-
-/** Which MCP server a notice is about: the record says it in words. */
-function failedServer({
-  code,
-  message,
-}: ItemOf<"notice">): { readonly name: string; readonly error: string } | undefined {
-  const [, name, error] = code === "mcp.failed" ? (/^the MCP server (.+?) failed: (.*)$/s.exec(message) ?? []) : [];
-  return name === undefined || error === undefined ? undefined : { name, error };
 }

@@ -132,7 +132,8 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const tokens = openTokenBook(home, owner.token, log);
   const websockets = { "/": acceptFrom };
   const facts = hostFacts(host);
-  const door = new HttpDoor({ heddle, settings, facts, desk, tokens, cwd, version, log, websockets });
+  const { turns } = server;
+  const door = new HttpDoor({ heddle, settings, facts, desk, tokens, turns, cwd, version, log, websockets });
   let ending: Promise<unknown> | undefined;
   const endWork = async (): Promise<void> => {
     ending ??= Promise.allSettled([

@@ -5,19 +5,13 @@
  */
 import type { Author } from "@heddle/protocol";
 import { hears, topicFor, type ChatEvent } from "@heddle/dialects/chat";
+import { Held } from "../rpc/held.ts";
 import type { Peer } from "../rpc/peer.ts";
 import { authorOf, type Principal } from "../access/principals.ts";
 
 /** What may wait for one reader before its chats are left out; far below what would end its connection. */
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;
-/** What may be kept back while an answer is on its way. */
-const MAX_HELD_EVENTS = 10_000;
 const MAX_SUBSCRIPTIONS = 100;
-
-interface Held {
-  readonly event: ChatEvent;
-  readonly isLive: boolean;
-}
 
 export class ChatConnection {
   readonly principal: Principal;
@@ -26,8 +20,7 @@ export class ChatConnection {
   readonly #subscriptions = new Map<string, string>();
   /** Chats that were left out, and how far they have come. */
   readonly #behind = new Map<string, number>();
-  #held: Held[] = [];
-  #holds = 0;
+  readonly #held = new Held();
   #nextId = 1;
 
   constructor(peer: Peer, principal: Principal) {
@@ -62,27 +55,15 @@ export class ChatConnection {
 
   /** Nothing is told until it is released: an answer must not be overtaken by what it announces. */
   hold(): Disposable {
-    this.#holds += 1;
-    let isHeld = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (!isHeld) return;
-        isHeld = false;
-        this.#holds -= 1;
-        if (this.#holds === 0) for (const { event, isLive } of this.#held.splice(0)) this.tell(event, isLive);
-      },
-    };
+    return this.#held.hold();
   }
 
   tell(event: ChatEvent, isLive: boolean): void {
-    const methods = this.#methodsFor(event.topic);
-    if (methods.length === 0) return;
-    if (this.#holds > 0) {
-      if (this.#held.length < MAX_HELD_EVENTS) this.#held.push({ event, isLive });
-      else this.#leaveOut(event);
-      return;
-    }
-    for (const method of methods) this.#send(method, event, isLive);
+    if (this.#methodsFor(event.topic).length === 0) return;
+    const send = (): void => {
+      for (const method of this.#methodsFor(event.topic)) this.#send(method, event, isLive);
+    };
+    if (!this.#held.tell(send)) this.#leaveOut(event);
   }
 
   /** Events of the past that were asked for, in the words of one subscription. */

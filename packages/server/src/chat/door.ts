@@ -8,6 +8,7 @@ import type { Accounts } from "@heddle/models/accounts";
 import { HeddleError } from "@heddle/protocol";
 import type { Dialect } from "../rpc/choose-dialect.ts";
 import { contextWindowOf } from "../codex/handlers/models.ts";
+import type { FanOut } from "../followers/fan-out.ts";
 import type { Peer } from "../rpc/peer.ts";
 import type { Principal } from "../access/principals.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
@@ -19,6 +20,7 @@ import { callChatMethod } from "./methods.ts";
 
 export interface ChatDoorOptions {
   readonly heddle: Heddle;
+  readonly fanOut: () => Promise<FanOut>;
   readonly turns: RunningTurns;
   readonly queue: TurnQueue;
   readonly settings: SettingsSource;
@@ -32,16 +34,16 @@ export interface ChatDoorOptions {
   readonly log: (line: string) => void;
 }
 
-export class ChatDoor implements AsyncDisposable {
+export class ChatDoor implements Disposable {
   readonly #context: ChatContext;
   readonly #connections = new Set<ChatConnection>();
 
   constructor(options: ChatDoorOptions) {
-    const { heddle, log } = options;
+    const { heddle, fanOut } = options;
     this.#context = {
       ...options,
       serverId: randomUUID(),
-      hub: new ChatHub({ heddle, log, contextWindow: contextWindowOf }),
+      hub: new ChatHub({ heddle, fanOut, contextWindow: contextWindowOf }),
       sends: createSerial(),
       accounts: options.accounts ?? noAccounts,
       announce: (topic, params) => {
@@ -64,15 +66,10 @@ export class ChatDoor implements AsyncDisposable {
     };
   }
 
-  /** Everybody has been told of everything that is stored now; within a moment, or not at all. */
-  caughtUp(): Promise<void> {
-    return this.#context.hub.caughtUp();
-  }
-
   /** Lets go of everyone; the turns are the server's to end. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.dispose](): void {
     for (const connection of this.#connections) connection.close();
-    await this.#context.hub[Symbol.asyncDispose]();
+    this.#context.hub[Symbol.dispose]();
   }
 }
 

@@ -1,45 +1,34 @@
 /**
  * From the journal to the clients of the chat dialect: one reader of everything, which numbers the events of each chat and
  * hands them to every connection. It holds nothing that it could not read again; while nobody listens it reads nothing.
- *
- *   journal.tail ─┐
- *                 ├─▶ ChatLog of the thread ─▶ connections
- *   live deltas ──┘
  */
 import { createSerial, type Heddle } from "@heddle/agent";
-import { HeddleError, isHeddleError, type StoredEvent } from "@heddle/protocol";
-import { ChatLog, type ChatEvent } from "@heddle/dialects/chat";
+import { HeddleError, isHeddleError, type ItemDelta, type StoredEvent } from "@heddle/protocol";
+import { ChatLog, deletedUnread, type ChatEvent } from "@heddle/dialects/chat";
+import type { FanOut, FanOutListener } from "../followers/fan-out.ts";
 import type { ChatConnection } from "./connection.ts";
 
 export interface HubOptions {
   readonly heddle: Heddle;
+  readonly fanOut: () => Promise<FanOut>;
   readonly contextWindow: (model: string) => number | undefined;
-  readonly log: (line: string) => void;
-}
-
-interface OpenLog {
-  readonly log: ChatLog;
-  readonly live: Disposable;
 }
 
 /** Logs that are kept although nothing runs in them, so that the next event need not read the thread again. */
 const MAX_IDLE_LOGS = 200;
 const MAX_REMEMBERED = 1_000;
-const CATCH_UP_MS = 1_000;
-const LOOK_MS = 5;
 const LOCK = "hub";
 
-export class ChatHub implements AsyncDisposable {
+export class ChatHub implements FanOutListener, Disposable {
   readonly #options: HubOptions;
   readonly #connections = new Set<ChatConnection>();
-  readonly #logs = new Map<string, OpenLog>();
+  readonly #logs = new Map<string, ChatLog>();
   /** Where a question was asked; the newest only. */
   readonly #approvals = new Map<string, string>();
-  readonly #closing = new AbortController();
   /** One event or one subscription at a time: what is told before and after it must fit. */
   readonly #lock = createSerial();
   #position = 0;
-  #following: Promise<void> | undefined;
+  #listening: Disposable | undefined;
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -69,20 +58,8 @@ export class ChatHub implements AsyncDisposable {
   /** Makes sure that what happens to a chat next can be numbered, even when its past is gone by then. */
   load(threadId: string): Promise<void> {
     return this.#lock.run(LOCK, async () => {
-      if (this.#following !== undefined) await this.#logOf(threadId, Number.POSITIVE_INFINITY);
+      if (this.#listening !== undefined) await this.#logOf(threadId, Number.POSITIVE_INFINITY);
     });
-  }
-
-  /** Everything that is stored now has been told; within a moment, or not at all. */
-  async caughtUp(): Promise<void> {
-    if (this.#following === undefined) return;
-    const position = await this.#options.heddle.journal.position();
-    const until = performance.now() + CATCH_UP_MS;
-    while (this.#position < position && performance.now() < until) {
-      await new Promise<void>((resolve) => {
-        setTimeout(resolve, LOOK_MS);
-      });
-    }
   }
 
   /** All events of a chat. `thread.not-found` when there is none. */
@@ -94,45 +71,43 @@ export class ChatHub implements AsyncDisposable {
     return this.#approvals.get(approvalId);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort();
-    await this.#following;
-    for (const { live } of this.#logs.values()) live[Symbol.dispose]();
+  [Symbol.dispose](): void {
+    this.#listening?.[Symbol.dispose]();
   }
 
   async #start(): Promise<void> {
-    if (this.#following !== undefined || this.#closing.signal.aborted) return;
-    this.#position = await this.#options.heddle.journal.position();
-    this.#following = this.#follow();
+    const fanOut = await this.#options.fanOut();
+    if (this.#listening !== undefined) return;
+    this.#position = fanOut.seen;
+    this.#listening = fanOut.listen(this);
   }
 
-  async #follow(): Promise<void> {
-    const { heddle, log } = this.#options;
-    const { signal } = this.#closing;
+  async event(event: StoredEvent): Promise<void> {
     try {
-      for await (const event of heddle.journal.tail({ after: this.#position, signal })) {
-        await this.#lock
-          .run(LOCK, () => this.#take(event))
-          .catch((error: unknown) => {
-            // One chat that cannot be read must not silence the others.
-            this.#drop(event.stream);
-            log(`chat ${event.stream} cannot be followed: ${String(error)}`);
-          });
-      }
+      await this.#lock.run(LOCK, () => this.#take(event));
     } catch (error) {
-      if (!signal.aborted) log(`chats can no longer be followed: ${String(error)}`);
+      // One chat that cannot be read must not silence the others.
+      this.#drop(event.stream);
+      throw error;
     }
+  }
+
+  delta(delta: ItemDelta): void {
+    for (const event of this.#logs.get(delta.threadId)?.delta(delta) ?? []) this.#tell(event, true);
   }
 
   async #take(stored: StoredEvent): Promise<void> {
     const { stream, version, body, position } = stored;
     // What was read with its past has been numbered already.
-    const open = await this.#logOf(stream, version - 1);
+    const log = await this.#logOf(stream, version - 1);
     this.#position = position;
-    if (open === undefined || version <= open.log.version) return;
-    for (const event of open.log.event(stored)) this.#tell(event, false);
-    if (body.type === "item.started") for (const early of open.log.takeWaiting(body.item.id)) this.#tell(early, true);
-    if (body.type === "item.checkpointed") for (const grown of open.log.updated(body)) this.#tell(grown, true);
+    if (log === undefined) {
+      if (body.type === "thread.deleted") this.#tell(deletedUnread(stored), true);
+      return;
+    }
+    if (version <= log.version) return;
+    for (const event of log.event(stored)) this.#tell(event, false);
+    if (body.type === "item.checkpointed") for (const grown of log.updated(body)) this.#tell(grown, true);
     if (body.type === "approval.requested") this.#remember(body.approvalId, stream);
     if (body.type === "thread.deleted") this.#drop(stream);
     if (body.type === "turn.completed") this.#dropIdle();
@@ -143,7 +118,7 @@ export class ChatHub implements AsyncDisposable {
   }
 
   /** undefined: it is no thread, or its past is gone. */
-  async #logOf(stream: string, upTo: number): Promise<OpenLog | undefined> {
+  async #logOf(stream: string, upTo: number): Promise<ChatLog | undefined> {
     const known = this.#logs.get(stream);
     if (known !== undefined) return known;
     const { heddle, contextWindow } = this.#options;
@@ -158,12 +133,8 @@ export class ChatHub implements AsyncDisposable {
       log.event(event);
       if (event.body.type === "approval.requested") this.#remember(event.body.approvalId, stream);
     }
-    const live = heddle.onDelta(stream, (delta) => {
-      for (const event of log.delta(delta)) this.#tell(event, true);
-    });
-    const open = { log, live };
-    this.#logs.set(stream, open);
-    return open;
+    this.#logs.set(stream, log);
+    return log;
   }
 
   async #pastOf(chatId: string, after: number): Promise<Past> {
@@ -188,12 +159,11 @@ export class ChatHub implements AsyncDisposable {
   }
 
   #drop(stream: string): void {
-    this.#logs.get(stream)?.live[Symbol.dispose]();
     this.#logs.delete(stream);
   }
 
   #dropIdle(): void {
-    for (const [stream, { log }] of this.#logs) {
+    for (const [stream, log] of this.#logs) {
       if (this.#logs.size <= MAX_IDLE_LOGS) return;
       if (log.activeTurnId === undefined) this.#drop(stream);
     }

@@ -5,6 +5,7 @@ import { openHeddle } from "@heddle/agent";
 import type { TurnSettings } from "@heddle/protocol";
 import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import { expect, test } from "vitest";
+import { FanOut } from "../followers/fan-out.ts";
 import { LoadedThreads } from "./loaded.ts";
 import type { Follower } from "../followers/subscribe.ts";
 
@@ -18,8 +19,8 @@ const SETTINGS: TurnSettings = {
 };
 const NOBODY: Follower = {
   by: "user:owner",
-  notify: () => undefined,
-  notifyDelta: () => undefined,
+  tell: () => undefined,
+  tellDelta: () => undefined,
   ask: () => undefined,
   withdraw: () => undefined,
 };
@@ -32,11 +33,13 @@ test("a thread that nobody follows is let go after a while, and everyone is told
   const heddle = ends.use(
     await openHeddle({ home: path.join(root, "home"), providers: [], env: {}, isUnattended: false }),
   );
+  const fanOut = ends.use(await FanOut.open({ heddle, log: () => undefined }));
   const told: CodexNotification[] = [];
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const threads = ends.use(
     new LoadedThreads({
       heddle,
+      fanOut: async () => fanOut,
       announce(notification) {
         told.push(notification);
         if (notification.method === "thread/closed") resolve();

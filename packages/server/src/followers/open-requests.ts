@@ -62,7 +62,7 @@ export class OpenRequests implements Disposable {
     for (const follower of followers) {
       follower.withdraw(open.id);
       if (!open.isToldWhenOver) continue;
-      follower.notify({ method: "serverRequest/resolved", params: { threadId, requestId: open.id } });
+      follower.tell({ method: "serverRequest/resolved", params: { threadId, requestId: open.id } });
     }
   }
 

@@ -1,14 +1,10 @@
 /**
- * From the journal to the clients: one feed a followed thread. It tails the thread's stream, hears the live deltas, lets
- * the dialect say both, and hands the result to whoever follows. The journal stays the truth: a feed holds nothing that
- * it could not read again.
- *
- *   journal.tail ─┐
- *                 ├─▶ dialect ─▶ followers (turns, items, questions) and everyone (status)
- *   live deltas ──┘
+ * One followed thread for the clients of app-server: what the fan-out hands out is said by the dialect and goes to whoever
+ * follows (turns, items, questions, goals, settings) and to everyone (status). The journal stays the truth: a feed holds
+ * nothing that it could not read again.
  */
 import { readHistory, type Heddle } from "@heddle/agent";
-import { isHeddleError, type By, type StoredEvent } from "@heddle/protocol";
+import type { By, ItemDelta, StoredEvent } from "@heddle/protocol";
 import {
   ThreadDialect,
   type CodexNotification,
@@ -16,20 +12,22 @@ import {
   type CodexThreadStatus,
   type Outgoing,
 } from "@heddle/dialects/codex-app-server";
+import type { FanOut } from "./fan-out.ts";
 import { callFor, questionFor } from "./follower-requests.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { Answered, RequestId } from "../rpc/peer.ts";
 
 /** Whoever is told of a thread; a connection is one. */
 export interface Follower extends By {
-  notify(notification: CodexNotification): void;
-  notifyDelta(notification: CodexNotification): void;
+  tell(notification: CodexNotification): void;
+  tellDelta(notification: CodexNotification): void;
   ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void;
   withdraw(id: RequestId): void;
 }
 
 export interface FeedOptions {
   readonly heddle: Heddle;
+  readonly fanOut: () => Promise<FanOut>;
   readonly threadId: string;
   /** To every connection, whatever it follows. */
   readonly announce: (notification: CodexNotification) => void;
@@ -44,28 +42,34 @@ export class ThreadFeed implements AsyncDisposable {
   readonly #dialect: ThreadDialect;
   readonly #followers = new Set<Follower>();
   readonly #requests: OpenRequests;
-  readonly #closing = new AbortController();
-  #seen: number;
-  #holds = 0;
-  #released = Promise.withResolvers<void>();
-  #following: Promise<void> = Promise.resolve();
+  #listening: Disposable | undefined;
+  /** What has come while the past is read. */
+  #unread: StoredEvent[] | undefined = [];
+  #seen = 0;
   #ended = Promise.withResolvers<void>();
 
-  private constructor(options: FeedOptions, history: readonly StoredEvent[]) {
+  private constructor(options: FeedOptions) {
     const { threadId, contextWindow } = options;
     this.#options = options;
     this.#dialect = new ThreadDialect({ threadId, contextWindow });
     this.#requests = new OpenRequests({ ...options, followers: this.#followers });
-    // Of the past only what is still open matters.
-    for (const event of history) for (const out of this.#dialect.event(event)) this.#ask(out);
-    this.#seen = history.at(-1)?.version ?? 0;
   }
 
   static async open(options: FeedOptions): Promise<ThreadFeed> {
     const { heddle, threadId } = options;
-    const feed = new ThreadFeed(options, await readHistory(heddle.journal, threadId));
-    const live = heddle.onDelta(threadId, (delta) => feed.#deliverAll(feed.#dialect.delta(delta)));
-    feed.#following = feed.#follow().finally(() => live[Symbol.dispose]());
+    const feed = new ThreadFeed(options);
+    const fanOut = await options.fanOut();
+    const listener = {
+      event: (event: StoredEvent) => feed.#take(event),
+      delta: (delta: ItemDelta) => feed.#deliverAll(feed.#dialect.delta(delta)),
+    };
+    feed.#listening = fanOut.listen(listener, threadId);
+    try {
+      feed.#begin(await readHistory(heddle.journal, threadId));
+    } catch (error) {
+      await feed[Symbol.asyncDispose]();
+      throw error;
+    }
     return feed;
   }
 
@@ -82,9 +86,9 @@ export class ThreadFeed implements AsyncDisposable {
     return this.#dialect.usage;
   }
 
-  /** Somebody follows, a turn runs, or a call is about to set something going. */
+  /** Somebody follows, or a turn runs. */
   get isNeeded(): boolean {
-    return this.#followers.size > 0 || this.#dialect.activeTurnId !== undefined || this.#holds > 0;
+    return this.#followers.size > 0 || this.#dialect.activeTurnId !== undefined;
   }
 
   /** The last version of the thread that followers have been told of. */
@@ -115,53 +119,33 @@ export class ThreadFeed implements AsyncDisposable {
     return this.#followers.has(follower);
   }
 
-  /** What a call has done and no event of the journal says in full. */
   tell(notification: CodexNotification): void {
-    for (const follower of this.#followers) follower.notify(notification);
-  }
-
-  /** Nothing new is told until it is released: an answer must not be overtaken by what it announces. */
-  hold(): Disposable {
-    this.#holds += 1;
-    let isHeld = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (!isHeld) return;
-        isHeld = false;
-        this.#holds -= 1;
-        if (this.#holds > 0) return;
-        this.#released.resolve();
-        this.#released = Promise.withResolvers<void>();
-      },
-    };
+    for (const follower of this.#followers) follower.tell(notification);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort();
+    this.#listening?.[Symbol.dispose]();
     this.#requests[Symbol.dispose]();
-    this.#released.resolve();
-    await this.#following;
   }
 
-  async #follow(): Promise<void> {
-    const { heddle, threadId, log } = this.#options;
-    const { signal } = this.#closing;
-    try {
-      for await (const event of heddle.journal.tail({ stream: threadId, after: this.#seen, signal })) {
-        while (this.#holds > 0 && !signal.aborted) await this.#released.promise;
-        if (signal.aborted) return;
-        this.#seen = event.version;
-        this.#deliverAll(this.#dialect.event(event));
-        if (event.body.type === "turn.completed") {
-          this.#ended.resolve();
-          this.#ended = Promise.withResolvers<void>();
-        }
-      }
-    } catch (error) {
-      // A thread that was deleted has no past left to read, and no followers that could want it.
-      const isGone = isHeddleError(error) && error.code === "store.purged";
-      if (!signal.aborted && !isGone) log(`thread ${threadId} can no longer be followed: ${String(error)}`);
-    }
+  /** Of the past only what is still open matters. */
+  #begin(history: readonly StoredEvent[]): void {
+    for (const event of history) for (const out of this.#dialect.event(event)) this.#ask(out);
+    this.#seen = history.at(-1)?.version ?? 0;
+    const unread = this.#unread ?? [];
+    this.#unread = undefined;
+    for (const event of unread) this.#take(event);
+  }
+
+  #take(event: StoredEvent): void {
+    if (this.#unread !== undefined) return void this.#unread.push(event);
+    // What was read with the past is not told again.
+    if (event.version <= this.#seen) return;
+    this.#seen = event.version;
+    this.#deliverAll(this.#dialect.event(event));
+    if (event.body.type !== "turn.completed") return;
+    this.#ended.resolve();
+    this.#ended = Promise.withResolvers<void>();
   }
 
   #deliverAll(outgoing: readonly Outgoing[]): void {
@@ -172,10 +156,10 @@ export class ThreadFeed implements AsyncDisposable {
     switch (out.kind) {
       case "notify":
         if (out.to === "everyone") this.#options.announce(out.notification);
-        else for (const follower of this.#followers) follower.notify(out.notification);
+        else this.tell(out.notification);
         return;
       case "delta":
-        for (const follower of this.#followers) follower.notifyDelta(out.notification);
+        for (const follower of this.#followers) follower.tellDelta(out.notification);
         return;
       case "ask":
       case "resolved":

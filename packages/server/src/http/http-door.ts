@@ -23,7 +23,7 @@ import { Guests } from "./guests.ts";
 import type { HostFacts } from "./host-facts.ts";
 import type { HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
-import { Runs } from "./runs.ts";
+import { RunningTurns } from "../turns/running-turns.ts";
 import { EventHub } from "./sse/hub.ts";
 import type { TaskDesk } from "./task-desk.ts";
 import type { TokenBook } from "./tokens.ts";
@@ -35,6 +35,8 @@ export interface HttpDoorOptions {
   readonly facts: HostFacts;
   readonly desk: TaskDesk;
   readonly tokens: TokenBook;
+  /** Of the other doors of the same engine; absent: there are none. */
+  readonly turns?: RunningTurns;
   readonly cwd: string;
   readonly version: string;
   readonly log: (line: string) => void;
@@ -81,7 +83,16 @@ export class HttpDoor implements AsyncDisposable {
     const isStillGood = (principal: Principal): Promise<boolean> => this.#guard.isStillGood(principal);
     const hub = new EventHub({ heddle, isStillGood, log, heartbeatMs, stuckMs });
     this.#guests = new Guests({ isStillGood, log, lookMs: heartbeatMs ?? LOOK_MS });
-    this.#context = { heddle, settings, facts, desk, cwd, version, hub, runs: new Runs(heddle) };
+    this.#context = {
+      heddle,
+      settings,
+      facts,
+      desk,
+      cwd,
+      version,
+      hub,
+      turns: options.turns ?? new RunningTurns(heddle),
+    };
   }
 
   /** How many clients follow events now. */
@@ -116,7 +127,7 @@ export class HttpDoor implements AsyncDisposable {
   /** Nothing new is begun, and turns that were begun here get their end. Followers stay. */
   async endRuns(): Promise<void> {
     this.#isStopping = true;
-    await this.#context.runs[Symbol.asyncDispose]();
+    await this.#context.turns.end();
   }
 
   /** Turns that were begun here get their end, followers hear of it, then everyone is let go. */

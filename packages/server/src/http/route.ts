@@ -8,7 +8,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Principal, Scope } from "../access/principals.ts";
 import type { SettingsSource } from "../codex/settings.ts";
-import type { Runs } from "./runs.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
 import type { EventHub } from "./sse/hub.ts";
 import type { HostFacts } from "./host-facts.ts";
 import type { TaskDesk } from "./task-desk.ts";
@@ -17,7 +17,7 @@ export interface HttpContext {
   readonly heddle: Heddle;
   readonly settings: SettingsSource;
   readonly hub: EventHub;
-  readonly runs: Runs;
+  readonly turns: RunningTurns;
   readonly facts: HostFacts;
   readonly desk: TaskDesk;
   /** Where a thread works when its client names no folder. */

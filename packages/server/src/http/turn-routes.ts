@@ -29,7 +29,7 @@ import { itemEntries, openApprovals, requireThread, requireTurn, turnView } from
 type Wanted = z.output<typeof StartTurnBody>;
 
 async function startTurn(threadId: string, wanted: Wanted, { context, principal, by }: HttpCall) {
-  const { heddle, runs, cwd } = context;
+  const { heddle, turns, cwd } = context;
   const { isArchived } = await requireThread(heddle.journal, threadId);
   if (isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
   const settings = await settingsOf(context, threadId, wanted);
@@ -44,7 +44,7 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal,
     ...(clientId === undefined ? {} : { clientId }),
     ...(workspace === undefined ? {} : { workspace }),
   });
-  runs.add(handle);
+  turns.add(handle);
   return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));
 }
 

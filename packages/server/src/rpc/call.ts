@@ -3,6 +3,9 @@ import type { Heddle, TurnQueue } from "@heddle/agent";
 import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { Connection } from "./connection.ts";
 import type { GoalTurns } from "../turns/goal-turns.ts";
+import type { FanOut } from "../followers/fan-out.ts";
+import type { ThreadNews } from "../codex/thread-news.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Host } from "../host/host.ts";
 import type { LoadedThreads } from "../codex/loaded.ts";
 import type { Reply, RequestId } from "./peer.ts";
@@ -15,6 +18,7 @@ export interface ServerContext {
   readonly threads: LoadedThreads;
   /** Input that waits for its turn. */
   readonly queue: TurnQueue;
+  readonly turns: RunningTurns;
   /** Work for the goals of threads. */
   readonly goals: GoalTurns;
   /** What is wrong with the configuration, for everyone who comes. */
@@ -29,6 +33,9 @@ export interface ServerContext {
   /** For the operator, not for the client. */
   readonly log: (line: string) => void;
   readonly announce: (notification: CodexNotification) => void;
+  readonly news: ThreadNews;
+  /** The journal as clients are told of it. */
+  readonly fanOut: () => Promise<FanOut>;
 }
 
 export interface Call {

@@ -2,6 +2,7 @@
 import type { Author } from "@heddle/protocol";
 import type { CodexNotification, CodexServerRequest } from "@heddle/dialects/codex-app-server";
 import { Ends } from "./ends.ts";
+import { Held } from "./held.ts";
 import type { Answered, Peer, RequestId } from "./peer.ts";
 import type { Follower } from "../followers/subscribe.ts";
 
@@ -18,6 +19,7 @@ const EXPERIMENTAL: ReadonlySet<string> = new Set(["thread/settings/updated", "t
 export class Connection implements Follower {
   readonly #peer: Peer;
   readonly by: Author;
+  readonly #held = new Held();
   /** What must not outlive it. */
   readonly ends = new Ends();
   /** undefined: it has not said `initialize` yet. */
@@ -36,24 +38,37 @@ export class Connection implements Follower {
     return this.#peer.isIdle;
   }
 
+  /** Answers come first; what is said with them, and of other things than threads, does not wait. */
   notify({ method, params }: CodexNotification): void {
     if (this.#hears(method)) this.#peer.notify(method, params);
   }
 
-  notifyDelta({ method, params }: CodexNotification): void {
-    if (this.#hears(method)) this.#peer.notifyDelta(method, params);
+  hold(): Disposable {
+    return this.#held.hold();
+  }
+
+  tell(notification: CodexNotification): void {
+    this.#later(() => this.notify(notification));
+  }
+
+  tellDelta({ method, params }: CodexNotification): void {
+    if (this.#hears(method)) this.#later(() => this.#peer.notifyDelta(method, params));
   }
 
   ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void {
-    this.#peer.ask(id, request, done);
+    this.#later(() => this.#peer.ask(id, request, done));
   }
 
   withdraw(id: RequestId): void {
-    this.#peer.withdraw(id);
+    this.#later(() => this.#peer.withdraw(id));
   }
 
   close(): void {
     this.#peer.close();
+  }
+
+  #later(tell: () => void): void {
+    if (!this.#held.tell(tell)) this.close();
   }
 
   #hears(method: string): boolean {

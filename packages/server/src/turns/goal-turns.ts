@@ -9,18 +9,9 @@
  *                   ├─ failed ─▶ blocked
  *                   └─ the server ends ─▶ still active; begun again when the thread is resumed in the next one
  */
-import {
-  awaitTerminal,
-  readGoal,
-  setGoal,
-  type Heddle,
-  type StandingGoal,
-  type StartTurn,
-  type TerminalEvent,
-} from "@heddle/agent";
+import { awaitTerminal, readGoal, setGoal, type Heddle, type StartTurn, type TerminalEvent } from "@heddle/agent";
 import type { Journal, TurnRow } from "@heddle/journal";
 import { isHeddleError, type Goal } from "@heddle/protocol";
-import { codexGoal, type CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { LoadedThreads } from "../codex/loaded.ts";
 
 export interface GoalTurns extends AsyncDisposable {
@@ -45,14 +36,6 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
   const { signal } = closing;
   const drives = new Map<string, Promise<void>>();
 
-  function tell(threadId: string, goal: StandingGoal, turnId?: string): void {
-    threads.openFeed(threadId)?.tell(goalUpdated(threadId, goal, turnId));
-  }
-
-  async function change(threadId: string, status: Goal["status"]): Promise<void> {
-    tell(threadId, await setGoal(journal, threadId, { status, by: "system" }));
-  }
-
   /** The status the goal has come to by the turns; undefined: it is not for this to decide any more. */
   async function drive(threadId: string): Promise<Goal["status"] | undefined> {
     let silent = 0;
@@ -71,7 +54,6 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       if (signal.aborted) return undefined;
       const goal = await readGoal(journal, threadId);
       if (goal === undefined) return undefined;
-      tell(threadId, goal, end.turnId);
       if (goal.status !== "active") return undefined;
       if (end.status !== "completed") return end.status === "interrupted" ? "paused" : "blocked";
       silent = end.hasActed ? 0 : silent + 1;
@@ -89,7 +71,7 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       log(`there can be no turn for the goal of ${threadId}: ${String(error)}`);
       status = "blocked";
     }
-    if (status !== undefined) await change(threadId, status);
+    if (status !== undefined) await setGoal(journal, threadId, { status, by: "system" });
   }
 
   return {
@@ -151,9 +133,4 @@ async function endOf(
   const events = await journal.read({ stream: threadId, after: admittedVersion });
   const hasActed = events.some(({ body }) => body.type === "tool.settled" && body.turnId === id);
   return { turnId: id, status, hasActed };
-}
-
-/** `turnId`: in which it was worked for; absent: somebody has changed it. */
-export function goalUpdated(threadId: string, goal: StandingGoal, turnId: string | null = null): CodexNotification {
-  return { method: "thread/goal/updated", params: { threadId, turnId, goal: codexGoal(threadId, goal) } };
 }

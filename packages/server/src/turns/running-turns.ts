@@ -1,32 +1,44 @@
-/** Turns that this server has begun for whoever asked: they run on without their clients, and end with the server. */
-import type { Author } from "@heddle/protocol";
-import type { Heddle, StartTurn, TurnHandle } from "@heddle/agent";
+/** Turns that this server has begun, at any of its doors: they run on without their clients, and end with the server. */
+import type { Heddle } from "@heddle/agent";
+
+/** A turn that was told to stop ends within six seconds; its followers get a moment more to hear of it. */
+const TURNS_END_MS = 6_500;
+const STOPPING = { code: "turn.interrupted", message: "the server is stopping" } as const;
 
 export class RunningTurns {
-  readonly #heddle: Heddle;
-  readonly #running = new Map<string, Promise<unknown>>();
+  readonly #heddle: Pick<Heddle, "letGo">;
+  readonly #running = new Map<string, Promise<void>>();
+  #ending: Promise<void> | undefined;
 
-  constructor(heddle: Heddle) {
+  constructor(heddle: Pick<Heddle, "letGo">) {
     this.#heddle = heddle;
   }
 
-  async startTurn(start: StartTurn, by: Author): Promise<TurnHandle> {
-    const handle = await this.#heddle.as(by).startTurn(start);
+  /** A repeated request brings a promise of its own for the same end. */
+  add<Handle extends { readonly turnId: string; readonly done: Promise<unknown> }>(handle: Handle): Handle {
+    const { turnId, done } = handle;
     // Its end is in the journal; a record that could not be written is the journal's to report.
-    const ended = handle.done.catch(() => undefined).finally(() => this.#running.delete(handle.turnId));
-    this.#running.set(handle.turnId, ended);
+    const ended = done.then(
+      () => void this.#running.delete(turnId),
+      () => void this.#running.delete(turnId),
+    );
+    if (!this.#running.has(turnId)) this.#running.set(turnId, ended);
     return handle;
   }
 
-  /** Tells all of them to stop, and waits no longer than it is given. */
-  async end(deadlineMs: number): Promise<void> {
-    const ended = [...this.#running.values()];
-    if (ended.length === 0) return;
-    const reason = { code: "turn.interrupted", message: "the server is stopping" } as const;
-    await Promise.allSettled([...this.#running.keys()].map((turnId) => this.#heddle.letGo(turnId, reason)));
-    const deadline = Promise.withResolvers<void>();
-    const timer = setTimeout(deadline.resolve, deadlineMs);
-    await Promise.race([Promise.all(ended), deadline.promise]);
-    clearTimeout(timer);
+  /** Tells all of them to stop, and waits for them, once and not for ever. What only waits for an answer is left as it is. */
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    const ends = [...this.#running].map(async ([turnId, ended]) => {
+      if ((await this.#heddle.letGo(turnId, STOPPING)) === "ending") await ended;
+    });
+    const { promise: overdue, resolve } = Promise.withResolvers<void>();
+    const late = setTimeout(resolve, TURNS_END_MS);
+    await Promise.race([Promise.allSettled(ends), overdue]);
+    clearTimeout(late);
   }
 }

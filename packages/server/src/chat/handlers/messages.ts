@@ -75,7 +75,7 @@ function overrides({ model, effort, approval_policy, collaboration_mode }: Sendi
 
 /** undefined: another turn came first. */
 async function begin(
-  { turns }: ChatContext,
+  { heddle, turns }: ChatContext,
   thread: string,
   {
     input,
@@ -86,7 +86,7 @@ async function begin(
 ): Promise<string | undefined> {
   try {
     const named = clientId === undefined ? {} : { clientId };
-    return (await turns.startTurn({ thread, input, settings, ...named }, by)).turnId;
+    return turns.add(await heddle.as(by).startTurn({ thread, input, settings, ...named })).turnId;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.active") return undefined;
     throw error;

@@ -3,7 +3,7 @@ import { clearGoal as clear, readGoal, setGoal as set } from "@heddle/agent";
 import { codexGoal, type ThreadGoalSetParams, type ThreadParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
-import { goalUpdated } from "../../turns/goal-turns.ts";
+import { heldBack } from "../../rpc/held.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireRow } from "../thread-facts.ts";
 
@@ -11,7 +11,7 @@ const NOT_FOUND = "thread not found: ";
 
 export async function setGoal(
   params: z.infer<typeof ThreadGoalSetParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { id } = await requireRow(server, params.threadId, NOT_FOUND);
   const { journal } = server.heddle;
@@ -20,17 +20,14 @@ export async function setGoal(
   if (known === undefined && typeof params.objective !== "string") {
     throw refuse(`cannot update goal for thread ${id}: no goal exists`);
   }
-  const goal = await set(journal, id, {
-    objective: params.objective ?? undefined,
-    status: params.status ?? undefined,
-    tokenBudget: params.tokenBudget,
-    by,
-  });
+  const { objective, status, tokenBudget } = params;
+  const change = { objective: objective ?? undefined, status: status ?? undefined, tokenBudget, by: connection.by };
+  const reply = await heldBack(connection, async () => ({ goal: codexGoal(id, await set(journal, id, change)) }));
   return {
-    result: { goal: codexGoal(id, goal) },
+    ...reply,
     after() {
-      server.threads.openFeed(id)?.tell(goalUpdated(id, goal));
-      if (goal.status === "active") server.goals.begin(id);
+      reply.after();
+      server.goals.begin(id);
     },
   };
 }
@@ -43,10 +40,8 @@ export async function getGoal({ threadId }: z.infer<typeof ThreadParams>, { serv
 
 export async function clearGoal(
   { threadId }: z.infer<typeof ThreadParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { id } = await requireRow(server, threadId, NOT_FOUND);
-  const cleared = await clear(server.heddle.journal, id, by);
-  const notification = { method: "thread/goal/cleared", params: { threadId: id } };
-  return { result: { cleared }, after: () => (cleared ? server.threads.openFeed(id)?.tell(notification) : undefined) };
+  return heldBack(connection, async () => ({ cleared: await clear(server.heddle.journal, id, connection.by) }));
 }

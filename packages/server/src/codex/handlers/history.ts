@@ -9,7 +9,7 @@ import {
 } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
-import { heldBack } from "../../rpc/held-back.ts";
+import { heldBack } from "../../rpc/held.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireLoaded, requireRow } from "../thread-facts.ts";
 
@@ -31,12 +31,12 @@ export async function injectItems(
 
 export async function revertThread(
   { threadId, beforeTurnId }: z.infer<typeof ThreadRevertParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId: id } = requireLoaded(server, threadId);
-  return heldBack(server, id, async () => {
+  return heldBack(connection, async () => {
     try {
-      await revert(server.heddle.journal, { threadId: id, beforeTurnId, by });
+      await revert(server.heddle.journal, { threadId: id, beforeTurnId, by: connection.by });
     } catch (error) {
       if (isHeddleError(error) && error.code === "turn.active") {
         throw refuse("cannot revert thread while a turn is in progress");
@@ -51,7 +51,7 @@ export async function revertThread(
 
 export async function updateMetadata(
   { threadId, gitInfo }: z.infer<typeof ThreadMetadataUpdateParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { id } = await requireRow(server, threadId, "thread not found: ");
   if (gitInfo === undefined || gitInfo === null) {
@@ -63,6 +63,6 @@ export async function updateMetadata(
   for (const [key, value] of Object.entries(gitInfo)) {
     if (value?.trim() === "") throw refuse(`gitInfo.${key} must not be empty`);
   }
-  await changeGitInfo(server.heddle.journal, id, { gitInfo, by });
+  await changeGitInfo(server.heddle.journal, id, { gitInfo, by: connection.by });
   return { result: { thread: await describeThread(server, await requireRow(server, id, NO_ROLLOUT)) } };
 }

@@ -8,7 +8,7 @@ import type {
 } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
-import { heldBack } from "../../rpc/held-back.ts";
+import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";
@@ -16,13 +16,13 @@ import { requireLoaded } from "../thread-facts.ts";
 
 export async function addQueued(
   params: z.infer<typeof ThreadQueueAddParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId, workspace, settings } = requireLoaded(server, params.threadId);
   const input = await readInput(params.input, workspace);
-  return heldBack(server, threadId, async () => {
+  return heldBack(connection, async () => {
     const clientId = params.clientUserMessageId;
-    const turnId = await server.queue.add({ threadId, input, settings, clientId, by });
+    const turnId = await server.queue.add({ threadId, input, settings, clientId, by: connection.by });
     return { queuedSubmission: shown({ turnId, input, clientId }) };
   });
 }
@@ -36,12 +36,14 @@ export async function listQueued(params: z.infer<typeof ThreadPageParams>, { ser
 
 export async function deleteQueued(
   params: z.infer<typeof ThreadQueueDeleteParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId } = requireLoaded(server, params.threadId);
-  return heldBack(server, threadId, async () => {
+  return heldBack(connection, async () => {
     const failure = { code: "turn.interrupted", message: "taken out of the queue by its client" };
-    return { deleted: await server.queue.remove({ threadId, turnId: params.queuedSubmissionId, failure, by }) };
+    return {
+      deleted: await server.queue.remove({ threadId, turnId: params.queuedSubmissionId, failure, by: connection.by }),
+    };
   });
 }
 

@@ -7,10 +7,10 @@ import {
   type ReviewTargetParam,
 } from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
-import { heldBack } from "../../rpc/held-back.ts";
+import { heldBack } from "../../rpc/held.ts";
 import type { LoadedThread } from "../loaded.ts";
 import type { Reply } from "../../rpc/peer.ts";
-import { describeThread, NO_ROLLOUT, refuse, requireLoaded, requireRow } from "../thread-facts.ts";
+import { refuse, requireLoaded } from "../thread-facts.ts";
 
 export async function startReview(params: ReviewStartParams, call: Call): Promise<Reply> {
   const { server } = call;
@@ -18,25 +18,14 @@ export async function startReview(params: ReviewStartParams, call: Call): Promis
   const { target, instructions } = targetOf(params.target);
   const prompt = await reviewPrompt(target, asked.workspace, instructions);
   const subject = reviewSubject(target, instructions);
-  const isDetached = params.delivery === "detached";
-  const { threadId, workspace, settings } = isDetached ? await detached(asked, call) : asked;
-  const reply = await heldBack(server, threadId, async () => {
+  return heldBack(call.connection, async () => {
+    const { threadId, workspace, settings } =
+      params.delivery === "detached" ? await server.news.begin(detached(asked, call)) : asked;
     const input = [{ type: "text" as const, text: prompt }];
     const start = { thread: threadId, workspace, input, settings, task: "review", subject } as const;
-    const { turnId, done } = await server.heddle.as(call.connection.by).startTurn(start);
-    // Its end is in the journal.
-    done.catch(() => undefined);
+    const { turnId } = server.turns.add(await server.heddle.as(call.connection.by).startTurn(start));
     return { turn: { ...newTurn(turnId), items: [label(turnId, subject)] }, reviewThreadId: threadId };
   });
-  if (!isDetached) return reply;
-  const thread = await describeThread(server, await requireRow(server, threadId, NO_ROLLOUT));
-  return {
-    ...reply,
-    after() {
-      server.announce({ method: "thread/started", params: { thread } });
-      reply.after?.();
-    },
-  };
 }
 
 /** Whoever asks for the review follows it. */

@@ -3,24 +3,22 @@ import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { ThreadShellCommandParams } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
-import { heldBack } from "../../rpc/held-back.ts";
+import { heldBack } from "../../rpc/held.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
 export async function shellCommand(
   params: z.infer<typeof ThreadShellCommandParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId, settings } = requireLoaded(server, params.threadId);
   const command = params.command.trim();
   if (command === "") throw refuse("command must not be empty");
   const { timeoutMs } = params;
-  return heldBack(server, threadId, async () => {
+  return heldBack(connection, async () => {
     try {
       const time = typeof timeoutMs === "number" ? { timeoutMs: Math.max(1, timeoutMs) } : {};
-      const { done } = await server.heddle.as(by).runShell({ threadId, command, settings, ...time });
-      // Its end is in the journal.
-      done.catch(() => undefined);
+      server.turns.add(await server.heddle.as(connection.by).runShell({ threadId, command, settings, ...time }));
       return {};
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;

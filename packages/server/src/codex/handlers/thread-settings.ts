@@ -1,17 +1,16 @@
 /** What the next turns of a thread run with, changed between turns; a running turn is not touched. */
 import { changeSettings } from "@heddle/agent";
-import { settingsUpdated, type ThreadSettingsUpdateParams } from "@heddle/dialects/codex-app-server";
+import type { ThreadSettingsUpdateParams } from "@heddle/dialects/codex-app-server";
 import type { Call } from "../../rpc/call.ts";
 import { changesBetween } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { requireLoaded } from "../thread-facts.ts";
+import { heldBack } from "../../rpc/held.ts";
+import { caughtUp } from "./keep.ts";
 import { folderOf } from "./threads.ts";
 import { settingsWith } from "./turns.ts";
 
-export async function updateSettings(
-  params: ThreadSettingsUpdateParams,
-  { server, connection: { by } }: Call,
-): Promise<Reply> {
+export async function updateSettings(params: ThreadSettingsUpdateParams, { server, connection }: Call): Promise<Reply> {
   const loaded = requireLoaded(server, params.threadId);
   const { threadId } = loaded;
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
@@ -19,9 +18,9 @@ export async function updateSettings(
   const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
   const changes = { ...changesBetween(loaded.settings, settings), ...moved };
   if (Object.keys(changes).length === 0) return { result: {} };
-  await changeSettings(server.heddle.journal, threadId, { changes, by });
-  loaded.settings = settings;
-  loaded.workspace = workspace;
-  const notification = settingsUpdated(threadId, settings, workspace);
-  return { result: {}, after: () => server.threads.openFeed(threadId)?.tell(notification) };
+  return heldBack(connection, async () => {
+    await changeSettings(server.heddle.journal, threadId, { changes, by: connection.by });
+    await caughtUp(server);
+    return {};
+  });
 }

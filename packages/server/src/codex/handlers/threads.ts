@@ -7,15 +7,13 @@ import { HeddleError, type ClientTool, type TurnSettings } from "@heddle/protoco
 import {
   appServerOrigin,
   clientToolsFrom,
-  codexGoal,
+  goalNotice,
   collaborationMode,
   approvalPolicyFrom,
   codexTurn,
   itemsOf,
   threadSettings,
   unheeded,
-  type CodexNotification,
-  type GoalFacts,
   type PageParams,
   type StoredTurn,
   type ThreadForkParams,
@@ -45,19 +43,16 @@ export async function startThread(params: ThreadStartParams, { server, connectio
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
   const { clientThreadId, ...request } = params;
-  const threadId = await server.heddle
-    .as(connection.by)
-    .createThread(
-      { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) },
-      { tools, clientId: clientThreadId ?? undefined, request: { ...request, workspace } },
-    );
-  // Of a request that is repeated the thread may have gone on.
-  const known = server.threads.get(threadId);
-  const loaded = known ?? server.threads.load({ threadId, workspace, settings, isEphemeral });
+  const begin = async (): Promise<LoadedThread> => {
+    const beginning = { tools, clientId: clientThreadId ?? undefined, request: { ...request, workspace } };
+    const thread = { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) };
+    const threadId = await server.heddle.as(connection.by).createThread(thread, beginning);
+    // Of a request that is repeated the thread may have gone on.
+    return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, settings, isEphemeral });
+  };
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
   const unused = [...unheeded(params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
-  const beginning = { unused, isSandboxGiven: isGiven(params.sandbox), isRepeat: known !== undefined };
-  return began(loaded, { server, connection }, beginning);
+  return began(begin, { server, connection }, { unused, isSandboxGiven: isGiven(params.sandbox) });
 }
 
 /** Every request to the model carries them. */
@@ -81,48 +76,53 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
   const settings = await settingsFor(server, parent.id, { params, workspace });
-  const threadId = await server.heddle.as(connection.by).forkThread({
-    threadId: parent.id,
-    origin: appServerOrigin(connection.client?.name ?? ""),
-    workspace,
-    ...(params.ephemeral === true ? { isEphemeral: true as const } : {}),
-    ...(typeof params.lastTurnId === "string" ? { atTurn: params.lastTurnId } : {}),
-  });
-  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
+  const begin = async (): Promise<LoadedThread> => {
+    const threadId = await server.heddle.as(connection.by).forkThread({
+      threadId: parent.id,
+      origin: appServerOrigin(connection.client?.name ?? ""),
+      workspace,
+      ...(params.ephemeral === true ? { isEphemeral: true as const } : {}),
+      ...(typeof params.lastTurnId === "string" ? { atTurn: params.lastTurnId } : {}),
+    });
+    return server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
+  };
   const withTurns = params.excludeTurns !== true;
   const beginning = { unused: unheeded(params), isSandboxGiven: isGiven(params.sandbox), withTurns };
-  return began(loaded, { server, connection }, beginning);
+  return began(begin, { server, connection }, beginning);
 }
 
 interface Beginning {
   readonly unused: readonly string[];
   readonly isSandboxGiven: boolean;
   readonly withTurns?: boolean;
-  /** Everyone has been told. */
-  readonly isRepeat?: boolean;
 }
 
 /** The answer to whoever began a thread comes before everyone is told of it. */
 async function began(
-  loaded: LoadedThread,
+  begin: () => Promise<LoadedThread>,
   { server, connection }: Pick<Call, "server" | "connection">,
-  { unused, isSandboxGiven, withTurns = false, isRepeat = false }: Beginning,
+  { unused, isSandboxGiven, withTurns = false }: Beginning,
 ): Promise<Reply> {
-  const { threadId, workspace, settings } = loaded;
-  const feed = await server.threads.feed(threadId);
-  feed.add(connection);
-  const row = await requireRow(server, threadId, NO_ROLLOUT);
-  const thread = await describeThread(server, row);
-  const turns = withTurns ? (await turnsOf(server, threadId)).map((turn) => codexTurn(turn, "full")) : [];
-  return {
-    result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven }) },
-    after() {
-      if (withTurns) tellUsage(feed, connection);
-      if (!isRepeat) server.announce({ method: "thread/started", params: { thread } });
-      warnOfUnused(connection, threadId, unused);
-      if (connection.isClosed) server.threads.leave(threadId, connection);
-    },
-  };
+  const held = connection.hold();
+  try {
+    const { threadId, workspace, settings } = await server.news.begin(begin());
+    const feed = await server.threads.feed(threadId);
+    feed.add(connection);
+    const thread = await describeThread(server, await requireRow(server, threadId, NO_ROLLOUT));
+    const turns = withTurns ? (await turnsOf(server, threadId)).map((turn) => codexTurn(turn, "full")) : [];
+    return {
+      result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven }) },
+      after() {
+        if (withTurns) tellUsage(feed, connection);
+        warnOfUnused(connection, threadId, unused);
+        held[Symbol.dispose]();
+        if (connection.isClosed) server.threads.leave(threadId, connection);
+      },
+    };
+  } catch (error) {
+    held[Symbol.dispose]();
+    throw error;
+  }
 }
 
 export async function resumeThread(params: ThreadResumeParams, { server, connection }: Call): Promise<Reply> {
@@ -136,10 +136,15 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   const settings = await settingsFor(server, threadId, { params, workspace });
   server.threads.load({ threadId, workspace, settings, isEphemeral });
   const feed = await server.threads.feed(threadId);
+  // Everyone was told when it was let go.
+  const isBack = loaded === undefined;
+  if (isBack) server.announce({ method: "thread/status/changed", params: { threadId, status: feed.status } });
   // What is in the answer is not told again, and what is not in it is told after it.
-  const held = feed.hold();
+  const held = connection.hold();
   try {
-    const past = await turnsOf(server, threadId, feed.seen);
+    if (!connection.isClosed) feed.add(connection);
+    const { seen } = feed;
+    const past = await turnsOf(server, threadId, seen);
     const goal = await readGoal(server.heddle.journal, threadId);
     const turns = params.excludeTurns === true ? [] : past;
     const thread = await describeThread(
@@ -147,9 +152,6 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
       row,
       turns.map((turn) => codexTurn(turn, "full")),
     );
-    // Everyone was told when it was let go.
-    const isBack = loaded === undefined;
-    if (isBack) server.announce({ method: "thread/status/changed", params: { threadId, status: feed.status } });
     return {
       result: {
         thread,
@@ -157,12 +159,12 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
         collaborationMode: collaborationMode(settings),
         initialTurnsPage: null,
         ...backwardsFrom(past),
-        seq: feed.seen,
+        seq: seen,
       },
       after() {
         warnOfUnused(connection, threadId, unheeded(params));
-        if (!connection.isClosed) feed.add(connection);
         if (params.excludeTurns !== true || isBack) tellUsage(feed, connection);
+        // Everyone who follows hears again what the thread is after.
         feed.tell(goalNotice(threadId, goal));
         held[Symbol.dispose]();
         // The server that worked for it may be gone; where this one does already, nothing is begun twice.
@@ -188,12 +190,6 @@ function backwardsFrom(past: readonly StoredTurn[]): Readonly<Record<string, str
     turnsBackwardsCursor: lastTurn === undefined ? null : fromCursor(lastTurn.turnId),
     itemsBackwardsCursor: lastItem === undefined ? null : fromCursor(lastItem.id),
   };
-}
-
-/** Everyone who follows hears again what the thread is after. */
-function goalNotice(threadId: string, goal: GoalFacts | undefined): CodexNotification {
-  if (goal === undefined) return { method: "thread/goal/cleared", params: { threadId } };
-  return { method: "thread/goal/updated", params: { threadId, turnId: null, goal: codexGoal(threadId, goal) } };
 }
 
 /** Whoever comes to a thread with its past is told what it has used so far. */

@@ -1,12 +1,10 @@
 /** Turns: begun, steered, interrupted. The run belongs to the server, whatever becomes of the client. */
-import type { Acts } from "@heddle/agent";
+import { changeSettings, type Acts } from "@heddle/agent";
 import { HeddleError, isHeddleError, type By, type InputPart, type TurnSettings } from "@heddle/protocol";
 import {
   approvalPolicyFrom,
   newTurn,
   sandboxFrom,
-  settingsUpdated,
-  type CodexNotification,
   type ThreadParams,
   type TurnInterruptParams,
   type TurnStartParams,
@@ -14,7 +12,7 @@ import {
 } from "@heddle/dialects/codex-app-server";
 import type { z } from "zod";
 import type { Call, ServerContext } from "../../rpc/call.ts";
-import { heldBack } from "../../rpc/held-back.ts";
+import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
 import { changesBetween } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
@@ -31,24 +29,18 @@ export async function startTurn(params: TurnStartParams, { server, connection }:
   const settings = settingsWith(loaded.settings, params);
   const hasSchema = params.outputSchema !== undefined && params.outputSchema !== null;
   const turnSettings = hasSchema ? { ...settings, outputSchema: params.outputSchema } : settings;
-  let updated: CodexNotification | undefined;
-  const reply = await heldBack(server, loaded.threadId, async () => {
+  const reply = await heldBack(connection, async () => {
     const clientId = params.clientUserMessageId ?? undefined;
-    const wanted = { input, workspace, settings: turnSettings, clientId };
-    const turnId = await startOrSteer({ server, by: connection.by }, loaded.threadId, wanted);
-    const isOther = Object.keys(changesBetween(loaded.settings, settings)).length > 0 || workspace !== loaded.workspace;
-    loaded.settings = settings;
-    loaded.workspace = workspace;
-    // Before everything that the turn says, and after the answer.
-    if (isOther) updated = settingsUpdated(loaded.threadId, settings, workspace);
-    return { turn: newTurn(turnId) };
+    const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
+    const changes = { ...changesBetween(loaded.settings, settings), ...moved };
+    const wanted = { input, workspace, settings: turnSettings, changes, clientId };
+    return { turn: newTurn(await startOrSteer({ server, by: connection.by }, loaded.threadId, wanted)) };
   });
   return {
     ...reply,
     after() {
-      if (updated !== undefined) server.threads.openFeed(loaded.threadId)?.tell(updated);
       warnOfUnused(connection, loaded.threadId, unheededIn(params));
-      reply.after?.();
+      reply.after();
     },
   };
 }
@@ -67,6 +59,8 @@ interface Wanted {
   readonly workspace: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
+  /** In which they differ from what the turn before ran with. */
+  readonly changes: Readonly<Record<string, unknown>>;
   readonly clientId: string | undefined;
 }
 
@@ -77,15 +71,16 @@ async function startOrSteer({ server, by }: Asked, threadId: string, wanted: Wan
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
       const start = { thread: threadId, workspace, input, settings, ...(clientId === undefined ? {} : { clientId }) };
-      const handle = await acts.startTurn(start);
-      // Its end is in the journal; a record that could not be written is the journal's to report.
-      handle.done.catch(() => undefined);
-      return handle.turnId;
+      return server.turns.add(await acts.startTurn(start)).turnId;
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
     }
     const running = await openTurn(server, threadId);
-    if (running !== undefined && (await steered(acts, running, input))) return running;
+    if (running === undefined || !(await steered(acts, running, input))) continue;
+    // What it was to run with is for the turns that follow.
+    const { changes } = wanted;
+    if (Object.keys(changes).length > 0) await changeSettings(server.heddle.journal, threadId, { changes, by });
+    return running;
   }
   throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
 }
@@ -101,46 +96,42 @@ async function steered(acts: Acts, turnId: string, input: readonly InputPart[]):
   }
 }
 
-export async function steerTurn(
-  params: z.infer<typeof TurnSteerParams>,
-  { server, connection: { by } }: Call,
-): Promise<Reply> {
+export async function steerTurn(params: z.infer<typeof TurnSteerParams>, { server, connection }: Call): Promise<Reply> {
   const { threadId, workspace } = requireLoaded(server, params.threadId);
   const input = await readInput(params.input, workspace);
-  return heldBack(server, threadId, async () => {
+  return heldBack(connection, async () => {
     const running = await openTurn(server, threadId);
     if (running === undefined) throw refuse("no active turn to steer");
     if (running !== params.expectedTurnId) {
       throw refuse(`expected active turn id \`${params.expectedTurnId}\` but found \`${running}\``);
     }
-    if (!(await steered(server.heddle.as(by), running, input))) throw refuse("no active turn to steer");
+    if (!(await steered(server.heddle.as(connection.by), running, input))) throw refuse("no active turn to steer");
     return { turnId: running };
   });
 }
 
 export async function interruptTurn(
   params: z.infer<typeof TurnInterruptParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId } = requireLoaded(server, params.threadId);
-  return heldBack(server, threadId, async () => {
+  return heldBack(connection, async () => {
     const running = await openTurn(server, threadId);
     if (running === undefined) throw refuse("no active turn to interrupt");
     if (running !== params.turnId) throw refuse(`expected active turn id ${params.turnId} but found ${running}`);
     const reason = { code: "turn.interrupted", message: "interrupted by the client" } as const;
-    await server.heddle.as(by).interrupt(running, reason);
+    await server.heddle.as(connection.by).interrupt(running, reason);
     return {};
   });
 }
 
 export async function compactThread(
   params: z.infer<typeof ThreadParams>,
-  { server, connection: { by } }: Call,
+  { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId, settings } = requireLoaded(server, params.threadId);
-  return heldBack(server, threadId, async () => {
-    const { done } = await server.heddle.as(by).compact(threadId, settings);
-    done.catch(() => undefined);
+  return heldBack(connection, async () => {
+    server.turns.add(await server.heddle.as(connection.by).compact(threadId, settings));
     return {};
   });
 }

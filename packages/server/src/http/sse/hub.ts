@@ -1,6 +1,6 @@
 /** Everyone who follows events over HTTP: they are caught up, kept up to date, and let go. */
 import type { Heddle } from "@heddle/agent";
-import type { Journal, TurnRow } from "@heddle/journal";
+import type { Journal } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { isTaskStream } from "@heddle/protocol/http";
 import type { Principal } from "../../access/principals.ts";
@@ -104,7 +104,7 @@ export class EventHub implements AsyncDisposable {
         reader.tellLost();
         if (!isLive) return reader.end("end");
         if (this.#isClosed) return await this.#lastWords(reader, of);
-        if (tail.ended !== undefined) return reader.end(tail.ended);
+        if (tail.end !== undefined) return reader.end(tail.end);
         // Nothing is awaited since the cursor was compared: no event can fall between.
         await tail.join(reader);
         if (!(await reader.room())) return reader.lag();
@@ -144,7 +144,7 @@ export class EventHub implements AsyncDisposable {
       known.readers += 1;
       return known.tail;
     }
-    const opened = { tail: openTail(this.#options, of), readers: 1 };
+    const opened = { tail: SharedTail.open(this.#options, of), readers: 1 };
     this.#tails.set(key, opened);
     try {
       return await opened.tail;
@@ -175,33 +175,8 @@ export class EventHub implements AsyncDisposable {
   }
 }
 
-async function openTail({ heddle, log }: HubOptions, of: Followed): Promise<SharedTail> {
-  const { journal } = heddle;
-  const { stream } = of;
-  const after = await endOf(journal, stream);
-  const open = of.only === "tasks" ? [] : await journal.threads.openTurns();
-  const turns = open.filter((turn) => (stream ?? turn.threadId) === turn.threadId);
-  const openItems = new Set<string>();
-  for (const turn of turns) await addOpenItems(journal, turn, openItems);
-  return new SharedTail({ heddle, of, after, running: turns.map((turn) => turn.threadId), openItems, log });
-}
-
 export function endOf(journal: Journal, stream: string | undefined): Promise<number> {
   return stream === undefined ? journal.position() : journal.version(stream);
-}
-
-const PAGE = 256;
-
-async function addOpenItems(journal: Journal, turn: TurnRow, open: Set<string>): Promise<void> {
-  for (let after = turn.admittedVersion; ;) {
-    const page = await journal.read({ stream: turn.threadId, after, limit: PAGE });
-    for (const { body, version } of page) {
-      after = version;
-      if (body.type === "item.started") open.add(body.item.id);
-      if (body.type === "item.completed") open.delete(body.item.id);
-    }
-    if (page.length < PAGE) return;
-  }
 }
 
 /** A cursor that nothing was ever stored at is not one of this store. */

@@ -1,63 +1,51 @@
 /**
- * One reading of the journal for all who follow the same thread, or all threads. What comes in one go is made into bytes
- * once and handed to every reader that is up to date; whoever is not leaves, and catches up by itself.
+ * Events of one fan-out as server-sent events: what comes in one go is made into bytes once and handed to every reader that
+ * is up to date; whoever is not leaves, and catches up by itself.
  */
-import type { Heddle } from "@heddle/agent";
-import { isHeddleError, type ItemDelta, type StoredEvent } from "@heddle/protocol";
+import type { ItemDelta, StoredEvent } from "@heddle/protocol";
+import { FanOut, type FanOutEnd, type FanOutListener, type FanOutOptions } from "../../followers/fan-out.ts";
 import { deltaFrame, storedFrame, type Followed, type Frame } from "./frames.ts";
 import type { Reader } from "./reader.ts";
 
-export interface SharedTailOptions {
-  readonly heddle: Heddle;
-  readonly of: Followed;
-  /** Up to here readers find everything in the journal by themselves. */
-  readonly after: number;
-  /** Threads with a turn that runs now. */
-  readonly running: readonly string[];
-  /** Their items that run now, so that deltas are known to come after their start. */
-  readonly openItems: ReadonlySet<string>;
-  readonly log: (line: string) => void;
-}
-
 /** Handed out at once rather than gathered further. */
 const GATHER_BYTES = 64 * 1024;
-/** Deltas of an item whose start is still on its way. */
-const MAX_EARLY = 1_000;
 
-export class SharedTail implements AsyncDisposable {
-  readonly #options: SharedTailOptions;
-  /** Those that are up to date, and how they learn that they are not any more. */
+export class SharedTail implements FanOutListener, AsyncDisposable {
+  readonly #of: Followed;
+  readonly #fanOut: FanOut;
+  /** Readers that are up to date, each with how to learn that it is not any more. */
   readonly #live = new Map<Reader, () => void>();
-  readonly #closing = new AbortController();
-  readonly #listening = new Map<string, Disposable>();
-  readonly #openItems: Set<string>;
-  readonly #following: Promise<void>;
-  #early: ItemDelta[] = [];
   #gathered: Frame[] = [];
   #gatheredBytes = 0;
   #flushing: NodeJS.Immediate | undefined;
   #seen: number;
+  /** Set when there is nothing more to come: the thread was deleted, or cannot be read. */
+  #end: Exclude<FanOutEnd, "closed"> | undefined;
 
-  constructor(options: SharedTailOptions) {
-    this.#options = options;
-    this.#seen = options.after;
-    this.#openItems = new Set(options.openItems);
-    const { stream } = options.of;
-    for (const threadId of stream === undefined ? options.running : [stream]) this.#listen(threadId);
-    this.#following = this.#follow();
+  private constructor(of: Followed, fanOut: FanOut) {
+    this.#of = of;
+    this.#fanOut = fanOut;
+    this.#seen = fanOut.seen;
+    fanOut.listen(this);
+  }
+
+  static async open(options: Omit<FanOutOptions, "stream">, of: Followed): Promise<SharedTail> {
+    const isWithoutDeltas = of.only === "tasks";
+    return new SharedTail(of, await FanOut.open({ ...options, stream: of.stream, isWithoutDeltas }));
   }
 
   get seen(): number {
     return this.#seen;
   }
 
-  /** Set when there is nothing more to come: the thread was deleted, or cannot be read. */
-  ended: "deleted" | "failed" | undefined;
+  get end(): "deleted" | "failed" | undefined {
+    return this.#end;
+  }
 
   /** From now on it is told as it comes. Resolves when it has fallen behind, has gone, or nothing more comes. */
   join(reader: Reader): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.ended !== undefined || reader.gone.aborted) return Promise.resolve();
+    if (this.#end !== undefined || reader.gone.aborted) return Promise.resolve();
     const leave = (): void => {
       reader.gone.removeEventListener("abort", leave);
       this.#live.delete(reader);
@@ -70,83 +58,33 @@ export class SharedTail implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#flush();
-    this.#closing.abort();
-    await this.#following;
+    await this.#fanOut[Symbol.asyncDispose]();
   }
 
-  async #follow(): Promise<void> {
-    const { heddle, of, log } = this.#options;
-    const { signal } = this.#closing;
-    const from = of.stream === undefined ? { after: this.#seen } : { stream: of.stream, after: this.#seen };
-    try {
-      for await (const event of heddle.journal.tail({ ...from, signal })) await this.#take(event);
-    } catch (error) {
-      const isGone = isHeddleError(error) && error.code === "store.purged";
-      if (!isGone && !signal.aborted) log(`events can no longer be followed: ${String(error)}`);
-      this.ended ??= isGone ? "deleted" : "failed";
-    } finally {
-      this.#flush();
-      for (const listening of this.#listening.values()) listening[Symbol.dispose]();
-      for (const leave of this.#live.values()) leave();
-    }
-  }
-
-  async #take(event: StoredEvent): Promise<void> {
-    const { stream, body } = event;
-    const { of } = this.#options;
-    const isOfAll = of.stream === undefined;
-    const frame = storedFrame(event, of);
+  event(event: StoredEvent): Promise<void> | undefined {
+    const frame = storedFrame(event, this.#of);
     this.#gather(frame);
     this.#seen = frame.cursor;
-    if (of.only === "tasks") return this.#breathe();
-    if (isOfAll && body.type === "turn.started") this.#listen(stream);
-    if (isOfAll && body.type === "turn.completed") this.#unlisten(stream);
-    if (body.type === "item.started") this.#opened(body.item.id);
-    if (body.type === "item.completed") this.#openItems.delete(body.item.id);
-    if (body.type === "turn.completed") this.#early = this.#early.filter(({ turnId }) => turnId !== body.turnId);
-    if (!isOfAll && (body.type === "thread.deleted" || body.type === "task.deleted")) {
-      this.ended = "deleted";
-      this.#closing.abort();
-    }
-    await this.#breathe();
-  }
-
-  async #breathe(): Promise<void> {
-    if (this.#gatheredBytes < GATHER_BYTES) return;
+    if (this.#gatheredBytes < GATHER_BYTES) return undefined;
     this.#flush();
     // Reading never waits for anything else; others get their turn here.
-    await new Promise((resolve) => {
+    return new Promise((resolve) => {
       setImmediate(resolve);
     });
   }
 
-  #listen(threadId: string): void {
-    if (this.#listening.has(threadId)) return;
-    this.#listening.set(
-      threadId,
-      this.#options.heddle.onDelta(threadId, (delta) => this.#delta(delta)),
-    );
+  delta(delta: ItemDelta): void {
+    if (this.#live.size > 0) this.#gather(deltaFrame(delta));
   }
 
-  #unlisten(threadId: string): void {
-    this.#listening.get(threadId)?.[Symbol.dispose]();
-    this.#listening.delete(threadId);
+  deltaLost(): void {
+    for (const reader of this.#live.keys()) if (reader.wantsDeltas) reader.loseDeltas(1);
   }
 
-  /** A delta may be here before the start of its item has been read; it waits for it. */
-  #delta(delta: ItemDelta): void {
-    if (this.#live.size === 0) return;
-    if (this.#openItems.has(delta.itemId)) return this.#gather(deltaFrame(delta));
-    if (this.#early.length < MAX_EARLY) this.#early.push(delta);
-    else for (const reader of this.#live.keys()) if (reader.wantsDeltas) reader.loseDeltas(1);
-  }
-
-  #opened(itemId: string): void {
-    this.#openItems.add(itemId);
-    if (this.#early.length === 0) return;
-    const early = this.#early;
-    this.#early = early.filter((delta) => delta.itemId !== itemId);
-    for (const delta of early) if (delta.itemId === itemId) this.#gather(deltaFrame(delta));
+  ended(reason: FanOutEnd): void {
+    if (reason !== "closed") this.#end = reason;
+    this.#flush();
+    for (const leave of this.#live.values()) leave();
   }
 
   #gather(frame: Frame): void {

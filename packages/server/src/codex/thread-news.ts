@@ -1,0 +1,89 @@
+/**
+ * What clients of app-server learn of threads as a whole, from the journal alone: begun, named, put away, deleted, and what
+ * their next turns run with. Whichever door did it, everyone hears of it in the same words and the same order.
+ */
+import type { StoredEvent, TurnSettings } from "@heddle/protocol";
+import { settingsUpdated, threadNews } from "@heddle/dialects/codex-app-server";
+import type { FanOutListener } from "../followers/fan-out.ts";
+import type { ServerContext } from "../rpc/call.ts";
+import { changesBetween, withChanges } from "./next-settings.ts";
+import { describeThread } from "./thread-facts.ts";
+
+export class ThreadNews implements FanOutListener {
+  readonly #context: () => ServerContext;
+  readonly #beginning = new Set<Promise<unknown>>();
+  /** Where the turn that is being admitted works. */
+  readonly #moved = new Map<string, string>();
+
+  /** The server knows its news as well; so it is asked for when it is needed. */
+  constructor(context: () => ServerContext) {
+    this.#context = context;
+  }
+
+  get #server(): ServerContext {
+    return this.#context();
+  }
+
+  /** Nobody hears of a thread before whoever begins it here has loaded it. */
+  begin<T>(beginning: Promise<T>): Promise<T> {
+    this.#beginning.add(beginning);
+    const forget = (): void => void this.#beginning.delete(beginning);
+    beginning.then(forget, forget);
+    return beginning;
+  }
+
+  async event(stored: StoredEvent): Promise<void> {
+    const { stream, body } = stored;
+    switch (body.type) {
+      case "thread.created":
+        await this.#began(stream);
+        break;
+      case "thread.moved":
+        this.#moved.set(stream, body.workspace);
+        break;
+      case "thread.settings-changed":
+        this.#changed(stream, (settings) => withChanges(settings, body.changes), body.changes["cwd"]);
+        break;
+      case "turn.admitted": {
+        const { outputSchema: _schema, limits: _limits, ...settings } = body.settings;
+        this.#changed(stream, (before) => ({ ...before, ...settings }), this.#moved.get(stream));
+        this.#moved.delete(stream);
+        // A run is told of to everyone, whoever follows it and whichever door began it.
+        if (this.#server.threads.get(stream) !== undefined) await this.#server.threads.feed(stream);
+        break;
+      }
+      case "thread.archived":
+        if (body.isArchived && !(await this.#isAtWork(stream))) await this.#server.threads.unload(stream);
+        break;
+      case "thread.deleted":
+        await this.#server.threads.unload(stream);
+        break;
+      default:
+    }
+    for (const notification of threadNews(stored)) this.#server.announce(notification);
+  }
+
+  async #began(threadId: string): Promise<void> {
+    await Promise.allSettled(this.#beginning);
+    const row = await this.#server.heddle.journal.threads.get(threadId);
+    if (row === undefined) return;
+    const thread = await describeThread(this.#server, row);
+    this.#server.announce({ method: "thread/started", params: { thread } });
+  }
+
+  #changed(threadId: string, change: (before: TurnSettings) => TurnSettings, workspace: unknown): void {
+    const { threads } = this.#server;
+    const loaded = threads.get(threadId);
+    if (loaded === undefined) return;
+    const before = { ...loaded };
+    loaded.settings = change(loaded.settings);
+    if (typeof workspace === "string") loaded.workspace = workspace;
+    const isOther = Object.keys(changesBetween(before.settings, loaded.settings)).length > 0;
+    if (!isOther && loaded.workspace === before.workspace) return;
+    threads.openFeed(threadId)?.tell(settingsUpdated(threadId, loaded.settings, loaded.workspace));
+  }
+
+  async #isAtWork(threadId: string): Promise<boolean> {
+    return (await this.#server.heddle.journal.threads.get(threadId))?.lastTurnStatus === "open";
+  }
+}
