@@ -106,6 +106,11 @@ export class HeddleClient {
     return this.#http.json("PATCH", thread(threadId), { ...call, body: { name } });
   }
 
+  /** What its next turns run with, key by key; null takes a key out. */
+  changeSettings(threadId: string, settings: Readonly<Record<string, unknown>>, call?: Call): Promise<Thread> {
+    return this.#http.json("PATCH", thread(threadId), { ...call, body: { settings } });
+  }
+
   archiveThread(threadId: string, call?: Call): Promise<Accepted> {
     return this.#http.json("POST", thread(threadId, "archive"), { ...call, body: {} });
   }

@@ -1,5 +1,6 @@
 /** The shapes of answers and bodies of the HTTP door, for the server and for clients. Unknown fields of a request are refused, so that a misspelt one is not passed over. */
 import { z } from "zod";
+import { ChatSettingsChange } from "./dialects/chat/settings.ts";
 import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ApprovalPolicy, SandboxLevel, SandboxMode } from "./envelope.ts";
 import { Failure } from "./event-parts.ts";
@@ -228,7 +229,12 @@ export const CreateThreadBody = z.strictObject({
   name: z.string().max(200).optional(),
   clientId: Id.optional().describe("Repeat a request with the same id and it is the same thread"),
 });
-export const PatchThreadBody = z.strictObject({ name: z.string().max(200) });
+export const PatchThreadBody = z
+  .strictObject({
+    name: z.string().max(200).optional(),
+    settings: ChatSettingsChange.optional().describe("What its next turns run with, key by key; null takes a key out"),
+  })
+  .refine(({ name, settings }) => name !== undefined || settings !== undefined, "name or settings is missing");
 export const ForkThreadBody = z.strictObject({
   atTurn: Id.optional().describe("The last turn to take over; the last ended one when absent"),
   workspace: z.string().min(1).max(4096).optional(),

@@ -124,7 +124,11 @@ test("threads are listed, named, read in pages, forked, compacted, deleted", asy
   expect(read).toMatchObject({ thread: { preview: "first", turns: [{ itemsView: "full" }, {}, { error: null }] } });
 
   await client.call("thread/name/set", { threadId, name: "My thread" });
-  expect((await client.note("thread/name/updated")).params).toEqual({ threadId, threadName: "My thread" });
+  expect((await client.note("thread/name/updated")).params).toEqual({
+    threadId,
+    threadName: "My thread",
+    seq: expect.any(Number),
+  });
   const found = await client.call("thread/list", { searchTerm: "my THREAD" });
   expect(found).toMatchObject({ data: [{ id: threadId, name: "My thread", preview: "first" }] });
   expect(await client.call("thread/list", { cwd: "/elsewhere" })).toMatchObject({ data: [] });
@@ -146,14 +150,14 @@ test("threads are listed, named, read in pages, forked, compacted, deleted", asy
   expect(await client.call("thread/unsubscribe", { threadId: forkId })).toEqual({ status: "unsubscribed" });
   expect(await client.call("thread/unsubscribe", { threadId: forkId })).toEqual({ status: "notSubscribed" });
   await client.call("thread/archive", { threadId: forkId });
-  expect((await client.note("thread/archived")).params).toEqual({ threadId: forkId });
+  expect((await client.note("thread/archived")).params).toEqual({ threadId: forkId, seq: expect.any(Number) });
   expect(await client.call("thread/list")).toMatchObject({ data: [{ id: threadId }] });
   expect(await client.call("thread/list", { archived: true })).toMatchObject({ data: [{ id: forkId }] });
   expect((await client.ask("thread/resume", { threadId: forkId })).error?.message).toContain("is archived");
   const back = await client.call("thread/unarchive", { threadId: forkId });
   expect(back).toMatchObject({ thread: { id: forkId, status: { type: "notLoaded" } } });
   await client.call("thread/delete", { threadId: forkId });
-  expect((await client.note("thread/deleted")).params).toEqual({ threadId: forkId });
+  expect((await client.note("thread/deleted")).params).toEqual({ threadId: forkId, seq: expect.any(Number) });
   const gone = { code: -32600, message: `thread not loaded: ${forkId}` };
   expect((await client.ask("thread/read", { threadId: forkId })).error).toEqual(gone);
 });

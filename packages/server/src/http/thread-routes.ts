@@ -1,7 +1,9 @@
 /** Threads: listed, made, read, named, put away, forked, deleted. */
+import { changeSettings } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
+import { refuseOpenWalls } from "../access/open-walls.ts";
 import { pageOf } from "../rpc/paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
 import {
@@ -89,14 +91,17 @@ export const THREAD_ROUTES: readonly Route[] = [
     name: "patchThread",
     method: "PATCH",
     path: "/api/threads/{threadId}",
-    summary: "Gives a thread a name",
+    summary: "Gives a thread a name, or its next turns other settings",
     scope: "write",
     params: ThreadParams,
     body: PatchThreadBody,
     answer: ThreadDetail,
-    async handle({ params: { threadId }, body: { name } }, { context, by }) {
-      await requireThread(context.heddle.journal, threadId);
-      await context.heddle.as(by).nameThread({ threadId, name });
+    async handle({ params: { threadId }, body: { name, settings } }, { context, principal, by }) {
+      const { journal } = context.heddle;
+      await requireThread(journal, threadId);
+      refuseOpenWalls(principal, settings?.sandbox ?? undefined);
+      if (name !== undefined) await context.heddle.as(by).nameThread({ threadId, name });
+      if (settings !== undefined) await changeSettings(journal, threadId, { changes: settings, by });
       return detail(context, threadId);
     },
   }),

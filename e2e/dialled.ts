@@ -1,0 +1,53 @@
+/** A client of a server's WebSocket, in either dialect of JSON-RPC. */
+export interface Heard {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: unknown;
+  readonly error?: { readonly message: string };
+}
+
+export interface Dialled extends Disposable {
+  /** The result; an error fails the test. */
+  call(method: string, params?: unknown): Promise<unknown>;
+  answer(id: Heard["id"], result: unknown): void;
+  /** The first that fits, of those that came and those to come. */
+  hears(fits: (heard: Heard) => boolean): Promise<Heard>;
+}
+
+export async function dial(url: string, token: string): Promise<Dialled> {
+  const socket = new WebSocket(`${url.replace(/^http/, "ws")}/?token=${token}`);
+  const heard: Heard[] = [];
+  const waiting = new Set<() => void>();
+  socket.addEventListener("message", ({ data }) => {
+    heard.push(JSON.parse(String(data)) as Heard);
+    for (const wake of waiting) wake();
+    waiting.clear();
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.addEventListener("open", () => resolve());
+    socket.addEventListener("error", () => reject(new Error(`nobody answers at ${url}`)));
+  });
+  const hears = async (fits: (one: Heard) => boolean): Promise<Heard> => {
+    for (;;) {
+      const found = heard.find(fits);
+      if (found !== undefined) return found;
+      await new Promise<void>((resolve) => {
+        waiting.add(resolve);
+      });
+    }
+  };
+  let next = 1;
+  return {
+    hears,
+    async call(method, params = {}) {
+      const id = next++;
+      socket.send(JSON.stringify({ id, method, params }));
+      const { result, error } = await hears((one) => one.id === id && one.method === undefined);
+      if (error !== undefined) throw new Error(`${method}: ${error.message}`);
+      return result;
+    },
+    answer: (id, result) => socket.send(JSON.stringify({ id, result })),
+    [Symbol.dispose]: () => socket.close(),
+  };
+}
