@@ -1,6 +1,5 @@
 /** The shapes of answers and bodies of the HTTP door, for the server and for clients. Unknown fields of a request are refused, so that a misspelt one is not passed over. */
 import { z } from "zod";
-import { ChatSettingsChange } from "./dialects/chat/settings.ts";
 import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ApprovalPolicy, SandboxLevel, SandboxMode } from "./envelope.ts";
 import { Failure } from "./event-parts.ts";
@@ -232,7 +231,10 @@ export const CreateThreadBody = z.strictObject({
 export const PatchThreadBody = z
   .strictObject({
     name: z.string().max(200).optional(),
-    settings: ChatSettingsChange.optional().describe("What its next turns run with, key by key; null takes a key out"),
+    settings: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe("What its next turns run with, as chat.settings.update takes it; null takes a key out"),
   })
   .refine(({ name, settings }) => name !== undefined || settings !== undefined, "name or settings is missing");
 export const ForkThreadBody = z.strictObject({
