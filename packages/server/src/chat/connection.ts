@@ -54,8 +54,8 @@ export class ChatConnection {
   }
 
   /** Nothing is told until it is released: an answer must not be overtaken by what it announces. */
-  hold(): Disposable {
-    return this.#held.hold();
+  hold(chatId?: string): Disposable {
+    return this.#held.hold(chatId);
   }
 
   tell(event: ChatEvent, isLive: boolean): void {
@@ -63,7 +63,7 @@ export class ChatConnection {
     const send = (): void => {
       for (const method of this.#methodsFor(event.topic)) this.#send(method, event, isLive);
     };
-    if (!this.#held.tell(send)) this.#leaveOut(event);
+    if (!this.#held.tell(event.params.chat_id, send)) this.#leaveOut(event);
   }
 
   /** Events of the past that were asked for, in the words of one subscription. */

@@ -60,7 +60,7 @@ export class OpenRequests implements Disposable {
     this.#open.delete(key);
     const { threadId, followers } = this.#options;
     for (const follower of followers) {
-      follower.withdraw(open.id);
+      follower.withdraw(open.id, threadId);
       if (!open.isToldWhenOver) continue;
       follower.tell({ method: "serverRequest/resolved", params: { threadId, requestId: open.id } });
     }
@@ -72,7 +72,7 @@ export class OpenRequests implements Disposable {
   }
 
   left(follower: Follower): void {
-    for (const { id } of this.#open.values()) follower.withdraw(id);
+    for (const { id } of this.#open.values()) follower.withdraw(id, this.#options.threadId);
     this.#watch();
   }
 

@@ -22,7 +22,7 @@ export interface Follower extends By {
   tell(notification: CodexNotification): void;
   tellDelta(notification: CodexNotification): void;
   ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void;
-  withdraw(id: RequestId): void;
+  withdraw(id: RequestId, threadId: string): void;
 }
 
 export interface FeedOptions {

@@ -43,32 +43,32 @@ export class Connection implements Follower {
     if (this.#hears(method)) this.#peer.notify(method, params);
   }
 
-  hold(): Disposable {
-    return this.#held.hold();
+  hold(threadId?: string): Disposable {
+    return this.#held.hold(threadId);
   }
 
   tell(notification: CodexNotification): void {
-    this.#later(() => this.notify(notification));
+    this.#later(notification.params, () => this.notify(notification));
   }
 
   tellDelta({ method, params }: CodexNotification): void {
-    if (this.#hears(method)) this.#later(() => this.#peer.notifyDelta(method, params));
+    if (this.#hears(method)) this.#later(params, () => this.#peer.notifyDelta(method, params));
   }
 
   ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void {
-    this.#later(() => this.#peer.ask(id, request, done));
+    this.#later(request.params, () => this.#peer.ask(id, request, done));
   }
 
-  withdraw(id: RequestId): void {
-    this.#later(() => this.#peer.withdraw(id));
+  withdraw(id: RequestId, threadId: string): void {
+    this.#later({ threadId }, () => this.#peer.withdraw(id));
   }
 
   close(): void {
     this.#peer.close();
   }
 
-  #later(tell: () => void): void {
-    if (!this.#held.tell(tell)) this.close();
+  #later({ threadId }: Readonly<Record<string, unknown>>, tell: () => void): void {
+    if (!this.#held.tell(typeof threadId === "string" ? threadId : undefined, tell)) this.close();
   }
 
   #hears(method: string): boolean {

@@ -5,37 +5,53 @@ import type { Reply } from "./peer.ts";
 const MAX_HELD = 10_000;
 
 export class Held {
-  #waiting: (() => void)[] = [];
-  #holds = 0;
+  /** What waits, by the thread that is held; under undefined, where everything is. */
+  readonly #waiting = new Map<string | undefined, (() => void)[]>();
+  readonly #holds = new Map<string | undefined, number>();
 
-  /** Nothing is told until it is released. */
-  hold(): Disposable {
-    this.#holds += 1;
+  /** Nothing of a thread, or nothing at all, is told until it is released. */
+  hold(threadId?: string): Disposable {
+    this.#holds.set(threadId, (this.#holds.get(threadId) ?? 0) + 1);
     let isHeld = true;
     return {
       [Symbol.dispose]: () => {
-        if (!isHeld) return;
+        if (isHeld) this.#release(threadId);
         isHeld = false;
-        this.#holds -= 1;
-        if (this.#holds === 0) for (const tell of this.#waiting.splice(0)) tell();
       },
     };
   }
 
   /** False: too much waits already. */
-  tell(tell: () => void): boolean {
-    if (this.#holds === 0) tell();
-    else if (this.#waiting.length >= MAX_HELD) return false;
-    else this.#waiting.push(tell);
+  tell(threadId: string | undefined, tell: () => void): boolean {
+    const held = this.#holds.has(undefined) ? undefined : threadId;
+    if (!this.#holds.has(held)) {
+      tell();
+      return true;
+    }
+    const waiting = this.#waiting.get(held) ?? [];
+    if (waiting.length >= MAX_HELD) return false;
+    // Of a thread that is held as well it waits on.
+    waiting.push(held === threadId ? tell : () => this.tell(threadId, tell));
+    this.#waiting.set(held, waiting);
     return true;
+  }
+
+  #release(threadId: string | undefined): void {
+    const left = (this.#holds.get(threadId) ?? 0) - 1;
+    if (left > 0) return void this.#holds.set(threadId, left);
+    const waiting = this.#waiting.get(threadId) ?? [];
+    this.#holds.delete(threadId);
+    this.#waiting.delete(threadId);
+    for (const tell of waiting) tell();
   }
 }
 
 export async function heldBack(
-  connection: { hold(): Disposable },
+  connection: { hold(threadId?: string): Disposable },
+  threadId: string | undefined,
   carryOut: () => Promise<unknown>,
 ): Promise<Reply & { readonly after: () => void }> {
-  const held = connection.hold();
+  const held = connection.hold(threadId);
   try {
     return { result: await carryOut(), after: () => held[Symbol.dispose]() };
   } catch (error) {

@@ -18,7 +18,7 @@ export const send: ChatHandler<"chat.message.send"> = async (params, { server, c
   const { message } = params;
   const parts = typeof message === "string" ? [{ type: "text" as const, text: message }] : message;
   const input = await readInput(parts, row.workspace);
-  const held = connection.hold();
+  const held = connection.hold(row.id);
   try {
     const result = await server.sends.run(row.id, () => take({ server, connection }, row, { ...params, input }));
     return { result, after: () => held[Symbol.dispose]() };

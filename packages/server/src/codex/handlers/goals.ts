@@ -22,7 +22,7 @@ export async function setGoal(
   }
   const { objective, status, tokenBudget } = params;
   const change = { objective: objective ?? undefined, status: status ?? undefined, tokenBudget, by: connection.by };
-  const reply = await heldBack(connection, async () => ({ goal: codexGoal(id, await set(journal, id, change)) }));
+  const reply = await heldBack(connection, id, async () => ({ goal: codexGoal(id, await set(journal, id, change)) }));
   return {
     ...reply,
     after() {
@@ -43,5 +43,5 @@ export async function clearGoal(
   { server, connection }: Call,
 ): Promise<Reply> {
   const { id } = await requireRow(server, threadId, NOT_FOUND);
-  return heldBack(connection, async () => ({ cleared: await clear(server.heddle.journal, id, connection.by) }));
+  return heldBack(connection, id, async () => ({ cleared: await clear(server.heddle.journal, id, connection.by) }));
 }

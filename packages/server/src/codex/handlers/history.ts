@@ -34,7 +34,7 @@ export async function revertThread(
   { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId: id } = requireLoaded(server, threadId);
-  return heldBack(connection, async () => {
+  return heldBack(connection, id, async () => {
     try {
       await revert(server.heddle.journal, { threadId: id, beforeTurnId, by: connection.by });
     } catch (error) {

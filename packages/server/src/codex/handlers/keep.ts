@@ -15,7 +15,7 @@ export async function nameThread(
 ): Promise<Reply> {
   const { id } = await requireRow(server, threadId, NO_ROLLOUT);
   if (name.trim() === "") throw refuse("thread name must not be empty");
-  return heldBack(connection, async () => {
+  return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).nameThread({ threadId: id, name });
     return {};
   });
@@ -24,7 +24,7 @@ export async function nameThread(
 export async function archiveThread({ threadId }: Thread, { server, connection }: Call): Promise<Reply> {
   const { id, lastTurnStatus } = await requireRow(server, threadId, NO_ROLLOUT);
   if (lastTurnStatus === "open") throw new HeddleError("turn.active", `thread ${id} is at work; interrupt it first`);
-  return heldBack(connection, async () => {
+  return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).archiveThread({ threadId: id, isArchived: true });
     await caughtUp(server);
     return {};
@@ -33,7 +33,7 @@ export async function archiveThread({ threadId }: Thread, { server, connection }
 
 export async function unarchiveThread({ threadId }: Thread, { server, connection }: Call): Promise<Reply> {
   const { id } = await requireRow(server, threadId, "no archived rollout found for thread id ");
-  return heldBack(connection, async () => {
+  return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).archiveThread({ threadId: id, isArchived: false });
     return { thread: await describeThread(server, await requireRow(server, id, NO_ROLLOUT)) };
   });
@@ -41,7 +41,7 @@ export async function unarchiveThread({ threadId }: Thread, { server, connection
 
 export async function deleteThread({ threadId }: Thread, { server, connection }: Call): Promise<Reply> {
   const { id } = await requireRow(server, threadId, NO_ROLLOUT);
-  return heldBack(connection, async () => {
+  return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).deleteThread({ threadId: id });
     await caughtUp(server);
     return {};

@@ -20,7 +20,7 @@ export async function addQueued(
 ): Promise<Reply> {
   const { threadId, workspace, settings } = requireLoaded(server, params.threadId);
   const input = await readInput(params.input, workspace);
-  return heldBack(connection, async () => {
+  return heldBack(connection, threadId, async () => {
     const clientId = params.clientUserMessageId;
     const turnId = await server.queue.add({ threadId, input, settings, clientId, by: connection.by });
     return { queuedSubmission: shown({ turnId, input, clientId }) };
@@ -39,7 +39,7 @@ export async function deleteQueued(
   { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId } = requireLoaded(server, params.threadId);
-  return heldBack(connection, async () => {
+  return heldBack(connection, threadId, async () => {
     const failure = { code: "turn.interrupted", message: "taken out of the queue by its client" };
     return {
       deleted: await server.queue.remove({ threadId, turnId: params.queuedSubmissionId, failure, by: connection.by }),

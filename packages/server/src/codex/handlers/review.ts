@@ -18,9 +18,9 @@ export async function startReview(params: ReviewStartParams, call: Call): Promis
   const { target, instructions } = targetOf(params.target);
   const prompt = await reviewPrompt(target, asked.workspace, instructions);
   const subject = reviewSubject(target, instructions);
-  return heldBack(call.connection, async () => {
-    const { threadId, workspace, settings } =
-      params.delivery === "detached" ? await server.news.begin(detached(asked, call)) : asked;
+  const isDetached = params.delivery === "detached";
+  return heldBack(call.connection, isDetached ? undefined : asked.threadId, async () => {
+    const { threadId, workspace, settings } = isDetached ? await server.news.begin(detached(asked, call)) : asked;
     const input = [{ type: "text" as const, text: prompt }];
     const start = { thread: threadId, workspace, input, settings, task: "review", subject } as const;
     const { turnId } = server.turns.add(await server.heddle.as(call.connection.by).startTurn(start));

@@ -15,7 +15,7 @@ export async function shellCommand(
   const command = params.command.trim();
   if (command === "") throw refuse("command must not be empty");
   const { timeoutMs } = params;
-  return heldBack(connection, async () => {
+  return heldBack(connection, threadId, async () => {
     try {
       const time = typeof timeoutMs === "number" ? { timeoutMs: Math.max(1, timeoutMs) } : {};
       server.turns.add(await server.heddle.as(connection.by).runShell({ threadId, command, settings, ...time }));

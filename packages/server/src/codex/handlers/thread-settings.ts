@@ -18,7 +18,7 @@ export async function updateSettings(params: ThreadSettingsUpdateParams, { serve
   const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
   const changes = { ...changesBetween(loaded.settings, settings), ...moved };
   if (Object.keys(changes).length === 0) return { result: {} };
-  return heldBack(connection, async () => {
+  return heldBack(connection, threadId, async () => {
     await changeSettings(server.heddle.journal, threadId, { changes, by: connection.by });
     await caughtUp(server);
     return {};

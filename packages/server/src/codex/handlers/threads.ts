@@ -140,7 +140,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   const isBack = loaded === undefined;
   if (isBack) server.announce({ method: "thread/status/changed", params: { threadId, status: feed.status } });
   // What is in the answer is not told again, and what is not in it is told after it.
-  const held = connection.hold();
+  const held = connection.hold(threadId);
   try {
     if (!connection.isClosed) feed.add(connection);
     const { seen } = feed;

@@ -29,7 +29,7 @@ export async function startTurn(params: TurnStartParams, { server, connection }:
   const settings = settingsWith(loaded.settings, params);
   const hasSchema = params.outputSchema !== undefined && params.outputSchema !== null;
   const turnSettings = hasSchema ? { ...settings, outputSchema: params.outputSchema } : settings;
-  const reply = await heldBack(connection, async () => {
+  const reply = await heldBack(connection, loaded.threadId, async () => {
     const clientId = params.clientUserMessageId ?? undefined;
     const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
     const changes = { ...changesBetween(loaded.settings, settings), ...moved };
@@ -99,7 +99,7 @@ async function steered(acts: Acts, turnId: string, input: readonly InputPart[]):
 export async function steerTurn(params: z.infer<typeof TurnSteerParams>, { server, connection }: Call): Promise<Reply> {
   const { threadId, workspace } = requireLoaded(server, params.threadId);
   const input = await readInput(params.input, workspace);
-  return heldBack(connection, async () => {
+  return heldBack(connection, threadId, async () => {
     const running = await openTurn(server, threadId);
     if (running === undefined) throw refuse("no active turn to steer");
     if (running !== params.expectedTurnId) {
@@ -115,7 +115,7 @@ export async function interruptTurn(
   { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId } = requireLoaded(server, params.threadId);
-  return heldBack(connection, async () => {
+  return heldBack(connection, threadId, async () => {
     const running = await openTurn(server, threadId);
     if (running === undefined) throw refuse("no active turn to interrupt");
     if (running !== params.turnId) throw refuse(`expected active turn id ${params.turnId} but found ${running}`);
@@ -130,7 +130,7 @@ export async function compactThread(
   { server, connection }: Call,
 ): Promise<Reply> {
   const { threadId, settings } = requireLoaded(server, params.threadId);
-  return heldBack(connection, async () => {
+  return heldBack(connection, threadId, async () => {
     server.turns.add(await server.heddle.as(connection.by).compact(threadId, settings));
     return {};
   });
