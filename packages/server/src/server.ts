@@ -144,7 +144,7 @@ export class AppServer implements AsyncDisposable {
     this.#isStopping = true;
     await this.#queue[Symbol.asyncDispose]();
     const { threads } = this.#context;
-    // Also those that an answer has woken.
+    // Also those that an answer has woken, and what others run in this process.
     for (const { activeTurnId: turnId, turnEnded: done } of threads.openFeeds) {
       if (turnId !== undefined) this.turns.add({ turnId, done });
     }

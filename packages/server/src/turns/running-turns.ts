@@ -8,7 +8,7 @@ const STOPPING = { code: "turn.interrupted", message: "the server is stopping" }
 export class RunningTurns {
   readonly #heddle: Pick<Heddle, "letGo">;
   readonly #running = new Map<string, Promise<void>>();
-  #ending: Promise<void> | undefined;
+  readonly #stopping = new Map<string, Promise<void>>();
 
   constructor(heddle: Pick<Heddle, "letGo">) {
     this.#heddle = heddle;
@@ -26,19 +26,18 @@ export class RunningTurns {
     return handle;
   }
 
-  /** Tells all of them to stop, and waits for them, once and not for ever. What only waits for an answer is left as it is. */
-  end(): Promise<void> {
-    this.#ending ??= this.#end();
-    return this.#ending;
-  }
-
-  async #end(): Promise<void> {
-    const ends = [...this.#running].map(async ([turnId, ended]) => {
-      if ((await this.#heddle.letGo(turnId, STOPPING)) === "ending") await ended;
-    });
+  /** Tells each of them to stop, once, and waits for them, not for ever. What only waits for an answer is left as it is. */
+  async end(): Promise<void> {
+    for (const [turnId, ended] of this.#running) {
+      if (!this.#stopping.has(turnId)) this.#stopping.set(turnId, this.#stop(turnId, ended));
+    }
     const { promise: overdue, resolve } = Promise.withResolvers<void>();
     const late = setTimeout(resolve, TURNS_END_MS);
-    await Promise.race([Promise.allSettled(ends), overdue]);
+    await Promise.race([Promise.allSettled(this.#stopping.values()), overdue]);
     clearTimeout(late);
+  }
+
+  async #stop(turnId: string, ended: Promise<void>): Promise<void> {
+    if ((await this.#heddle.letGo(turnId, STOPPING)) === "ending") await ended;
   }
 }
