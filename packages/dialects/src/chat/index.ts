@@ -22,6 +22,7 @@ export { invalidParam, readParams } from "./params.ts";
 export type { ChatRecord, ProviderStatus } from "./results.ts";
 export {
   ChatSettings,
+  ChatSettingsChange,
   chatWishes,
   COLLABORATION_MODES,
   CollaborationMode,

@@ -1,6 +1,8 @@
 /** Threads: listed, made, read, named, put away, forked, deleted. */
 import { changeSettings } from "@heddle/agent";
+import { ChatSettingsChange } from "@heddle/dialects/chat";
 import type { ThreadRow } from "@heddle/journal";
+import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
 import { refuseOpenWalls } from "../access/open-walls.ts";
@@ -32,6 +34,13 @@ export function limitOf(limit: number | undefined): number {
 async function detail({ heddle }: HttpContext, threadId: string): Promise<z.output<typeof ThreadDetail>> {
   const row = await requireThread(heddle.journal, threadId);
   return { ...threadView(row), seq: await heddle.journal.version(threadId) };
+}
+
+function settingsFrom(wished: Readonly<Record<string, unknown>>): z.output<typeof ChatSettingsChange> {
+  const parsed = ChatSettingsChange.safeParse(wished);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new HeddleError("usage.invalid", `settings.${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`);
 }
 
 function isWanted(row: ThreadRow, { archived = false, search = "", status }: z.output<typeof ThreadsQuery>): boolean {
@@ -96,9 +105,10 @@ export const THREAD_ROUTES: readonly Route[] = [
     params: ThreadParams,
     body: PatchThreadBody,
     answer: ThreadDetail,
-    async handle({ params: { threadId }, body: { name, settings } }, { context, principal, by }) {
+    async handle({ params: { threadId }, body: { name, settings: wished } }, { context, principal, by }) {
       const { journal } = context.heddle;
       await requireThread(journal, threadId);
+      const settings = wished === undefined ? undefined : settingsFrom(wished);
       refuseOpenWalls(principal, settings?.sandbox ?? undefined);
       if (name !== undefined) await context.heddle.as(by).nameThread({ threadId, name });
       if (settings !== undefined) await changeSettings(journal, threadId, { changes: settings, by });
