@@ -12,7 +12,7 @@ export type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-export { lastSettings, readHistory, readPast, withoutReverted } from "./threads/history.ts";
+export { readHistory, readPast, withoutReverted } from "./threads/history.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./threads/goal.ts";
 export { searchThreads, type Found } from "./threads/search.ts";
@@ -40,7 +40,7 @@ export { createSerial, type Serial } from "./turns/serial.ts";
 export { foldersFromRoot, repositoryRoot } from "./context/repository.ts";
 export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./turns/queue.ts";
 export { findSent, steerOnce, type Sent, type Steering } from "./turns/sent.ts";
-export { changeSettings, readWishes } from "./threads/thread-settings.ts";
+export { changeSettings } from "./threads/thread-settings.ts";
 export { checkLimits } from "./turns/limits.ts";
 export { loadSkills, type SkillChoices } from "./context/skills.ts";
 export { openMcpLogins } from "./mcp/mcp-logins.ts";

@@ -29,6 +29,7 @@ import type {
 import { goalEnder } from "./threads/goal.ts";
 import { grantedPlace } from "./approvals/hop.ts";
 import { lastSettings, readPast } from "./threads/history.ts";
+import type { ReadSettings, StoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./turns/live.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
@@ -107,6 +108,7 @@ class Engine implements Heddle {
   readonly #parked: ParkedTurns;
   readonly #background: Background | undefined;
   readonly #mcpLogins: LazyMcpLogins;
+  #settings: Promise<ReadSettings> | undefined;
 
   constructor(
     options: HeddleOptions,
@@ -280,6 +282,12 @@ class Engine implements Heddle {
 
   findThread(selector: ThreadSelector): Promise<ThreadRow> {
     return findThread(this.journal, selector);
+  }
+
+  async storedSettings(threadId: string, beforeClientId?: string): Promise<StoredSettings> {
+    // Loaded for a thread that has a past: a new one says nothing.
+    this.#settings ??= import("./settings/stored.ts").then(({ settingsReader }) => settingsReader(this.journal));
+    return (await this.#settings)(threadId, beforeClientId);
   }
 
   async lastSettings(threadId: string): Promise<TurnSettings | undefined> {

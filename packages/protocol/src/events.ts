@@ -94,6 +94,8 @@ export const EventBody = z.discriminatedUnion("type", [
     turnId,
     input: z.array(InputPart),
     settings: TurnSettings,
+    /** Keys of the settings that count for this turn alone: later turns go on with what was before. */
+    once: z.array(z.string()).optional(),
     holder: Holder,
     clientId: z.string().optional(),
     /**
@@ -113,6 +115,7 @@ export const EventBody = z.discriminatedUnion("type", [
     turnId,
     input: z.array(InputPart),
     settings: TurnSettings,
+    once: z.array(z.string()).optional(),
     clientId: z.string().optional(),
   }),
   /** It will not be run, and why. */

@@ -13,6 +13,7 @@ import { Connection } from "./rpc/connection.ts";
 import { openGoalTurns, type GoalTurns } from "./turns/goal-turns.ts";
 import { contextWindowOf } from "./codex/handlers/models.ts";
 import type { Host } from "./host/host.ts";
+import { nextSettings } from "./codex/next-settings.ts";
 import { LoadedThreads } from "./codex/loaded.ts";
 import { callMethod } from "./codex/methods.ts";
 import { Peer } from "./rpc/peer.ts";
@@ -74,7 +75,7 @@ export class AppServer implements AsyncDisposable {
       heddle: { journal: heddle.journal, as: (by) => ({ startTurn: (start) => this.#turns.startTurn(start, by) }) },
       log,
     });
-    this.#goals = openGoalTurns({ heddle, threads, log });
+    this.#goals = openGoalTurns({ heddle, threads, next: (thread) => nextSettings(options, thread), log });
     const { host = { env: {} }, configWarnings = [] } = options;
     this.#context = { ...options, threads, announce, host, configWarnings, queue: this.#queue, goals: this.#goals };
     this.#chat = new ChatDoor({

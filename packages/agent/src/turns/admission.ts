@@ -28,6 +28,7 @@ export interface AdmitOptions extends By {
   readonly movedTo?: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
+  readonly once?: readonly string[] | undefined;
   readonly clientId?: string;
   /** Of input that waited: its turn begins under the id it waited with. */
   readonly turnId?: string;
@@ -108,13 +109,14 @@ function createdIn(own: readonly StoredEvent[]): EventOf<"thread.created"> | und
 }
 
 function admittedEvent(turnId: string, options: AdmitOptions): EventOf<"turn.admitted"> {
-  const { input, settings, clientId, task, subject, timeoutMs } = options;
+  const { input, settings, once = [], clientId, task, subject, timeoutMs } = options;
   return {
     type: "turn.admitted",
     v: 1,
     turnId,
     input: [...input],
     settings,
+    ...(once.length === 0 ? {} : { once: [...once] }),
     holder: thisHolder(),
     ...(clientId === undefined ? {} : { clientId }),
     ...(task === undefined ? {} : { task }),

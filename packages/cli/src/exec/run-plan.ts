@@ -198,9 +198,8 @@ async function settingsFor(heddle: Heddle, plan: Plan, target: Target, env: Node
   if (plan.resolved !== undefined) return plan.resolved.settings;
   const standing = await standingOf(target.workspace, plan.config.projects);
   if (!plan.mayBeOutsideGit) requireStanding(target.workspace, standing);
-  const last = target.basedOn === undefined ? undefined : await heddle.lastSettings(target.basedOn);
-  const inherited = last?.provider === "scripted" ? undefined : last;
-  const choices = { ...plan.choices, isTrustedFolder: standing.isTrusted, inherited };
+  const stored = target.basedOn === undefined ? undefined : await heddle.storedSettings(target.basedOn);
+  const choices = { ...plan.choices, isTrustedFolder: standing.isTrusted, stored };
   return (await resolveSettings(plan.layers, choices, env)).settings;
 }
 

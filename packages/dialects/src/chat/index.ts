@@ -20,12 +20,5 @@ export {
 } from "./methods.ts";
 export { invalidParam, readParams } from "./params.ts";
 export type { ChatRecord, ProviderStatus } from "./results.ts";
-export {
-  ChatSettings,
-  chatWishes,
-  COLLABORATION_MODES,
-  CollaborationMode,
-  modeOf,
-  type ChatWishes,
-} from "./settings.ts";
+export { ChatSettings, chatPatch, COLLABORATION_MODES } from "./settings.ts";
 export { chatTurns, iso, placeholderTitle, type ChatTurn, type ThreadView } from "./view.ts";

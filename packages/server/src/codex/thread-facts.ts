@@ -9,6 +9,7 @@ import {
 import type { ThreadRow } from "@heddle/journal";
 import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";
+import { nextSettings } from "./next-settings.ts";
 import { RPC, RpcError } from "../rpc/peer.ts";
 
 export function refuse(message: string): RpcError {
@@ -48,13 +49,20 @@ export async function describeThread(
   turns: readonly CodexTurn[] = [],
 ): Promise<CodexThread> {
   const loaded = server.threads.get(row.id);
-  const settings = loaded?.settings ?? (row.turnCount > 0 ? await lastSettings(server, row.id) : undefined);
+  const settings = await settingsToShow(server, row, loaded);
   return codexThread({ ...row, settings, status: statusOf(server, row) }, turns);
 }
 
 /** A thread whose past cannot be read is still listed; opening it says why. */
-async function lastSettings({ heddle }: ServerContext, threadId: string): Promise<TurnSettings | undefined> {
+async function settingsToShow(
+  server: ServerContext,
+  { id: threadId, turnCount }: ThreadRow,
+  loaded: LoadedThread | undefined,
+): Promise<TurnSettings | undefined> {
+  const { heddle } = server;
   try {
+    if (loaded !== undefined) return await nextSettings(server, loaded);
+    if (turnCount === 0) return undefined;
     // One event of it, not all of its past: a list shows many threads.
     const turns = await heddle.journal.threads.turns(threadId);
     const after = (turns.at(-1)?.admittedVersion ?? 0) - 1;

@@ -19,9 +19,9 @@ import {
   type TerminalEvent,
 } from "@heddle/agent";
 import type { Journal, TurnRow } from "@heddle/journal";
-import { isHeddleError, type Goal } from "@heddle/protocol";
+import { isHeddleError, type Goal, type TurnSettings } from "@heddle/protocol";
 import { codexGoal, type CodexNotification } from "@heddle/dialects/codex-app-server";
-import type { LoadedThreads } from "../codex/loaded.ts";
+import type { LoadedThread, LoadedThreads } from "../codex/loaded.ts";
 
 export interface GoalTurns extends AsyncDisposable {
   /** Begins work for the goal of a loaded thread, after what is under way. */
@@ -31,6 +31,8 @@ export interface GoalTurns extends AsyncDisposable {
 export interface GoalTurnsOptions {
   readonly heddle: Pick<Heddle, "as" | "journal">;
   readonly threads: LoadedThreads;
+  /** What the next turn of a thread runs with. */
+  readonly next: (thread: LoadedThread) => Promise<TurnSettings>;
   readonly log: (line: string) => void;
 }
 
@@ -39,7 +41,7 @@ const MAX_SILENT_TURNS = 3;
 /** So many in a row need a person to look. */
 const MAX_TURNS = 50;
 
-export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalTurns {
+export function openGoalTurns({ heddle, threads, next, log }: GoalTurnsOptions): GoalTurns {
   const { journal } = heddle;
   const closing = new AbortController();
   const { signal } = closing;
@@ -63,7 +65,8 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       // Looked at before a turn, not after it: the server that ran the last one may be gone.
       if (before.tokenBudget !== undefined && before.tokensUsed >= before.tokenBudget) return "budgetLimited";
       if (silent >= MAX_SILENT_TURNS) return "blocked";
-      const { workspace, settings } = loaded;
+      const { workspace } = loaded;
+      const settings = await next(loaded);
       const wanted = { thread: threadId, workspace, input: [], settings, task: "goal" } as const;
       const end = await runGoalTurn(heddle, wanted, signal);
       if (end === undefined) continue;

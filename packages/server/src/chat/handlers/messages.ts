@@ -55,12 +55,12 @@ async function take({ server, connection }: ChatCall, { id }: ThreadRow, sending
   if (isSpoken && (await injected(server, running, { clientId, input, by }))) {
     return { chat_id: id, turn_id: running, item_id: null, queued: true };
   }
-  const settings = await turnSettings(server, row, overrides(sending));
+  const { settings, once } = await turnSettings(server, row, overrides(sending));
   refuseOpenWalls(connection.principal, settings.sandboxMode);
   const isFree = running === undefined && (await server.heddle.journal.threads.queued(id)).length === 0;
-  const begun = isFree ? await begin(server, id, { input, settings, clientId, by }) : undefined;
+  const begun = isFree ? await begin(server, id, { input, settings, once, clientId, by }) : undefined;
   if (begun !== undefined) return { chat_id: id, turn_id: begun, item_id: inputItemId(begun) };
-  const turn_id = await server.queue.add({ threadId: id, input, settings, clientId, by });
+  const turn_id = await server.queue.add({ threadId: id, input, settings, once, clientId, by });
   return { chat_id: id, turn_id, item_id: null, queued: true };
 }
 
@@ -80,13 +80,14 @@ async function begin(
   {
     input,
     settings,
+    once,
     clientId,
     by,
-  }: Pick<StartTurn, "input" | "settings"> & By & { readonly clientId: string | undefined },
+  }: Pick<StartTurn, "input" | "settings" | "once"> & By & { readonly clientId: string | undefined },
 ): Promise<string | undefined> {
   try {
     const named = clientId === undefined ? {} : { clientId };
-    return (await turns.startTurn({ thread, input, settings, ...named }, by)).turnId;
+    return (await turns.startTurn({ thread, input, settings, once, ...named }, by)).turnId;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.active") return undefined;
     throw error;

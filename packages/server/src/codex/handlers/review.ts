@@ -9,6 +9,7 @@ import {
 import type { Call } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held-back.ts";
 import type { LoadedThread } from "../loaded.ts";
+import { nextSettings } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireLoaded, requireRow } from "../thread-facts.ts";
 
@@ -19,7 +20,8 @@ export async function startReview(params: ReviewStartParams, call: Call): Promis
   const prompt = await reviewPrompt(target, asked.workspace, instructions);
   const subject = reviewSubject(target, instructions);
   const isDetached = params.delivery === "detached";
-  const { threadId, workspace, settings } = isDetached ? await detached(asked, call) : asked;
+  const settings = await nextSettings(server, asked);
+  const { threadId, workspace } = isDetached ? await detached(asked, call) : asked;
   const reply = await heldBack(server, threadId, async () => {
     const input = [{ type: "text" as const, text: prompt }];
     const start = { thread: threadId, workspace, input, settings, task: "review", subject } as const;
@@ -42,11 +44,11 @@ export async function startReview(params: ReviewStartParams, call: Call): Promis
 /** Whoever asks for the review follows it. */
 async function detached(asked: LoadedThread, { server, connection }: Call): Promise<LoadedThread> {
   const origin = appServerOrigin(connection.client?.name ?? "");
-  const { workspace, settings, isEphemeral } = asked;
+  const { workspace, isEphemeral } = asked;
   const ephemeral = isEphemeral ? { isEphemeral: true as const } : {};
   const fork = { threadId: asked.threadId, origin, workspace, ...ephemeral };
   const threadId = await server.heddle.as(connection.by).forkThread(fork);
-  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
+  const loaded = server.threads.load({ threadId, workspace, isEphemeral });
   (await server.threads.feed(threadId)).add(connection);
   return loaded;
 }

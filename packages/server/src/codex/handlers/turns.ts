@@ -1,5 +1,6 @@
 /** Turns: begun, steered, interrupted. The run belongs to the server, whatever becomes of the client. */
 import type { Acts } from "@heddle/agent";
+import type { SettingsPatch } from "@heddle/agent/settings";
 import { HeddleError, isHeddleError, type By, type InputPart, type TurnSettings } from "@heddle/protocol";
 import {
   approvalPolicyFrom,
@@ -16,7 +17,7 @@ import type { z } from "zod";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held-back.ts";
 import { readInput } from "../input.ts";
-import { changesBetween } from "../next-settings.ts";
+import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 import { folderOf, warnOfUnused } from "./threads.ts";
@@ -28,16 +29,24 @@ export async function startTurn(params: TurnStartParams, { server, connection }:
   const loaded = requireLoaded(server, params.threadId);
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
   const input = await readInput(params.input, workspace);
-  const settings = settingsWith(loaded.settings, params);
+  const { threadId } = loaded;
+  const clientId = params.clientUserMessageId ?? undefined;
+  const before = await nextSettings(server, loaded, { clientId });
+  const settings = await nextSettings(server, { threadId, workspace }, { patch: patchFrom(params), clientId });
   const hasSchema = params.outputSchema !== undefined && params.outputSchema !== null;
   const turnSettings = hasSchema ? { ...settings, outputSchema: params.outputSchema } : settings;
   let updated: CodexNotification | undefined;
-  const reply = await heldBack(server, loaded.threadId, async () => {
-    const clientId = params.clientUserMessageId ?? undefined;
-    const wanted = { input, workspace, settings: turnSettings, clientId };
-    const turnId = await startOrSteer({ server, by: connection.by }, loaded.threadId, wanted);
-    const isOther = Object.keys(changesBetween(loaded.settings, settings)).length > 0 || workspace !== loaded.workspace;
-    loaded.settings = settings;
+  const reply = await heldBack(server, threadId, async () => {
+    const { turnId, isSteered } = await startOrSteer({ server, by: connection.by }, threadId, {
+      input,
+      workspace,
+      settings: turnSettings,
+      clientId,
+    });
+    const changes = changesBetween(before, settings);
+    const isOther = Object.keys(changes).length > 0 || workspace !== loaded.workspace;
+    // The turn that runs keeps what it has; the next one has what was asked for with this input.
+    if (isSteered) await storeChanges(server, threadId, { changes, by: connection.by });
     loaded.workspace = workspace;
     // Before everything that the turn says, and after the answer.
     if (isOther) updated = settingsUpdated(loaded.threadId, settings, workspace);
@@ -71,7 +80,11 @@ interface Wanted {
 }
 
 /** Input for a thread that is at work is told to the running turn. */
-async function startOrSteer({ server, by }: Asked, threadId: string, wanted: Wanted): Promise<string> {
+async function startOrSteer(
+  { server, by }: Asked,
+  threadId: string,
+  wanted: Wanted,
+): Promise<{ readonly turnId: string; readonly isSteered: boolean }> {
   const acts = server.heddle.as(by);
   const { input, workspace, settings, clientId } = wanted;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -80,12 +93,12 @@ async function startOrSteer({ server, by }: Asked, threadId: string, wanted: Wan
       const handle = await acts.startTurn(start);
       // Its end is in the journal; a record that could not be written is the journal's to report.
       handle.done.catch(() => undefined);
-      return handle.turnId;
+      return { turnId: handle.turnId, isSteered: false };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
     }
     const running = await openTurn(server, threadId);
-    if (running !== undefined && (await steered(acts, running, input))) return running;
+    if (running !== undefined && (await steered(acts, running, input))) return { turnId: running, isSteered: true };
   }
   throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
 }
@@ -137,7 +150,9 @@ export async function compactThread(
   params: z.infer<typeof ThreadParams>,
   { server, connection: { by } }: Call,
 ): Promise<Reply> {
-  const { threadId, settings } = requireLoaded(server, params.threadId);
+  const loaded = requireLoaded(server, params.threadId);
+  const { threadId } = loaded;
+  const settings = await nextSettings(server, loaded);
   return heldBack(server, threadId, async () => {
     const { done } = await server.heddle.as(by).compact(threadId, settings);
     done.catch(() => undefined);
@@ -155,28 +170,18 @@ type SettingsWish = Pick<
   "model" | "effort" | "approvalPolicy" | "sandboxPolicy" | "collaborationMode"
 >;
 
-export function settingsWith(before: TurnSettings, params: SettingsWish): TurnSettings {
+export function patchFrom(params: SettingsWish): SettingsPatch {
   const { approvalPolicy, sandboxPolicy, collaborationMode } = params;
   const { model = params.model, reasoning_effort: effort = params.effort } = collaborationMode?.settings ?? {};
-  const settings = collaborationMode?.mode === "default" ? { ...before, mode: undefined } : before;
-  const sandbox = sandboxPolicy === undefined || sandboxPolicy === null ? undefined : sandboxFrom(sandboxPolicy);
   if (sandboxPolicy?.type === "externalSandbox") {
-    throw new HeddleError("usage.invalid", "a sandbox that somebody else holds is not supported");
+    throw new HeddleError("usage.invalid", "a sandbox that another program holds is not supported");
   }
   return {
-    ...settings,
-    ...(typeof model === "string" ? { model } : {}),
-    ...(typeof effort === "string" ? { effort } : {}),
-    ...(collaborationMode?.mode === "plan" ? { mode: "plan" as const } : {}),
-    ...(approvalPolicy === undefined || approvalPolicy === null
-      ? {}
-      : { approvalPolicy: approvalPolicyFrom(approvalPolicy) }),
-    ...(sandbox === undefined
-      ? {}
-      : {
-          sandboxMode: sandbox.sandboxMode,
-          networkAccess: sandbox.networkAccess ?? settings.networkAccess,
-          writableRoots: [...(sandbox.writableRoots ?? settings.writableRoots)],
-        }),
+    ...(sandboxPolicy === undefined || sandboxPolicy === null ? {} : sandboxFrom(sandboxPolicy)),
+    model: model ?? undefined,
+    effort: effort ?? undefined,
+    mode: collaborationMode?.mode,
+    approvalPolicy:
+      approvalPolicy === undefined || approvalPolicy === null ? undefined : approvalPolicyFrom(approvalPolicy),
   };
 }
