@@ -21,7 +21,6 @@ export { injectEntries } from "./threads/inject.ts";
 export { parseJsonSchema } from "./turns/json-schema.ts";
 export { changeGitInfo } from "./threads/metadata.ts";
 export { revertThread, type RevertThread } from "./threads/revert.ts";
-export { reviewPrompt, reviewSubject, type ReviewTarget } from "./turns/review.ts";
 export {
   exportThread,
   findThread,

@@ -29,7 +29,7 @@ import type {
 import { goalEnder } from "./threads/goal.ts";
 import { grantedPlace } from "./approvals/hop.ts";
 import { lastSettings, readPast } from "./threads/history.ts";
-import type { ReadSettings, StoredSettings } from "./settings/stored.ts";
+import type { StoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./turns/live.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
@@ -108,7 +108,6 @@ class Engine implements Heddle {
   readonly #parked: ParkedTurns;
   readonly #background: Background | undefined;
   readonly #mcpLogins: LazyMcpLogins;
-  #settings: Promise<ReadSettings> | undefined;
 
   constructor(
     options: HeddleOptions,
@@ -286,8 +285,8 @@ class Engine implements Heddle {
 
   async storedSettings(threadId: string, beforeClientId?: string): Promise<StoredSettings> {
     // Loaded for a thread that has a past: a new one says nothing.
-    this.#settings ??= import("./settings/stored.ts").then(({ settingsReader }) => settingsReader(this.journal));
-    return (await this.#settings)(threadId, beforeClientId);
+    const { readStoredSettings } = await import("./settings/stored.ts");
+    return readStoredSettings(this.journal, threadId, beforeClientId);
   }
 
   async lastSettings(threadId: string): Promise<TurnSettings | undefined> {

@@ -25,10 +25,7 @@ export { TurnLimits, TurnSettings } from "./turn-settings.ts";
 export const TurnStatus = z.enum(["completed", "failed", "interrupted"]);
 export type TurnStatus = z.infer<typeof TurnStatus>;
 
-/**
- * How a tool call ended. `denied`: never ran. `unknown`: an intent without a result after a crash;
- * it is shown to the model and never run again by itself.
- */
+/** How a tool call ended. `denied`: never ran. `unknown`: an intent without a result; never run again by itself. */
 export const ToolOutcomeKind = z.enum(["ok", "failed", "denied", "cancelled", "unknown"]);
 export type ToolOutcomeKind = z.infer<typeof ToolOutcomeKind>;
 

@@ -4,9 +4,7 @@
  */
 import type { StoredEvent, TurnSettings } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { readHistory, withoutReverted } from "../threads/history.ts";
-import { readStream } from "../threads/stored-events.ts";
-import { createSerial } from "../turns/serial.ts";
+import { lineage, withoutReverted } from "../threads/history.ts";
 import { SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import { patchOf, wordOf } from "./words.ts";
 
@@ -43,47 +41,49 @@ export function storedSettings(past: readonly StoredEvent[]): StoredSettings {
   return fold.settings;
 }
 
-/** Threads whose settings are kept in mind; of others they are read again. */
-const MAX_KEPT = 1_000;
+const KINDS = ["thread.reverted", "thread.settings-changed", "thread.tools-declared"] as const;
 
-export type ReadSettings = (threadId: string, beforeClientId?: string) => Promise<StoredSettings>;
-
-/** Reads what is new since the last time; the whole past only for the first time, and when turns were taken back. */
-export function settingsReader(journal: Journal): ReadSettings {
-  const kept = new Map<string, { fold: SettingsFold; version: number; clientIds: Set<string> }>();
-  const serial = createSerial();
-  const refresh = async (threadId: string) => {
-    const known = kept.get(threadId);
-    const fresh = known === undefined ? undefined : await readStream(journal, threadId, { after: known.version });
-    const isWhole = fresh === undefined || fresh.some(({ body }) => body.type === "thread.reverted");
-    const entry = (isWhole ? undefined : known) ?? {
-      fold: new SettingsFold(),
-      version: 0,
-      clientIds: new Set<string>(),
-    };
-    const history = isWhole ? await readHistory(journal, threadId) : fresh;
-    for (const event of isWhole ? withoutReverted(history) : history) entry.fold.add(event);
-    for (const { stream, body, version } of history) {
-      if (stream !== threadId) continue;
-      entry.version = version;
-      if (body.type === "turn.admitted" && body.clientId !== undefined) entry.clientIds.add(body.clientId);
+/**
+ * Reads only what counts, however long the thread is. `beforeClientId`: as it was before the turn of this client id, so that
+ * a request that is repeated comes to the same settings as the first time.
+ */
+export async function readStoredSettings(
+  journal: Journal,
+  threadId: string,
+  beforeClientId?: string,
+): Promise<StoredSettings> {
+  const begun = beforeClientId === undefined ? undefined : await admittedAt(journal, threadId, beforeClientId);
+  const parts = (await lineage(journal, threadId)).map(({ stream, upTo = (begun ?? Infinity) - 1 }) => ({
+    stream,
+    upTo,
+  }));
+  const marked = await Promise.all(
+    parts.map(({ stream, upTo }) =>
+      journal.marks.events({ stream, kinds: KINDS, ...(upTo === Infinity ? {} : { upTo }) }),
+    ),
+  );
+  const isReverted = marked.flat().some(({ body }) => body.type === "thread.reverted");
+  const past: StoredEvent[][] = [];
+  let isFound = false;
+  for (const [index, part] of [...parts.entries()].toReversed()) {
+    const admitted: StoredEvent[] = [];
+    for (const { admittedVersion } of isFound ? [] : (await journal.threads.turns(part.stream)).toReversed()) {
+      if (admittedVersion > part.upTo) continue;
+      const [event] = await journal.read({ stream: part.stream, after: admittedVersion - 1, limit: 1 });
+      if (event?.body.type !== "turn.admitted") continue;
+      admitted.push(event);
+      // Everything that an earlier turn ran with was said again by this one.
+      isFound = !isReverted && event.body.once === undefined;
+      if (isFound) break;
     }
-    kept.delete(threadId);
-    kept.set(threadId, entry);
-    const [oldest] = kept.keys();
-    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
-    return entry;
-  };
-  return (threadId, beforeClientId) =>
-    serial.run(threadId, async () => {
-      const { fold, clientIds } = await refresh(threadId);
-      if (beforeClientId === undefined || !clientIds.has(beforeClientId)) return fold.settings;
-      const history = await readHistory(journal, threadId);
-      const begun = history.findIndex(
-        ({ stream, body }) => stream === threadId && body.type === "turn.admitted" && body.clientId === beforeClientId,
-      );
-      return storedSettings(withoutReverted(history.slice(0, begun)));
-    });
+    past.unshift([...(marked[index] ?? []), ...admitted].toSorted((one, other) => one.version - other.version));
+  }
+  return storedSettings(withoutReverted(past.flat()));
+}
+
+async function admittedAt(journal: Journal, stream: string, name: string): Promise<number | undefined> {
+  const sent = await journal.marks.events({ stream, kinds: ["sent"], name });
+  return sent.find(({ body }) => body.type === "turn.admitted")?.version;
 }
 
 class SettingsFold {

@@ -1,5 +1,5 @@
 /** A review: in the thread itself, or in a fork of it that has nothing else to do. */
-import { reviewPrompt, reviewSubject, type ReviewTarget } from "@heddle/agent";
+import { reviewPrompt, reviewSubject, type ReviewTarget } from "@heddle/agent/review";
 import {
   appServerOrigin,
   newTurn,
