@@ -1,4 +1,4 @@
-export type { SettingKey, SettingsPatch } from "./patch.ts";
+export { SETTING_KEYS, withCompanions, type SettingKey, type SettingsPatch } from "./patch.ts";
 export {
   resolveSettings,
   type SettingsAnswer,

@@ -31,3 +31,18 @@ export const SETTING_KEYS = [
   "compactAtTokens",
   "asksUser",
 ] as const satisfies readonly SettingKey[];
+
+/** A model is of its provider, a sandbox mode brings its own network and folders. */
+const COMPANIONS: Partial<Record<SettingKey, readonly SettingKey[]>> = {
+  model: ["provider"],
+  sandboxMode: ["networkAccess", "writableRoots"],
+};
+
+export function companionsOf(key: SettingKey): readonly SettingKey[] {
+  return COMPANIONS[key] ?? [];
+}
+
+/** The keys with what goes with them. */
+export function withCompanions(keys: readonly SettingKey[]): readonly SettingKey[] {
+  return [...new Set(keys.flatMap((key) => [key, ...companionsOf(key)]))];
+}

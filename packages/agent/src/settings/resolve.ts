@@ -3,7 +3,7 @@
  * now. Later wins value by value, and every value knows where it comes from. Pure: which provider serves a model that is
  * named without one is left to whoever knows the providers.
  */
-import { SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
+import { companionsOf, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import type { StoredSettings } from "./stored.ts";
 
 export type SettingSource =
@@ -66,7 +66,7 @@ function storedLayers(stored: StoredSettings | undefined, asked: readonly Settin
   const isMoved = asked.some(({ values }) => values.provider !== undefined && values.provider !== provider);
   const dropped: readonly SettingKey[] = [
     ...(isMoved ? (["model", "effort"] as const) : []),
-    ...(isAsked("sandboxMode") ? (["networkAccess", "writableRoots"] as const) : []),
+    ...(isAsked("sandboxMode") ? companionsOf("sandboxMode") : []),
   ];
   return (["turn", "thread"] as const).map((source) => ({ source, values: without(stored[source], dropped) }));
 }

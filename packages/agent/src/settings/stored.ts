@@ -5,7 +5,7 @@
 import type { StoredEvent, TurnSettings } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { lineage, withoutReverted } from "../threads/history.ts";
-import { SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
+import { companionsOf, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import { patchOf, wordOf } from "./words.ts";
 
 export interface StoredSettings {
@@ -30,9 +30,6 @@ const KEPT = [
   "approvalPolicy",
   "mode",
 ] as const satisfies readonly SettingKey[];
-
-/** A sandbox mode that is named brings its own. */
-const WITH_SANDBOX = ["networkAccess", "writableRoots"] as const satisfies readonly SettingKey[];
 
 /** `past`: oldest first, without turns that were taken back. */
 export function storedSettings(past: readonly StoredEvent[]): StoredSettings {
@@ -110,7 +107,7 @@ class SettingsFold {
 
   #change(changes: Readonly<Record<string, unknown>>): void {
     const isSaid = (key: SettingKey): boolean => changes[wordOf(key)] !== undefined;
-    if (isSaid("sandboxMode")) for (const key of WITH_SANDBOX) this.#forget(key);
+    if (isSaid("sandboxMode")) for (const key of companionsOf("sandboxMode")) this.#forget(key);
     if (isSaid("model") && !isSaid("provider")) {
       const { provider } = this.settings.thread;
       this.#thread.delete(wordOf("provider"));

@@ -1,5 +1,5 @@
 /** With what the next turn of a chat runs: what the thread says, whichever door it was told at, and for one turn the message. */
-import type { SettingKey } from "@heddle/agent/settings";
+import { SETTING_KEYS, withCompanions, type SettingKey, type SettingsPatch } from "@heddle/agent/settings";
 import type { ThreadRow } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
 import { chatPatch, type ChatSettings } from "@heddle/dialects/chat";
@@ -11,12 +11,6 @@ export interface ChatTurnSettings {
   readonly once: readonly SettingKey[];
 }
 
-/** Goes with it. */
-const WITH: Partial<Record<SettingKey, readonly SettingKey[]>> = {
-  model: ["provider"],
-  sandboxMode: ["networkAccess", "writableRoots"],
-};
-
 export async function turnSettings(
   { heddle, settings }: ChatContext,
   { id, workspace }: ThreadRow,
@@ -26,10 +20,9 @@ export async function turnSettings(
   const said = chatPatch(message);
   const mode = said.mode ?? stored.thread.mode ?? stored.turn.mode;
   // Whoever plans changes nothing, whatever else is asked for.
-  const patch = mode === "plan" ? { ...said, sandboxMode: "read-only" as const } : said;
-  const keys = (Object.keys(patch) as (keyof typeof patch)[]).filter((key) => patch[key] !== undefined);
+  const patch: SettingsPatch = mode === "plan" ? { ...said, sandboxMode: "read-only" } : said;
   return {
     settings: await settings.resolve({ workspace, stored, patch }),
-    once: [...new Set(keys.flatMap((key) => [key, ...(WITH[key] ?? [])]))],
+    once: withCompanions(SETTING_KEYS.filter((key) => patch[key] !== undefined)),
   };
 }

@@ -1,6 +1,6 @@
 /** What the next turn of a thread runs with: asked for anew each time, because any door may have changed it. */
 import { changeSettings } from "@heddle/agent";
-import { wordsOf, type SettingsPatch } from "@heddle/agent/settings";
+import { SETTING_KEYS, withCompanions, wordsOf, type SettingsPatch } from "@heddle/agent/settings";
 import type { By, TurnSettings } from "@heddle/protocol";
 import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";
@@ -28,22 +28,11 @@ export async function storeChanges(
   return true;
 }
 
-/** The difference in the words of the journal. A model is named with its provider, a sandbox mode with its network. */
+/** The difference in the words of the journal. */
 export function changesBetween(before: TurnSettings, after: TurnSettings): Readonly<Record<string, unknown>> {
-  const [old, now] = [before, after].map((settings) => patchOf(settings));
-  const isOther = (key: keyof SettingsPatch): boolean => JSON.stringify(old?.[key]) !== JSON.stringify(now?.[key]);
-  const groups = [
-    ["model", "provider"],
-    ["effort"],
-    ["sandboxMode", "networkAccess", "writableRoots"],
-    ["approvalPolicy"],
-    ["mode"],
-    ["contextTokens"],
-    ["compactAtTokens"],
-    ["asksUser"],
-  ] as const satisfies readonly (readonly (keyof SettingsPatch)[])[];
-  const changed = groups.filter((group) => group.some(isOther)).flat();
-  return wordsOf(Object.fromEntries(changed.map((key) => [key, now?.[key]])));
+  const [old, now] = [patchOf(before), patchOf(after)];
+  const changed = SETTING_KEYS.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));
+  return wordsOf(Object.fromEntries(withCompanions(changed).map((key) => [key, now[key]])));
 }
 
 function patchOf(settings: TurnSettings): SettingsPatch {
