@@ -12,7 +12,6 @@ import { createParkedTurns, type ParkedTurns } from "./approvals/carry-on.ts";
 import type { Background } from "./side-requests/background.ts";
 import { awaitTerminal } from "./turns/await-terminal.ts";
 import { besideTurns, type Beside } from "./turns/beside.ts";
-import { createThread } from "./threads/create-thread.ts";
 import type {
   Acts,
   GivenAnswer,
@@ -152,6 +151,8 @@ class Engine implements Heddle {
     return {
       createThread: async (thread, beginning) => {
         requireOwnFolder(thread.workspace);
+        // A run makes its thread with its first turn, and does not load this.
+        const { createThread } = await import("./threads/create-thread.ts");
         return createThread(journal, thread, { ...beginning, by });
       },
       forkThread: (fork) => forkThread(journal, { ...fork, by }),
