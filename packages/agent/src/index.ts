@@ -12,7 +12,8 @@ export type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-export { lastSettings, readHistory, readPast, withoutReverted } from "./threads/history.ts";
+export { readHistory, readPast, withoutReverted } from "./threads/history.ts";
+export { lastTurnOf, readLastSettings, readPlan, settingsOf } from "./threads/past.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./threads/goal.ts";
 export { searchThreads, type Found } from "./threads/search.ts";

@@ -2,7 +2,7 @@
  * What the next turn of a thread runs with, when nobody has it in mind any more: the settings of its last turn, and what
  * was changed since. Changes are kept in the journal in the words that every door knows.
  */
-import { readPast } from "@heddle/agent";
+import { lastTurnOf, readPlan, settingsOf } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { ApprovalPolicy, SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { CollaborationMode, modeOf } from "@heddle/dialects/chat";
@@ -20,13 +20,19 @@ export interface NextSettings {
 }
 
 export async function nextSettings(journal: Journal, threadId: string): Promise<NextSettings> {
-  let settings: TurnSettings | undefined;
+  const past = await readPlan(journal, threadId);
+  const turn = await lastTurnOf(journal, past);
+  const settings = turn === undefined ? undefined : await settingsOf(journal, turn);
   let changes: Changes = {};
   let hasClientTools = false;
-  for (const { body } of await readPast(journal, threadId)) {
-    if (body.type === "turn.admitted") [settings, changes] = [body.settings, {}];
-    if (body.type === "thread.tools-declared") hasClientTools = true;
-    if (body.type === "thread.settings-changed") changes = { ...changes, ...body.changes };
+  const begins = past.parts.findIndex(({ stream }) => stream === turn?.threadId);
+  for (const [index, { stream, upTo }] of past.parts.entries()) {
+    const tools = await journal.marks.versions({ stream, kinds: ["thread.tools-declared"], upTo, newest: 1 });
+    hasClientTools ||= tools.length > 0;
+    if (index < begins) continue;
+    const after = index === begins ? (turn?.admittedVersion ?? 0) : 0;
+    for (const { body } of await journal.marks.events({ stream, kinds: ["thread.settings-changed"], after, upTo }))
+      if (body.type === "thread.settings-changed") changes = { ...changes, ...body.changes };
   }
   return { settings: settings === undefined ? undefined : withChanges(settings, changes), changes, hasClientTools };
 }

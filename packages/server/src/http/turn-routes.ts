@@ -1,5 +1,5 @@
 /** Turns, their items, and the questions they put. */
-import { lastSettings, readHistory } from "@heddle/agent";
+import { readLastSettings } from "@heddle/agent";
 import { HeddleError, type TurnSettings } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
@@ -53,14 +53,12 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal,
  * same words always come to the same settings.
  */
 async function settingsOf(context: HttpContext, threadId: string, wanted: Wanted): Promise<TurnSettings> {
-  const history = await readHistory(context.heddle.journal, threadId);
+  const { journal } = context.heddle;
   const { clientId, model, provider, effort, sandboxMode, approvalPolicy, mode, outputSchema, limits } = wanted;
-  const begun = history.findIndex(
-    ({ stream, body }) =>
-      stream === threadId && body.type === "turn.admitted" && clientId !== undefined && body.clientId === clientId,
-  );
-  const inherited = lastSettings(begun < 0 ? history : history.slice(0, begun));
-  const { workspace } = await requireThread(context.heddle.journal, threadId);
+  const sent = { stream: threadId, kinds: ["sent"], name: clientId ?? "" } as const;
+  const begun = (await journal.marks.events(sent)).find(({ body }) => body.type === "turn.admitted");
+  const inherited = await readLastSettings(journal, threadId, begun?.version);
+  const { workspace } = await requireThread(journal, threadId);
   const wishes = { workspace, model, provider, effort, sandboxMode, approvalPolicy, inherited };
   const resolved = await context.settings.resolve(wishes);
   const { outputSchema: _before, limits: _spent, mode: modeBefore, ...settings } = resolved;
