@@ -116,10 +116,7 @@ export interface Answer extends ApprovalAnswer {
 }
 
 /** Answers a question put by any process; the first answer stands. Resolves to the turn that asked. */
-export async function answer(
-  journal: Journal,
-  { by, ...given }: Omit<Answer, "turnId"> & By,
-): Promise<string> {
+export async function answer(journal: Journal, { by, ...given }: Omit<Answer, "turnId"> & By): Promise<string> {
   const look = { stream: given.threadId, kinds: ["approval.requested"], name: given.approvalId } as const;
   const [asked] = await journal.marks.events(look);
   if (asked?.body.type !== "approval.requested") {
