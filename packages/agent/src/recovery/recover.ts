@@ -113,7 +113,7 @@ export async function forgetEphemeral(journal: Journal, home: string): Promise<n
 
 /** Its last turn has ended, or there was none, and whoever ran it is dead. */
 async function isOrphan(journal: Journal, threadId: string): Promise<boolean> {
-  const last = (await journal.threads.turns(threadId)).at(-1);
+  const last = await journal.threads.lastTurn(threadId);
   if (last === undefined || last.status === "open") return false;
   const admitted = await eventAt(journal, threadId, last.admittedVersion);
   return admitted?.body.type === "turn.admitted" && stateOf(admitted.body.holder) === "dead";

@@ -1,4 +1,5 @@
 /** Finding a thread that a client names, and what is said of it. */
+import { settingsOf } from "@heddle/agent";
 import { isHeddleError, isUuid, type TurnSettings } from "@heddle/protocol";
 import {
   codexThread,
@@ -56,10 +57,8 @@ export async function describeThread(
 async function lastSettings({ heddle }: ServerContext, threadId: string): Promise<TurnSettings | undefined> {
   try {
     // One event of it, not all of its past: a list shows many threads.
-    const turns = await heddle.journal.threads.turns(threadId);
-    const after = (turns.at(-1)?.admittedVersion ?? 0) - 1;
-    const [admitted] = await heddle.journal.read({ stream: threadId, after, limit: 1 });
-    return admitted?.body.type === "turn.admitted" ? admitted.body.settings : undefined;
+    const last = await heddle.journal.threads.lastTurn(threadId);
+    return last && (await settingsOf(heddle.journal, last));
   } catch (error) {
     if (isHeddleError(error)) return undefined;
     throw error;
