@@ -13,6 +13,7 @@ export type {
   TurnHandle,
 } from "./heddle.ts";
 export { readHistory, readPast, withoutReverted } from "./threads/history.ts";
+export { lastTurnOf, readLastSettings, readPlan, settingsOf } from "./threads/past.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange, type StandingGoal } from "./threads/goal.ts";
 export { searchThreads, type Found } from "./threads/search.ts";

@@ -27,7 +27,7 @@ import type {
 } from "./heddle.ts";
 import { goalEnder } from "./threads/goal.ts";
 import { grantedPlace } from "./approvals/hop.ts";
-import { lastSettings, readPast } from "./threads/history.ts";
+import { readLastSettings } from "./threads/past.ts";
 import type { StoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./turns/live.ts";
@@ -39,7 +39,6 @@ import type { Runner, TurnRequest } from "./runners/runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
 import { createSerial } from "./turns/serial.ts";
-import { readStream } from "./threads/stored-events.ts";
 import { endInputs, endTerminals, listCommands, listTerminals } from "./sandboxes/terminals.ts";
 import {
   findThread,
@@ -290,8 +289,8 @@ class Engine implements Heddle {
     return readStoredSettings(this.journal, threadId, beforeClientId);
   }
 
-  async lastSettings(threadId: string): Promise<TurnSettings | undefined> {
-    return lastSettings(await readPast(this.journal, threadId));
+  lastSettings(threadId: string): Promise<TurnSettings | undefined> {
+    return readLastSettings(this.journal, threadId);
   }
 
   #archiveThread(thread: ArchiveThread & By): Promise<void> {
@@ -325,7 +324,7 @@ class Engine implements Heddle {
 
   async #answer(given: GivenAnswer & By): Promise<void> {
     const { threadId } = given;
-    const turnId = await answer(this.journal, await readStream(this.journal, threadId), given);
+    const turnId = await answer(this.journal, given);
     if (!this.#running.has(turnId)) await this.#parked.carryOn(threadId, turnId);
   }
 

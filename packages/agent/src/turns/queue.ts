@@ -161,8 +161,8 @@ class Queue implements TurnQueue {
     while (!signal.aborted) {
       const [next] = await queuedInputs(journal, threadId);
       if (next === undefined) return;
-      const running = (await journal.threads.turns(threadId)).findLast(({ status }) => status === "open");
-      if (running === undefined) await this.#begin(next);
+      const running = await journal.threads.lastTurn(threadId);
+      if (running?.status !== "open") await this.#begin(next);
       else await awaitTerminal(journal, threadId, running.id, running.admittedVersion, signal);
     }
   }

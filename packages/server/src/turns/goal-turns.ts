@@ -135,8 +135,8 @@ async function runGoalTurn(
     return await endOf(journal, { id: turnId, threadId: thread, admittedVersion }, done);
   } catch (error) {
     if (!isHeddleError(error) || error.code !== "turn.active") throw error;
-    const open = (await journal.threads.turns(thread)).findLast(({ status }) => status === "open");
-    if (open === undefined) return undefined;
+    const open = await journal.threads.lastTurn(thread);
+    if (open?.status !== "open") return undefined;
     const { id, admittedVersion } = open;
     const end = await endOf(journal, open, awaitTerminal(journal, thread, id, admittedVersion, signal));
     // One that waits for an answer since before this server is the goal's own.
@@ -151,7 +151,7 @@ async function endOf(
   terminal: Promise<TerminalEvent>,
 ): Promise<Ended> {
   const { status } = (await terminal).body;
-  const events = await journal.read({ stream: threadId, after: admittedVersion });
+  const events = await journal.read({ stream: threadId, after: admittedVersion, types: ["tool.settled"] });
   const hasActed = events.some(({ body }) => body.type === "tool.settled" && body.turnId === id);
   return { turnId: id, status, hasActed };
 }

@@ -171,10 +171,9 @@ async function threadOf({ heddle, hub }: ChatContext, approvalId: string, chatId
   const { journal } = heddle;
   const known = chatId ?? hub.threadOfApproval(approvalId);
   if (known !== undefined && (await journal.threads.get(known)) !== undefined) return known;
-  for (const { threadId, admittedVersion } of await journal.threads.openTurns()) {
-    const events = await journal.read({ stream: threadId, after: admittedVersion });
-    if (events.some(({ body }) => body.type === "approval.requested" && body.approvalId === approvalId))
-      return threadId;
+  for (const { threadId: stream, admittedVersion: after } of await journal.threads.openTurns()) {
+    const look = { stream, kinds: ["approval.requested"], name: approvalId, after } as const;
+    if ((await journal.marks.versions(look)).length > 0) return stream;
   }
   throw new HeddleError("approval.not-found", `no question ${approvalId.slice(0, 100)}`);
 }

@@ -161,8 +161,8 @@ export async function compactThread(
 }
 
 async function openTurn({ heddle }: ServerContext, threadId: string): Promise<string | undefined> {
-  const turns = await heddle.journal.threads.turns(threadId);
-  return turns.findLast(({ status }) => status === "open")?.id;
+  const last = await heddle.journal.threads.lastTurn(threadId);
+  return last?.status === "open" ? last.id : undefined;
 }
 
 type SettingsWish = Pick<
