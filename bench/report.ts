@@ -16,6 +16,8 @@ export const METRICS = [
   "turnsPerSecond",
   "idleThreadKb",
   "longReadMs",
+  "resumeMs",
+  "resumeKb",
   "framesPerCpuSecond",
   "taskClaimMs",
   "taskReactionMs",
@@ -77,6 +79,8 @@ const ROWS: readonly Row[] = [
   // A tenth of the 1.4 MB that Codex was once measured with; how much it takes varies with when it gives memory back.
   { label: "memory of an idle loaded thread", key: "idleThreadKb", unit: "kB", absolute: 140 },
   { label: "`thread/read` of 50 turns of 10,000 items", key: "longReadMs", unit: "ms", absolute: 50 },
+  { label: "`exec resume` of 20,000 items, wall", key: "resumeMs", unit: "ms", absolute: 500 },
+  { label: "the same, peak memory", key: "resumeKb", unit: "MB", scale: 1 / 1024, absolute: 120 },
   {
     label: "events to 200 readers",
     key: "framesPerCpuSecond",

@@ -17,7 +17,7 @@ import { calm, measure, median, percentile, type Run } from "./measure.ts";
 import { openSubjects, type Subject } from "./subjects.ts";
 import { measureServer } from "./app-server.ts";
 import { measureFanOut } from "./fan-out.ts";
-import { measureLongRead } from "./long-read.ts";
+import { measureLongRead, measureResume } from "./long-read.ts";
 import { measureRooms } from "./rooms.ts";
 import { measureTasks } from "./tasks.ts";
 import { measureTrees } from "./trees.ts";
@@ -91,6 +91,10 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
   const own = heddle === undefined ? undefined : figures.subjects[heddle.name];
   if (heddle !== undefined && own !== undefined) {
     own.longReadMs.push(...(await measureLongRead(heddle, { cwd, env: heddle.env })));
+    for (const { wallMs, peakKb } of await measureResume(heddle, { cwd, env: heddle.env })) {
+      own.resumeMs.push(wallMs);
+      own.resumeKb.push(peakKb);
+    }
     for (let time = 0; time < FAN_OUTS; time += 1)
       own.framesPerCpuSecond.push(await measureFanOut(heddle, { cwd, env: heddle.env }));
     await taskRound(own, root);

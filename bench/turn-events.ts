@@ -21,6 +21,15 @@ export function turnEvents(): EventBody[] {
     { type: "item.started", v: 1, turnId, item: asked },
     { type: "item.completed", v: 1, turnId, item: asked },
     { type: "item.started", v: 1, turnId, item: answered },
+    {
+      type: "model.responded",
+      v: 1,
+      turnId,
+      requestId: newItemId(),
+      output: [{ kind: "text", text: answered.text }],
+      stopReason: "stop",
+      usage: NO_USAGE,
+    },
     { type: "item.completed", v: 1, turnId, item: answered },
     { type: "turn.completed", v: 1, turnId, status: "completed", usage: NO_USAGE, durationMs: 1 },
   ];

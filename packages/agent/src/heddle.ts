@@ -1,4 +1,5 @@
 /** What every door gets: the calls of an open Heddle, and what it takes to open one. `open.ts` is the only maker. */
+import type { StoredSettings } from "./settings/stored.ts";
 import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
@@ -79,6 +80,8 @@ export interface StartTurn {
   readonly workspace?: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
+  /** Keys of the settings that count for this turn alone. */
+  readonly once?: readonly string[] | undefined;
   readonly clientId?: string;
   /** Of input that waited (`queue.ts`): the turn begins under the id it waited with. */
   readonly turnId?: string;
@@ -182,6 +185,11 @@ export interface Heddle extends AsyncDisposable {
    * `thread.not-found` when nothing fits, `thread.ambiguous` with the candidates when more than one does.
    */
   findThread(selector: ThreadSelector): Promise<ThreadRow>;
+  /**
+   * What the thread says about its next turn. With a client id: as it was before the turn of that id, so that a repeated
+   * request comes to the same settings.
+   */
+  storedSettings(threadId: string, beforeClientId?: string): Promise<StoredSettings>;
   /** With what the thread's last turn ran, its ancestors' included; undefined when there has been none. */
   lastSettings(threadId: string): Promise<TurnSettings | undefined>;
   /** Commands of the thread that are still running here. */

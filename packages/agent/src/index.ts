@@ -12,7 +12,8 @@ export type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-export { lastSettings, readHistory, readPast, withoutReverted } from "./threads/history.ts";
+export { readHistory, readPast, withoutReverted } from "./threads/history.ts";
+export { lastTurnOf, readLastSettings, readPlan, settingsOf } from "./threads/past.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange } from "./threads/goal.ts";
 export { searchThreads, type Found } from "./threads/search.ts";
@@ -21,7 +22,6 @@ export { injectEntries } from "./threads/inject.ts";
 export { parseJsonSchema } from "./turns/json-schema.ts";
 export { changeGitInfo } from "./threads/metadata.ts";
 export { revertThread, type RevertThread } from "./threads/revert.ts";
-export { reviewPrompt, reviewSubject, type ReviewTarget } from "./turns/review.ts";
 export {
   exportThread,
   findThread,
@@ -40,7 +40,7 @@ export { createSerial, type Serial } from "./turns/serial.ts";
 export { foldersFromRoot, repositoryRoot } from "./context/repository.ts";
 export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./turns/queue.ts";
 export { findSent, steerOnce, type Sent, type Steering } from "./turns/sent.ts";
-export { changeSettings, readWishes } from "./threads/thread-settings.ts";
+export { changeSettings } from "./threads/thread-settings.ts";
 export { checkLimits } from "./turns/limits.ts";
 export { loadSkills, type SkillChoices } from "./context/skills.ts";
 export { openMcpLogins } from "./mcp/mcp-logins.ts";

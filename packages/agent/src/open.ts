@@ -12,7 +12,6 @@ import { createParkedTurns, type ParkedTurns } from "./approvals/carry-on.ts";
 import type { Background } from "./side-requests/background.ts";
 import { awaitTerminal } from "./turns/await-terminal.ts";
 import { besideTurns, type Beside } from "./turns/beside.ts";
-import { createThread } from "./threads/create-thread.ts";
 import type {
   Acts,
   GivenAnswer,
@@ -28,7 +27,8 @@ import type {
 } from "./heddle.ts";
 import { goalEnder } from "./threads/goal.ts";
 import { grantedPlace } from "./approvals/hop.ts";
-import { lastSettings, readPast } from "./threads/history.ts";
+import { readLastSettings } from "./threads/past.ts";
+import type { StoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./turns/live.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
@@ -39,7 +39,6 @@ import type { Runner, TurnRequest } from "./runners/runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
 import { createSerial } from "./turns/serial.ts";
-import { readStream } from "./threads/stored-events.ts";
 import { endInputs, endTerminals, listCommands, listTerminals } from "./sandboxes/terminals.ts";
 import {
   findThread,
@@ -151,6 +150,8 @@ class Engine implements Heddle {
     return {
       createThread: async (thread, beginning) => {
         requireOwnFolder(thread.workspace);
+        // A run makes its thread with its first turn, and does not load this.
+        const { createThread } = await import("./threads/create-thread.ts");
         return createThread(journal, thread, { ...beginning, by });
       },
       forkThread: (fork) => forkThread(journal, { ...fork, by }),
@@ -282,8 +283,14 @@ class Engine implements Heddle {
     return findThread(this.journal, selector);
   }
 
-  async lastSettings(threadId: string): Promise<TurnSettings | undefined> {
-    return lastSettings(await readPast(this.journal, threadId));
+  async storedSettings(threadId: string, beforeClientId?: string): Promise<StoredSettings> {
+    // Loaded for a thread that has a past: a new one says nothing.
+    const { readStoredSettings } = await import("./settings/stored.ts");
+    return readStoredSettings(this.journal, threadId, beforeClientId);
+  }
+
+  lastSettings(threadId: string): Promise<TurnSettings | undefined> {
+    return readLastSettings(this.journal, threadId);
   }
 
   #archiveThread(thread: ArchiveThread & By): Promise<void> {
@@ -317,7 +324,7 @@ class Engine implements Heddle {
 
   async #answer(given: GivenAnswer & By): Promise<void> {
     const { threadId } = given;
-    const turnId = await answer(this.journal, await readStream(this.journal, threadId), given);
+    const turnId = await answer(this.journal, given);
     if (!this.#running.has(turnId)) await this.#parked.carryOn(threadId, turnId);
   }
 

@@ -16,7 +16,7 @@
  *     It is never recreated or truncated.
  *  9. Several processes may append to one store at once without "database is locked" reaching a user.
  */
-import type { Author, EventBody, HeddleError, StoredEvent } from "@heddle/protocol";
+import type { Author, EventBody, EventType, HeddleError, StoredEvent } from "@heddle/protocol";
 import type { MarkQueries } from "./queries/marks.ts";
 import type { NotificationQueries } from "./queries/notifications.ts";
 import type { TaskQueries } from "./queries/tasks.ts";
@@ -62,6 +62,8 @@ export interface ReadOptions {
   /** For one stream: its version; for the whole journal: its position. 0 = from the beginning. */
   readonly after: number;
   readonly limit?: number;
+  /** Of these types alone. Not kept in memory: for reading long streams once. */
+  readonly types?: readonly EventType[];
 }
 
 export interface TailOptions {
@@ -162,10 +164,10 @@ export interface Journal extends AsyncDisposable {
   /** Walks chains, bodies, checkpoints and witness. One stream, or all. */
   verify(stream?: string, watch?: VerifyWatch): Promise<VerifyReport>;
   /**
-   * The damage of one stream, if there is any. What this process has verified before and no other has written to since is
-   * not walked again.
+   * The damage of what a stream says behind a version, if there is any: its newest events up to a few thousand, its newest
+   * checkpoints and claims. What this process has proven before and no other has written to since is not walked again.
    */
-  prove(stream: string): Promise<Damage | undefined>;
+  prove(stream: string, after?: number): Promise<Damage | undefined>;
   /** JSON lines that anybody can verify without this store: see `verifyExport`. Read in pages, never held whole. */
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string>;
   rebuildProjections(): Promise<void>;

@@ -25,10 +25,7 @@ export { TurnLimits, TurnSettings } from "./turn-settings.ts";
 export const TurnStatus = z.enum(["completed", "failed", "interrupted"]);
 export type TurnStatus = z.infer<typeof TurnStatus>;
 
-/**
- * How a tool call ended. `denied`: never ran. `unknown`: an intent without a result after a crash;
- * it is shown to the model and never run again by itself.
- */
+/** How a tool call ended. `denied`: never ran. `unknown`: an intent without a result; never run again by itself. */
 export const ToolOutcomeKind = z.enum(["ok", "failed", "denied", "cancelled", "unknown"]);
 export type ToolOutcomeKind = z.infer<typeof ToolOutcomeKind>;
 
@@ -94,6 +91,8 @@ export const EventBody = z.discriminatedUnion("type", [
     turnId,
     input: z.array(InputPart),
     settings: TurnSettings,
+    /** Keys of the settings that count for this turn alone: later turns go on with what was before. */
+    once: z.array(z.string()).optional(),
     holder: Holder,
     clientId: z.string().optional(),
     /**
@@ -113,6 +112,7 @@ export const EventBody = z.discriminatedUnion("type", [
     turnId,
     input: z.array(InputPart),
     settings: TurnSettings,
+    once: z.array(z.string()).optional(),
     clientId: z.string().optional(),
   }),
   /** It will not be run, and why. */

@@ -11,7 +11,7 @@ export type {
   HostSkills,
 } from "./host/host.ts";
 export { isLoopback } from "./access/loopback.ts";
-export type { SettingsSource, Wishes } from "./codex/settings.ts";
+export type { ResolvedSettings, SettingsRequest, SettingsSource } from "./codex/settings.ts";
 export type { Listener } from "./transports/listener.ts";
 export { stdioChannel } from "./transports/stdio.ts";
 export { listenUnix } from "./transports/unix.ts";

@@ -14,6 +14,7 @@ import { Connection } from "./rpc/connection.ts";
 import { openGoalTurns, type GoalTurns } from "./turns/goal-turns.ts";
 import { contextWindowOf } from "./codex/handlers/models.ts";
 import type { Host } from "./host/host.ts";
+import { nextSettings } from "./codex/next-settings.ts";
 import { FanOut } from "./followers/fan-out.ts";
 import { ThreadNews } from "./codex/thread-news.ts";
 import { LoadedThreads } from "./codex/loaded.ts";
@@ -82,7 +83,7 @@ export class AppServer implements AsyncDisposable {
       heddle: { journal: heddle.journal, as: (by) => ({ startTurn: (start) => startTurn(start, by) }) },
       log,
     });
-    this.#goals = openGoalTurns({ heddle, threads, log });
+    this.#goals = openGoalTurns({ heddle, threads, next: (thread) => nextSettings(options, thread), log });
     const { host = { env: {} }, configWarnings = [] } = options;
     const [queue, goals] = [this.#queue, this.#goals];
     const known = { ...options, threads, announce, host, configWarnings, queue, goals, turns, fanOut };

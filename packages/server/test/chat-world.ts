@@ -3,13 +3,22 @@ import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { openHeddle, type Heddle } from "@heddle/agent";
+import { resolveSettings } from "@heddle/agent/settings";
 import type { ProviderConfig } from "@heddle/models";
 import { openAccounts } from "@heddle/models/accounts";
 import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
 import type { TurnSettings } from "@heddle/protocol";
 import type { SkillSwitch } from "../src/chat/call.ts";
 import type { Host } from "../src/host/host.ts";
-import { AppServer, LOCAL_OWNER, listenUnix, type Role, type Wishes } from "../src/index.ts";
+import {
+  AppServer,
+  LOCAL_OWNER,
+  listenUnix,
+  type ResolvedSettings,
+  type Role,
+  type SettingsRequest,
+  type SettingsSource,
+} from "../src/index.ts";
 import { ChatClient, text } from "./chat-client.ts";
 
 export interface ChatWorld extends AsyncDisposable {
@@ -52,7 +61,7 @@ export async function openChatWorld(options: ChatWorldOptions = {}): Promise<Cha
   const server = ends.use(
     new AppServer({
       heddle,
-      settings: { resolve: (wishes) => Promise.resolve(settingsFor(wishes, options.settings)) },
+      settings: settingsSource(options.settings),
       home,
       cwd: workspace,
       version: "0.0.0-test",
@@ -98,16 +107,32 @@ function skillsOf(given: SkillSwitch | undefined): Host["skills"] {
   return given && { ...given, extraRoots: () => [], setExtraRoots: () => undefined };
 }
 
-function settingsFor(wishes: Wishes, given: Partial<TurnSettings> = {}): TurnSettings {
-  return {
-    provider: wishes.provider ?? "test",
-    model: wishes.model ?? "gpt-5.5",
-    ...(wishes.mode === undefined ? {} : { mode: wishes.mode }),
-    ...(wishes.effort === undefined ? {} : { effort: wishes.effort }),
-    sandboxMode: wishes.sandboxMode ?? "workspace-write",
+/** The resolver that every server has, over a configuration of defaults alone. */
+function settingsSource(given: Partial<TurnSettings> = {}): SettingsSource {
+  const values = {
+    provider: "test",
+    model: "gpt-5.5",
+    sandboxMode: "workspace-write",
     networkAccess: false,
     writableRoots: [],
-    approvalPolicy: wishes.approvalPolicy ?? "never",
-    ...given,
+    approvalPolicy: "never",
+  } as const;
+  const explain = async ({ stored, patch = {} }: SettingsRequest): Promise<ResolvedSettings> => {
+    const asked = [{ source: "request" as const, values: patch }];
+    const answer = resolveSettings({ config: [{ source: "default", values }], stored, asked });
+    const { mode, effort, ...said } = { ...values, ...answer.values };
+    const settings: TurnSettings = {
+      provider: said.provider ?? values.provider,
+      model: said.model ?? values.model,
+      sandboxMode: said.sandboxMode ?? values.sandboxMode,
+      networkAccess: said.networkAccess ?? false,
+      writableRoots: [...(said.writableRoots ?? [])],
+      approvalPolicy: said.approvalPolicy ?? values.approvalPolicy,
+      ...(mode === "plan" ? { mode } : {}),
+      ...(effort === undefined ? {} : { effort }),
+      ...given,
+    };
+    return { settings, sources: answer.sources };
   };
+  return { explain, resolve: async (request) => (await explain(request)).settings, patchOf: () => ({}) };
 }

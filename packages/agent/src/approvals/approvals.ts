@@ -116,12 +116,9 @@ export interface Answer extends ApprovalAnswer {
 }
 
 /** Answers a question put by any process; the first answer stands. Resolves to the turn that asked. */
-export async function answer(
-  journal: Journal,
-  history: readonly StoredEvent[],
-  { by, ...given }: Omit<Answer, "turnId"> & By,
-): Promise<string> {
-  const asked = history.find(({ body }) => body.type === "approval.requested" && body.approvalId === given.approvalId);
+export async function answer(journal: Journal, { by, ...given }: Omit<Answer, "turnId"> & By): Promise<string> {
+  const look = { stream: given.threadId, kinds: ["approval.requested"], name: given.approvalId } as const;
+  const [asked] = await journal.marks.events(look);
   if (asked?.body.type !== "approval.requested") {
     throw new HeddleError("approval.not-found", `no question ${given.approvalId} in thread ${given.threadId}`);
   }

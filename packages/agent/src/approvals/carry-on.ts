@@ -6,13 +6,12 @@ import type { Journal } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
 import { declineAt } from "./approvals.ts";
 import { toFailure } from "../turns/failure.ts";
-import { readPast } from "../threads/history.ts";
+import { readResumed } from "../threads/resumed.ts";
 import { grantedPlace } from "./hop.ts";
-import { carryOver, isAnswered, takeParked, waitingQuestions } from "./parked.ts";
+import { carryOver, isAnswered, isAtQuestion, takeParked, waitingQuestions } from "./parked.ts";
 import { closeParked, isEphemeral, type Recovered } from "../recovery/recover.ts";
 import type { TurnPlace, TurnRequest } from "../runners/runner.ts";
 import type { Serial } from "../turns/serial.ts";
-import { readStream } from "../threads/stored-events.ts";
 import { requireOwnFolder } from "@heddle/tools";
 import { workspaceOf } from "../threads/workspace.ts";
 
@@ -74,11 +73,11 @@ export function createParkedTurns(engine: CarryOn): ParkedTurns {
     carryOn: attempt,
     async canBeLeft(threadId, turnId) {
       if (isUnattended || (await isEphemeral(journal, threadId))) return false;
-      return waitingQuestions(turnId, await readStream(journal, threadId)) !== undefined;
+      return isAtQuestion(journal, turnId);
     },
     async end(threadId) {
-      const open = (await journal.threads.turns(threadId)).findLast(({ status }) => status === "open");
-      if (open === undefined) return;
+      const open = await journal.threads.lastTurn(threadId);
+      if (open?.status !== "open") return;
       const message = "its question was not answered, and another run has taken the thread";
       const failure = { code: "turn.abandoned", message };
       await closeParked(journal, { threadId, turnId: open.id }, { status: "interrupted", failure });
@@ -114,7 +113,7 @@ async function readied(
   await engine.check(settings);
   const place = await engine.enter({ threadId, workspace, settings });
   // Read after everything else: what comes later is heard by the turn itself.
-  const history = await readPast(journal, threadId);
+  const history = await readResumed(journal, threadId);
   const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
   const turn = { threadId, turnId, workspace, settings, history, place, carried };
   return { ...turn, place: await grantedPlace(turn) };

@@ -32,7 +32,7 @@ import { approvalKey } from "@heddle/tools";
 import { STEERING } from "../context/context.ts";
 import { stateOf, thisHolder } from "../recovery/holder.ts";
 import { addSpent, NOTHING_SPENT } from "../turns/spent.ts";
-import { readStream } from "../threads/stored-events.ts";
+import { readStream, readTurn } from "../threads/stored-events.ts";
 import type { Spent } from "../runners/runner.ts";
 
 export interface StoredQuestion {
@@ -85,6 +85,11 @@ export function waitingQuestions(turnId: string, events: readonly StoredEvent[])
     }
   }
   return asked.size > 0 && open.size === 0 ? asked : undefined;
+}
+
+/** The turn stands at a question and at nothing else, so that another process can carry it on. */
+export async function isAtQuestion(journal: Journal, turnId: string): Promise<boolean> {
+  return waitingQuestions(turnId, await readTurn(journal, turnId)) !== undefined;
 }
 
 /** Who runs a turn: the process that admitted it, or the one that took it last. */

@@ -23,6 +23,7 @@ import type { Journal } from "@heddle/journal";
 import { OUTCOME_UNKNOWN } from "../context/context.ts";
 import { stateOf } from "./holder.ts";
 import { holderOf, waitingQuestions, type WaitingQuestions } from "../approvals/parked.ts";
+import { eventAt } from "../threads/past.ts";
 import { readStream } from "../threads/stored-events.ts";
 import { terminalKey } from "../turns/terminal.ts";
 import { purgeThread, removeFiles } from "../threads/threads.ts";
@@ -112,9 +113,9 @@ export async function forgetEphemeral(journal: Journal, home: string): Promise<n
 
 /** Its last turn has ended, or there was none, and whoever ran it is dead. */
 async function isOrphan(journal: Journal, threadId: string): Promise<boolean> {
-  const last = (await journal.threads.turns(threadId)).at(-1);
+  const last = await journal.threads.lastTurn(threadId);
   if (last === undefined || last.status === "open") return false;
-  const [admitted] = await readStream(journal, threadId, { after: last.admittedVersion - 1 });
+  const admitted = await eventAt(journal, threadId, last.admittedVersion);
   return admitted?.body.type === "turn.admitted" && stateOf(admitted.body.holder) === "dead";
 }
 

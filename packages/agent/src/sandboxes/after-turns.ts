@@ -81,7 +81,7 @@ export async function recordViolations(
   during?: string,
 ): Promise<void> {
   if (violations.length === 0) return;
-  const turnId = during ?? (await journal.threads.turns(threadId)).at(-1)?.id;
+  const turnId = during ?? (await journal.threads.lastTurn(threadId))?.id;
   if (turnId === undefined) return;
   await journal.append({
     stream: threadId,

@@ -2,7 +2,6 @@
 import type { Journal } from "@heddle/journal";
 import type { ThreadState } from "@heddle/tools";
 import type { RunningCommand, Terminal } from "../heddle.ts";
-import { readStream } from "../threads/stored-events.ts";
 
 export async function listTerminals(
   journal: Journal,
@@ -11,14 +10,15 @@ export async function listTerminals(
 ): Promise<readonly Terminal[]> {
   const running = state?.processes.running ?? [];
   if (running.length === 0) return [];
-  const items = new Map<string, string>();
-  for (const { body } of await readStream(journal, threadId)) {
-    if (body.type === "tool.settled" && body.processId !== undefined) items.set(body.processId, body.itemId);
-  }
-  return running.map(({ id, command, cwd, pid, hasInput }) => {
-    const processId = String(id);
-    return { processId, itemId: items.get(processId), command, cwd, pid, hasInput };
-  });
+  return Promise.all(
+    running.map(async ({ id, command, cwd, pid, hasInput }) => {
+      const processId = String(id);
+      const look = { stream: threadId, kinds: ["processLeft"], name: processId, newest: 1 } as const;
+      const left = (await journal.marks.events(look))[0]?.body;
+      const itemId = left?.type === "tool.settled" ? left.itemId : undefined;
+      return { processId, itemId, command, cwd, pid, hasInput };
+    }),
+  );
 }
 
 /** What a turn waits for, and what only goes on beside it. */

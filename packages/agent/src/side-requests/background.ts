@@ -11,11 +11,12 @@ import {
   toHeddleError,
   visibleLine,
   type EventOf,
-  type StoredEvent,
+  type Item,
   type TurnSettings,
 } from "@heddle/protocol";
 import type { Journal, ThreadRow } from "@heddle/journal";
-import { lastSettings, readHistory } from "../threads/history.ts";
+import { lineage } from "../threads/history.ts";
+import { readLastSettings } from "../threads/past.ts";
 import { shortAnswer, shortLimit, shortRequest } from "./short-run.ts";
 import { createSlots } from "./slots.ts";
 
@@ -67,8 +68,8 @@ class Runner implements Background {
   }
 
   async summarise(threadId: string): Promise<string | undefined> {
-    const history = await readHistory(this.#options.journal, threadId);
-    return this.#track(this.#run(threadId, "summary", history, transcript(history, MAX_SUMMARY_CHARS)));
+    const told = await transcript(this.#options.journal, threadId, MAX_SUMMARY_CHARS);
+    return this.#track(this.#run(threadId, "summary", told));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -103,8 +104,8 @@ class Runner implements Background {
     if (row === undefined || !wantsTitle(row)) return;
     const ended = (await journal.threads.turns(threadId)).filter(({ status }) => status === "completed");
     if (ended.length !== 1) return;
-    const history = await readHistory(journal, threadId);
-    const title = cleanTitle((await this.#run(threadId, "title", history, transcript(history, MAX_TEXT_CHARS))) ?? "");
+    const told = await transcript(journal, threadId, MAX_TEXT_CHARS);
+    const title = cleanTitle((await this.#run(threadId, "title", told)) ?? "");
     if (title !== undefined) await this.#name(threadId, title);
   }
 
@@ -126,13 +127,8 @@ class Runner implements Background {
   }
 
   /** The answer; undefined when there is none. What it took is stored either way. */
-  async #run(
-    threadId: string,
-    purpose: Purpose,
-    history: readonly StoredEvent[],
-    told: string,
-  ): Promise<string | undefined> {
-    const settings = lastSettings(history);
+  async #run(threadId: string, purpose: Purpose, told: string): Promise<string | undefined> {
+    const settings = await readLastSettings(this.#options.journal, threadId);
     if (settings === undefined) return undefined;
     using slot = await this.#slots.take(this.#closing.signal);
     if (slot === undefined) return undefined;
@@ -210,20 +206,28 @@ function choose(wanted: string | undefined, { provider, model }: TurnSettings): 
   return other === undefined || name === undefined ? { provider, model: wanted } : { provider: other, model: name };
 }
 
-/** What was said, the beginning first, no longer than it may be. */
-function transcript(history: readonly StoredEvent[], maxChars: number): string {
-  const said: string[] = [];
-  for (const { body } of history) {
-    if (body.type !== "item.completed") continue;
-    const { item } = body;
-    if (item.type === "agentMessage" || item.type === "proposedPlan") said.push(`Agent: ${item.text}`);
-    if (item.type !== "userMessage") continue;
-    said.push(`Person: ${item.content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n")}`);
+/** What was said, the beginning first, no longer than it may be; what comes later is not read. */
+async function transcript(journal: Journal, threadId: string, maxChars: number): Promise<string> {
+  let said = "";
+  for (const { stream, upTo = Infinity } of await lineage(journal, threadId)) {
+    for (let after = 0; after < upTo && said.length < 2 * maxChars;) {
+      const page = await journal.read({ stream, after, limit: TRANSCRIPT_PAGE, types: ["item.completed"] });
+      for (const { version, body } of page) {
+        const words = version <= upTo && body.type === "item.completed" ? wordsOf(body.item) : undefined;
+        if (words !== undefined) said += `${said === "" ? "" : "\n\n"}${words.slice(0, maxChars)}`;
+      }
+      after = page.length < TRANSCRIPT_PAGE ? upTo : (page.at(-1)?.version ?? upTo);
+    }
   }
-  return said
-    .map((words) => words.slice(0, maxChars))
-    .join("\n\n")
-    .slice(0, 2 * maxChars);
+  return said.slice(0, 2 * maxChars);
+}
+
+const TRANSCRIPT_PAGE = 100;
+
+function wordsOf(item: Item): string | undefined {
+  if (item.type === "agentMessage" || item.type === "proposedPlan") return `Agent: ${item.text}`;
+  if (item.type !== "userMessage") return undefined;
+  return `Person: ${item.content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n")}`;
 }
 
 /** What is longer is no title, however it goes on. */

@@ -17,7 +17,6 @@ import {
   toHeddleError,
   uuidv7,
   type EventOf,
-  type StoredEvent,
   type TurnSettings,
   type Usage,
 } from "@heddle/protocol";
@@ -26,7 +25,8 @@ import { toolsFor } from "@heddle/tools";
 import { userText } from "../context/context-entry.ts";
 import { buildContext, toolCalls } from "../context/context.ts";
 import type { HeddleOptions } from "../heddle.ts";
-import { readPast } from "../threads/history.ts";
+import { lastTurnOf, readPlan } from "../threads/past.ts";
+import { readResumed } from "../threads/resumed.ts";
 import { toolsBesideMcp } from "../mcp/mcp.ts";
 import { modelRequest } from "../runners/asker.ts";
 import { shortLimit } from "./short-run.ts";
@@ -61,8 +61,8 @@ export async function sample(
   const { journal, providers, env } = options;
   const { threadId, settings } = question;
   const workspace = await workspaceOf(journal, threadId);
-  const history = await readPast(journal, threadId);
-  requireLatest(history, question.expectedTurnId);
+  await requireLatest(journal, question);
+  const history = await readResumed(journal, threadId);
   const provider = resolveProvider(providers, settings.provider, env);
   const own = { ...NEVER, skillFolder: ownSkillFolder(options.home) };
   const { family, readsImages } = modelInfo(provider, settings.model);
@@ -86,12 +86,11 @@ export async function sample(
 }
 
 /** The turns of ancestors count: a fork that has had none of its own goes on from theirs. */
-function requireLatest(history: readonly StoredEvent[], expectedTurnId: string): void {
-  const last = history.findLast(({ body }) => body.type === "turn.admitted")?.body;
-  const turnId = last?.type === "turn.admitted" ? last.turnId : undefined;
-  const hasEnded = history.some(({ body }) => body.type === "turn.completed" && body.turnId === turnId);
-  if (turnId !== undefined && !hasEnded) {
-    throw new HeddleError("turn.active", "sample source must be idle", { details: { turnId } });
+async function requireLatest(journal: Journal, { threadId, expectedTurnId }: SampleQuestion): Promise<void> {
+  const last = await lastTurnOf(journal, await readPlan(journal, threadId));
+  const turnId = last?.id;
+  if (last?.status === "open") {
+    throw new HeddleError("turn.active", "sample source must be idle", { details: { turnId: last.id } });
   }
   if (turnId === expectedTurnId) return;
   const details = turnId === undefined ? {} : { details: { turnId } };

@@ -9,7 +9,8 @@ import {
   type StoredEvent,
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { readHistory } from "./history.ts";
+import { readPlan } from "./past.ts";
+import { readGoalEvents } from "./resumed.ts";
 import { requireThread } from "./threads.ts";
 
 export interface GoalChange {
@@ -23,7 +24,8 @@ const MAX_OBJECTIVE_CHARS = 4_000;
 
 export async function readGoal(journal: Journal, threadId: string): Promise<StandingGoal | undefined> {
   await requireThread(journal, threadId);
-  return goalOf(await readHistory(journal, threadId));
+  const { parts } = await readPlan(journal, threadId);
+  return goalOf(await readGoalEvents(journal, parts));
 }
 
 /** Pure: the goal as the events tell it. */

@@ -3,19 +3,19 @@
  * parent's; nothing is copied. Versions belong to the stream an event is in: the last event of a history is always one of
  * the thread's own, so its version is the thread's.
  */
-import { HeddleError, type EventOf, type StoredEvent, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, type EventOf, type StoredEvent } from "@heddle/protocol";
 import type { ExportPart, Journal } from "@heddle/journal";
 import { readStream } from "./stored-events.ts";
 
 /** Forks of forks of forks: far more than anybody makes by hand, few enough to read. */
 const MAX_FORK_DEPTH = 100;
 
-type ForkPoint = NonNullable<EventOf<"thread.created">["forkedFrom"]>;
+export type ForkPoint = NonNullable<EventOf<"thread.created">["forkedFrom"]>;
 
 /** What the thread has seen, oldest first. Empty when it does not exist. */
 export async function readHistory(journal: Journal, threadId: string): Promise<StoredEvent[]> {
   const own = await readStream(journal, threadId);
-  return [...(await readInherited(journal, forkPointOf(own[0]))), ...own];
+  return [...(await readInherited(journal, await ancestry(journal, forkPointOf(own[0])))), ...own];
 }
 
 /** What of it still counts for the thread: all but the turns it was reverted from. */
@@ -46,10 +46,10 @@ function isOfThread({ body }: StoredEvent): boolean {
   return body.type.startsWith("thread.");
 }
 
-/** What a thread forked there begins with; nothing for a thread that is no fork. */
-export async function readInherited(journal: Journal, forkedFrom: ForkPoint | undefined): Promise<StoredEvent[]> {
+/** What a thread begins with that was forked behind these. */
+export async function readInherited(journal: Journal, parts: readonly ExportPart[]): Promise<StoredEvent[]> {
   const inherited: StoredEvent[] = [];
-  for (const { stream, ...range } of await ancestry(journal, forkedFrom)) {
+  for (const { stream, ...range } of parts) {
     inherited.push(...(await readStream(journal, stream, range)));
   }
   return inherited;
@@ -76,17 +76,11 @@ export async function ancestry(journal: Journal, forkedFrom: ForkPoint | undefin
   return parts;
 }
 
-async function readForkPoint(journal: Journal, threadId: string): Promise<ForkPoint | undefined> {
+export async function readForkPoint(journal: Journal, threadId: string): Promise<ForkPoint | undefined> {
   const [first] = await journal.read({ stream: threadId, after: 0, limit: 1 });
   return forkPointOf(first);
 }
 
 function forkPointOf(first: StoredEvent | undefined): ForkPoint | undefined {
   return first?.body.type === "thread.created" ? first.body.forkedFrom : undefined;
-}
-
-/** With what the thread's last turn ran; undefined when it has had none. */
-export function lastSettings(history: readonly StoredEvent[]): TurnSettings | undefined {
-  const last = history.findLast(({ body }) => body.type === "turn.admitted")?.body;
-  return last?.type === "turn.admitted" ? last.settings : undefined;
 }

@@ -1,7 +1,7 @@
 /** Takes a thread back to before one of its turns. Nothing is rewritten: an event says where its past ends from here on. */
 import { HeddleError, isHeddleError, visibleLine, type By } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { readPast } from "./history.ts";
+import { isKept, readPlan } from "./past.ts";
 import { requireThread } from "./threads.ts";
 
 export interface RevertThread extends By {
@@ -16,12 +16,12 @@ export async function revertThread(journal: Journal, { threadId, beforeTurnId, b
   await requireThread(journal, threadId);
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const expectedVersion = await journal.version(threadId);
-    const open = (await journal.threads.turns(threadId)).find(({ status }) => status === "open");
-    if (open !== undefined) {
+    const open = await journal.threads.lastTurn(threadId);
+    if (open?.status === "open") {
       throw new HeddleError("turn.active", `thread ${threadId} is busy with turn ${open.id}; interrupt it first`);
     }
-    const past = await readPast(journal, threadId);
-    if (!past.some(({ body }) => body.type === "turn.admitted" && body.turnId === beforeTurnId)) {
+    const turn = await journal.threads.turn(beforeTurnId);
+    if (turn === undefined || !isKept(await readPlan(journal, threadId), turn)) {
       throw new HeddleError("turn.not-found", `turn ${visibleLine(beforeTurnId)} is not in thread ${threadId}`);
     }
     try {

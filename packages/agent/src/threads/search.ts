@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { HeddleError, type EventBody, type Item } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { readPast } from "./history.ts";
+import { isKept, readPlan } from "./past.ts";
 
 export interface Found {
   readonly threadId: string;
@@ -46,10 +46,9 @@ async function revertedTurns(
 ): Promise<ReadonlySet<string>> {
   const cached = known.get(threadId);
   if (cached !== undefined) return cached;
-  const kept = new Set<string>();
-  for (const { body } of await readPast(journal, threadId)) if (body.type === "turn.admitted") kept.add(body.turnId);
-  const all = (await journal.threads.turns(threadId)).map(({ id }) => id);
-  const gone = new Set(all.filter((id) => !kept.has(id)));
+  const past = await readPlan(journal, threadId);
+  const turns = await journal.threads.turns(threadId);
+  const gone = new Set(turns.filter((turn) => !isKept(past, turn)).map(({ id }) => id));
   known.set(threadId, gone);
   return gone;
 }

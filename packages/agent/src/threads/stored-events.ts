@@ -1,4 +1,4 @@
-/** Reading a stream, or a range of it, in pages. */
+/** Reading a stream, a range of it, or one turn, in pages. */
 import type { Journal } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 
@@ -21,4 +21,12 @@ export async function readStream(journal: Journal, stream: string, range: Range 
     events.push(...page);
     if (page.length < limit) return events;
   }
+}
+
+/** From its admission on, to its end or the end of the thread; empty when there is no such turn. */
+export async function readTurn(journal: Journal, turnId: string): Promise<StoredEvent[]> {
+  const turn = await journal.threads.turn(turnId);
+  if (turn === undefined) return [];
+  const { threadId, admittedVersion, endedVersion: upTo = Infinity } = turn;
+  return readStream(journal, threadId, { after: admittedVersion - 1, upTo });
 }

@@ -27,7 +27,7 @@ export function checkSettings(changes: Wishes): void {
   throw new HeddleError("usage.invalid", `settings have at most ${MAX_KEYS} keys and ${MAX_CHARS} characters`);
 }
 
-export async function readWishes(journal: Journal, threadId: string): Promise<Wishes> {
+async function readWishes(journal: Journal, threadId: string): Promise<Wishes> {
   const thread = await journal.threads.get(threadId);
   if (thread === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
   return thread.settings;

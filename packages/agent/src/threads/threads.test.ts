@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { openJournal, verifyExport, type Journal } from "@heddle/journal";
 import { NO_USAGE, type EventBody, type StoredEvent, type TurnSettings } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
-import { lastSettings, lineage, readHistory } from "./history.ts";
+import { lineage, readHistory } from "./history.ts";
+import { readLastSettings } from "./past.ts";
 import { archiveThread, exportThread, findThread, forkThread, nameThread, purgeThread } from "./threads.ts";
 
 const author = "user:owner";
@@ -302,7 +303,7 @@ describe("an export of a thread", () => {
 test("the last settings are those of the last turn, inherited ones included", async () => {
   await using r = await openRecord();
   await r.thread(A);
-  const last = async (id: string): Promise<string | undefined> => lastSettings(await readHistory(r.journal, id))?.model;
+  const last = async (id: string): Promise<string | undefined> => (await readLastSettings(r.journal, id))?.model;
   expect(await last(A)).toBeUndefined();
   await r.add(A, admitted("1", "first"), ended("1"));
   const fork = await forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test" });

@@ -4,9 +4,10 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { HeddleError, newThreadId, visibleLine, type By, type EventOf, type StoredEvent } from "@heddle/protocol";
-import type { Journal, ThreadRow } from "@heddle/journal";
-import { ancestry, lineage, readPast } from "./history.ts";
+import { HeddleError, newThreadId, visibleLine, type By, type EventOf } from "@heddle/protocol";
+import type { Journal, ThreadRow, TurnRow } from "@heddle/journal";
+import { ancestry, lineage, type ForkPoint } from "./history.ts";
+import { isKept, lastTurnOf, readPlan, type PastRange } from "./past.ts";
 
 /** An id, a beginning of one, a name; or the thread that was active last, in one workspace or in all. */
 export type ThreadSelector =
@@ -94,7 +95,7 @@ export async function planFork(
   fork: ForkThread,
 ): Promise<Omit<EventOf<"thread.created">, "type" | "v">> {
   const parent = await requireThread(journal, fork.threadId);
-  const forkedFrom = forkPoint(await readPast(journal, parent.id), fork);
+  const forkedFrom = await forkPoint(journal, fork);
   // Refused now rather than never readable.
   await ancestry(journal, forkedFrom);
   const ephemeral = fork.isEphemeral === true ? { isEphemeral: true as const } : {};
@@ -102,18 +103,19 @@ export async function planFork(
 }
 
 /** Where the history is cut. A turn may be inherited; then the fork hangs where that turn is stored. */
-function forkPoint(
-  history: readonly StoredEvent[],
-  { threadId, atTurn }: ForkThread,
-): { readonly threadId: string; readonly version: number } {
-  const end = history.findLast(
-    ({ body }) => body.type === "turn.completed" && (atTurn === undefined || body.turnId === atTurn),
-  );
-  if (end !== undefined) return { threadId: end.stream, version: end.version };
+async function forkPoint(journal: Journal, { threadId, atTurn }: ForkThread): Promise<ForkPoint> {
+  const past = await readPlan(journal, threadId);
+  const asked = atTurn === undefined ? undefined : await journal.threads.turn(atTurn);
+  const found = asked !== undefined && isKept(past, asked) ? asked : undefined;
+  const end = atTurn === undefined ? await lastTurnOf(journal, past, hasEnded) : found;
+  if (end?.endedVersion !== undefined) return { threadId: end.threadId, version: end.endedVersion };
   if (atTurn === undefined) return { threadId, version: 1 };
-  const isOpen = history.some(({ body }) => body.type === "turn.admitted" && body.turnId === atTurn);
-  const why = isOpen ? "has not ended yet" : `is not in thread ${threadId}`;
+  const why = found !== undefined ? "has not ended yet" : `is not in thread ${threadId}`;
   throw new HeddleError("turn.not-found", `turn ${visibleLine(atTurn)} ${why}`);
+}
+
+function hasEnded({ endedVersion }: TurnRow, { upTo }: PastRange): boolean {
+  return endedVersion !== undefined && endedVersion <= upTo;
 }
 
 export async function forkThread(journal: Journal, { by, ...fork }: ForkThread & By): Promise<string> {

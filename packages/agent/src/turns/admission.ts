@@ -17,8 +17,7 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { thisHolder } from "../recovery/holder.ts";
-import { readInherited, withoutReverted } from "../threads/history.ts";
-import { readStream } from "../threads/stored-events.ts";
+import { readResumed } from "../threads/resumed.ts";
 
 export interface AdmitOptions extends By {
   readonly threadId: string;
@@ -28,6 +27,7 @@ export interface AdmitOptions extends By {
   readonly movedTo?: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
+  readonly once?: readonly string[] | undefined;
   readonly clientId?: string;
   /** Of input that waited: its turn begins under the id it waited with. */
   readonly turnId?: string;
@@ -57,10 +57,9 @@ const MAX_TRIES = 50;
 
 /** What admission would say now, before anything is done for the turn: a repeat, a refusal (thrown), or nothing against it. */
 export async function foresee(journal: Journal, options: AdmitOptions): Promise<Repeat | undefined> {
-  const own = options.newThread === undefined ? await readStream(journal, options.threadId) : [];
-  const repeat = findRepeat(own, options);
+  const repeat = await findRepeat(journal, options);
   if (repeat !== undefined) return repeat;
-  refuseWhileBusy(own, options.threadId);
+  await refuseWhileBusy(journal, options);
   const refusal = await journal.refusal();
   if (refusal !== undefined) throw refusal;
   return undefined;
@@ -69,13 +68,15 @@ export async function foresee(journal: Journal, options: AdmitOptions): Promise<
 export async function admit(journal: Journal, options: AdmitOptions): Promise<Admitted> {
   const { threadId, newThread } = options;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const own = newThread === undefined ? await readStream(journal, threadId) : [];
+    // Read first: what is written from here on is a conflict, and everything is looked at again.
+    const expectedVersion = newThread === undefined ? await journal.version(threadId) : 0;
     // Client ids and open turns are the thread's own, also in a fork; what it has seen is not.
-    const repeat = findRepeat(own, options);
+    const repeat = await findRepeat(journal, options);
     if (repeat !== undefined) return repeat;
-    refuseWhileBusy(own, threadId);
-    const inherited = await readInherited(journal, (newThread ?? createdIn(own))?.forkedFrom);
-    refuseGone(own, options.turnId);
+    await refuseWhileBusy(journal, options);
+    await refuseGone(journal, options);
+    const isNew = newThread !== undefined && newThread.forkedFrom === undefined;
+    const past = isNew ? [] : await readResumed(journal, threadId, newThread?.forkedFrom);
     const turnId = options.turnId ?? newTurnId();
     failpoint("turn.before-admit");
     try {
@@ -83,10 +84,10 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
         stream: threadId,
         author: options.by,
         events: [...created(newThread), ...moved(options), admittedEvent(turnId, options)],
-        expectedVersion: own.at(-1)?.version ?? 0,
+        expectedVersion,
       });
       failpoint("turn.after-admit");
-      return { kind: "new", turnId, history: withoutReverted([...inherited, ...own, ...events]) };
+      return { kind: "new", turnId, history: [...past, ...events] };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
     }
@@ -102,19 +103,15 @@ function moved({ movedTo }: AdmitOptions): EventBody[] {
   return movedTo === undefined ? [] : [{ type: "thread.moved", v: 1, workspace: movedTo }];
 }
 
-function createdIn(own: readonly StoredEvent[]): EventOf<"thread.created"> | undefined {
-  const first = own[0]?.body;
-  return first?.type === "thread.created" ? first : undefined;
-}
-
 function admittedEvent(turnId: string, options: AdmitOptions): EventOf<"turn.admitted"> {
-  const { input, settings, clientId, task, subject, timeoutMs } = options;
+  const { input, settings, once = [], clientId, task, subject, timeoutMs } = options;
   return {
     type: "turn.admitted",
     v: 1,
     turnId,
     input: [...input],
     settings,
+    ...(once.length === 0 ? {} : { once: [...once] }),
     holder: thisHolder(),
     ...(clientId === undefined ? {} : { clientId }),
     ...(task === undefined ? {} : { task }),
@@ -123,12 +120,13 @@ function admittedEvent(turnId: string, options: AdmitOptions): EventOf<"turn.adm
   };
 }
 
-function findRepeat(own: readonly StoredEvent[], { clientId, input, settings }: AdmitOptions): Repeat | undefined {
-  if (clientId === undefined) return undefined;
-  for (const { body, version } of own) {
-    if (body.type !== "turn.admitted" || body.clientId !== clientId) continue;
+async function findRepeat(journal: Journal, options: AdmitOptions): Promise<Repeat | undefined> {
+  const { threadId: stream, clientId: name, input, settings } = options;
+  if (name === undefined) return undefined;
+  for (const { body, version } of await journal.marks.events({ stream, kinds: ["sent"], name })) {
+    if (body.type !== "turn.admitted") continue;
     if (canonical([body.input, body.settings]) !== canonical([input, settings])) {
-      throw new HeddleError("store.id-conflict", `client id ${clientId} was used before with other input`);
+      throw new HeddleError("store.id-conflict", `client id ${name} was used before with other input`);
     }
     return { kind: "repeat", turnId: body.turnId, admittedVersion: version };
   }
@@ -136,17 +134,14 @@ function findRepeat(own: readonly StoredEvent[], { clientId, input, settings }: 
 }
 
 /** Input that waited is begun once, and not after somebody took it out. */
-function refuseGone(own: readonly StoredEvent[], turnId: string | undefined): void {
+async function refuseGone(journal: Journal, { threadId, turnId }: AdmitOptions): Promise<void> {
   if (turnId === undefined) return;
-  const isGone = own.some(
-    ({ body }) => (body.type === "turn.admitted" || body.type === "turn.dequeued") && body.turnId === turnId,
-  );
-  if (isGone) throw new HeddleError("turn.not-found", `turn ${turnId} waits no longer`);
+  const isQueued = (await journal.threads.queued(threadId)).some((queued) => queued.turnId === turnId);
+  if (!isQueued) throw new HeddleError("turn.not-found", `turn ${turnId} waits no longer`);
 }
 
-/** Turns follow one another, so the last that began or ended says it. */
-function refuseWhileBusy(own: readonly StoredEvent[], threadId: string): void {
-  const last = own.findLast(({ body }) => body.type === "turn.admitted" || body.type === "turn.completed")?.body;
-  if (last?.type === "turn.admitted")
-    throw new HeddleError("turn.active", `thread ${threadId} is busy with turn ${last.turnId}; steer or interrupt it`);
+async function refuseWhileBusy(journal: Journal, { threadId, newThread }: AdmitOptions): Promise<void> {
+  const last = newThread === undefined ? await journal.threads.lastTurn(threadId) : undefined;
+  if (last?.status === "open")
+    throw new HeddleError("turn.active", `thread ${threadId} is busy with turn ${last.id}; steer or interrupt it`);
 }

@@ -26,6 +26,7 @@ export interface QueueInput extends By {
   readonly input: readonly InputPart[];
   /** Resolved when it was asked for: whoever begins it later may know nobody to ask. */
   readonly settings: TurnSettings;
+  readonly once?: readonly string[] | undefined;
   readonly clientId?: string | undefined;
 }
 
@@ -65,8 +66,8 @@ export async function queuedInputs(journal: Journal, threadId: string): Promise<
   for (const { queuedVersion } of await journal.threads.queued(threadId)) {
     const [event] = await journal.read({ stream: threadId, after: queuedVersion - 1, limit: 1 });
     if (event?.body.type !== "turn.queued") continue;
-    const { turnId, input, settings, clientId } = event.body;
-    inputs.push({ threadId, turnId, input, settings, clientId, by: event.author, queuedAt: event.at });
+    const { turnId, input, settings, once, clientId } = event.body;
+    inputs.push({ threadId, turnId, input, settings, once, clientId, by: event.author, queuedAt: event.at });
   }
   return inputs;
 }
@@ -85,7 +86,7 @@ class Queue implements TurnQueue {
     this.#options = options;
   }
 
-  async add({ threadId, input, settings, clientId, by }: QueueInput): Promise<string> {
+  async add({ threadId, input, settings, once = [], clientId, by }: QueueInput): Promise<string> {
     const { journal } = this.#options.heddle;
     const waiting = await journal.threads.queued(threadId);
     if (waiting.length >= MAX_QUEUED) {
@@ -102,6 +103,7 @@ class Queue implements TurnQueue {
           turnId,
           input: [...input],
           settings,
+          ...(once.length === 0 ? {} : { once: [...once] }),
           ...(clientId === undefined ? {} : { clientId }),
         },
       ],
@@ -159,17 +161,17 @@ class Queue implements TurnQueue {
     while (!signal.aborted) {
       const [next] = await queuedInputs(journal, threadId);
       if (next === undefined) return;
-      const running = (await journal.threads.turns(threadId)).findLast(({ status }) => status === "open");
-      if (running === undefined) await this.#begin(next);
+      const running = await journal.threads.lastTurn(threadId);
+      if (running?.status !== "open") await this.#begin(next);
       else await awaitTerminal(journal, threadId, running.id, running.admittedVersion, signal);
     }
   }
 
-  async #begin({ threadId, turnId, input, settings, clientId, by }: QueuedInput): Promise<void> {
+  async #begin({ threadId, turnId, input, settings, once, clientId, by }: QueuedInput): Promise<void> {
     const { journal } = this.#options.heddle;
     try {
       const named = clientId === undefined ? {} : { clientId };
-      const begun = { thread: threadId, turnId, input, settings, ...named };
+      const begun = { thread: threadId, turnId, input, settings, once, ...named };
       const { done } = await this.#options.heddle.as(by).startTurn(begun);
       // Its end is in the journal.
       done.catch(() => undefined);

@@ -4,7 +4,6 @@
  */
 import { canonical, HeddleError, isHeddleError, type By, type EventBody, type InputPart } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { readStream } from "../threads/stored-events.ts";
 
 export interface Sent {
   readonly turnId: string;
@@ -18,9 +17,8 @@ export async function findSent(
   { clientId, input }: { readonly clientId: string; readonly input: readonly InputPart[] },
 ): Promise<Sent | undefined> {
   let found: Sent | undefined;
-  for (const { body } of await readStream(journal, threadId)) {
+  for (const { body } of await journal.marks.events({ stream: threadId, kinds: ["sent"], name: clientId })) {
     if (body.type !== "turn.admitted" && body.type !== "turn.queued" && body.type !== "turn.steered") continue;
-    if (body.clientId !== clientId) continue;
     if (canonical(body.input) !== canonical(input)) {
       throw new HeddleError("store.id-conflict", `client id ${clientId} was used before with other input`);
     }

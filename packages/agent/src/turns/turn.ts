@@ -22,18 +22,18 @@ import type { Journal } from "@heddle/journal";
 import { envelopeHash } from "@heddle/tools";
 import { ask, takeBack } from "../approvals/approvals.ts";
 import { toFailure } from "./failure.ts";
-import { readPast } from "../threads/history.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
 import { createMeter, metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
-import { isParking, metBefore, waitingQuestions } from "../approvals/parked.ts";
+import { isAtQuestion, isParking, metBefore } from "../approvals/parked.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { looseEnds } from "../recovery/recover.ts";
 import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
 import { notice } from "../runners/told.ts";
 import { addSpent, NOTHING_SPENT } from "./spent.ts";
-import { readStream } from "../threads/stored-events.ts";
+import { readResumed } from "../threads/resumed.ts";
+import { readTurn } from "../threads/stored-events.ts";
 import { terminalKey } from "./terminal.ts";
 
 export interface TurnDeps {
@@ -75,7 +75,7 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
     const terminal = await deps.ends.store(turnId, () => complete(journal, inbox, turn, end));
     if (terminal !== undefined) return terminal;
-    turn = { ...turn, history: await readPast(journal, threadId) };
+    turn = { ...turn, history: await readResumed(journal, threadId) };
   }
 }
 
@@ -108,7 +108,7 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }
   turn.watch?.[Symbol.dispose]();
-  if (isParking(signal.reason) && (await isWaiting(deps.journal, turn))) {
+  if (isParking(signal.reason) && (await isAtQuestion(deps.journal, turn.turnId))) {
     await deps.leave(turn, { kind: "interrupted", spent: outcome.spent });
     throw signal.reason;
   }
@@ -151,11 +151,6 @@ async function takeBackLeft(journal: Journal, { threadId, turnId, carried }: Tur
     await takeBack(journal, { threadId, turnId, approvalId, reason: "the call was settled without it" });
   }
   carried?.questions.clear();
-}
-
-/** The turn stands at a question and at nothing else, so that another process can carry it on. */
-async function isWaiting(journal: Journal, { threadId, turnId }: TurnRequest): Promise<boolean> {
-  return waitingQuestions(turnId, await readStream(journal, threadId)) !== undefined;
 }
 
 /** The answer that went over a limit is whole, and still too much: it is kept, and the turn has failed. */
@@ -239,7 +234,7 @@ async function complete(
   for (let tries = 0; tries < MAX_COMPLETE_TRIES; tries += 1) {
     const expectedVersion = await inbox.seenVersion();
     if (outcome.kind === "completed" && inbox.hasSteering()) return undefined;
-    const loose = end.hasLooseEnds ? looseEnds(turn.turnId, await readStream(journal, turn.threadId)).events : [];
+    const loose = end.hasLooseEnds ? looseEnds(turn.turnId, await readTurn(journal, turn.turnId)).events : [];
     const failure = failureOf(outcome, end.signal);
     const body: EventOf<"turn.completed"> = {
       type: "turn.completed",
@@ -273,8 +268,8 @@ async function complete(
 }
 
 /** undefined when there is none, or when the store cannot be read. */
-async function terminalOf(journal: Journal, { threadId, turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
-  const events: readonly StoredEvent[] = await readStream(journal, threadId).catch(() => []);
+async function terminalOf(journal: Journal, { turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
+  const events: readonly StoredEvent[] = await readTurn(journal, turnId).catch(() => []);
   return events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
 }
 

@@ -31,6 +31,20 @@ async function refused(client: Client, method: string, params: unknown): Promise
 
 const replace = (keyPath: string, value: unknown) => ({ keyPath, value, mergeStrategy: "replace" });
 
+test("14.1: config/read tells of a value of a profile that it comes from there", async () => {
+  await using world = await openWorld();
+  const file = await world.file("home/config.toml", `${CONFIG}\n[profiles.fast]\nmodel = "gpt-fast"\n`);
+  await using served = await opened(world, ["-p", "fast"]);
+  const read = await served.client.call("config/read", {});
+  expect(read).toMatchObject({
+    config: { model: "gpt-fast", model_provider: "mock" },
+    origins: {
+      model: { name: { type: "user", file, profile: "fast" } },
+      model_provider: { name: { type: "user", file, profile: null } },
+    },
+  });
+});
+
 test("config/read tells what is in force, where each key comes from, and no secret", async () => {
   await using world = await openWorld();
   const file = await world.file("home/config.toml", CONFIG);

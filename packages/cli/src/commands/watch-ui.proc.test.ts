@@ -196,7 +196,7 @@ test("7: Ctrl-C ends its turns, those who follow at any door hear of it, and the
   await expectClosed(world, watched.url);
   const later = await run(["watch", "t.yaml", "--once"], { world, env: MOCK_KEY });
   expect(later).toMatchObject({ code: 0 });
-  expect(later.stderr).toContain("has not ended; it goes on");
+  expect(later.stderr).toContain("has not ended; it continues");
 });
 
 test("7: where a server has the home already it says where and what to do, adds nothing, and plain watch works beside it", async () => {

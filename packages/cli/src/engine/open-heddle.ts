@@ -127,28 +127,18 @@ class OpenHeddle implements Heddle {
     if (this.#closing !== undefined) throw new HeddleError("usage.invalid", "this engine is closed; open another one");
   }
 
-  /** What is not said is as in the thread's last turn. */
+  /** What is not said is as the thread has it. */
   async #settingsFor(
     asked: AskedTurn,
     threadId: string | undefined,
     workspace: string | undefined,
   ): Promise<TurnSettings> {
     const { heddle: engine, settings, asks } = this.#opened;
-    const { model, provider, effort, sandboxMode, approvalPolicy = asks, mode, outputSchema, limits } = asked;
-    const inherited = threadId === undefined ? undefined : await engine.lastSettings(threadId);
-    const resolved = await settings.resolve({
-      workspace,
-      model,
-      provider,
-      effort,
-      sandboxMode,
-      approvalPolicy,
-      inherited,
-    });
-    const { mode: before, ...rest } = resolved;
+    const { clientId, model, provider, effort, sandboxMode, approvalPolicy = asks, mode, outputSchema, limits } = asked;
+    const stored = threadId === undefined ? undefined : await engine.storedSettings(threadId, clientId);
+    const patch = { model, provider, effort, sandboxMode, approvalPolicy, mode };
     return {
-      ...rest,
-      ...((mode ?? before) === "plan" ? { mode: "plan" } : {}),
+      ...(await settings.resolve({ workspace, stored, patch })),
       ...(outputSchema === undefined ? {} : { outputSchema }),
       ...(limits === undefined ? {} : { limits }),
     };

@@ -3,7 +3,7 @@
  * in which it is cheap; standard input is listened to meanwhile and waited for last.
  */
 import path from "node:path";
-import { reviewPrompt, type StartWatch } from "@heddle/agent";
+import type { StartWatch } from "@heddle/agent";
 import {
   HeddleError,
   isSandboxMode,
@@ -26,7 +26,7 @@ import {
   type Resolved,
 } from "@heddle/runtime/settings";
 import { usage, type ParsedArgs } from "../args.ts";
-import type { reviewPrompt as ReviewPromptFunction } from "@heddle/agent";
+import type { reviewPrompt as ReviewPromptFunction } from "@heddle/agent/review";
 import { readImages, readSchema } from "../attachments.ts";
 import { promptFromFile } from "../batch/inputs.ts";
 import type { CommandContext } from "../command.ts";
@@ -195,5 +195,5 @@ function originOf(env: NodeJS.ProcessEnv): string {
 
 /** Loaded for a review only. */
 async function promptOfReview(...given: Parameters<typeof ReviewPromptFunction>): Promise<string> {
-  return reviewPrompt(...given);
+  return (await import("@heddle/agent/review")).reviewPrompt(...given);
 }

@@ -1,5 +1,5 @@
 /** What the words of `heddle exec` ask for: a new thread, an old one, a fork of one, or a review; and where the prompt is. */
-import type { ReviewTarget } from "@heddle/agent";
+import type { ReviewTarget } from "@heddle/agent/review";
 import { foreignOption, usage, type ParsedArgs } from "../args.ts";
 import { EXEC_OPTIONS, EXEC_SUBCOMMANDS, type ExecSubcommand } from "../commands/exec-options.ts";
 

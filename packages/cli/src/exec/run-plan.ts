@@ -11,9 +11,8 @@ import {
   type ThreadSelector,
   type TurnHandle,
 } from "@heddle/agent";
-import { addUsage, HeddleError, NO_USAGE, OWNER, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
+import { HeddleError, NO_USAGE, OWNER, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
-import { allEvents } from "@heddle/runtime/record";
 import {
   limitOptions,
   providerConfigs,
@@ -176,7 +175,7 @@ async function findTarget(heddle: Heddle, plan: Plan, notice: (text: string) => 
   }
   if (found.workspace !== workspace)
     await notice(`the thread goes on in ${workspace}; until now it was in ${found.workspace}`);
-  return { thread: found.id, workspace, basedOn, usageBefore: await usageOf(heddle, found.id) };
+  return { thread: found.id, workspace, basedOn, usageBefore: found.usage };
 }
 
 function selectorOf({ thread, workspace }: Plan): ThreadSelector {
@@ -185,22 +184,13 @@ function selectorOf({ thread, workspace }: Plan): ThreadSelector {
   return isEverywhere ? { last: true, all: true } : { last: true, workspace };
 }
 
-async function usageOf(heddle: Heddle, threadId: string): Promise<Usage> {
-  let sum = NO_USAGE;
-  for await (const { body } of allEvents(heddle.journal, threadId)) {
-    if (body.type === "turn.completed") sum = addUsage(sum, body.usage);
-  }
-  return sum;
-}
-
 /** An older thread keeps its model unless another is named; its sandbox is chosen anew each time. */
 async function settingsFor(heddle: Heddle, plan: Plan, target: Target, env: NodeJS.ProcessEnv): Promise<TurnSettings> {
   if (plan.resolved !== undefined) return plan.resolved.settings;
   const standing = await standingOf(target.workspace, plan.config.projects);
   if (!plan.mayBeOutsideGit) requireStanding(target.workspace, standing);
-  const last = target.basedOn === undefined ? undefined : await heddle.lastSettings(target.basedOn);
-  const inherited = last?.provider === "scripted" ? undefined : last;
-  const choices = { ...plan.choices, isTrustedFolder: standing.isTrusted, inherited };
+  const stored = target.basedOn === undefined ? undefined : await heddle.storedSettings(target.basedOn);
+  const choices = { ...plan.choices, isTrustedFolder: standing.isTrusted, stored };
   return (await resolveSettings(plan.layers, choices, env)).settings;
 }
 

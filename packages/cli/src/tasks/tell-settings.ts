@@ -1,6 +1,7 @@
 /** `-v`: what tasks will run with, and what was said about it where. Secrets are never shown. */
+import type { SettingKey, SettingSource } from "@heddle/agent/settings";
 import { toHeddleError, visibleLine } from "@heddle/protocol";
-import type { SettingsSource } from "@heddle/server";
+import type { ResolvedSettings, SettingsSource } from "@heddle/server";
 import { loadConfig, type ConfigFile } from "@heddle/runtime/config";
 import { say } from "../print/screen.ts";
 
@@ -18,15 +19,15 @@ const OURS = /^(?:HEDDLE|OPENLOOM|CODEX|OPENAI|ANTHROPIC|GEMINI|OPENROUTER)_/;
 
 export async function tellSettings({ env, home, cwd, config, settings, concurrency }: SettingsTold): Promise<void> {
   const { file } = await loadConfig(env);
-  const model = await settings.resolve({ workspace: cwd }).then(
-    ({ provider, model: name, effort }) => `${name} of ${provider}${effort === undefined ? "" : `, effort ${effort}`}`,
-    (error: unknown) => toHeddleError(error).message,
-  );
+  const told = await settings
+    .explain({ workspace: cwd })
+    .then(settingLines, (error: unknown) => [["model", toHeddleError(error).message] as const]);
   const { workspace_roots: roots, min_interval: least = "1m" } = config.tasks ?? {};
   const lines: readonly (readonly [string, string])[] = [
     ["home", home],
     ["config", file ?? "none"],
-    ["model", `${model} (unless the task says otherwise)`],
+    // Unless the task says otherwise.
+    ...told,
     ["at a time", String(concurrency)],
     ["folders", roots?.join(", ") ?? "any"],
     ["at most", `every ${least}`],
@@ -36,6 +37,28 @@ export async function tellSettings({ env, home, cwd, config, settings, concurren
       .map(([name, value = ""]) => [name, masked(name, value)] as const),
   ];
   for (const [name, value] of lines) say(`${name.padEnd(10)} ${visibleLine(value)}`);
+}
+
+const ORIGINS: Readonly<Record<SettingSource, string>> = {
+  default: "by default",
+  file: "from the file",
+  profile: "from the profile",
+  override: "from -c",
+  flag: "from an option",
+  turn: "as in the last turn",
+  thread: "set for the thread",
+  request: "as asked for",
+};
+
+function settingLines({ settings, sources }: ResolvedSettings): readonly (readonly [string, string])[] {
+  const { model, provider, effort, sandboxMode, approvalPolicy } = settings;
+  const from = (key: SettingKey): string => ORIGINS[sources[key] ?? "default"];
+  return [
+    ["model", `${model} of ${provider} (${from("model")})`],
+    ...(effort === undefined ? [] : [["effort", `${effort} (${from("effort")})`] as const]),
+    ["sandbox", `${sandboxMode} (${from("sandboxMode")})`],
+    ["approvals", `${approvalPolicy} (${from("approvalPolicy")})`],
+  ];
 }
 
 function masked(name: string, value: string): string {

@@ -9,7 +9,7 @@ import {
   chatMethod,
   chatSchema,
   chatTurns,
-  chatWishes,
+  chatPatch,
   hears,
   isChatName,
   negotiate,
@@ -353,25 +353,22 @@ test.each([
   expect(negotiate(theirs, ours)).toBe(version);
 });
 
-test("wishes: a message goes before its chat, a plan changes nothing, a model may name its provider", () => {
-  const wishes = chatWishes(
-    { model: "openai-codex:gpt-5", effort: "low", sandbox: "danger-full-access" },
-    { effort: "auto" },
-  );
-  expect(wishes).toMatchObject({
+test("settings are read as the engine takes them: a model may name its provider", () => {
+  expect(chatPatch({ model: "openai-codex:gpt-5", effort: "auto", sandbox: "danger-full-access" })).toEqual({
     provider: "openai-codex",
     model: "gpt-5",
     effort: undefined,
+    approvalPolicy: undefined,
     sandboxMode: "danger-full-access",
+    mode: undefined,
   });
-  expect(chatWishes({ model: "llama3:8b", approval_policy: "always" })).toMatchObject({
+  expect(chatPatch({ model: "llama3:8b", approval_policy: "always", collaboration_mode: "plan" })).toMatchObject({
     provider: undefined,
     model: "llama3:8b",
     approvalPolicy: "untrusted",
+    mode: "plan",
   });
-  expect(chatWishes({ sandbox: "danger-full-access", collaboration_mode: "plan" })).toMatchObject({
-    sandboxMode: "read-only",
-  });
+  expect(chatPatch({ collaboration_mode: { mode: "code" } })).toMatchObject({ mode: "default" });
 });
 
 test("B1 until it has a title a chat is called by its first 42 letters", () => {

@@ -20,13 +20,5 @@ export {
 } from "./methods.ts";
 export { invalidParam, readParams } from "./params.ts";
 export type { ChatRecord, ProviderStatus } from "./results.ts";
-export {
-  ChatSettings,
-  ChatSettingsChange,
-  chatWishes,
-  COLLABORATION_MODES,
-  CollaborationMode,
-  modeOf,
-  type ChatWishes,
-} from "./settings.ts";
+export { ChatSettings, ChatSettingsChange, chatPatch, COLLABORATION_MODES } from "./settings.ts";
 export { chatTurns, iso, placeholderTitle, type ChatTurn, type ThreadView } from "./view.ts";

@@ -1,4 +1,4 @@
-/** What a chat is wished to run with, in the words of its clients, and what that means here. */
+/** What a chat is to run with, in the words of its clients, and what that means here. */
 import { z } from "zod";
 import type { ApprovalPolicy, SandboxMode } from "@heddle/protocol";
 
@@ -36,33 +36,27 @@ export const ChatSettingsChange = z.looseObject(
   },
 );
 
-export interface ChatWishes {
+/** What settings say, as the engine takes it. */
+export interface ChatPatch {
   readonly model: string | undefined;
   readonly provider: string | undefined;
   readonly effort: string | undefined;
   readonly approvalPolicy: ApprovalPolicy | undefined;
   readonly sandboxMode: SandboxMode | undefined;
-  readonly mode: "plan" | undefined;
+  readonly mode: "plan" | "default" | undefined;
 }
 
-/** What the engine is asked for; later settings go before earlier ones. */
-export function chatWishes(...layers: readonly ChatSettings[]): ChatWishes {
-  const settings: ChatSettings = Object.assign({}, ...layers.map(withoutNothing));
+export function chatPatch(settings: ChatSettings): ChatPatch {
   const { provider, model } = splitModel(settings.model);
-  const mode = modeOf(settings.collaboration_mode) === "plan" ? "plan" : undefined;
+  const mode = modeOf(settings.collaboration_mode);
   return {
     provider,
     model,
     effort: settings.effort === "auto" ? undefined : settings.effort,
     approvalPolicy: approvalPolicy(settings.approval_policy),
-    // Whoever plans changes nothing, whatever else is wished.
-    sandboxMode: mode === "plan" ? "read-only" : settings.sandbox,
-    mode,
+    sandboxMode: settings.sandbox,
+    mode: mode === undefined ? undefined : mode === "plan" ? "plan" : "default",
   };
-}
-
-function withoutNothing(layer: ChatSettings): ChatSettings {
-  return Object.fromEntries(Object.entries(layer).filter(([, value]) => value !== undefined && value !== null));
 }
 
 function splitModel(selector: string | undefined): { provider: string | undefined; model: string | undefined } {
@@ -77,7 +71,7 @@ function approvalPolicy(word: z.infer<typeof ChatApprovalPolicy> | undefined): A
   return word === "always" ? "untrusted" : word;
 }
 
-export function modeOf(mode: CollaborationMode | undefined): string | undefined {
+function modeOf(mode: CollaborationMode | undefined): string | undefined {
   return typeof mode === "string" ? mode : mode?.mode;
 }
 

@@ -76,11 +76,12 @@ export interface CheckpointFile {
   readonly tornLines: number;
 }
 
-export function* readCheckpoints(folder: string, stream?: string): Iterable<CheckpointFile> {
+/** Of each file the newest, from at most `maxBytes` of it; all of them when not limited. */
+export function* readCheckpoints(folder: string, stream?: string, maxBytes?: number): Iterable<CheckpointFile> {
   for (const path of stream === undefined ? filesIn(folder) : [fileOf(folder, stream)]) {
     const checkpoints: Checkpoint[] = [];
     let tornLines = 0;
-    for (const line of readLastLines(path).lines) {
+    for (const line of readLastLines(path, maxBytes).lines) {
       const checkpoint = parse(line);
       if (checkpoint === undefined) tornLines += 1;
       else checkpoints.push(checkpoint);

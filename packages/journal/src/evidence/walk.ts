@@ -155,8 +155,7 @@ export async function joinRanges(stored: StoredRows, ranges: readonly WalkedRang
   for (const [stream, { version, position, count }] of missing) {
     if (await isDeletedBehind(stored, stream, version)) purged += count;
     else {
-      const message = `the content of event ${version} of ${stream} is gone, and no deletion is recorded`;
-      damage.push({ kind: "body-altered", message, stream, version, position });
+      damage.push(bodyGone({ stream, version, position }));
     }
   }
   const sum = (of: "events" | "streams"): number => ranges.reduce((total, range) => total + range[of], 0);
@@ -167,6 +166,11 @@ export async function joinRanges(stored: StoredRows, ranges: readonly WalkedRang
   }
   const turnEnds = [...ends.values()];
   return { events: sum("events"), streams: sum("streams"), damage, violations, purged, turnEnds };
+}
+
+export function bodyGone(where: Required<Pick<Damage, "stream" | "version" | "position">>): Damage {
+  const message = `the content of event ${where.version} of ${where.stream} is gone, and no deletion is recorded`;
+  return { kind: "body-altered", message, ...where };
 }
 
 /** A body may be missing only in a thread whose last event says that it was deleted: by now, because one is while others are walked. */

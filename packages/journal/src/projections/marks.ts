@@ -42,8 +42,9 @@ function marksOf(body: EventBody): readonly Mark[] {
     case "turn.steered":
       return sent(body.clientId);
     case "approval.requested":
-    case "approval.resolved":
       return [[body.type, body.approvalId]];
+    case "approval.resolved":
+      return body.decision === "acceptForThread" ? [["acceptedForThread", body.approvalId]] : NONE;
     case "hop.taken":
       return body.scope === "call" ? NONE : [[body.type, body.turnId]];
     case "item.completed":

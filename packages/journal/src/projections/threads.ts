@@ -16,6 +16,7 @@ import {
 import type { GitInfo } from "../queries/threads.ts";
 import { optionalText, type Row } from "../record/rows.ts";
 import { NO_CHANGES, NO_LOOKS, type Cells, type Projection, type RowChange } from "./changes.ts";
+import { usageCells } from "./usage-days.ts";
 
 const table = "threads";
 
@@ -37,8 +38,7 @@ export const threads: Projection = {
     }
     const isActivity = !BESIDE.has(body.type);
     const set = { ...settingOf(body, known?.[0]), ...(isActivity ? { updated_at: at, last_position: position } : {}) };
-    const begins = body.type === "turn.admitted" ? 1 : 0;
-    const add = { ...(count > 0 ? { log_entries: count } : {}), ...(begins > 0 ? { turn_count: begins } : {}) };
+    const add = { ...(count > 0 ? { log_entries: count } : {}), ...countedIn(body) };
     if (Object.keys(set).length === 0 && Object.keys(add).length === 0) return NO_CHANGES;
     const fill = body.type === "turn.admitted" ? { fill: { preview: previewOf(body.input) } } : {};
     const change: RowChange = { kind: "update", table, where: id, set, add, ...fill };
@@ -47,6 +47,11 @@ export const threads: Projection = {
     return [{ kind: "update", table, where, set: { last_turn_status: body.status } }, change];
   },
 };
+
+function countedIn(body: EventBody): Cells {
+  if (body.type === "turn.admitted") return { turn_count: 1 };
+  return body.type === "turn.completed" ? usageCells(body.usage) : {};
+}
 
 /** No activity: whoever looks for the last thread means the last one that worked. */
 const BESIDE: ReadonlySet<EventBody["type"]> = new Set<EventBody["type"]>([

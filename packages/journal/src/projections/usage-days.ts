@@ -5,7 +5,7 @@
 import { NO_USAGE, type Usage } from "@heddle/protocol";
 import type { UsageSums } from "../queries/usage.ts";
 import { integer, text, type Row } from "../record/rows.ts";
-import { NO_CHANGES, NO_LOOKS, type Look, type Projection, type RowChange } from "./changes.ts";
+import { NO_CHANGES, NO_LOOKS, type Cells, type Look, type Projection, type RowChange } from "./changes.ts";
 import { textOf } from "./requests.ts";
 
 const table = "usage_days";
@@ -96,15 +96,29 @@ export function toSums(row: Row): UsageSums {
   return {
     requests: integer(row, "requests"),
     unpriced: integer(row, "unpriced"),
-    usage: {
-      ...NO_USAGE,
-      inputTokens: integer(row, "input_tokens"),
-      cachedInputTokens: integer(row, "cached_input_tokens"),
-      cacheWriteInputTokens: integer(row, "cache_write_input_tokens"),
-      outputTokens: integer(row, "output_tokens"),
-      reasoningOutputTokens: integer(row, "reasoning_output_tokens"),
-    },
+    usage: usageIn(row),
     costUsd: integer(row, "cost_usd"),
+  };
+}
+
+export function usageIn(row: Row): Usage {
+  return {
+    ...NO_USAGE,
+    inputTokens: integer(row, "input_tokens"),
+    cachedInputTokens: integer(row, "cached_input_tokens"),
+    cacheWriteInputTokens: integer(row, "cache_write_input_tokens"),
+    outputTokens: integer(row, "output_tokens"),
+    reasoningOutputTokens: integer(row, "reasoning_output_tokens"),
+  };
+}
+
+export function usageCells(usage: Usage): Cells {
+  return {
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_input_tokens: usage.cacheWriteInputTokens,
+    output_tokens: usage.outputTokens,
+    reasoning_output_tokens: usage.reasoningOutputTokens,
   };
 }
 
@@ -119,16 +133,7 @@ function dayOf(at: number): string {
 /** `threadId` is empty for what a deleted thread used. */
 function add(threadId: string, entry: Entry): RowChange {
   const { day, provider, model, workspace, taskId, requests, unpriced, usage, costUsd } = entry;
-  const values = {
-    requests,
-    unpriced,
-    input_tokens: usage.inputTokens,
-    cached_input_tokens: usage.cachedInputTokens,
-    cache_write_input_tokens: usage.cacheWriteInputTokens,
-    output_tokens: usage.outputTokens,
-    reasoning_output_tokens: usage.reasoningOutputTokens,
-    cost_usd: costUsd,
-  };
+  const values = { requests, unpriced, ...usageCells(usage), cost_usd: costUsd };
   const key = { day, provider, model, workspace, thread_id: threadId, task_id: taskId };
   return { kind: "add", table, key, values };
 }

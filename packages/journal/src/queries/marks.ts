@@ -10,8 +10,9 @@ export type MarkKind =
   | "context.compacted"
   | "context.left-out"
   | "approval.requested"
-  | "approval.resolved"
   | "hop.taken"
+  /** An answer that holds for the whole thread, named by its question. */
+  | "acceptedForThread"
   /** A message of the user, named by its item. */
   | "userMessage"
   /** Input that a client sent under an id of its own: its turn, its place in the queue, or an addition to a turn. */

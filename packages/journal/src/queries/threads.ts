@@ -1,5 +1,5 @@
 /** Questions about threads and turns, answered from projections. */
-import type { StoredEvent } from "@heddle/protocol";
+import type { StoredEvent, Usage } from "@heddle/protocol";
 
 export interface ThreadRow {
   readonly id: string;
@@ -27,6 +27,8 @@ export interface ThreadRow {
   readonly gitInfo: GitInfo | undefined;
   /** How many entries its log has: see `logEntryCount`. */
   readonly logEntries: number;
+  /** Of its own turns that have ended. */
+  readonly usage: Usage;
 }
 
 export interface GitInfo {

@@ -31,7 +31,8 @@ export class RecentEvents {
   /** The newest of the whole journal, as far back as only this process wrote them; shared with the streams. */
   #newest: StoredEvent[] = [];
   #newestChars = 0;
-  readonly #proven = new Set<string>();
+  /** By stream: the version behind which its chain was walked and found whole. */
+  readonly #proven = new Map<string, number>();
   readonly #changeCount: () => number;
   #chars = 0;
   #seen: number | undefined;
@@ -113,14 +114,15 @@ export class RecentEvents {
     this.#proven.delete(stream);
   }
 
-  /** Its chain was walked and found whole; what this process adds keeps it so. */
-  proven(stream: string): void {
-    this.#proven.add(stream);
+  /** Its chain was walked from there on and found whole; what this process adds keeps it so. */
+  proven(stream: string, after: number): void {
+    this.#proven.set(stream, after);
   }
 
-  isProven(stream: string): boolean {
+  isProven(stream: string, after: number): boolean {
     this.forgetWhenChanged();
-    return this.#proven.has(stream);
+    const from = this.#proven.get(stream);
+    return from !== undefined && from <= after;
   }
 
   forgetWhenChanged(): void {

@@ -19,6 +19,11 @@ CREATE TABLE threads (
   settings TEXT,
   git_info TEXT,
   log_entries INTEGER NOT NULL DEFAULT 0,
+  input_tokens INTEGER NOT NULL DEFAULT 0,
+  cached_input_tokens INTEGER NOT NULL DEFAULT 0,
+  cache_write_input_tokens INTEGER NOT NULL DEFAULT 0,
+  output_tokens INTEGER NOT NULL DEFAULT 0,
+  reasoning_output_tokens INTEGER NOT NULL DEFAULT 0,
   deleted_at INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX threads_by_activity ON threads (last_position) WHERE deleted_at IS NULL;

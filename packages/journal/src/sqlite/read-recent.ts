@@ -14,9 +14,9 @@ interface From {
 
 /** A page of a stream or of the whole journal. What is too long to be read in one go is read in turns with everything else. */
 export async function readPage(options: ReadOptions, { reading, recent, long }: From): Promise<readonly StoredEvent[]> {
-  const { stream, after, limit } = options;
+  const { stream, after, limit, types } = options;
   if (long.isAhead(options)) await breathe();
-  const cursor = stream === undefined ? undefined : { stream, after, limit };
+  const cursor = stream === undefined || types !== undefined ? undefined : { stream, after, limit };
   const page: Page = { events: [], chars: 0, isWhole: false, epoch: 0 };
   for (let isFirst = true; !page.isWhole; isFirst = false) {
     if (!isFirst) await breathe();
@@ -47,14 +47,11 @@ interface Page {
   epoch: number;
 }
 
-function readMore(connection: Connection, page: Page, { stream, after, limit = Infinity }: ReadOptions): void {
+function readMore(connection: Connection, page: Page, options: ReadOptions): void {
+  const { stream, after, limit = Infinity } = options;
   const last = page.events.at(-1);
   const from = last === undefined ? after : stream === undefined ? last.position : last.version;
-  const batch = readBatch(connection, {
-    ...(stream === undefined ? {} : { stream }),
-    after: from,
-    limit: limit - page.events.length,
-  });
+  const batch = readBatch(connection, { ...options, after: from, limit: limit - page.events.length });
   for (const event of batch.events) page.events.push(event);
   page.chars += batch.chars;
   page.isWhole = !batch.isCut || page.events.length >= limit;

@@ -23,12 +23,10 @@ export interface Batch {
 }
 
 /** As many events as are wise to hold at once; at least one when there is one. */
-export function readBatch(connection: Connection, { stream, after, limit = Infinity }: ReadOptions): Batch {
+export function readBatch(connection: Connection, { stream, after, limit = Infinity, types }: ReadOptions): Batch {
   const most = Number.isFinite(limit) ? limit : NO_LIMIT;
-  const rows =
-    stream === undefined
-      ? connection.iterate(OF_JOURNAL, after, most)
-      : connection.iterate(OF_STREAM, stream, after, most);
+  const sql = withTypes(stream === undefined ? OF_JOURNAL : OF_STREAM, types);
+  const rows = connection.iterate(sql, ...(stream === undefined ? [] : [stream]), after, ...(types ?? []), most);
   const events: StoredEvent[] = [];
   let chars = 0;
   for (const row of rows) {
@@ -37,6 +35,12 @@ export function readBatch(connection: Connection, { stream, after, limit = Infin
     if (chars >= BATCH_CHARS) break;
   }
   return { events, chars, isCut: chars >= BATCH_CHARS || events.length >= limit };
+}
+
+function withTypes(sql: string, types: ReadOptions["types"]): string {
+  return types === undefined
+    ? sql
+    : sql.replace(" ORDER BY", ` AND type IN (${types.map(() => "?").join(", ")}) ORDER BY`);
 }
 
 /** Rows as they are stored, as many as are wise to hold at once. */

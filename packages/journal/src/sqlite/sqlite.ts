@@ -4,8 +4,6 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { createAppendGroup, type AppendGroup, type Member, type Outcome } from "../record/append-group.ts";
 import { store, storeAll } from "./append.ts";
 import { breathe, isLong, LongPlaces } from "../record/breathe.ts";
-import { createCheckpointWriter, type CheckpointWriter } from "../evidence/checkpoint-writer.ts";
-import { checkpointDue } from "../evidence/checkpoints.ts";
 import { changeCount, connect, foldWal, untilFree, type Connection, type Read } from "./driver.ts";
 import { exportLines } from "../evidence/export.ts";
 import { pathsOf, syncFile, type HomePaths } from "../home.ts";
@@ -41,7 +39,7 @@ import { taskQueries } from "./queries/tasks.ts";
 import { threadQueries } from "./queries/threads.ts";
 import { usageQueries } from "./queries/usage.ts";
 import { createWake, type Wake } from "./wake.ts";
-import { openWitness, type Witness } from "../evidence/witness.ts";
+import { openTestimony, type Testimony } from "../evidence/testimony.ts";
 import { storedRows, rowsOf } from "./stored-rows.ts";
 import { MAKES_ROOM, PLAIN, StoreWriter, type WriteKind } from "./writer.ts";
 
@@ -62,8 +60,7 @@ class SqliteJournal implements Journal {
   readonly #wake: Wake;
   readonly #recent: RecentEvents;
   readonly #long = new LongPlaces();
-  readonly #witness: Witness;
-  readonly #checkpoints: CheckpointWriter;
+  readonly #testimony: Testimony;
   readonly #group: AppendGroup;
   readonly #preparing: Preparing;
   readonly #writer: StoreWriter;
@@ -91,12 +88,9 @@ class SqliteJournal implements Journal {
     const count = (): number => changeCount(this.#connection);
     this.#recent = new RecentEvents(count);
     this.#wake = createWake(count, () => this.#recent.clear());
-    this.#witness = openWitness(paths.witness);
-    this.#checkpoints = createCheckpointWriter({
-      folder: paths.checkpoints,
-      keys: paths.keys,
-      sync: () => this.#witness.sync(),
-      onFailure: (error) => this.#unproven("checkpoint-failed", error),
+    this.#testimony = openTestimony(paths, {
+      sync: () => syncFile(`${paths.database}-wal`),
+      notice: (notice) => this.#notice(notice),
     });
     this.#purger = createPurger({
       paths,
@@ -209,7 +203,7 @@ class SqliteJournal implements Journal {
   }
 
   async verify(stream?: string, watch: VerifyWatch = {}): Promise<VerifyReport> {
-    this.#checkpoints.flush();
+    this.#testimony.flush();
     const { verifyStore } = await import("../evidence/verify.ts");
     const { walkStore } = await import("./walk-store.ts");
     const walk = () => walkStore(this.#connection, this.#paths.database, { ...watch, stream });
@@ -219,7 +213,7 @@ class SqliteJournal implements Journal {
       },
     );
     this.#keepsFiles ||= report.damage.length > 0;
-    if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream);
+    if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream, 0);
     const known = this.damage;
     if (known === undefined || report.damage.some(({ message }) => message === known.message)) return report;
     const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
@@ -227,13 +221,18 @@ class SqliteJournal implements Journal {
     return concerns ? { ...report, damage: [known, ...report.damage] } : report;
   }
 
-  async prove(stream: string): Promise<Damage | undefined> {
-    const isKnown = await this.#read(() => this.#recent.isProven(stream));
-    return isKnown ? undefined : (await this.verify(stream)).damage[0];
+  async prove(stream: string, after = 0): Promise<Damage | undefined> {
+    if (await this.#read(() => this.#recent.isProven(stream, after))) return undefined;
+    this.#testimony.flush();
+    const { proveEnd } = await import("../evidence/prove.ts");
+    const damage = await proveEnd(rowsOf(this.#connection), this.#paths, { stream, after });
+    if (damage === undefined) this.#recent.proven(stream, after);
+    else this.#keepsFiles = true;
+    return this.damage ?? damage;
   }
 
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
-    this.#checkpoints.flush();
+    this.#testimony.flush();
     return exportLines(
       storedRows((work) => this.#read(work)),
       this.#paths,
@@ -246,7 +245,7 @@ class SqliteJournal implements Journal {
   }
 
   warm(): void {
-    if (this.isWritable) this.#checkpoints.warm();
+    if (this.isWritable) this.#testimony.warm();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -257,8 +256,8 @@ class SqliteJournal implements Journal {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#wake.close();
-    this.#checkpoints.flush();
-    this.#witness.close();
+    this.#testimony.flush();
+    this.#testimony.close();
     // While a reader is there, closing a writer does not fold the WAL into a database that was found damaged.
     const reader = this.#keepsFiles && this.isWritable ? await connect(this.#paths.database, "read-only") : undefined;
     reader?.get("SELECT count(*) FROM sqlite_schema");
@@ -305,7 +304,7 @@ class SqliteJournal implements Journal {
       failpoint("journal.append.before-begin");
       outcomes = await this.#write(
         () => {
-          this.#witness.rotateWhenLarge();
+          this.#testimony.rotateWhenLarge();
           return storeAll(this.#connection, members, this.#now);
         },
         { durability: isFull ? "full" : "relaxed", endsTurn: false },
@@ -329,7 +328,7 @@ class SqliteJournal implements Journal {
   async #append(prepared: PreparedAppend): Promise<Appended> {
     failpoint("journal.append.before-begin");
     const work = (): Appended => {
-      this.#witness.rotateWhenLarge();
+      this.#testimony.rotateWhenLarge();
       return store(this.#connection, prepared, this.#now());
     };
     const appended = await this.#write(work, { durability: durabilityOf(prepared), endsTurn: endsTurn(prepared) });
@@ -343,7 +342,7 @@ class SqliteJournal implements Journal {
     this.#long.met(appended.events);
     this.#wake.now(prepared.append.stream);
     failpoint("journal.append.after-commit");
-    this.#testify(appended.events, durabilityOf(prepared));
+    this.#testimony.committed(appended.events, durabilityOf(prepared));
     this.#writer.keepRoom();
   }
 
@@ -356,36 +355,13 @@ class SqliteJournal implements Journal {
     const deleted = await this.#write(end, MAKES_ROOM);
     this.#recent.forget(deleted.stream);
     this.#wake.now(deleted.stream);
-    this.#testify([deleted], "full");
+    this.#testimony.committed([deleted], "full");
     return deleted;
   }
 
   async #write<T>(work: () => T, kind: WriteKind): Promise<T> {
     this.#refuseWhenClosed();
     return this.#writer.write(work, kind);
-  }
-
-  /**
-   * Witness and checkpoint of what is committed already. Failing here takes nothing back: the append stands, and the
-   * next line covers this one. A relaxed append is left out, because losing it to a power cut is no damage.
-   */
-  #testify(events: readonly StoredEvent[], durability: "full" | "relaxed"): void {
-    const last = events.at(-1);
-    const due = checkpointDue(events);
-    if (last === undefined || (durability === "relaxed" && due === undefined)) return;
-    const { position, stream, version, hash } = last;
-    try {
-      if (durability === "relaxed") syncFile(`${this.#paths.database}-wal`);
-      this.#witness.write({ position, stream, version, hash, count: events.length });
-    } catch (error) {
-      this.#unproven("witness-failed", error);
-    }
-    if (due !== undefined) this.#checkpoints.due(due);
-  }
-
-  #unproven(kind: "witness-failed" | "checkpoint-failed", error: unknown): void {
-    const said = error instanceof Error ? error.message : String(error);
-    this.#notice({ kind, message: `an event is stored, its ${kind.replace("-failed", "")} is not: ${said}` });
   }
 
   #notice(notice: Notice): void {

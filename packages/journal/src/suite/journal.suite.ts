@@ -2,7 +2,7 @@
  * The nine promises of the journal as tests that any back-end can run. The promises that need other
  * processes (6, 8, 9) are in `processes.suite.ts`. A back-end passes both, and says how it is opened.
  */
-import type { StoredEvent } from "@heddle/protocol";
+import { NO_USAGE, type StoredEvent } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../journal.ts";
 import { admitted, completed, created, said } from "./journal.samples.ts";
@@ -314,6 +314,7 @@ function projections(newStore: NewStore): void {
       isArchived: false,
       settings: {},
       logEntries: 2,
+      usage: NO_USAGE,
       lastTurnStatus: "open",
     });
     expect(await threads.turns("a")).toEqual([

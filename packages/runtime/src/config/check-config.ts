@@ -25,22 +25,50 @@ interface OverrideOptions extends LoadOptions {
 
 /** `-c key=value`: the value is TOML, or the bare text when it is not. */
 export function parseOverrides(overrides: readonly string[], options: OverrideOptions = {}): Overrides {
-  const { writtenAfter = "-c" } = options;
-  const raw: Record<string, unknown> = Object.create(null);
-  const passedOver: string[] = [];
-  for (const override of overrides) {
+  const entries = overrides.map((override): Entry => {
     const equals = KEY.exec(override)?.[0].length ?? 0;
     const key = splitKey(override.slice(0, Math.max(0, equals)).trim());
-    const [first] = key;
-    if (equals < 1 || first === undefined) {
-      throw new HeddleError("usage.invalid", `-c "${override}" is not key=value; write -c model="gpt-5.1" for example`);
-    }
+    if (equals >= 1 && key.length > 0) return { key, value: tomlValue(override.slice(equals + 1)) };
+    throw new HeddleError("usage.invalid", `-c "${override}" is not key=value; write -c model="gpt-5.1" for example`);
+  });
+  return checkEntries(entries, options);
+}
+
+/** Values as a client of a server sends them: nested, or under keys that are paths; null says nothing. */
+export function checkValues(values: Readonly<Record<string, unknown>>): ConfigFile {
+  const entries = Object.entries(values).map(([key, value]) => ({
+    key: splitKey(key.trim()),
+    value: withoutNulls(value),
+  }));
+  return checkEntries(
+    entries.filter(({ key, value }) => key.length > 0 && value !== undefined),
+    { writtenAfter: "config" },
+  ).config;
+}
+
+interface Entry {
+  readonly key: readonly string[];
+  readonly value: unknown;
+}
+
+function checkEntries(entries: readonly Entry[], { writtenAfter = "-c", isStrict }: OverrideOptions): Overrides {
+  const raw: Record<string, unknown> = Object.create(null);
+  const passedOver: string[] = [];
+  for (const { key, value } of entries) {
+    const [first = ""] = key;
     // Codex knows one program under this name; a table of sinks has names below it.
     if (isCodexOnly(first) && !(first === "notify" && key.length > 1)) continue;
-    if (isForeign(first) && options.isStrict !== true) passedOver.push(first);
-    else setAt(raw, key, tomlValue(override.slice(equals + 1)));
+    if (isForeign(first) && isStrict !== true) passedOver.push(first);
+    else setAt(raw, key, value);
   }
   return { config: checked(raw, (key) => `${writtenAfter} ${key.join(".")}`), passedOver: [...new Set(passedOver)] };
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (value === null) return undefined;
+  if (!isTable(value)) return value;
+  const entries = Object.entries(value).map(([key, child]) => [key, withoutNulls(child)] as const);
+  return Object.fromEntries(entries.filter(([, child]) => child !== undefined));
 }
 
 function isCodexOnly(key: string): boolean {

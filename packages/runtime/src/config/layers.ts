@@ -53,24 +53,22 @@ export function profileOf({ file, overrides }: Layers, named: string | undefined
 
 /** File, profile and `-c` as one. */
 export function effectiveConfig(layers: Layers, named: string | undefined): ConfigFile {
-  const { file, overrides } = layers;
-  const profile = profileOf(layers, named);
+  return mergeConfig(mergeConfig(layers.file, profileOf(layers, named)), layers.overrides);
+}
+
+/** Tables are joined key by key, anything else is replaced. */
+export function mergeConfig(below: ConfigFile, above: ConfigFile): ConfigFile {
   return {
-    ...file,
-    ...profile,
-    ...overrides,
-    sandbox_workspace_write: {
-      ...file.sandbox_workspace_write,
-      ...profile.sandbox_workspace_write,
-      ...overrides.sandbox_workspace_write,
-    },
-    model_providers: mergeTables<ProviderTable>(file.model_providers, overrides.model_providers),
-    mcp_servers: mergeTables<McpServerTable>(file.mcp_servers, overrides.mcp_servers),
-    projects: mergeTables(file.projects, overrides.projects),
-    sandbox_limits: { ...file.sandbox_limits, ...overrides.sandbox_limits },
-    tasks: { ...file.tasks, ...overrides.tasks },
-    inbox: { ...file.inbox, ...overrides.inbox },
-    notify: mergeTables<NotifyTable>(file.notify, overrides.notify),
+    ...below,
+    ...above,
+    sandbox_workspace_write: { ...below.sandbox_workspace_write, ...above.sandbox_workspace_write },
+    model_providers: mergeTables<ProviderTable>(below.model_providers, above.model_providers),
+    mcp_servers: mergeTables<McpServerTable>(below.mcp_servers, above.mcp_servers),
+    projects: mergeTables(below.projects, above.projects),
+    sandbox_limits: { ...below.sandbox_limits, ...above.sandbox_limits },
+    tasks: { ...below.tasks, ...above.tasks },
+    inbox: { ...below.inbox, ...above.inbox },
+    notify: mergeTables<NotifyTable>(below.notify, above.notify),
   };
 }
 

@@ -7,7 +7,7 @@ import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { ConfigEdit, ConfigLayer, ConfigSource } from "@heddle/server";
 import { parseOwn } from "../config/check-config.ts";
 import { changeConfig, leavesOf, valueAt } from "../config/edit-config.ts";
-import { readConfiguration, type ConfigChoices, type Configuration } from "../config/layers.ts";
+import { profileOf, readConfiguration, type ConfigChoices, type Configuration } from "../config/layers.ts";
 import { loadConfig, ownConfigFile, readConfigText } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { writeWhole } from "../config/write-config.ts";
@@ -44,19 +44,27 @@ export function configSource(options: ConfigSourceOptions): ConfigSource {
   };
 }
 
-function layersOf({ file, overrides, path }: Configuration, env: NodeJS.ProcessEnv): readonly ConfigLayer[] {
+/** The first one wins, in the order in which settings are resolved. */
+function layersOf(configuration: Configuration, env: NodeJS.ProcessEnv): readonly ConfigLayer[] {
+  const { file, overrides, path, choices } = configuration;
   const text = path === undefined ? "" : (readConfigText(path) ?? "");
-  const user: ConfigLayer = {
-    name: { type: "user", file: path ?? ownConfigFile(env), profile: null },
+  const userLayer = (profile: string | null, config: ConfigLayer["config"]): ConfigLayer => ({
+    name: { type: "user", file: path ?? ownConfigFile(env), profile },
     version: versionOf(text),
-    config: file,
-  };
+    config,
+  });
+  const profile = profileOf(configuration, choices.profile);
+  const name = choices.profile ?? overrides.profile ?? file.profile ?? null;
   const flags: ConfigLayer = {
     name: { type: "sessionFlags" },
     version: versionOf(JSON.stringify(overrides)),
     config: overrides,
   };
-  return Object.keys(overrides).length === 0 ? [user] : [flags, user];
+  return [
+    ...(Object.keys(overrides).length === 0 ? [] : [flags]),
+    ...(Object.keys(profile).length === 0 ? [] : [userLayer(name, profile)]),
+    userLayer(null, file),
+  ];
 }
 
 interface WriteRequest {

@@ -46,7 +46,7 @@ export async function openServing(ends: AsyncDisposableStack, options: ServingOp
     get file() {
       return file;
     },
-    overrides: choices.overrides ?? [],
+    overrides: configuration.overrides,
     profile: choices.profile,
     env,
   });

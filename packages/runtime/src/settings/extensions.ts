@@ -1,12 +1,12 @@
 /** What the configuration adds to a turn: MCP servers and hooks, in the words the agent takes them in. */
-import { HeddleError, type HookConfig, type McpServerConfig, type McpServerInput } from "@heddle/protocol";
-import type { ConfigFile, HookTable, McpServerTable } from "../config/schema.ts";
+import type { HookConfig, McpServerConfig } from "@heddle/protocol";
+import type { ConfigFile, HookTable } from "../config/schema.ts";
 
 export async function mcpServersOf(config: ConfigFile, env: NodeJS.ProcessEnv): Promise<readonly McpServerConfig[]> {
   const enabled = Object.entries(config.mcp_servers ?? {}).filter(([, table]) => table.enabled !== false);
   if (enabled.length === 0) return [];
-  const { McpServerConfig: Config } = await import("@heddle/protocol/mcp");
-  return enabled.map(([name, table]) => checked(name, Config.safeParse(mcpServer(name, table, env))));
+  const { mcpServer } = await import("./mcp-servers.ts");
+  return enabled.map(([name, table]) => mcpServer(name, table, env));
 }
 
 export function hooksOf(config: ConfigFile): readonly HookConfig[] {
@@ -18,81 +18,6 @@ export function backgroundOf({ background }: ConfigFile): { readonly model?: str
   return background?.model === "off" ? undefined : { model: background?.model };
 }
 
-function mcpServer(name: string, table: McpServerTable, env: NodeJS.ProcessEnv): McpServerInput {
-  const common = { name, ...limits(table), ...approvals(table) };
-  if ((table.command === undefined) === (table.url === undefined)) {
-    throw invalid(name, "needs either command, for a program to start, or url, for a server to reach");
-  }
-  return table.url === undefined
-    ? {
-        ...common,
-        command: table.command ?? "",
-        ...(table.args === undefined ? {} : { args: table.args }),
-        env: { ...named(table.env_vars ?? [], env), ...table.env },
-        ...(table.cwd === undefined ? {} : { cwd: table.cwd }),
-        ...(table.network_access === undefined ? {} : { network: table.network_access }),
-      }
-    : {
-        ...common,
-        url: table.url,
-        headers: { ...table.http_headers, ...headersFrom(table.env_http_headers ?? {}, env) },
-        ...(table.bearer_token_env_var === undefined ? {} : { bearerTokenEnv: table.bearer_token_env_var }),
-        ...login(table),
-      };
-}
-
-function login({ scopes, oauth_resource: resource, oauth }: McpServerTable): Partial<McpServerInput> {
-  return {
-    ...(scopes === undefined ? {} : { scopes }),
-    ...(resource === undefined ? {} : { oauthResource: resource }),
-    ...(oauth?.client_id === undefined ? {} : { oauthClientId: oauth.client_id }),
-    ...(oauth?.callback_port === undefined ? {} : { oauthCallbackPort: oauth.callback_port }),
-  };
-}
-
-function checked(name: string, result: ReturnType<typeof McpServerConfig.safeParse>): McpServerConfig {
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw invalid(name, `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "is wrong"}`);
-}
-
-function limits(table: McpServerTable): Partial<McpServerInput> {
-  const startupMs = table.startup_timeout_ms ?? seconds(table.startup_timeout_sec);
-  const toolMs = seconds(table.tool_timeout_sec);
-  return {
-    ...(startupMs === undefined ? {} : { startupTimeoutMs: startupMs }),
-    ...(toolMs === undefined ? {} : { toolTimeoutMs: toolMs }),
-    ...(table.enabled_tools === undefined ? {} : { enabledTools: table.enabled_tools }),
-    ...(table.disabled_tools === undefined ? {} : { disabledTools: table.disabled_tools }),
-    ...(table.required === undefined ? {} : { required: table.required }),
-  };
-}
-
-function seconds(value: number | undefined): number | undefined {
-  return value === undefined ? undefined : Math.ceil(value * 1000);
-}
-
-type Mode = NonNullable<McpServerTable["default_tools_approval_mode"]>;
-
-function approvals(table: McpServerTable): Partial<McpServerInput> {
-  const word = (mode: Mode): "auto" | "prompt" | "deny" => (mode === "approve" ? "auto" : mode);
-  const byTool = Object.entries(table.tools ?? {}).flatMap(([tool, { approval_mode: mode }]) =>
-    mode === undefined ? [] : [[tool, word(mode)] as const],
-  );
-  const mode = table.default_tools_approval_mode;
-  return { ...(mode === undefined ? {} : { approval: word(mode) }), toolApproval: Object.fromEntries(byTool) };
-}
-
-function named(variables: readonly string[], env: NodeJS.ProcessEnv): Record<string, string> {
-  return Object.fromEntries(variables.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
-}
-
-/** A variable that is not set sends no header. */
-function headersFrom(variables: Readonly<Record<string, string>>, env: NodeJS.ProcessEnv): Record<string, string> {
-  const set = Object.entries(variables).map(([header, variable]) => [header, env[variable]?.trim() ?? ""] as const);
-  return Object.fromEntries(set.filter(([, value]) => value !== ""));
-}
-
 function hook(table: HookTable): HookConfig {
   return {
     event: table.event,
@@ -101,8 +26,4 @@ function hook(table: HookTable): HookConfig {
     ...(table.timeout_ms === undefined ? {} : { timeoutMs: table.timeout_ms }),
     ...(table.on_failure === undefined ? {} : { onFailure: table.on_failure }),
   };
-}
-
-function invalid(name: string, why: string): HeddleError {
-  return new HeddleError("config.invalid", `mcp_servers.${name} ${why}`);
 }

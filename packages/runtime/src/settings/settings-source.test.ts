@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { settingsSource } from "./settings-source.ts";
 
-function resolve(config: Record<string, unknown>) {
-  const source = settingsSource({ file: {}, overrides: [], profile: undefined, env: { OPENAI_API_KEY: "test" } });
-  return source.resolve({ config, model: "gpt-5.5", approvalPolicy: "never", sandboxMode: "read-only" });
+async function resolve(config: Record<string, unknown>) {
+  const source = settingsSource({ file: {}, overrides: {}, profile: undefined, env: { OPENAI_API_KEY: "test" } });
+  const asked = { model: "gpt-5.5", approvalPolicy: "never", sandboxMode: "read-only" } as const;
+  return source.resolve({ patch: { ...source.patchOf(config), ...asked } });
 }
 
 test("a client's settings may name folders with dots and equals signs", async () => {

@@ -166,15 +166,43 @@ test("a model on this machine is asked where it is served, not the configured on
   expect(named.provider.baseUrl).toBe("http://127.0.0.1:11434/v1");
 });
 
-test("a thread's own model is taken on until one is named for this run", async () => {
-  const inherited = { provider: "anthropic", model: "claude-opus-5", effort: "high" };
-  expect((await resolve({ model: "gpt-5.5" }, { inherited })).settings).toMatchObject(inherited);
-  expect((await resolve({}, { inherited, model: "gpt-5.5" })).settings).toMatchObject({
-    provider: "openai",
-    model: "gpt-5.5",
+describe("a thread's own model", () => {
+  const turn = {
+    provider: "anthropic",
+    model: "claude-opus-5",
+    effort: "high",
+    sandboxMode: "danger-full-access",
+  } as const;
+  const stored = { turn, thread: {}, workspace: undefined, hasClientTools: false };
+  const { sandboxMode: _sandbox, ...own } = turn;
+
+  test("is taken on until another is named for this run; a sandbox is not", async () => {
+    const { settings, sources } = await resolve({ model: "gpt-5.5" }, { stored });
+    expect(settings).toMatchObject({ ...own, sandboxMode: "read-only" });
+    expect(sources).toMatchObject({ model: "turn", provider: "turn", sandboxMode: "default", approvalPolicy: "flag" });
+    expect((await resolve({}, { stored, model: "gpt-5.5" })).settings).toMatchObject({
+      provider: "openai",
+      model: "gpt-5.5",
+    });
+    const haiku = await resolve({ model_provider: "openai" }, { stored, model: "claude-haiku-5" });
+    expect(haiku.settings).toMatchObject({ provider: "anthropic", model: "claude-haiku-5" });
   });
-  const overrides: ConfigFile = { model_reasoning_effort: "low" };
-  expect((await resolve({}, { inherited }, { overrides })).settings).toMatchObject({ model: "gpt-5.5", effort: "low" });
+
+  test("14.1: stays when only the effort is named, and goes with its provider", async () => {
+    const effort: ConfigFile = { model_reasoning_effort: "low" };
+    const { settings, sources } = await resolve({}, { stored }, { overrides: effort });
+    expect(settings).toMatchObject({ ...own, effort: "low" });
+    expect(sources).toMatchObject({ model: "turn", effort: "override" });
+    const provider: ConfigFile = { model_provider: "openai" };
+    expect((await resolve({}, { stored }, { overrides: provider })).settings).toMatchObject({ model: "gpt-5.5" });
+  });
+
+  test("14.1: is the one that was chosen for the thread since its last turn", async () => {
+    const changed = { ...stored, thread: { model: "gpt-5.5" } };
+    const { settings, sources } = await resolve({ model: "gpt-file" }, { stored: changed });
+    expect(settings).toMatchObject({ provider: "openai", model: "gpt-5.5", effort: "high" });
+    expect(sources.model).toBe("thread");
+  });
 });
 
 test("OPENAI_BASE_URL says where OpenAI is, and the configuration says it louder", async () => {

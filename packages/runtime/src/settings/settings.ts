@@ -11,24 +11,31 @@ import {
   type Provider,
   type ProviderConfig,
 } from "@heddle/models";
+import {
+  resolveSettings as resolveLayers,
+  type SettingsAnswer,
+  type SettingsLayer,
+  type SettingsPatch,
+  type SettingsQuestion,
+  type StoredSettings,
+} from "@heddle/agent/settings";
 import { didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
 import { providerAuth } from "./provider-auth.ts";
 import { effectiveConfig, profileOf, type Layers } from "../config/layers.ts";
 import type { ConfigFile, ProviderTable } from "../config/schema.ts";
 
+/** The words of a command line, as far as they say what one turn runs with. */
 export interface Choices {
   readonly model?: string | undefined;
   readonly profile?: string | undefined;
   readonly sandboxMode?: SandboxMode | undefined;
-  /** A key that is missing is found out by the first request. */
-  readonly mayLackKey?: boolean | undefined;
   /** The owner has marked this folder as trusted: unless something says otherwise, the agent may write in it. */
   readonly isTrustedFolder?: boolean;
   /** A model on this machine, and who serves it when that is said. */
   readonly local?: { readonly provider: string | undefined };
-  /** What the thread used last; taken on where nothing else is named. */
-  readonly inherited?: Pick<TurnSettings, "provider" | "model" | "effort"> | undefined;
+  /** What the thread says; only its model is taken on. */
+  readonly stored?: StoredSettings | undefined;
   /** Absolute. */
   readonly addedRoots: readonly string[];
   /** A script to play instead of asking a model. */
@@ -38,6 +45,7 @@ export interface Choices {
 
 export interface Resolved {
   readonly settings: TurnSettings;
+  readonly sources: SettingsAnswer["sources"];
   readonly providers: readonly ProviderConfig[];
   readonly provider: Provider;
   /** What was decided without being asked for. */
@@ -57,61 +65,131 @@ const DEFAULT_MODELS: Readonly<Record<string, string>> = {
 
 const WIRES = { responses: "openai-responses", chat: "openai-chat", anthropic: "anthropic", gemini: "gemini" } as const;
 
+/** For one run of a command: what its line says of the configuration, too, counts more than what the thread says. */
 export async function resolveSettings(layers: Layers, choices: Choices, env: NodeJS.ProcessEnv): Promise<Resolved> {
-  const config = effectiveConfig(layers, choices.profile);
-  const inherited = isNamed(layers, choices) ? undefined : choices.inherited;
-  const configs = providerConfigs(config, choices, env);
-  const isPlayed = choices.scriptFile !== undefined || choices.local !== undefined;
-  const named = choices.model ?? (isPlayed ? undefined : config.model);
-  const isOpen = inherited === undefined && !isPlayed && config.model_provider === undefined;
+  const { model, sandboxMode, isTrustedFolder, stored, scriptFile, local, addedRoots, outputSchema } = choices;
+  const isPlayed = scriptFile !== undefined || local !== undefined;
+  const resolved = await settle(
+    {
+      config: effectiveConfig(layers, choices.profile),
+      layers: {
+        config: [defaultLayer(isTrustedFolder), { source: "file", values: patchOfConfig(layers.file) }],
+        stored: stored === undefined || isPlayed ? undefined : modelOf(stored),
+        asked: [
+          ...callerLayers(layers, choices.profile),
+          // `exec` has nobody to ask.
+          { source: "flag", values: { model, sandboxMode, approvalPolicy: "never", asksUser: false } },
+        ],
+      },
+      played: choices,
+    },
+    env,
+  );
+  const { settings } = resolved;
+  return {
+    ...resolved,
+    settings: {
+      ...settings,
+      writableRoots: [...new Set([...settings.writableRoots, ...addedRoots])],
+      ...(outputSchema === undefined ? {} : { outputSchema }),
+    },
+  };
+}
+
+export function defaultLayer(isTrustedFolder: boolean | undefined): SettingsLayer {
+  const sandboxMode = isTrustedFolder === true ? "workspace-write" : "read-only";
+  return {
+    source: "default",
+    values: { sandboxMode, networkAccess: false, writableRoots: [], approvalPolicy: "on-request" },
+  };
+}
+
+/** What whoever started this process said over the file. */
+export function callerLayers(layers: Layers, profile: string | undefined): readonly SettingsLayer[] {
+  return [
+    { source: "profile", values: patchOfConfig(profileOf(layers, profile)) },
+    { source: "override", values: patchOfConfig(layers.overrides) },
+  ];
+}
+
+/** A sandbox is chosen anew for each run of a command. */
+function modelOf(stored: StoredSettings): StoredSettings {
+  const pick = ({ provider, model, effort }: SettingsPatch): SettingsPatch => ({ provider, model, effort });
+  return { ...stored, turn: pick(stored.turn), thread: pick(stored.thread) };
+}
+
+export function patchOfConfig(config: ConfigFile): SettingsPatch {
+  const { approval_policy: policy, sandbox_workspace_write: write = {} } = config;
+  return {
+    provider: config.model_provider,
+    model: config.model,
+    effort: config.model_reasoning_effort,
+    sandboxMode: config.sandbox_mode,
+    networkAccess: write.network_access,
+    writableRoots: write.writable_roots,
+    approvalPolicy: policy === "on-failure" ? "on-request" : policy,
+    contextTokens: config.model_context_window,
+    compactAtTokens: config.model_auto_compact_token_limit,
+    asksUser: config.ask_user,
+  };
+}
+
+export interface Settling {
+  /** Everything that the owner and whoever asks say of the configuration, as one. */
+  readonly config: ConfigFile;
+  readonly layers: SettingsQuestion;
+  readonly played?: Pick<Choices, "scriptFile" | "local"> | undefined;
+  /** A key that is missing is found out by the first request. */
+  readonly mayLackKey?: boolean | undefined;
+}
+
+/** The one way from layers to what a turn runs with: the provider and the model are chosen and checked here. */
+export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promise<Resolved> {
+  const { config, played = {}, mayLackKey } = question;
+  const stored = question.layers.stored;
+  const isScripted = (stored?.thread.provider ?? stored?.turn.provider) === "scripted";
+  const layers = isScripted ? { ...question.layers, stored: withoutModel(stored) } : question.layers;
+  const { values, sources, isProviderOpen } = resolveLayers(layers);
+  const configs = providerConfigs(config, played, env);
+  const isPlayed = played.scriptFile !== undefined || played.local !== undefined;
+  const named = isPlayed && sources.model !== "flag" ? undefined : values.model;
+  const isOfThread = sources.provider === "turn" || sources.provider === "thread";
+  const isOpen = !isPlayed && (values.provider === undefined || (isProviderOpen && isOfThread));
   const selected = isOpen && named !== undefined ? await selectedModel(configs, named, env) : undefined;
+  const isServed =
+    values.provider !== undefined && named !== undefined && canServe(configs, values.provider, named, env);
+  const kept = isPlayed || (isOpen && !isServed) ? undefined : values.provider;
   const unnamed = isOpen && named === undefined ? await chooseUnnamed(configs, env) : undefined;
-  const providerId = inherited?.provider ?? selected?.provider ?? unnamed?.provider ?? chooseProvider(config, choices);
-  const providers =
-    choices.mayLackKey === true ? withLazyLogins(configs, env) : await withLogin(configs, providerId, env);
+  const providerId =
+    selected?.provider ?? kept ?? unnamed?.provider ?? chooseProvider(config, played, selected?.model ?? named);
+  const providers = mayLackKey === true ? withLazyLogins(configs, env) : await withLogin(configs, providerId, env);
   const provider = resolveProvider(providers, providerId, env);
-  const model = chooseModel(provider, selected?.model ?? choices.model ?? inherited?.model ?? named, env);
+  const model = chooseModel(provider, selected?.model ?? named, env);
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
-  const workspaceWrite = config.sandbox_workspace_write ?? {};
-  const effort = inherited?.effort ?? config.model_reasoning_effort;
+  const { effort, mode, contextTokens, compactAtTokens, asksUser } = values;
   const settings: TurnSettings = {
     provider: providerId,
     model,
     ...(effort === undefined ? {} : { effort }),
-    sandboxMode:
-      choices.sandboxMode ??
-      config.sandbox_mode ??
-      (choices.isTrustedFolder === true ? "workspace-write" : "read-only"),
-    networkAccess: workspaceWrite.network_access ?? false,
-    writableRoots: [...new Set([...(workspaceWrite.writable_roots ?? []), ...choices.addedRoots])],
-    // `exec` has nobody to ask.
-    approvalPolicy: "never",
-    ...contextSettings(config),
-    ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),
-    ...(choices.outputSchema === undefined ? {} : { outputSchema: choices.outputSchema }),
-  };
-  return { settings, providers, provider, notes: unnamed === undefined ? [] : [unnamed.note] };
-}
-
-function contextSettings(config: ConfigFile): Pick<TurnSettings, "contextTokens" | "compactAtTokens"> {
-  const { model_context_window: contextTokens, model_auto_compact_token_limit: compactAtTokens } = config;
-  return {
+    sandboxMode: values.sandboxMode ?? "read-only",
+    networkAccess: values.networkAccess ?? false,
+    writableRoots: [...new Set(values.writableRoots)],
+    approvalPolicy: values.approvalPolicy ?? "never",
     ...(contextTokens === undefined ? {} : { contextTokens }),
     ...(compactAtTokens === undefined ? {} : { compactAtTokens }),
+    ...(mode === "plan" ? { mode } : {}),
+    ...(asksUser === true ? { asksUser } : {}),
+    ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),
   };
+  return { settings, sources, providers, provider, notes: unnamed === undefined ? [] : [unnamed.note] };
 }
 
-/** A model, a provider or an effort is chosen for this run, so the thread's own are not taken on. */
-function isNamed({ file, overrides }: Layers, choices: Choices): boolean {
-  const profile = profileOf({ file, overrides }, choices.profile);
-  const chosen = [overrides, profile].flatMap((layer) => [
-    layer.model,
-    layer.model_provider,
-    layer.model_reasoning_effort,
-    "openai_base_url" in layer ? layer.openai_base_url : undefined,
-  ]);
-  return [choices.model, choices.scriptFile, choices.local, ...chosen].some((value) => value !== undefined);
+/** A script that was played once is not played on. */
+function withoutModel(stored: StoredSettings | undefined): StoredSettings | undefined {
+  if (stored === undefined) return undefined;
+  const none = { provider: undefined, model: undefined, effort: undefined };
+  return { ...stored, turn: { ...stored.turn, ...none }, thread: { ...stored.thread, ...none } };
 }
 
 export function providerConfigs(
@@ -180,10 +258,10 @@ function attemptsOf(table: ProviderTable): Pick<ProviderConfig, "maxAttempts" | 
   return only === undefined ? {} : { maxAttempts: only + 1 };
 }
 
-function chooseProvider(config: ConfigFile, choices: Choices): string {
-  if (choices.scriptFile !== undefined) return "scripted";
-  if (choices.local !== undefined) return chooseLocal(config, choices);
-  return config.model_provider ?? makerOf(choices.model ?? config.model) ?? "openai";
+function chooseProvider(config: ConfigFile, played: Pick<Choices, "scriptFile" | "local">, model?: string): string {
+  if (played.scriptFile !== undefined) return "scripted";
+  if (played.local !== undefined) return chooseLocal(config, played);
+  return config.model_provider ?? makerOf(model) ?? "openai";
 }
 
 function chooseModel(provider: Provider, named: string | undefined, env: NodeJS.ProcessEnv): string {
@@ -202,11 +280,24 @@ function makerOf(model: string | undefined): string | undefined {
   return family === "other" ? undefined : family;
 }
 
+/** The provider is still known, and nothing says that it has no such model. */
+function canServe(configs: readonly ProviderConfig[], id: string, model: string, env: NodeJS.ProcessEnv): boolean {
+  const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
+  const own = configs.find((config) => config.id === id);
+  if (builtIn === undefined) return own !== undefined || catalogProvider(heddleHome(env), id) !== undefined;
+  return foreignMaker({ id, baseUrl: own?.baseUrl ?? builtIn.baseUrl }, model) === undefined;
+}
+
 /** A maker's own address serves only its own models. Any other address may serve any name. */
-function checkModel(provider: Provider, model: string, env: NodeJS.ProcessEnv): void {
-  const builtIn = BUILT_IN_PROVIDERS.find(({ id }) => id === provider.id);
+function foreignMaker({ id, baseUrl }: { readonly id: string; readonly baseUrl?: string | undefined }, model: string) {
+  const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
   const maker = builtIn?.vendor;
-  if (maker === undefined || provider.baseUrl !== builtIn?.baseUrl || makerOf(model) === maker) return;
+  return maker === undefined || baseUrl !== builtIn?.baseUrl || makerOf(model) === maker ? undefined : maker;
+}
+
+function checkModel(provider: Provider, model: string, env: NodeJS.ProcessEnv): void {
+  const maker = foreignMaker(provider, model);
+  if (maker === undefined) return;
   const [other = "", ...rest] = model.split("/");
   const isOther = rest.length > 0 && catalogProvider(heddleHome(env), other) !== undefined;
   if (isOther) {

@@ -7,11 +7,13 @@ import type { SettingsSource } from "@heddle/server";
 export async function settingsForTask(source: SettingsSource, spec: TaskSpec): Promise<TurnSettings> {
   const settings = await source.resolve({
     workspace: spec.workspace,
-    model: spec.model,
-    provider: spec.provider,
-    effort: spec.effort,
-    sandboxMode: spec.sandbox,
-    approvalPolicy: spec.approval,
+    patch: {
+      model: spec.model,
+      provider: spec.provider,
+      effort: spec.effort,
+      sandboxMode: spec.sandbox,
+      approvalPolicy: spec.approval,
+    },
   });
   // The sandbox of a task is what its own file says. Checks see the host outside the workspace as it is, so an agent that may
   // write there would write what judges it.

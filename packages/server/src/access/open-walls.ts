@@ -53,16 +53,9 @@ async function questionOf(
   threadId: string,
   approvalId: string,
 ): Promise<ApprovalQuestion | undefined> {
-  for await (const { body } of eventsOf(journal, threadId)) {
-    if (body.type === "approval.requested" && body.approvalId === approvalId) return body.question;
-  }
-  return undefined;
-}
-
-async function* eventsOf(journal: Heddle["journal"], stream: string) {
-  for (const turn of await journal.threads.openTurns()) {
-    if (turn.threadId === stream) yield* await journal.read({ stream, after: turn.admittedVersion });
-  }
+  const look = { stream: threadId, kinds: ["approval.requested"], name: approvalId } as const;
+  const body = (await journal.marks.events(look))[0]?.body;
+  return body?.type === "approval.requested" ? body.question : undefined;
 }
 
 function isOwner(principal: Principal | undefined): boolean {

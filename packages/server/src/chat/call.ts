@@ -3,7 +3,7 @@ import type { Heddle, Serial, TurnQueue } from "@heddle/agent";
 import type { Accounts } from "@heddle/models/accounts";
 import type { ChatMethod, ChatParams, ChatResultOf } from "@heddle/dialects/chat";
 import type { RunningTurns } from "../turns/running-turns.ts";
-import type { SettingsSource } from "../codex/settings.ts";
+import type { SettingsResolver } from "../codex/settings.ts";
 import type { ChatConnection } from "./connection.ts";
 import type { ChatHub } from "./hub.ts";
 
@@ -16,7 +16,7 @@ export interface SkillSwitch {
 
 export interface ChatContext {
   readonly heddle: Heddle;
-  readonly settings: SettingsSource;
+  readonly settings: SettingsResolver;
   readonly home: string;
   /** Where a chat works when its client names no folder. */
   readonly cwd: string;

@@ -24,7 +24,8 @@ export async function requireChat({ heddle }: ChatContext, { chat_id, thread_id 
 
 export async function openTurnOf({ heddle }: ChatContext, row: ThreadRow): Promise<string | undefined> {
   if (row.lastTurnStatus !== "open") return undefined;
-  return (await heddle.journal.threads.turns(row.id)).findLast(({ status }) => status === "open")?.id;
+  const last = await heddle.journal.threads.lastTurn(row.id);
+  return last?.status === "open" ? last.id : undefined;
 }
 
 /** What stands in the journal was checked when it came; what another version left there is passed over. */

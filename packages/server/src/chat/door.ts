@@ -12,7 +12,7 @@ import type { FanOut } from "../followers/fan-out.ts";
 import type { Peer } from "../rpc/peer.ts";
 import type { Principal } from "../access/principals.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
-import type { SettingsSource } from "../codex/settings.ts";
+import type { SettingsResolver } from "../codex/settings.ts";
 import type { ChatContext, SkillSwitch } from "./call.ts";
 import { ChatConnection } from "./connection.ts";
 import { ChatHub } from "./hub.ts";
@@ -23,7 +23,7 @@ export interface ChatDoorOptions {
   readonly fanOut: () => Promise<FanOut>;
   readonly turns: RunningTurns;
   readonly queue: TurnQueue;
-  readonly settings: SettingsSource;
+  readonly settings: SettingsResolver;
   readonly home: string;
   readonly cwd: string;
   readonly version: string;

@@ -1,15 +1,28 @@
-/** With what the next turn of a chat runs: the message, then the chat, then the configuration of the server. */
+/** With what the next turn of a chat runs: what the thread says, whichever door it was told at, and for one turn the message. */
+import { SETTING_KEYS, withCompanions, type SettingKey, type SettingsPatch } from "@heddle/agent/settings";
 import type { ThreadRow } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
-import { chatWishes, type ChatSettings } from "@heddle/dialects/chat";
+import { chatPatch, type ChatSettings } from "@heddle/dialects/chat";
 import type { ChatContext } from "./call.ts";
-import { CHAT_ORIGIN, settingsOf } from "./chats.ts";
 
-export async function turnSettings(server: ChatContext, row: ThreadRow, message: ChatSettings): Promise<TurnSettings> {
-  const wishes = chatWishes(settingsOf(row), message);
-  const isChosen = wishes.model !== undefined || row.origin.startsWith(CHAT_ORIGIN);
-  // A thread that another door began goes on with its model; nobody here has chosen another one.
-  const before = isChosen ? undefined : await server.heddle.lastSettings(row.id);
-  const model = before === undefined ? {} : { model: before.model, provider: before.provider };
-  return server.settings.resolve({ ...wishes, ...model, workspace: row.workspace });
+export interface ChatTurnSettings {
+  readonly settings: TurnSettings;
+  /** Said beside the message: it counts for this turn alone. */
+  readonly once: readonly SettingKey[];
+}
+
+export async function turnSettings(
+  { heddle, settings }: ChatContext,
+  { id, workspace }: ThreadRow,
+  message: ChatSettings,
+): Promise<ChatTurnSettings> {
+  const stored = await heddle.storedSettings(id);
+  const said = chatPatch(message);
+  const mode = said.mode ?? stored.thread.mode ?? stored.turn.mode;
+  // Whoever plans changes nothing, whatever else is asked for.
+  const patch: SettingsPatch = mode === "plan" ? { ...said, sandboxMode: "read-only" } : said;
+  return {
+    settings: await settings.resolve({ workspace, stored, patch }),
+    once: withCompanions(SETTING_KEYS.filter((key) => patch[key] !== undefined)),
+  };
 }

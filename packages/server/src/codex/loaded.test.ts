@@ -2,21 +2,12 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { openHeddle } from "@heddle/agent";
-import type { TurnSettings } from "@heddle/protocol";
 import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import { expect, test } from "vitest";
 import { FanOut } from "../followers/fan-out.ts";
 import { LoadedThreads } from "./loaded.ts";
 import type { Follower } from "../followers/subscribe.ts";
 
-const SETTINGS: TurnSettings = {
-  provider: "scripted",
-  model: "scripted",
-  sandboxMode: "read-only",
-  networkAccess: false,
-  writableRoots: [],
-  approvalPolicy: "never",
-};
 const NOBODY: Follower = {
   by: "user:owner",
   tell: () => undefined,
@@ -53,7 +44,7 @@ test("a thread that nobody follows is let go after a while, and everyone is told
   const workspace = path.join(root, "workspace");
   const load = async (isEphemeral = false): Promise<string> => {
     const threadId = await heddle.as("user:owner").createThread({ workspace, origin: "test" });
-    threads.load({ threadId, workspace, settings: SETTINGS, isEphemeral });
+    threads.load({ threadId, workspace, isEphemeral });
     (await threads.feed(threadId)).add(NOBODY);
     return threadId;
   };

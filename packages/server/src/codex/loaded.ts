@@ -1,8 +1,7 @@
 /**
- * The threads that clients work with now: what their next turn runs with, and the feed while somebody follows or a turn
+ * The threads that clients work with now: where their next turn works, and the feed while somebody follows or a turn
  * runs. What is here is lost with the server and costs nobody anything: a thread that is resumed is read again.
  */
-import type { TurnSettings } from "@heddle/protocol";
 import { ThreadFeed, type FeedOptions, type Follower } from "../followers/subscribe.ts";
 
 export interface LoadedThread {
@@ -10,8 +9,6 @@ export interface LoadedThread {
   /** Where its next turn works. */
   workspace: string;
   readonly isEphemeral: boolean;
-  /** What the next turn runs with, unless it says otherwise. */
-  settings: TurnSettings;
 }
 
 /** Threads that nobody follows are forgotten beyond this, the longest unused first. */

@@ -1,83 +1,40 @@
-/**
- * What the next turn of a thread runs with, when nobody has it in mind any more: the settings of its last turn, and what
- * was changed since. Changes are kept in the journal in the words that every door knows.
- */
-import { readPast } from "@heddle/agent";
-import type { Journal } from "@heddle/journal";
-import { ApprovalPolicy, SandboxMode, type TurnSettings } from "@heddle/protocol";
-import { CollaborationMode, modeOf } from "@heddle/dialects/chat";
-import { z } from "zod";
+/** What the next turn of a thread runs with: asked for anew each time, because any door may have changed it. */
+import { changeSettings } from "@heddle/agent";
+import { SETTING_KEYS, withCompanions, wordsOf, type SettingsPatch } from "@heddle/agent/settings";
+import type { By, TurnSettings } from "@heddle/protocol";
+import type { ServerContext } from "../rpc/call.ts";
+import type { LoadedThread } from "./loaded.ts";
 
-type Changes = Readonly<Record<string, unknown>>;
+type Thread = Pick<LoadedThread, "threadId" | "workspace">;
 
-export interface NextSettings {
-  /** undefined: there has been no turn. */
-  readonly settings: TurnSettings | undefined;
-  /** Changed since the last turn. */
-  readonly changes: Changes;
-  /** Clients have brought tools along. */
-  readonly hasClientTools: boolean;
+export async function nextSettings(
+  { heddle, settings }: Pick<ServerContext, "heddle" | "settings">,
+  { threadId, workspace }: Thread,
+  { patch, clientId }: { readonly patch?: SettingsPatch; readonly clientId?: string | undefined } = {},
+): Promise<TurnSettings> {
+  const stored = await heddle.storedSettings(threadId, clientId);
+  // As the original: the thread is there, and its first turn says what is missing.
+  return settings.resolve({ workspace, stored, patch, mayLackKey: true });
 }
 
-export async function nextSettings(journal: Journal, threadId: string): Promise<NextSettings> {
-  let settings: TurnSettings | undefined;
-  let changes: Changes = {};
-  let hasClientTools = false;
-  for (const { body } of await readPast(journal, threadId)) {
-    if (body.type === "turn.admitted") [settings, changes] = [body.settings, {}];
-    if (body.type === "thread.tools-declared") hasClientTools = true;
-    if (body.type === "thread.settings-changed") changes = { ...changes, ...body.changes };
-  }
-  return { settings: settings === undefined ? undefined : withChanges(settings, changes), changes, hasClientTools };
-}
-
-const Known = {
-  model: z.string(),
-  effort: z.string(),
-  approval_policy: ApprovalPolicy,
-  sandbox: SandboxMode,
-  network_access: z.boolean(),
-  writable_roots: z.array(z.string()),
-  collaboration_mode: CollaborationMode,
-} as const;
-
-/** Words of another door that mean nothing here are passed over. */
-export function withChanges(settings: TurnSettings, changes: Changes): TurnSettings {
-  const wish = <K extends keyof typeof Known>(key: K): z.infer<(typeof Known)[K]> | undefined => {
-    const parsed = Known[key].safeParse(changes[key]);
-    return parsed.success ? (parsed.data as z.infer<(typeof Known)[K]>) : undefined;
-  };
-  const effort = wish("effort") ?? settings.effort;
-  return {
-    ...settings,
-    model: wish("model") ?? settings.model,
-    ...(effort === undefined ? {} : { effort }),
-    approvalPolicy: wish("approval_policy") ?? settings.approvalPolicy,
-    sandboxMode: wish("sandbox") ?? settings.sandboxMode,
-    networkAccess: wish("network_access") ?? settings.networkAccess,
-    writableRoots: wish("writable_roots") ?? settings.writableRoots,
-    ...modeWished(wish("collaboration_mode")),
-  };
-}
-
-function modeWished(wished: CollaborationMode | undefined): Pick<TurnSettings, "mode"> {
-  if (wished === undefined) return {};
-  return { mode: modeOf(wished) === "plan" ? "plan" : undefined };
+/** Puts what has changed on record, for every door; answers whether anything has. */
+export async function storeChanges(
+  { heddle }: ServerContext,
+  threadId: string,
+  change: { readonly changes: Readonly<Record<string, unknown>> } & By,
+): Promise<boolean> {
+  if (Object.keys(change.changes).length === 0) return false;
+  await changeSettings(heddle.journal, threadId, change);
+  return true;
 }
 
 /** The difference in the words of the journal. */
-export function changesBetween(before: TurnSettings, after: TurnSettings): Changes {
-  const words = (settings: TurnSettings): Readonly<Record<keyof typeof Known, unknown>> => ({
-    model: settings.model,
-    effort: settings.effort,
-    approval_policy: settings.approvalPolicy,
-    sandbox: settings.sandboxMode,
-    network_access: settings.networkAccess,
-    writable_roots: settings.writableRoots,
-    collaboration_mode: { mode: settings.mode ?? "default" },
-  });
-  const old = new Map(Object.entries(words(before)));
-  const isOther = ([key, value]: readonly [string, unknown]): boolean =>
-    JSON.stringify(old.get(key)) !== JSON.stringify(value);
-  return Object.fromEntries(Object.entries(words(after)).filter(isOther));
+export function changesBetween(before: TurnSettings, after: TurnSettings): Readonly<Record<string, unknown>> {
+  const [old, now] = [patchOf(before), patchOf(after)];
+  const changed = SETTING_KEYS.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));
+  return wordsOf(Object.fromEntries(withCompanions(changed).map((key) => [key, now[key]])));
+}
+
+function patchOf(settings: TurnSettings): SettingsPatch {
+  return { ...settings, mode: settings.mode ?? "default" };
 }

@@ -1,25 +1,31 @@
-/** What a client wishes for its turns, and who decides what that comes to. */
-import type { ApprovalPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
+/** What a client asks of the next turn, and who decides what that comes to. */
+import type { SettingsAnswer, SettingsPatch, StoredSettings } from "@heddle/agent/settings";
+import type { TurnSettings } from "@heddle/protocol";
 
-export interface Wishes {
-  /** Where the turns work; whether its owner trusts it decides what may be written when nobody says. */
+export interface SettingsRequest {
+  /** Where the turn works; whether its owner trusts it decides what may be written when nobody says. */
   readonly workspace?: string | undefined;
-  readonly model?: string | undefined;
-  readonly provider?: string | undefined;
-  readonly effort?: string | undefined;
-  readonly sandboxMode?: SandboxMode | undefined;
-  readonly approvalPolicy?: ApprovalPolicy | undefined;
-  /** `plan`: find out and propose, and ask the user where that helps. */
-  readonly mode?: "plan" | undefined;
-  /** Nobody minds a provider without a key until a turn needs it. */
+  /** What the thread says; absent: it is new. */
+  readonly stored?: StoredSettings | undefined;
+  /** What is asked for now. */
+  readonly patch?: SettingsPatch | undefined;
+  /** A provider without a key is refused by the first request only. */
   readonly mayLackKey?: boolean | undefined;
-  /** Keys of the configuration, dotted or nested, as a client sends them. */
-  readonly config?: Readonly<Record<string, unknown>> | undefined;
-  /** What the thread ran with before; taken on where nothing else is wished. */
-  readonly inherited?: TurnSettings | undefined;
+}
+
+export interface ResolvedSettings {
+  readonly settings: TurnSettings;
+  readonly sources: SettingsAnswer["sources"];
 }
 
 /** Configuration belongs to whoever starts the server. Failures are typed. */
 export interface SettingsSource {
-  resolve(wishes: Wishes): Promise<TurnSettings>;
+  resolve(request: SettingsRequest): Promise<TurnSettings>;
+  /** The same, with where each value comes from. */
+  explain(request: SettingsRequest): Promise<ResolvedSettings>;
+  /** Keys of the configuration, dotted or nested, as a client sends them: what it asks for with them. */
+  patchOf(config: Readonly<Record<string, unknown>>): SettingsPatch;
 }
+
+/** For doors that only begin turns. */
+export type SettingsResolver = Pick<SettingsSource, "resolve">;

@@ -9,6 +9,7 @@ import {
 import type { ThreadRow } from "@heddle/journal";
 import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";
+import { nextSettings } from "./next-settings.ts";
 import { RPC, RpcError } from "../rpc/peer.ts";
 
 export function refuse(message: string): RpcError {
@@ -42,24 +43,29 @@ export async function requireRow(server: ServerContext, threadId: string, otherw
 
 export const NO_ROLLOUT = "no rollout found for thread id ";
 
+type Shown = Pick<TurnSettings, "provider" | "model" | "effort">;
+
 export async function describeThread(
   server: ServerContext,
   row: ThreadRow,
   turns: readonly CodexTurn[] = [],
 ): Promise<CodexThread> {
   const loaded = server.threads.get(row.id);
-  const settings = loaded?.settings ?? (row.turnCount > 0 ? await lastSettings(server, row.id) : undefined);
+  const settings = await settingsToShow(server, row.id, loaded);
   return codexThread({ ...row, settings, status: statusOf(server, row) }, turns);
 }
 
 /** A thread whose past cannot be read is still listed; opening it says why. */
-async function lastSettings({ heddle }: ServerContext, threadId: string): Promise<TurnSettings | undefined> {
+async function settingsToShow(
+  server: ServerContext,
+  threadId: string,
+  loaded: LoadedThread | undefined,
+): Promise<Shown | undefined> {
   try {
-    // One event of it, not all of its past: a list shows many threads.
-    const turns = await heddle.journal.threads.turns(threadId);
-    const after = (turns.at(-1)?.admittedVersion ?? 0) - 1;
-    const [admitted] = await heddle.journal.read({ stream: threadId, after, limit: 1 });
-    return admitted?.body.type === "turn.admitted" ? admitted.body.settings : undefined;
+    if (loaded !== undefined) return await nextSettings(server, loaded);
+    const { turn, thread } = await server.heddle.storedSettings(threadId);
+    const { provider, model, effort } = { ...turn, ...thread };
+    return provider === undefined || model === undefined ? undefined : { provider, model, effort };
   } catch (error) {
     if (isHeddleError(error)) return undefined;
     throw error;

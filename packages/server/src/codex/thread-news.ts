@@ -6,12 +6,20 @@ import type { StoredEvent, TurnSettings } from "@heddle/protocol";
 import { settingsUpdated, threadNews } from "@heddle/dialects/codex-app-server";
 import type { FanOutListener } from "../followers/fan-out.ts";
 import type { ServerContext } from "../rpc/call.ts";
-import { changesBetween, withChanges } from "./next-settings.ts";
+import type { LoadedThread } from "./loaded.ts";
+import { changesBetween, nextSettings } from "./next-settings.ts";
 import { describeThread } from "./thread-facts.ts";
+
+interface Known {
+  readonly settings: TurnSettings;
+  readonly workspace: string;
+}
 
 export class ThreadNews implements FanOutListener {
   readonly #context: () => ServerContext;
   readonly #beginning = new Set<Promise<unknown>>();
+  /** What clients know that the next turn runs with, and where. */
+  readonly #known = new WeakMap<LoadedThread, Known>();
   /** Where the turn that is being admitted works. */
   readonly #moved = new Map<string, string>();
 
@@ -32,6 +40,11 @@ export class ThreadNews implements FanOutListener {
     return beginning;
   }
 
+  /** Whoever came to the thread has been answered this. */
+  answered(loaded: LoadedThread, settings: TurnSettings): void {
+    this.#known.set(loaded, { settings, workspace: loaded.workspace });
+  }
+
   async event(stored: StoredEvent): Promise<void> {
     const { stream, body } = stored;
     switch (body.type) {
@@ -42,16 +55,14 @@ export class ThreadNews implements FanOutListener {
         this.#moved.set(stream, body.workspace);
         break;
       case "thread.settings-changed":
-        this.#changed(stream, (settings) => withChanges(settings, body.changes), body.changes["cwd"]);
+        await this.#changed(stream, body.changes["cwd"]);
         break;
-      case "turn.admitted": {
-        const { outputSchema: _schema, limits: _limits, ...settings } = body.settings;
-        this.#changed(stream, (before) => ({ ...before, ...settings }), this.#moved.get(stream));
+      case "turn.admitted":
+        await this.#changed(stream, this.#moved.get(stream));
         this.#moved.delete(stream);
         // A run is told of to everyone, whoever follows it and whichever door began it.
         if (this.#server.threads.get(stream) !== undefined) await this.#server.threads.feed(stream);
         break;
-      }
       case "thread.archived":
         if (body.isArchived && !(await this.#isAtWork(stream))) await this.#server.threads.unload(stream);
         break;
@@ -71,16 +82,18 @@ export class ThreadNews implements FanOutListener {
     this.#server.announce({ method: "thread/started", params: { thread } });
   }
 
-  #changed(threadId: string, change: (before: TurnSettings) => TurnSettings, workspace: unknown): void {
+  async #changed(threadId: string, workspace: unknown): Promise<void> {
     const { threads } = this.#server;
     const loaded = threads.get(threadId);
     if (loaded === undefined) return;
-    const before = { ...loaded };
-    loaded.settings = change(loaded.settings);
     if (typeof workspace === "string") loaded.workspace = workspace;
-    const isOther = Object.keys(changesBetween(before.settings, loaded.settings)).length > 0;
-    if (!isOther && loaded.workspace === before.workspace) return;
-    threads.openFeed(threadId)?.tell(settingsUpdated(threadId, loaded.settings, loaded.workspace));
+    const settings = await nextSettings(this.#server, loaded);
+    const known = this.#known.get(loaded);
+    this.answered(loaded, settings);
+    if (known === undefined) return;
+    const isOther = Object.keys(changesBetween(known.settings, settings)).length > 0;
+    if (!isOther && loaded.workspace === known.workspace) return;
+    threads.openFeed(threadId)?.tell(settingsUpdated(threadId, settings, loaded.workspace));
   }
 
   async #isAtWork(threadId: string): Promise<boolean> {

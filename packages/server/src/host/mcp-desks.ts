@@ -18,6 +18,7 @@ import type { McpDesk } from "@heddle/tools/mcp-desk";
 import type { Call, ServerContext } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { defaultWall } from "./host-wall.ts";
+import { nextSettings } from "../codex/next-settings.ts";
 import { requireLoaded } from "../codex/thread-facts.ts";
 
 const IDLE_MS = 60_000;
@@ -44,7 +45,7 @@ export async function atDesk<T>(
   if (known !== undefined) return (await known).use(work);
   const opening = openDesk(server, {
     workspace: thread?.workspace ?? server.cwd,
-    wish: thread?.settings,
+    wish: thread === undefined ? undefined : await nextSettings(server, thread),
     onEnd: () => own.delete(key),
   });
   own.set(key, opening);

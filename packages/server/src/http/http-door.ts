@@ -9,7 +9,7 @@ import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import type { Heddle } from "@heddle/agent";
 import { isLoopback } from "../access/loopback.ts";
 import { authorOf, scopeAllows, type Principal } from "../access/principals.ts";
-import type { SettingsSource } from "../codex/settings.ts";
+import type { SettingsResolver } from "../codex/settings.ts";
 import type { Listener, OnChannel } from "../transports/listener.ts";
 import { urlOf } from "../transports/request-url.ts";
 import { createDoorServer, type DoorServer, type TlsPair } from "../transports/secure.ts";
@@ -31,7 +31,7 @@ import type { TokenBook } from "./tokens.ts";
 export interface HttpDoorOptions {
   /** Opened by the caller, attended: clients can be asked. The caller closes it after the door. */
   readonly heddle: Heddle;
-  readonly settings: SettingsSource;
+  readonly settings: SettingsResolver;
   readonly facts: HostFacts;
   readonly desk: TaskDesk;
   readonly tokens: TokenBook;

@@ -7,7 +7,7 @@ import { HeddleError, type By } from "@heddle/protocol";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Principal, Scope } from "../access/principals.ts";
-import type { SettingsSource } from "../codex/settings.ts";
+import type { SettingsResolver } from "../codex/settings.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { EventHub } from "./sse/hub.ts";
 import type { HostFacts } from "./host-facts.ts";
@@ -15,7 +15,7 @@ import type { TaskDesk } from "./task-desk.ts";
 
 export interface HttpContext {
   readonly heddle: Heddle;
-  readonly settings: SettingsSource;
+  readonly settings: SettingsResolver;
   readonly hub: EventHub;
   readonly turns: RunningTurns;
   readonly facts: HostFacts;

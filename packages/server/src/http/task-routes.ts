@@ -212,7 +212,7 @@ export const TASK_ROUTES: readonly Route[] = [
       response.once("close", () => gone.abort());
       const workspace = await folderFor({ principal, wanted, cwd });
       requireAllowedWorkspace(workspace, desk.door.roots);
-      const resolved = await settings.resolve({ workspace, provider, model });
+      const resolved = await settings.resolve({ workspace, patch: { provider, model } });
       return proposePlan({ heddle, by, prompt, workspace, settings: resolved, signal: gone.signal });
     },
   }),

@@ -1,6 +1,6 @@
 /** Turns, their items, and the questions they put. */
-import { lastSettings, readHistory } from "@heddle/agent";
-import { HeddleError, type TurnSettings } from "@heddle/protocol";
+import type { ThreadRow } from "@heddle/journal";
+import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
 import { pageOf } from "../rpc/paging.ts";
@@ -30,9 +30,9 @@ type Wanted = z.output<typeof StartTurnBody>;
 
 async function startTurn(threadId: string, wanted: Wanted, { context, principal, by }: HttpCall) {
   const { heddle, turns, cwd } = context;
-  const { isArchived } = await requireThread(heddle.journal, threadId);
-  if (isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
-  const settings = await settingsOf(context, threadId, wanted);
+  const row = await requireThread(heddle.journal, threadId);
+  if (row.isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
+  const settings = await settingsOf(context, row, wanted);
   refuseOpenWalls(principal, settings.sandboxMode);
   const { clientId, input } = wanted;
   const workspace =
@@ -48,25 +48,14 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal,
   return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));
 }
 
-/**
- * What is not said is as in the turn before. For a repeated request that is the turn before the one it began, so that the
- * same words always come to the same settings.
- */
-async function settingsOf(context: HttpContext, threadId: string, wanted: Wanted): Promise<TurnSettings> {
-  const history = await readHistory(context.heddle.journal, threadId);
+/** What is not said is as the thread has it: as in the turn before, with what was changed since at any door. */
+async function settingsOf({ heddle, settings }: HttpContext, row: ThreadRow, wanted: Wanted) {
   const { clientId, model, provider, effort, sandboxMode, approvalPolicy, mode, outputSchema, limits } = wanted;
-  const begun = history.findIndex(
-    ({ stream, body }) =>
-      stream === threadId && body.type === "turn.admitted" && clientId !== undefined && body.clientId === clientId,
-  );
-  const inherited = lastSettings(begun < 0 ? history : history.slice(0, begun));
-  const { workspace } = await requireThread(context.heddle.journal, threadId);
-  const wishes = { workspace, model, provider, effort, sandboxMode, approvalPolicy, inherited };
-  const resolved = await context.settings.resolve(wishes);
-  const { outputSchema: _before, limits: _spent, mode: modeBefore, ...settings } = resolved;
+  const stored = await heddle.storedSettings(row.id, clientId);
+  const patch = { model, provider, effort, sandboxMode, approvalPolicy, mode };
+  const resolved = await settings.resolve({ workspace: row.workspace, stored, patch });
   return {
-    ...settings,
-    ...((mode ?? modeBefore) === "plan" ? { mode: "plan" } : {}),
+    ...resolved,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(limits === undefined ? {} : { limits }),
   };

@@ -11,8 +11,8 @@
  */
 import { awaitTerminal, readGoal, setGoal, type Heddle, type StartTurn, type TerminalEvent } from "@heddle/agent";
 import type { Journal, TurnRow } from "@heddle/journal";
-import { isHeddleError, type Goal } from "@heddle/protocol";
-import type { LoadedThreads } from "../codex/loaded.ts";
+import { isHeddleError, type Goal, type TurnSettings } from "@heddle/protocol";
+import type { LoadedThread, LoadedThreads } from "../codex/loaded.ts";
 
 export interface GoalTurns extends AsyncDisposable {
   /** Begins work for the goal of a loaded thread, after what is under way. */
@@ -22,6 +22,8 @@ export interface GoalTurns extends AsyncDisposable {
 export interface GoalTurnsOptions {
   readonly heddle: Pick<Heddle, "as" | "journal">;
   readonly threads: LoadedThreads;
+  /** What the next turn of a thread runs with. */
+  readonly next: (thread: LoadedThread) => Promise<TurnSettings>;
   readonly log: (line: string) => void;
 }
 
@@ -30,7 +32,7 @@ const MAX_SILENT_TURNS = 3;
 /** So many in a row need a person to look. */
 const MAX_TURNS = 50;
 
-export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalTurns {
+export function openGoalTurns({ heddle, threads, next, log }: GoalTurnsOptions): GoalTurns {
   const { journal } = heddle;
   const closing = new AbortController();
   const { signal } = closing;
@@ -46,7 +48,8 @@ export function openGoalTurns({ heddle, threads, log }: GoalTurnsOptions): GoalT
       // Looked at before a turn, not after it: the server that ran the last one may be gone.
       if (before.tokenBudget !== undefined && before.tokensUsed >= before.tokenBudget) return "budgetLimited";
       if (silent >= MAX_SILENT_TURNS) return "blocked";
-      const { workspace, settings } = loaded;
+      const { workspace } = loaded;
+      const settings = await next(loaded);
       const wanted = { thread: threadId, workspace, input: [], settings, task: "goal" } as const;
       const end = await runGoalTurn(heddle, wanted, signal);
       if (end === undefined) continue;
@@ -114,8 +117,8 @@ async function runGoalTurn(
     return await endOf(journal, { id: turnId, threadId: thread, admittedVersion }, done);
   } catch (error) {
     if (!isHeddleError(error) || error.code !== "turn.active") throw error;
-    const open = (await journal.threads.turns(thread)).findLast(({ status }) => status === "open");
-    if (open === undefined) return undefined;
+    const open = await journal.threads.lastTurn(thread);
+    if (open?.status !== "open") return undefined;
     const { id, admittedVersion } = open;
     const end = await endOf(journal, open, awaitTerminal(journal, thread, id, admittedVersion, signal));
     // One that waits for an answer since before this server is the goal's own.
@@ -130,7 +133,7 @@ async function endOf(
   terminal: Promise<TerminalEvent>,
 ): Promise<Ended> {
   const { status } = (await terminal).body;
-  const events = await journal.read({ stream: threadId, after: admittedVersion });
+  const events = await journal.read({ stream: threadId, after: admittedVersion, types: ["tool.settled"] });
   const hasActed = events.some(({ body }) => body.type === "tool.settled" && body.turnId === id);
   return { turnId: id, status, hasActed };
 }

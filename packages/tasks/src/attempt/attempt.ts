@@ -167,7 +167,7 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
 
 /** This task has spoken in the thread before. */
 async function isKnown({ heddle }: Workshop, threadId: string, taskId: string): Promise<boolean> {
-  const events = await heddle.journal.read({ stream: threadId, after: 0 });
+  const events = await heddle.journal.read({ stream: threadId, after: 0, types: ["turn.admitted"] });
   return events.some(({ body }) => body.type === "turn.admitted" && body.clientId?.startsWith(`${taskId}.`) === true);
 }
 

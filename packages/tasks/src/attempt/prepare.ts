@@ -100,8 +100,8 @@ export async function clearThread(shop: Workshop, hold: Hold, place: Place, sign
     );
     for (const { id } of earlier) await replace(journal, id, task.id);
   }
-  const open = (await journal.threads.turns(place.threadId)).findLast(({ status }) => status === "open");
-  if (open === undefined) return;
+  const open = await journal.threads.lastTurn(place.threadId);
+  if (open?.status !== "open") return;
   if (isTakeOver) {
     // One that ends by itself at this moment is as good.
     const words = { code: "turn.interrupted", message: `task ${task.id} takes over` } as const;

@@ -51,8 +51,8 @@ export function folderOf({ folder, spec }: TaskRecord): string | undefined {
 }
 
 async function takenAt(journal: Journal, taskId: string): Promise<number> {
-  const events = await journal.read({ stream: taskId, after: 0 });
-  return events.findLast(({ body }) => body.type === "task.taken")?.position ?? Number.POSITIVE_INFINITY;
+  const events = await journal.read({ stream: taskId, after: 0, types: ["task.taken"] });
+  return events.at(-1)?.position ?? Number.POSITIVE_INFINITY;
 }
 
 /** Its worker is gone for good. One whose life cannot be seen from here is left alone, and so is one that is only quiet. */

@@ -86,7 +86,7 @@ test("13: undo takes back what the verdict put into the workspace, exactly and n
   writeFileSync(join(t.workspace, "readme.txt"), "by the owner\n");
   writeFileSync(join(t.workspace, "mine.txt"), "more\n");
   const refused = t.tasks.undo(id, { signal });
-  await expect(refused).rejects.toThrow(/readme\.txt changed after the work was judged.*heddle task undo .* --force/);
+  await expect(refused).rejects.toThrow(/readme\.txt changed after the agent stopped.*heddle task undo .* --force/);
   expect(names(t)).toContain("done.txt");
   expect(await t.tasks.undo(id, { isForced: true, signal })).toMatchObject({ isDone: true, later: ["readme.txt"] });
   writeFileSync(join(t.workspace, "mine.txt"), "not committed\n");

@@ -1,10 +1,11 @@
 /** Rows of threads, turns and queued input, and the statements that find them. */
 import { gitInfoIn, settingsIn } from "../../projections/threads.ts";
+import { usageIn } from "../../projections/usage-days.ts";
 import type { QueuedRow, ThreadRow, TurnRow } from "../../queries/threads.ts";
 import { integer, optionalInteger, optionalText, text, wrongKind, type Row } from "../../record/rows.ts";
 
 export const COLUMNS =
-  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived, settings, git_info, log_entries";
+  "id, workspace, origin, title, name, preview, forked_from, forked_version, created_at, updated_at, turn_count, last_turn_status, is_ephemeral, is_archived, settings, git_info, log_entries, input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens, reasoning_output_tokens";
 const ALIVE = "deleted_at IS NULL";
 const NEWEST_FIRST = "ORDER BY last_position DESC LIMIT ?";
 
@@ -39,6 +40,7 @@ export function toThread(row: Row): ThreadRow {
     settings: settingsIn(row),
     gitInfo: gitInfoIn(row),
     logEntries: integer(row, "log_entries"),
+    usage: usageIn(row),
   };
 }
 

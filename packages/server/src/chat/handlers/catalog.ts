@@ -69,7 +69,7 @@ const ANY_PROVIDER = { wire: "openai-chat", vendor: undefined, family: undefined
 
 export const listTools: ChatHandler<"chat.tools.list"> = async ({ chat_id }, { server }) => {
   const row = chat_id === undefined ? undefined : await requireChat(server, { chat_id });
-  const settings = row === undefined ? await defaultSettings(server) : await turnSettings(server, row, {});
+  const settings = row === undefined ? await defaultSettings(server) : (await turnSettings(server, row, {})).settings;
   const envelope = envelopeFor({
     mode: settings?.sandboxMode ?? "workspace-write",
     workspace: row?.workspace ?? server.cwd,

@@ -55,12 +55,12 @@ async function take({ server, connection }: ChatCall, { id }: ThreadRow, sending
   if (isSpoken && (await injected(server, running, { clientId, input, by }))) {
     return { chat_id: id, turn_id: running, item_id: null, queued: true };
   }
-  const settings = await turnSettings(server, row, overrides(sending));
+  const { settings, once } = await turnSettings(server, row, overrides(sending));
   refuseOpenWalls(connection.principal, settings.sandboxMode);
   const isFree = running === undefined && (await server.heddle.journal.threads.queued(id)).length === 0;
-  const begun = isFree ? await begin(server, id, { input, settings, clientId, by }) : undefined;
+  const begun = isFree ? await begin(server, id, { input, settings, once, clientId, by }) : undefined;
   if (begun !== undefined) return { chat_id: id, turn_id: begun, item_id: inputItemId(begun) };
-  const turn_id = await server.queue.add({ threadId: id, input, settings, clientId, by });
+  const turn_id = await server.queue.add({ threadId: id, input, settings, once, clientId, by });
   return { chat_id: id, turn_id, item_id: null, queued: true };
 }
 
@@ -80,13 +80,14 @@ async function begin(
   {
     input,
     settings,
+    once,
     clientId,
     by,
-  }: Pick<StartTurn, "input" | "settings"> & By & { readonly clientId: string | undefined },
+  }: Pick<StartTurn, "input" | "settings" | "once"> & By & { readonly clientId: string | undefined },
 ): Promise<string | undefined> {
   try {
     const named = clientId === undefined ? {} : { clientId };
-    return turns.add(await heddle.as(by).startTurn({ thread, input, settings, ...named })).turnId;
+    return turns.add(await heddle.as(by).startTurn({ thread, input, settings, once, ...named })).turnId;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.active") return undefined;
     throw error;
@@ -170,10 +171,9 @@ async function threadOf({ heddle, hub }: ChatContext, approvalId: string, chatId
   const { journal } = heddle;
   const known = chatId ?? hub.threadOfApproval(approvalId);
   if (known !== undefined && (await journal.threads.get(known)) !== undefined) return known;
-  for (const { threadId, admittedVersion } of await journal.threads.openTurns()) {
-    const events = await journal.read({ stream: threadId, after: admittedVersion });
-    if (events.some(({ body }) => body.type === "approval.requested" && body.approvalId === approvalId))
-      return threadId;
+  for (const { threadId: stream, admittedVersion: after } of await journal.threads.openTurns()) {
+    const look = { stream, kinds: ["approval.requested"], name: approvalId, after } as const;
+    if ((await journal.marks.versions(look)).length > 0) return stream;
   }
   throw new HeddleError("approval.not-found", `no question ${approvalId.slice(0, 100)}`);
 }

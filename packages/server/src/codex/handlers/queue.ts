@@ -10,6 +10,7 @@ import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
+import { nextSettings } from "../next-settings.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { requireLoaded } from "../thread-facts.ts";
@@ -18,8 +19,10 @@ export async function addQueued(
   params: z.infer<typeof ThreadQueueAddParams>,
   { server, connection }: Call,
 ): Promise<Reply> {
-  const { threadId, workspace, settings } = requireLoaded(server, params.threadId);
+  const loaded = requireLoaded(server, params.threadId);
+  const { threadId, workspace } = loaded;
   const input = await readInput(params.input, workspace);
+  const settings = await nextSettings(server, loaded);
   return heldBack(connection, threadId, async () => {
     const clientId = params.clientUserMessageId;
     const turnId = await server.queue.add({ threadId, input, settings, clientId, by: connection.by });

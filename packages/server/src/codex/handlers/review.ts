@@ -1,5 +1,5 @@
 /** A review: in the thread itself, or in a fork of it that has nothing else to do. */
-import { reviewPrompt, reviewSubject, type ReviewTarget } from "@heddle/agent";
+import { reviewPrompt, reviewSubject, type ReviewTarget } from "@heddle/agent/review";
 import {
   appServerOrigin,
   newTurn,
@@ -9,6 +9,7 @@ import {
 import type { Call } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import type { LoadedThread } from "../loaded.ts";
+import { nextSettings } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
@@ -19,8 +20,9 @@ export async function startReview(params: ReviewStartParams, call: Call): Promis
   const prompt = await reviewPrompt(target, asked.workspace, instructions);
   const subject = reviewSubject(target, instructions);
   const isDetached = params.delivery === "detached";
+  const settings = await nextSettings(server, asked);
   return heldBack(call.connection, isDetached ? undefined : asked.threadId, async () => {
-    const { threadId, workspace, settings } = isDetached ? await server.news.begin(detached(asked, call)) : asked;
+    const { threadId, workspace } = isDetached ? await server.news.begin(detached(asked, call)) : asked;
     const input = [{ type: "text" as const, text: prompt }];
     const start = { thread: threadId, workspace, input, settings, task: "review", subject } as const;
     const { turnId } = server.turns.add(await server.heddle.as(call.connection.by).startTurn(start));
@@ -31,11 +33,11 @@ export async function startReview(params: ReviewStartParams, call: Call): Promis
 /** Whoever asks for the review follows it. */
 async function detached(asked: LoadedThread, { server, connection }: Call): Promise<LoadedThread> {
   const origin = appServerOrigin(connection.client?.name ?? "");
-  const { workspace, settings, isEphemeral } = asked;
+  const { workspace, isEphemeral } = asked;
   const ephemeral = isEphemeral ? { isEphemeral: true as const } : {};
   const fork = { threadId: asked.threadId, origin, workspace, ...ephemeral };
   const threadId = await server.heddle.as(connection.by).forkThread(fork);
-  const loaded = server.threads.load({ threadId, workspace, settings, isEphemeral });
+  const loaded = server.threads.load({ threadId, workspace, isEphemeral });
   (await server.threads.feed(threadId)).add(connection);
   return loaded;
 }

@@ -5,6 +5,7 @@ import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import type { Reply, RequestId } from "../../rpc/peer.ts";
+import { nextSettings } from "../next-settings.ts";
 import { refuse, requireThreadId } from "../thread-facts.ts";
 
 const MAX_RUNNING = 16;
@@ -24,13 +25,13 @@ export async function sampleThread(
   if (expectedTurnId === "" || !isPrompt) {
     throw refuse(`thread/sample requires expectedTurnId and a prompt of at most ${MAX_PROMPT_BYTES} bytes`);
   }
+  const settings = await nextSettings(server, loaded, { patch: { effort: effort ?? undefined } });
   const own = running.get(connection) ?? new Map<RequestId, AbortController>();
   running.set(connection, own);
   if (own.has(requestId)) throw refuse(`a sample with the request id ${JSON.stringify(requestId)} is running`);
   if (own.size >= MAX_RUNNING) throw refuse(`a connection may run ${MAX_RUNNING} samples at once`);
 
   const { threadId } = loaded;
-  const settings = typeof effort === "string" ? { ...loaded.settings, effort } : loaded.settings;
   const control = new AbortController();
   own.set(requestId, control);
   const done = server.heddle.sample({ threadId, expectedTurnId, prompt, settings }, control.signal);

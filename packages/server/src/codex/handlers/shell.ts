@@ -4,6 +4,7 @@ import type { ThreadShellCommandParams } from "@heddle/dialects/codex-app-server
 import type { z } from "zod";
 import type { Call } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
+import { nextSettings } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
@@ -11,10 +12,12 @@ export async function shellCommand(
   params: z.infer<typeof ThreadShellCommandParams>,
   { server, connection }: Call,
 ): Promise<Reply> {
-  const { threadId, settings } = requireLoaded(server, params.threadId);
+  const loaded = requireLoaded(server, params.threadId);
+  const { threadId } = loaded;
   const command = params.command.trim();
   if (command === "") throw refuse("command must not be empty");
   const { timeoutMs } = params;
+  const settings = await nextSettings(server, loaded);
   return heldBack(connection, threadId, async () => {
     try {
       const time = typeof timeoutMs === "number" ? { timeoutMs: Math.max(1, timeoutMs) } : {};

@@ -2,8 +2,9 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { readGoal } from "@heddle/agent";
+import { wordsOf, type SettingsPatch } from "@heddle/agent/settings";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError, type ClientTool, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, type ClientTool } from "@heddle/protocol";
 import {
   appServerOrigin,
   clientToolsFrom,
@@ -28,9 +29,8 @@ import type { Connection } from "../../rpc/connection.ts";
 import { noticeOfHydration } from "../deprecated.ts";
 import type { LoadedThread } from "../loaded.ts";
 import { fromCursor, pageOf } from "../../rpc/paging.ts";
-import { nextSettings, withChanges } from "../next-settings.ts";
+import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
-import type { Wishes } from "../settings.ts";
 import type { ThreadFeed } from "../../followers/subscribe.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
 import { turnsOf } from "./read.ts";
@@ -38,17 +38,19 @@ import { turnsOf } from "./read.ts";
 export async function startThread(params: ThreadStartParams, { server, connection }: Call): Promise<Reply> {
   const workspace = await folderOf(params.cwd, server);
   const tools = toolsOf(params);
-  const resolved = await server.settings.resolve({ ...wishesOf(params), workspace });
-  const settings: TurnSettings = tools.length > 0 ? { ...resolved, hasClientTools: true } : resolved;
+  const patch = patchOf(server, params);
+  // Refused before there is a thread.
+  await server.settings.resolve({ workspace, patch, mayLackKey: true });
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
   const { clientThreadId, ...request } = params;
   const begin = async (): Promise<LoadedThread> => {
-    const beginning = { tools, clientId: clientThreadId ?? undefined, request: { ...request, workspace } };
+    const clientId = clientThreadId ?? undefined;
+    const beginning = { tools, settings: wordsOf(patch), clientId, request: { ...request, workspace } };
     const thread = { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) };
     const threadId = await server.heddle.as(connection.by).createThread(thread, beginning);
     // Of a request that is repeated the thread may have gone on.
-    return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, settings, isEphemeral });
+    return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
   };
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
   const unused = [...unheeded(params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
@@ -75,7 +77,8 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
   if (params.excludeTurns !== true) noticeOfHydration(connection, "excludeTurns");
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
-  const settings = await settingsFor(server, parent.id, { params, workspace });
+  const patch = patchOf(server, params);
+  const settings = await nextSettings(server, { threadId: parent.id, workspace }, { patch });
   const begin = async (): Promise<LoadedThread> => {
     const threadId = await server.heddle.as(connection.by).forkThread({
       threadId: parent.id,
@@ -84,7 +87,10 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
       ...(params.ephemeral === true ? { isEphemeral: true as const } : {}),
       ...(typeof params.lastTurnId === "string" ? { atTurn: params.lastTurnId } : {}),
     });
-    return server.threads.load({ threadId, workspace, settings, isEphemeral: params.ephemeral === true });
+    const loaded = server.threads.load({ threadId, workspace, isEphemeral: params.ephemeral === true });
+    const changes = changesBetween(await nextSettings(server, loaded), settings);
+    await storeChanges(server, threadId, { changes, by: connection.by });
+    return loaded;
   };
   const withTurns = params.excludeTurns !== true;
   const beginning = { unused: unheeded(params), isSandboxGiven: isGiven(params.sandbox), withTurns };
@@ -105,7 +111,12 @@ async function began(
 ): Promise<Reply> {
   const held = connection.hold();
   try {
-    const { threadId, workspace, settings } = await server.news.begin(begin());
+    const beginning = begin().then(async (loaded) => {
+      const settings = await nextSettings(server, loaded);
+      server.news.answered(loaded, settings);
+      return { ...loaded, settings };
+    });
+    const { threadId, workspace, settings } = await server.news.begin(beginning);
     const feed = await server.threads.feed(threadId);
     feed.add(connection);
     const thread = await describeThread(server, await requireRow(server, threadId, NO_ROLLOUT));
@@ -133,8 +144,13 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   const loaded = server.threads.get(threadId);
   const known = loaded?.workspace ?? (await nextWorkspace(server, row));
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
-  const settings = await settingsFor(server, threadId, { params, workspace });
-  server.threads.load({ threadId, workspace, settings, isEphemeral });
+  const patch = patchOf(server, params);
+  const settings = await nextSettings(server, { threadId, workspace }, { patch });
+  if (Object.values(patch).some((value) => value !== undefined)) {
+    const before = await nextSettings(server, { threadId, workspace });
+    await storeChanges(server, threadId, { changes: changesBetween(before, settings), by: connection.by });
+  }
+  server.news.answered(server.threads.load({ threadId, workspace, isEphemeral }), settings);
   const feed = await server.threads.feed(threadId);
   // Everyone was told when it was let go.
   const isBack = loaded === undefined;
@@ -178,7 +194,7 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   }
 }
 
-function isGiven(value: unknown): boolean {
+function isGiven<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
@@ -218,38 +234,25 @@ export function listLoaded(wish: z.infer<typeof PageParams>, { server }: Call): 
   return Promise.resolve({ result: { data, nextCursor } });
 }
 
-async function settingsFor(
-  server: ServerContext,
-  threadId: string,
-  { params, workspace }: { readonly params: ThreadResumeParams | ThreadForkParams; readonly workspace: string },
-): Promise<TurnSettings> {
-  const known = server.threads.get(threadId)?.settings;
-  const next = known === undefined ? await nextSettings(server.heddle.journal, threadId) : undefined;
-  const inherited = known ?? next?.settings;
-  const resolved = await server.settings.resolve({ ...wishesOf(params), workspace, inherited });
-  // Without a turn there was nothing that the changes could be made to.
-  if (next === undefined || inherited !== undefined) return resolved;
-  const changed = withChanges(resolved, next.changes);
-  return next.hasClientTools ? { ...changed, hasClientTools: true } : changed;
-}
-
-function wishesOf(params: ThreadStartParams | ThreadResumeParams | ThreadForkParams): Wishes {
-  const policy = params.approvalPolicy ?? undefined;
+/** What a client says that begins a thread or takes it up; its keys of the configuration go below the rest. */
+function patchOf(
+  { settings }: ServerContext,
+  params: ThreadStartParams | ThreadResumeParams | ThreadForkParams,
+): SettingsPatch {
+  const { model, modelProvider: provider, sandbox: sandboxMode, approvalPolicy, config } = params;
   return {
-    model: params.model ?? undefined,
-    provider: params.modelProvider ?? undefined,
-    sandboxMode: params.sandbox ?? undefined,
-    approvalPolicy: policy === undefined ? undefined : approvalPolicyFrom(policy),
-    config: params.config ?? undefined,
-    // As the original: the thread is made, and its first turn says what is missing.
-    mayLackKey: true,
+    ...settings.patchOf(config ?? {}),
+    ...(isGiven(model) ? { model } : {}),
+    ...(isGiven(provider) ? { provider } : {}),
+    ...(isGiven(sandboxMode) ? { sandboxMode } : {}),
+    ...(isGiven(approvalPolicy) ? { approvalPolicy: approvalPolicyFrom(approvalPolicy) } : {}),
   };
 }
 
 /** Where its next turn works: a folder that was named since the last one, while it is there. */
 async function nextWorkspace({ heddle }: ServerContext, { id, workspace }: ThreadRow): Promise<string> {
-  const { cwd } = (await nextSettings(heddle.journal, id)).changes;
-  return typeof cwd === "string" ? await realpath(cwd).catch(() => workspace) : workspace;
+  const { workspace: named } = await heddle.storedSettings(id);
+  return named === undefined ? workspace : await realpath(named).catch(() => workspace);
 }
 
 export async function folderOf(cwd: string | null | undefined, server: ServerContext): Promise<string> {

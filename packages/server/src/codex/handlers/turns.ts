@@ -1,5 +1,6 @@
 /** Turns: begun, steered, interrupted. The run belongs to the server, whatever becomes of the client. */
-import { changeSettings, type Acts } from "@heddle/agent";
+import type { Acts } from "@heddle/agent";
+import type { SettingsPatch } from "@heddle/agent/settings";
 import { HeddleError, isHeddleError, type By, type InputPart, type TurnSettings } from "@heddle/protocol";
 import {
   approvalPolicyFrom,
@@ -14,7 +15,7 @@ import type { z } from "zod";
 import type { Call, ServerContext } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
-import { changesBetween } from "../next-settings.ts";
+import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 import { folderOf, warnOfUnused } from "./threads.ts";
@@ -26,15 +27,20 @@ export async function startTurn(params: TurnStartParams, { server, connection }:
   const loaded = requireLoaded(server, params.threadId);
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
   const input = await readInput(params.input, workspace);
-  const settings = settingsWith(loaded.settings, params);
+  const { threadId } = loaded;
+  const clientId = params.clientUserMessageId ?? undefined;
+  const before = await nextSettings(server, loaded, { clientId });
+  const settings = await nextSettings(server, { threadId, workspace }, { patch: patchFrom(params), clientId });
   const hasSchema = params.outputSchema !== undefined && params.outputSchema !== null;
   const turnSettings = hasSchema ? { ...settings, outputSchema: params.outputSchema } : settings;
-  const reply = await heldBack(connection, loaded.threadId, async () => {
-    const clientId = params.clientUserMessageId ?? undefined;
+  const reply = await heldBack(connection, threadId, async () => {
+    const wanted = { input, workspace, settings: turnSettings, clientId };
+    const { turnId, isSteered } = await startOrSteer({ server, by: connection.by }, threadId, wanted);
+    // The turn that runs keeps what it has; the next one has what was asked for with this input.
     const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
-    const changes = { ...changesBetween(loaded.settings, settings), ...moved };
-    const wanted = { input, workspace, settings: turnSettings, changes, clientId };
-    return { turn: newTurn(await startOrSteer({ server, by: connection.by }, loaded.threadId, wanted)) };
+    const changes = { ...changesBetween(before, settings), ...moved };
+    if (isSteered) await storeChanges(server, threadId, { changes, by: connection.by });
+    return { turn: newTurn(turnId) };
   });
   return {
     ...reply,
@@ -59,28 +65,26 @@ interface Wanted {
   readonly workspace: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
-  /** In which they differ from what the turn before ran with. */
-  readonly changes: Readonly<Record<string, unknown>>;
   readonly clientId: string | undefined;
 }
 
 /** Input for a thread that is at work is told to the running turn. */
-async function startOrSteer({ server, by }: Asked, threadId: string, wanted: Wanted): Promise<string> {
+async function startOrSteer(
+  { server, by }: Asked,
+  threadId: string,
+  wanted: Wanted,
+): Promise<{ readonly turnId: string; readonly isSteered: boolean }> {
   const acts = server.heddle.as(by);
   const { input, workspace, settings, clientId } = wanted;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
       const start = { thread: threadId, workspace, input, settings, ...(clientId === undefined ? {} : { clientId }) };
-      return server.turns.add(await acts.startTurn(start)).turnId;
+      return { turnId: server.turns.add(await acts.startTurn(start)).turnId, isSteered: false };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
     }
     const running = await openTurn(server, threadId);
-    if (running === undefined || !(await steered(acts, running, input))) continue;
-    // What it was to run with is for the turns that follow.
-    const { changes } = wanted;
-    if (Object.keys(changes).length > 0) await changeSettings(server.heddle.journal, threadId, { changes, by });
-    return running;
+    if (running !== undefined && (await steered(acts, running, input))) return { turnId: running, isSteered: true };
   }
   throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
 }
@@ -129,7 +133,9 @@ export async function compactThread(
   params: z.infer<typeof ThreadParams>,
   { server, connection }: Call,
 ): Promise<Reply> {
-  const { threadId, settings } = requireLoaded(server, params.threadId);
+  const loaded = requireLoaded(server, params.threadId);
+  const { threadId } = loaded;
+  const settings = await nextSettings(server, loaded);
   return heldBack(connection, threadId, async () => {
     server.turns.add(await server.heddle.as(connection.by).compact(threadId, settings));
     return {};
@@ -137,8 +143,8 @@ export async function compactThread(
 }
 
 async function openTurn({ heddle }: ServerContext, threadId: string): Promise<string | undefined> {
-  const turns = await heddle.journal.threads.turns(threadId);
-  return turns.findLast(({ status }) => status === "open")?.id;
+  const last = await heddle.journal.threads.lastTurn(threadId);
+  return last?.status === "open" ? last.id : undefined;
 }
 
 type SettingsWish = Pick<
@@ -146,28 +152,18 @@ type SettingsWish = Pick<
   "model" | "effort" | "approvalPolicy" | "sandboxPolicy" | "collaborationMode"
 >;
 
-export function settingsWith(before: TurnSettings, params: SettingsWish): TurnSettings {
+export function patchFrom(params: SettingsWish): SettingsPatch {
   const { approvalPolicy, sandboxPolicy, collaborationMode } = params;
   const { model = params.model, reasoning_effort: effort = params.effort } = collaborationMode?.settings ?? {};
-  const settings = collaborationMode?.mode === "default" ? { ...before, mode: undefined } : before;
-  const sandbox = sandboxPolicy === undefined || sandboxPolicy === null ? undefined : sandboxFrom(sandboxPolicy);
   if (sandboxPolicy?.type === "externalSandbox") {
-    throw new HeddleError("usage.invalid", "a sandbox that somebody else holds is not supported");
+    throw new HeddleError("usage.invalid", "a sandbox that another program holds is not supported");
   }
   return {
-    ...settings,
-    ...(typeof model === "string" ? { model } : {}),
-    ...(typeof effort === "string" ? { effort } : {}),
-    ...(collaborationMode?.mode === "plan" ? { mode: "plan" as const } : {}),
-    ...(approvalPolicy === undefined || approvalPolicy === null
-      ? {}
-      : { approvalPolicy: approvalPolicyFrom(approvalPolicy) }),
-    ...(sandbox === undefined
-      ? {}
-      : {
-          sandboxMode: sandbox.sandboxMode,
-          networkAccess: sandbox.networkAccess ?? settings.networkAccess,
-          writableRoots: [...(sandbox.writableRoots ?? settings.writableRoots)],
-        }),
+    ...(sandboxPolicy === undefined || sandboxPolicy === null ? {} : sandboxFrom(sandboxPolicy)),
+    model: model ?? undefined,
+    effort: effort ?? undefined,
+    mode: collaborationMode?.mode,
+    approvalPolicy:
+      approvalPolicy === undefined || approvalPolicy === null ? undefined : approvalPolicyFrom(approvalPolicy),
   };
 }

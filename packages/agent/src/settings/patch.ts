@@ -1,0 +1,48 @@
+/** What can be said about the next turns of a thread, typed. */
+import type { ApprovalPolicy, SandboxMode } from "@heddle/protocol";
+
+/** Only what is said; everything else stays as it is. */
+export interface SettingsPatch {
+  readonly provider?: string | undefined;
+  readonly model?: string | undefined;
+  readonly effort?: string | undefined;
+  readonly sandboxMode?: SandboxMode | undefined;
+  readonly networkAccess?: boolean | undefined;
+  readonly writableRoots?: readonly string[] | undefined;
+  readonly approvalPolicy?: ApprovalPolicy | undefined;
+  readonly mode?: "plan" | "default" | undefined;
+  readonly contextTokens?: number | undefined;
+  readonly compactAtTokens?: number | undefined;
+  readonly asksUser?: boolean | undefined;
+}
+
+export type SettingKey = keyof SettingsPatch;
+
+export const SETTING_KEYS = [
+  "provider",
+  "model",
+  "effort",
+  "sandboxMode",
+  "networkAccess",
+  "writableRoots",
+  "approvalPolicy",
+  "mode",
+  "contextTokens",
+  "compactAtTokens",
+  "asksUser",
+] as const satisfies readonly SettingKey[];
+
+/** A model is of its provider, a sandbox mode brings its own network and folders. */
+const COMPANIONS: Partial<Record<SettingKey, readonly SettingKey[]>> = {
+  model: ["provider"],
+  sandboxMode: ["networkAccess", "writableRoots"],
+};
+
+export function companionsOf(key: SettingKey): readonly SettingKey[] {
+  return COMPANIONS[key] ?? [];
+}
+
+/** The keys with what goes with them. */
+export function withCompanions(keys: readonly SettingKey[]): readonly SettingKey[] {
+  return [...new Set(keys.flatMap((key) => [key, ...companionsOf(key)]))];
+}

@@ -1,0 +1,124 @@
+import type { EventBody, StoredEvent, TurnSettings } from "@heddle/protocol";
+import { expect, test } from "vitest";
+import { resolveSettings } from "./resolve.ts";
+import { storedSettings } from "./stored.ts";
+import { patchOf, wordsOf } from "./words.ts";
+
+const SETTINGS: TurnSettings = {
+  provider: "mock",
+  model: "one",
+  sandboxMode: "workspace-write",
+  networkAccess: true,
+  writableRoots: ["/more"],
+  approvalPolicy: "never",
+};
+const KEPT = { ...SETTINGS, mode: "default" };
+
+function past(...bodies: readonly EventBody[]): readonly StoredEvent[] {
+  return bodies.map((body, index) => ({
+    stream: "t",
+    version: index + 1,
+    position: index + 1,
+    id: String(index),
+    at: 0,
+    author: "user:owner",
+    body,
+    prevHash: "",
+    hash: "",
+  }));
+}
+
+const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "n" };
+const turn = (settings: Partial<TurnSettings> = {}, once?: string[]): EventBody => ({
+  type: "turn.admitted",
+  v: 1,
+  turnId: "x",
+  input: [],
+  settings: { ...SETTINGS, ...settings },
+  ...(once === undefined ? {} : { once }),
+  holder,
+});
+const change = (changes: Record<string, unknown>): EventBody => ({ type: "thread.settings-changed", v: 1, changes });
+
+test("the last turn and what was changed since are told apart; null gives a value back to the configuration", () => {
+  expect(storedSettings(past(turn(), change({ model: "two", effort: "low", cwd: "/there" })))).toEqual({
+    turn: { ...KEPT, model: undefined },
+    thread: { model: "two", effort: "low" },
+    workspace: "/there",
+    hasClientTools: false,
+  });
+  const after = storedSettings(
+    past(turn(), change({ model: "two" }), turn({ model: "three" }), change({ model: null })),
+  );
+  expect(after.thread).toEqual({});
+  expect(after.turn).not.toHaveProperty("model");
+  expect(after.turn).not.toHaveProperty("provider");
+});
+
+test("what counted for one turn alone is as it was before", () => {
+  const stored = storedSettings(
+    past(turn(), change({ effort: "low" }), turn({ model: "two", effort: "high" }, ["model", "effort"])),
+  );
+  expect(stored.turn).toMatchObject({ model: "one" });
+  expect(stored.thread).toEqual({ effort: "low" });
+});
+
+test("a sandbox mode brings its own network and folders, a model leaves the question who serves it", () => {
+  const { turn: before, thread } = storedSettings(
+    past(turn(), change({ sandbox: "read-only", model_provider: "a" }), change({ model: "two" })),
+  );
+  expect(thread).toEqual({ sandboxMode: "read-only", model: "two" });
+  expect(before).toMatchObject({ provider: "a" });
+  expect(before).not.toHaveProperty("networkAccess");
+});
+
+test("words of other doors that mean nothing here are passed over, and what is said is kept in them", () => {
+  expect(patchOf({ model: 7, effort: "auto", sandbox: "huge", runner: "x", approval_policy: "always" })).toEqual({
+    approvalPolicy: "untrusted",
+  });
+  const patch = { model: "m", mode: "plan", writableRoots: ["/a"], contextTokens: 5 } as const;
+  expect(patchOf(wordsOf(patch))).toEqual(patch);
+});
+
+test("later wins value by value, and every value knows where it comes from", () => {
+  const stored = storedSettings(past(turn(), change({ effort: "low" })));
+  const { values, sources, isProviderOpen } = resolveSettings({
+    config: [
+      { source: "default", values: { sandboxMode: "read-only", networkAccess: false, writableRoots: [] } },
+      { source: "file", values: { model: "filed", compactAtTokens: 9 } },
+    ],
+    stored,
+    asked: [{ source: "request", values: { model: "asked", sandboxMode: "workspace-write" } }],
+  });
+  expect(values).toEqual({
+    provider: "mock",
+    model: "asked",
+    effort: "low",
+    sandboxMode: "workspace-write",
+    networkAccess: false,
+    writableRoots: [],
+    approvalPolicy: "never",
+    mode: "default",
+    compactAtTokens: 9,
+  });
+  expect(sources).toEqual({
+    provider: "turn",
+    model: "request",
+    effort: "thread",
+    sandboxMode: "request",
+    networkAccess: "default",
+    writableRoots: "default",
+    approvalPolicy: "turn",
+    mode: "turn",
+    compactAtTokens: "file",
+  });
+  expect(isProviderOpen).toBe(true);
+});
+
+test("another provider goes without the model and the effort of the one before", () => {
+  const asked = [{ source: "request", values: { provider: "other" } }] as const;
+  const { values } = resolveSettings({ config: [], stored: storedSettings(past(turn({ effort: "low" }))), asked });
+  expect(values).toMatchObject({ provider: "other", sandboxMode: "workspace-write" });
+  expect(values).not.toHaveProperty("model");
+  expect(values).not.toHaveProperty("effort");
+});

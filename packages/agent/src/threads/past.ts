@@ -1,0 +1,121 @@
+/**
+ * What of a thread's past still counts for it, told from tables: ranges of versions in the streams it is made of, oldest first.
+ * A revert takes back every turn from the one it names on, and what was put into the conversation since; that is a gap.
+ * The cost does not grow with what was said.
+ */
+import type { Journal, TurnRow } from "@heddle/journal";
+import type { StoredEvent, TurnSettings } from "@heddle/protocol";
+import { ancestry, readForkPoint, type ForkPoint } from "./history.ts";
+
+/** Behind one version of a stream, up to another. */
+export interface PastRange {
+  readonly stream: string;
+  readonly after: number;
+  readonly upTo: number;
+}
+
+export interface Past {
+  /** All of it, what was taken back included. */
+  readonly parts: readonly PastRange[];
+  /** What counts. */
+  readonly kept: readonly PastRange[];
+}
+
+interface Place {
+  readonly part: number;
+  readonly version: number;
+}
+
+interface Gap {
+  readonly from: Place;
+  /** The revert itself; it counts. */
+  readonly to: Place;
+}
+
+/** `forkedFrom`: of a thread that is not stored yet. */
+export async function readPlan(journal: Journal, threadId: string, forkedFrom?: ForkPoint): Promise<Past> {
+  const origin = forkedFrom ?? (await readForkPoint(journal, threadId));
+  const own: PastRange = { stream: threadId, after: 0, upTo: await journal.version(threadId) };
+  const inherited = await ancestry(journal, origin);
+  const parts = [...inherited.map(({ stream, upTo = 0 }) => ({ stream, after: 0, upTo })), own];
+  const gaps: Gap[] = [];
+  for (const [part, { stream, upTo }] of parts.entries()) {
+    for (const { version, body } of await journal.marks.events({ stream, kinds: ["thread.reverted"], upTo })) {
+      if (body.type !== "thread.reverted") continue;
+      const from = placeOf(parts, await journal.threads.turn(body.beforeTurnId));
+      const to = { part, version };
+      // A turn that is not in the past, or not any more, takes nothing back.
+      if (from !== undefined && isBefore(from, to) && !gaps.some((gap) => isIn(gap, from))) gaps.push({ from, to });
+    }
+  }
+  return { parts, kept: parts.flatMap((range, part) => withoutGaps(range, part, gaps)) };
+}
+
+function placeOf(parts: readonly PastRange[], turn: TurnRow | undefined): Place | undefined {
+  if (turn === undefined) return undefined;
+  const part = parts.findIndex(({ stream, upTo }) => stream === turn.threadId && turn.admittedVersion <= upTo);
+  return part === -1 ? undefined : { part, version: turn.admittedVersion };
+}
+
+function isBefore(a: Place, b: Place): boolean {
+  return a.part < b.part || (a.part === b.part && a.version < b.version);
+}
+
+function isIn({ from, to }: Gap, place: Place): boolean {
+  return !isBefore(place, from) && isBefore(place, to);
+}
+
+function withoutGaps({ stream, upTo }: PastRange, part: number, gaps: readonly Gap[]): PastRange[] {
+  const ranges: PastRange[] = [];
+  let after = 0;
+  for (const { from, to } of gaps.toSorted((a, b) => (isBefore(a.from, b.from) ? -1 : 1))) {
+    if (from.part > part || to.part < part) continue;
+    const begin = from.part < part ? 1 : from.version;
+    if (begin - 1 > after) ranges.push({ stream, after, upTo: begin - 1 });
+    after = Math.max(after, to.part > part ? upTo : to.version - 1);
+  }
+  if (after < upTo) ranges.push({ stream, after, upTo });
+  return ranges;
+}
+
+export function isKept({ kept }: Past, { threadId, admittedVersion: version }: TurnRow): boolean {
+  return kept.some(({ stream, after, upTo }) => stream === threadId && version > after && version <= upTo);
+}
+
+/** The newest turn that counts and is as wanted, from the end back. */
+export async function lastTurnOf(
+  journal: Journal,
+  { kept }: Past,
+  isWanted: (turn: TurnRow, range: PastRange) => boolean = () => true,
+): Promise<TurnRow | undefined> {
+  for (const range of kept.toReversed()) {
+    let turn = await journal.threads.lastTurn(range.stream, range.upTo);
+    while (turn !== undefined && turn.admittedVersion > range.after) {
+      if (isWanted(turn, range)) return turn;
+      turn = await journal.threads.lastTurn(range.stream, turn.admittedVersion - 1);
+    }
+  }
+  return undefined;
+}
+
+/** With what the thread's last turn ran, or the last one before a version of its own; undefined when it has had none. */
+export async function readLastSettings(
+  journal: Journal,
+  threadId: string,
+  before = Infinity,
+): Promise<TurnSettings | undefined> {
+  const isEarlier = (turn: TurnRow): boolean => turn.threadId !== threadId || turn.admittedVersion < before;
+  const turn = await lastTurnOf(journal, await readPlan(journal, threadId), isEarlier);
+  return turn && settingsOf(journal, turn);
+}
+
+/** With what a turn runs. */
+export async function settingsOf(journal: Journal, turn: TurnRow): Promise<TurnSettings | undefined> {
+  const body = (await eventAt(journal, turn.threadId, turn.admittedVersion))?.body;
+  return body?.type === "turn.admitted" ? body.settings : undefined;
+}
+
+export async function eventAt(journal: Journal, stream: string, version: number): Promise<StoredEvent | undefined> {
+  const [event] = await journal.read({ stream, after: version - 1, limit: 1 });
+  return event;
+}
