@@ -77,6 +77,7 @@ export {
   type UserAuthor,
 } from "./authors.ts";
 export { Failure, Holder } from "./event-parts.ts";
+export { FIRST_EPOCH, holderNamed, leaseLost, ownerOf, type Lease } from "./leases.ts";
 export { ConversationEntry, GitInfoChange, Goal, GoalStatus } from "./thread-facts.ts";
 export {
   isNotificationEvent,

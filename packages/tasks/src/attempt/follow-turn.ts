@@ -4,7 +4,6 @@
  */
 import {
   HeddleError,
-  isHeddleError,
   type ApprovalQuestion,
   type EventOf,
   type StoredEvent,
@@ -13,7 +12,7 @@ import {
 import type { Heddle, InterruptReason, TerminalEvent } from "@heddle/agent";
 import { timeLeftMs } from "./budget.ts";
 import type { Feed } from "../queue/feed.ts";
-import type { Hold } from "./hold.ts";
+import { isOutdated, type Hold } from "./hold.ts";
 
 export interface FollowedTurn {
   readonly threadId: string;
@@ -167,7 +166,7 @@ function createWaits(hold: Hold, stopper: Stopper): Waits {
     try {
       await hold.append(event);
     } catch (error) {
-      if (!isHeddleError(error) || (error.code !== "task.stale" && error.code !== "task.illegal")) throw error;
+      if (!isOutdated(error)) throw error;
     }
   }
 
