@@ -77,7 +77,9 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     spent = addSpent(spent, part.outcome.spent);
     const outcome = { ...part.outcome, spent };
     const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
-    const terminal = await deps.ends.store(turnId, () => complete(deps, inbox, turn, end));
+    let tries = 0;
+    const attempt = () => complete(deps, inbox, turn, { ...end, isRepeat: tries++ > 0 });
+    const terminal = await deps.ends.store(turnId, attempt);
     if (terminal !== undefined) return terminal;
     turn = { ...turn, history: await readResumed(journal, threadId) };
   }
@@ -231,7 +233,7 @@ async function complete(
   { journal, lease }: Pick<TurnDeps, "journal" | "lease">,
   inbox: TurnInbox,
   turn: TurnRequest,
-  end: CarriedOut & { readonly startedAt: number; readonly signal: AbortSignal },
+  end: CarriedOut & { readonly startedAt: number; readonly signal: AbortSignal; readonly isRepeat: boolean },
 ): Promise<TerminalEvent | undefined> {
   const { outcome } = end;
   failpoint("turn.before-complete");
@@ -262,8 +264,8 @@ async function complete(
       return terminalIn(appended.events, turn.turnId);
     } catch (error) {
       if (isHeddleError(error) && error.code === "store.version-conflict") continue;
-      // Whoever has the turn now ends it, or has done so; this process must not report that end as its own.
-      if (isHeddleError(error) && error.code === "lease.lost") throw error;
+      // Whoever has taken the turn ends it, or has done so: that is not the end of this one.
+      if (isHeddleError(error) && error.code === "lease.lost" && !end.isRepeat) throw error;
       // Another process may have ended the turn, and a commit that reports a failure may stand all the same.
       const standing = await terminalOf(journal, turn);
       if (standing === undefined) throw error;

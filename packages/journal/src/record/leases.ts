@@ -54,7 +54,7 @@ export interface LeaseStore {
 export const LEASE_MS = 12_000;
 const RENEWALS_PER_LEASE = 3;
 /** More than one renewal: a living owner that only looks expired renews within this. */
-const CONFIRM_PART = 0.45;
+const CONFIRM_PART = 0.6;
 /** Whoever has not looked for so long was away itself, and begins to watch anew. */
 const AWAY_MS = 15_000;
 const WAIT_STEP_MS = 50;
@@ -116,11 +116,14 @@ export function createLeases(store: LeaseStore): Leases {
     },
     async isOver(holder, { wait } = { wait: false }) {
       const owner = ownerOf(holder);
-      for (;;) {
-        const sight = await look(owner);
-        if (sight !== "doubtful" || !wait) return sight === "over";
+      let sight = await look(owner);
+      const beat = watched.get(owner)?.beat;
+      // A renewal answers it, however late the clock says it is.
+      while (wait && sight === "doubtful" && watched.get(owner)?.beat === beat) {
         await delay(WAIT_STEP_MS);
+        sight = await look(owner);
       }
+      return sight === "over";
     },
     async close() {
       clearInterval(timer);

@@ -26,7 +26,7 @@ import { readVersions } from "./read.ts";
 export function store(connection: Connection, prepared: PreparedAppend, time: LeaseTime): Appended {
   const { append, contentHash } = prepared;
   const { stream, key, lease } = append;
-  const repeat = key === undefined ? undefined : findRepeat(connection, key, contentHash);
+  const repeat = key === undefined ? undefined : findRepeat(connection, key, prepared);
   if (repeat !== undefined) return repeat;
   if (lease !== undefined) refuseLost(connection, lease);
   for (const parent of parentsOf(append)) refuseDeleted(parent, headOf(connection, parent));
@@ -84,14 +84,22 @@ function headOf(connection: Connection, stream: string): Head {
   };
 }
 
-function findRepeat(connection: Connection, key: string, contentHash: string): Appended | undefined {
+function findRepeat(
+  connection: Connection,
+  key: string,
+  { append, contentHash }: PreparedAppend,
+): Appended | undefined {
   const row = connection.get(
     "SELECT content_hash, stream, first_version, last_version FROM append_keys WHERE key = ?",
     key,
   );
   if (row === undefined) return undefined;
   const stream = text(row, "stream");
-  if (text(row, "content_hash") !== contentHash) refuseOtherContent(key, stream);
+  if (text(row, "content_hash") !== contentHash) {
+    // Whoever used the key has the lease now, and that is what the other must know.
+    if (append.lease !== undefined) refuseLost(connection, append.lease);
+    refuseOtherContent(key, stream);
+  }
   const range = { first: integer(row, "first_version"), last: integer(row, "last_version") };
   return { events: readVersions(connection, stream, range), isRepeat: true };
 }
