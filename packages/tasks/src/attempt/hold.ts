@@ -50,7 +50,7 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
   }
 
   function stale(found: TaskRecord | undefined): HeddleError {
-    if (found?.holder !== undefined) return leaseLost(lease, found.attempt);
+    if (found !== undefined && found.attempt !== attempt) return leaseLost(lease, found.attempt);
     const what = found === undefined ? "deleted" : (found.reason ?? found.state);
     return new HeddleError("task.stale", `${id} is not this worker's any more: ${what}`);
   }
