@@ -41,6 +41,8 @@ export interface HeddleOptions {
   readonly approvalTimeoutMs?: number | undefined;
   /** A start that takes longer until its first request is reported; five seconds when absent. */
   readonly slowStartMs?: number | undefined;
+  /** So long leases hold without being renewed; twelve seconds when absent. */
+  readonly leaseMs?: number | undefined;
   /** From Heddle's own configuration, never from a workspace. */
   readonly hooks?: readonly HookConfig[];
   /** Skills besides those in the usual folders, and which of all are off. */

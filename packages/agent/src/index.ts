@@ -32,7 +32,7 @@ export {
   type ThreadSelector,
 } from "./threads/threads.ts";
 export { awaitTerminal } from "./turns/await-terminal.ts";
-export { stateOf, thisHolder } from "./recovery/holder.ts";
+export { leaseStateOf, stateOf, thisHolder } from "./recovery/holder.ts";
 export { StartWatch } from "./turns/start-watch.ts";
 export { createSlots, type Slots } from "./side-requests/slots.ts";
 export { recover } from "./recovery/recover.ts";

@@ -4,7 +4,7 @@
  */
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import type { McpAccounts } from "@heddle/models/accounts";
-import { HeddleError, newThreadId, type Author, type By, type TurnSettings } from "@heddle/protocol";
+import { FIRST_EPOCH, HeddleError, newThreadId, type Author, type By, type TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
 import { answer } from "./approvals/approvals.ts";
@@ -35,6 +35,7 @@ import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
 import { parking } from "./approvals/parked.ts";
 import { createPendingEnds, type PendingEnds } from "./recovery/pending-ends.ts";
 import { forgetEphemeral, recover, type Recovered } from "./recovery/recover.ts";
+import { watchHosts } from "./recovery/watch-hosts.ts";
 import type { Runner, TurnRequest } from "./runners/runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
@@ -54,8 +55,9 @@ import {
 } from "./threads/threads.ts";
 import { workspaceOf } from "./threads/workspace.ts";
 import { StartWatch } from "./turns/start-watch.ts";
-import { interruptTurn, steerTurn } from "./turns/turn-acts.ts";
+import { interruptTurn, steerTurn, type Interruptible } from "./turns/turn-acts.ts";
 import { createTurnPlaces, type TurnPlaces } from "./sandboxes/turn-places.ts";
+import { holdTurn } from "./turns/turn-lease.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turns/turn.ts";
 
 /** What a command of the user may take at most. */
@@ -63,7 +65,7 @@ const MAX_SHELL_MS = 3_600_000;
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const { home, redactor } = options;
-  const journal = await openJournal({ home, secrets: keysInUse(options), redactor });
+  const journal = await openJournal({ home, secrets: keysInUse(options), redactor, leaseMs: options.leaseMs });
   // A token that is fetched while a turn runs must not be found in its record.
   for (const { credential } of options.providers) credential?.hear?.(journal.redactor.learn);
   try {
@@ -86,9 +88,7 @@ async function openBeside({ background, providers, env, isUnattended, log }: Hed
 
 type CompactThread = By & { readonly settings: TurnSettings | undefined };
 
-interface RunningTurn {
-  readonly threadId: string;
-  readonly control: AbortController;
+interface RunningTurn extends Interruptible {
   readonly done: Promise<TerminalEvent>;
 }
 
@@ -104,6 +104,7 @@ class Engine implements Heddle {
   readonly #starts = createSerial();
   readonly #ends: PendingEnds;
   readonly #parked: ParkedTurns;
+  readonly #hosts: AsyncDisposable | undefined;
   readonly #background: Background | undefined;
   readonly #mcpLogins: LazyMcpLogins;
 
@@ -136,9 +137,10 @@ class Engine implements Heddle {
       starts: this.#starts,
       check: (settings) => this.#runner.check(settings),
       enter: (place) => this.#places.enter(place),
-      run: (turn) => void this.#run(turn).catch(() => undefined),
+      run: (turn, epoch) => void this.#run(turn, epoch).catch(() => undefined),
     });
     this.#parked.resume(begun.parked);
+    this.#hosts = options.isUnattended ? undefined : watchHosts(journal, (parked) => this.#parked.resume(parked));
   }
 
   get unstoredEnds(): number {
@@ -350,6 +352,7 @@ class Engine implements Heddle {
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = new HeddleError("turn.interrupted", "Heddle is closing");
     this.#ends.close();
+    await this.#hosts?.[Symbol.asyncDispose]();
     await this.#parked[Symbol.asyncDispose]();
     const ends = [...this.#running].map(async ([turnId, { threadId, control, done }]) => {
       const isLeft = await this.#parked.canBeLeft(threadId, turnId).catch(() => false);
@@ -363,10 +366,12 @@ class Engine implements Heddle {
     await this.journal[Symbol.asyncDispose]();
   }
 
-  #run(turn: TurnRequest): Promise<TerminalEvent> {
+  #run(turn: TurnRequest, epoch = FIRST_EPOCH): Promise<TerminalEvent> {
     const control = new AbortController();
+    const lease = holdTurn(this.journal, { subject: turn.turnId, epoch }, this.#options.log);
     const deps: TurnDeps = {
       journal: this.journal,
+      lease,
       live: this.#live,
       runner: this.#runner,
       isUnattended: this.#options.isUnattended,
@@ -374,11 +379,11 @@ class Engine implements Heddle {
       ends: this.#ends,
       leave: (left, outcome) => this.#places.end(left, outcome),
     };
-    const done = runTurn(deps, turn, control).finally(() => {
+    const done = lease.during(runTurn(deps, turn, control)).finally(() => {
       this.#running.delete(turn.turnId);
       this.#places.wait(turn.threadId);
     });
-    this.#running.set(turn.turnId, { threadId: turn.threadId, control, done });
+    this.#running.set(turn.turnId, { threadId: turn.threadId, control, lease, done });
     return done;
   }
 

@@ -23,6 +23,8 @@ export interface TestHeddleOptions {
   readonly hooks?: HeddleOptions["hooks"];
   readonly slowStartMs?: number;
   readonly sweepEveryMs?: number;
+  readonly leaseMs?: number;
+  readonly log?: HeddleOptions["log"];
   readonly mcpServers?: readonly McpServerInput[];
   readonly idleSandboxes?: HeddleOptions["idleSandboxes"];
   /** Besides PATH. */
@@ -62,6 +64,8 @@ export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<T
     slowStartMs: options.slowStartMs,
     ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
     sweepEveryMs: options.sweepEveryMs,
+    leaseMs: options.leaseMs,
+    log: options.log,
   };
   const heddle = await openHeddle(heddleOptions);
   const settings: TurnSettings = {

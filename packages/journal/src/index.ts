@@ -11,6 +11,7 @@ export type {
   VerifyReport,
   VerifyWatch,
 } from "./journal.ts";
+export type { HeldLease, LeaseRow, Leases } from "./record/leases.ts";
 export type { MarkKind, MarkLook, MarkQueries } from "./queries/marks.ts";
 export type { NotificationQueries, NotificationRow } from "./queries/notifications.ts";
 export type { TaskPageRequest, TaskQueries } from "./queries/tasks.ts";

@@ -15,8 +15,11 @@
  *  8. The store opens after `kill -9`, a torn write or a full disk, or names the first damaged record and opens read-only.
  *     It is never recreated or truncated.
  *  9. Several processes may append to one store at once without "database is locked" reaching a user.
+ * 10. An append may carry a lease. When the turn or task has been taken by another process since, or has ended, it is refused
+ *     with `lease.lost` and writes nothing, whatever any clock says.
  */
-import type { Author, EventBody, EventType, HeddleError, StoredEvent } from "@heddle/protocol";
+import type { Author, EventBody, EventType, HeddleError, Lease, StoredEvent } from "@heddle/protocol";
+import type { Leases } from "./record/leases.ts";
 import type { MarkQueries } from "./queries/marks.ts";
 import type { NotificationQueries } from "./queries/notifications.ts";
 import type { TaskQueries } from "./queries/tasks.ts";
@@ -32,6 +35,8 @@ export interface Append {
   readonly expectedVersion?: number;
   /** Same key and same content: the first result again. Same key, other content: `store.id-conflict`. */
   readonly key?: string;
+  /** Whoever appends holds this; refused with `lease.lost` when that is not so any more. */
+  readonly lease?: Lease;
   /** `full` unless said otherwise. */
   readonly durability?: "full" | "relaxed";
 }
@@ -178,4 +183,5 @@ export interface Journal extends AsyncDisposable {
   readonly tasks: TaskQueries;
   readonly notifications: NotificationQueries;
   readonly usage: UsageQueries;
+  readonly leases: Leases;
 }

@@ -111,6 +111,8 @@ const table = {
   "store.id-conflict": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "store.owned": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
 
+  "lease.lost": { exit: EXIT.infrastructure, rpc: INTERNAL },
+
   "door.unauthorized": { exit: EXIT.auth, rpc: INVALID_REQUEST },
   "door.forbidden": { exit: EXIT.policy, rpc: INVALID_REQUEST },
   "door.wrong-host": { exit: EXIT.policy, rpc: INVALID_REQUEST },

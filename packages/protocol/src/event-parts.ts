@@ -1,8 +1,10 @@
 /** Parts that events of more than one kind are made of. */
 import { z } from "zod";
 
-/** Who holds a turn, so that another process can tell a live holder from a dead one without trusting the clock. */
+/** The process that holds a turn or a task, so that another one can tell whether it lives without trusting the clock. */
 export const Holder = z.object({
+  /** The host it runs on. Absent in older events: then it is the host that the store is on. */
+  host: z.string().optional(),
   pid: z.number().int(),
   /** Start time of the process in kernel ticks since boot; tells a reused pid from the old one. */
   startTicks: z.string(),

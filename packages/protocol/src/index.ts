@@ -78,6 +78,7 @@ export {
 } from "./authors.ts";
 export { Failure, Holder } from "./event-parts.ts";
 export { nextGoal, type StandingGoal } from "./standing-goal.ts";
+export { FIRST_EPOCH, holderNamed, leaseLost, ownerOf, type Lease } from "./leases.ts";
 export { ConversationEntry, GitInfoChange, Goal, GoalStatus } from "./thread-facts.ts";
 export {
   isNotificationEvent,

@@ -21,6 +21,7 @@ export interface TestHarnessOptions {
   readonly log?: (line: string) => void;
   readonly settings?: HarnessOptions["settingsFor"];
   readonly slowStartMs?: number;
+  readonly leaseMs?: number;
   readonly backend?: "namespaces" | "bwrap";
 }
 
@@ -58,6 +59,7 @@ export async function openTestHarness(options: TestHarnessOptions = {}): Promise
     providers: options.providers ?? [{ id: "scripted", family: "openai", script: options.script ?? [] }],
     env: { PATH: process.env["PATH"] },
     isUnattended: options.isUnattended ?? false,
+    leaseMs: options.leaseMs,
     ...(options.backend === undefined ? {} : { sandboxBackend: options.backend }),
   });
   const { journal } = heddle;

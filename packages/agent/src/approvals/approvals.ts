@@ -20,6 +20,9 @@ import type { TurnInbox } from "../turns/inbox.ts";
 import { isParking, type CarriedOver, type StoredQuestion } from "./parked.ts";
 import { checkAnswer } from "./questions.ts";
 
+/** What a turn says carries its lease; what others say does not. */
+type Appending = Pick<Journal, "append">;
+
 export interface AskOptions {
   readonly threadId: string;
   readonly turnId: string;
@@ -33,7 +36,7 @@ export interface AskOptions {
 }
 
 export async function ask(
-  journal: Journal,
+  journal: Appending,
   inbox: TurnInbox,
   question: ApprovalQuestion,
   options: AskOptions,
@@ -61,7 +64,7 @@ export async function ask(
 }
 
 async function put(
-  journal: Journal,
+  journal: Appending,
   question: ApprovalQuestion,
   options: AskOptions,
 ): Promise<Pick<StoredQuestion, "approvalId" | "answerBy">> {
@@ -86,7 +89,7 @@ export interface DueQuestion {
 }
 
 /** Declines a question when its time is over, unless somebody was faster; `then` once that is durable. */
-export function declineAt(journal: Journal, due: DueQuestion, then?: () => Promise<void>): Disposable {
+export function declineAt(journal: Appending, due: DueQuestion, then?: () => Promise<void>): Disposable {
   const { answerBy, ...question } = due;
   if (answerBy === undefined) return { [Symbol.dispose]: () => undefined };
   const given: Answer = { ...question, decision: "decline", reason: "nobody answered in time" };
@@ -103,7 +106,7 @@ export function declineAt(journal: Journal, due: DueQuestion, then?: () => Promi
 }
 
 /** Cancels a question that nobody waits for any more; one that is answered stays so. */
-export async function takeBack(journal: Journal, question: Omit<Answer, "decision">): Promise<void> {
+export async function takeBack(journal: Appending, question: Omit<Answer, "decision">): Promise<void> {
   await resolve(journal, { ...question, decision: "cancel" }, "system");
 }
 
@@ -129,7 +132,7 @@ export async function answer(journal: Journal, { by, ...given }: Omit<Answer, "t
 }
 
 /** True when this answer is the one that stands. */
-async function resolve(journal: Journal, given: Answer, author: Author): Promise<boolean> {
+async function resolve(journal: Appending, given: Answer, author: Author): Promise<boolean> {
   const { threadId, turnId, approvalId, decision, reason, answers, content, granted } = given;
   const more = {
     ...(reason === undefined ? {} : { reason }),

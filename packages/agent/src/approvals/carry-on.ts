@@ -23,7 +23,7 @@ export interface CarryOn {
   readonly starts: Serial;
   check(settings: TurnSettings): Promise<void>;
   enter(place: PlaceToEnter): Promise<TurnPlace>;
-  run(turn: TurnRequest): void;
+  run(turn: TurnRequest, epoch: number): void;
 }
 
 export interface PlaceToEnter {
@@ -33,7 +33,7 @@ export interface PlaceToEnter {
 }
 
 export interface ParkedTurns extends AsyncDisposable {
-  /** For what was found when this Heddle opened: an answer that nobody has acted on is acted on, a deadline is kept. */
+  /** For what was found, each once: an answer that nobody has acted on is acted on, a deadline is kept. */
   resume(turns: Recovered["parked"]): void;
   /** Does nothing when the turn is not parked, not answered, or taken by another process. Never rejects. */
   carryOn(threadId: string, turnId: string): Promise<void>;
@@ -47,6 +47,7 @@ export function createParkedTurns(engine: CarryOn): ParkedTurns {
   const { journal, isUnattended, starts } = engine;
   const carrying = new Set<Promise<void>>();
   const deadlines = new DisposableStack();
+  const resumed = new Set<string>();
   let isClosing = false;
 
   async function attempt(threadId: string, turnId: string): Promise<void> {
@@ -62,6 +63,8 @@ export function createParkedTurns(engine: CarryOn): ParkedTurns {
     resume(turns) {
       if (isUnattended) return;
       for (const { threadId, turnId, questions } of turns) {
+        if (resumed.has(turnId)) continue;
+        resumed.add(turnId);
         if (isAnswered(questions)) attempt(threadId, turnId).catch(() => undefined);
         else
           for (const { approvalId, answerBy } of questions.values()) {
@@ -80,7 +83,8 @@ export function createParkedTurns(engine: CarryOn): ParkedTurns {
       if (open?.status !== "open") return;
       const message = "its question was not answered, and another run has taken the thread";
       const failure = { code: "turn.abandoned", message };
-      await closeParked(journal, { threadId, turnId: open.id }, { status: "interrupted", failure });
+      const end = { status: "interrupted", failure, waitsForLease: true } as const;
+      await closeParked(journal, { threadId, turnId: open.id }, end);
     },
     async [Symbol.asyncDispose]() {
       isClosing = true;
@@ -95,7 +99,7 @@ async function carryOn(engine: CarryOn, threadId: string, turnId: string): Promi
   const parked = await takeParked(journal, threadId, turnId);
   if (parked === undefined) return;
   try {
-    engine.run(await readied(engine, threadId, parked.admitted));
+    engine.run(await readied(engine, threadId, parked.admitted), parked.epoch);
   } catch (error) {
     const end = { status: "failed", failure: toFailure(error), isHeldHere: true } as const;
     await closeParked(journal, { threadId, turnId }, end);

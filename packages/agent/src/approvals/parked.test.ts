@@ -7,7 +7,7 @@ import {
   type StoredEvent,
 } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { carryOver, holderOf, metBefore, ranBefore, waitingQuestions } from "./parked.ts";
+import { carryOver, leaseOf, metBefore, ranBefore, waitingQuestions } from "./parked.ts";
 
 const turnId = "turn-1";
 const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "n" };
@@ -86,9 +86,18 @@ test.each<[string, readonly EventBody[], boolean | undefined]>([
 
 test("the holder of a turn is whoever took it last", () => {
   const next = { ...holder, pid: 2 };
-  const events = stored(admitted, asked, accepted, { type: "turn.resumed", v: 1, turnId, holder: next });
-  expect(holderOf(turnId, events)).toEqual(next);
-  expect(holderOf("turn-0", events)).toBeUndefined();
+  const taken = (more: { epoch?: number }): EventBody => ({
+    type: "turn.resumed",
+    v: 1,
+    turnId,
+    holder: next,
+    ...more,
+  });
+  const events = stored(admitted, asked, accepted, taken({}));
+  expect(leaseOf(turnId, stored(admitted))).toEqual({ holder, epoch: 1 });
+  expect(leaseOf(turnId, events)).toEqual({ holder: next, epoch: 2 });
+  expect(leaseOf(turnId, stored(admitted, taken({}), taken({ epoch: 7 })))).toEqual({ holder: next, epoch: 7 });
+  expect(leaseOf("turn-0", events)).toBeUndefined();
 });
 
 test("what nobody has heard is carried over: answers, and the steering that was not told yet", () => {

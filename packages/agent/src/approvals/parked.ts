@@ -17,6 +17,7 @@
  * an unattended run, and one of a thread that is to leave no trace.
  */
 import {
+  FIRST_EPOCH,
   HeddleError,
   inputItemId,
   isHeddleError,
@@ -30,9 +31,9 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { approvalKey } from "@heddle/tools";
 import { STEERING } from "../context/context.ts";
-import { stateOf, thisHolder } from "../recovery/holder.ts";
+import { leaseStateOf, thisHolder } from "../recovery/holder.ts";
 import { addSpent, NOTHING_SPENT } from "../turns/spent.ts";
-import { readStream, readTurn } from "../threads/stored-events.ts";
+import { readStream, readTurn, type ReadJournal } from "../threads/stored-events.ts";
 import type { Spent } from "../runners/runner.ts";
 
 export interface StoredQuestion {
@@ -88,16 +89,24 @@ export function waitingQuestions(turnId: string, events: readonly StoredEvent[])
 }
 
 /** The turn stands at a question and at nothing else, so that another process can carry it on. */
-export async function isAtQuestion(journal: Journal, turnId: string): Promise<boolean> {
+export async function isAtQuestion(journal: ReadJournal, turnId: string): Promise<boolean> {
   return waitingQuestions(turnId, await readTurn(journal, turnId)) !== undefined;
 }
 
-/** Who runs a turn: the process that admitted it, or the one that took it last. */
-export function holderOf(turnId: string, events: readonly StoredEvent[]): Holder | undefined {
-  const last = events.findLast(
-    ({ body }) => (body.type === "turn.admitted" || body.type === "turn.resumed") && body.turnId === turnId,
-  )?.body;
-  return last?.type === "turn.admitted" || last?.type === "turn.resumed" ? last.holder : undefined;
+/** Who runs a turn, the process that admitted it or the one that took it last, and under which epoch. */
+export function leaseOf(turnId: string, events: readonly StoredEvent[]): TurnLease | undefined {
+  let lease: TurnLease | undefined;
+  for (const { body } of events) {
+    if (body.type === "turn.admitted" && body.turnId === turnId) lease = { holder: body.holder, epoch: FIRST_EPOCH };
+    if (body.type !== "turn.resumed" || body.turnId !== turnId) continue;
+    lease = { holder: body.holder, epoch: body.epoch ?? (lease?.epoch ?? 0) + 1 };
+  }
+  return lease;
+}
+
+interface TurnLease {
+  readonly holder: Holder;
+  readonly epoch: number;
 }
 
 /** The turn as it was left, when nobody runs it and it waits for an answer. */
@@ -106,10 +115,11 @@ async function readParked(journal: Journal, threadId: string, turnId: string): P
   if (row === undefined || row.status !== "open") return undefined;
   const events = await readStream(journal, threadId, { after: row.admittedVersion - 1 });
   const admitted = events[0]?.body;
-  const holder = holderOf(turnId, events);
-  if (admitted?.type !== "turn.admitted" || holder === undefined || stateOf(holder) !== "dead") return undefined;
+  const lease = leaseOf(turnId, events);
+  if (admitted?.type !== "turn.admitted" || lease === undefined) return undefined;
+  if ((await leaseStateOf(journal, lease.holder)) !== "dead") return undefined;
   const questions = waitingQuestions(turnId, events);
-  return questions === undefined ? undefined : { admitted, events, questions };
+  return questions === undefined ? undefined : { admitted, events, questions, epoch: lease.epoch };
 }
 
 export interface Parked {
@@ -117,6 +127,8 @@ export interface Parked {
   /** From its admission on. */
   readonly events: readonly StoredEvent[];
   readonly questions: WaitingQuestions;
+  /** Of the lease that ran out; once it is taken, of the new one. */
+  readonly epoch: number;
 }
 
 /** Makes this process the holder of a turn whose question is answered; undefined: there is none, or another was first. */
@@ -124,15 +136,16 @@ export async function takeParked(journal: Journal, threadId: string, turnId: str
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const parked = await readParked(journal, threadId, turnId);
     if (parked === undefined || !isAnswered(parked.questions)) return undefined;
+    const epoch = parked.epoch + 1;
     try {
       const { events } = await journal.append({
         stream: threadId,
         author: "system",
-        events: [{ type: "turn.resumed", v: 1, turnId, holder: thisHolder() }],
+        events: [{ type: "turn.resumed", v: 1, turnId, holder: thisHolder(), epoch }],
         expectedVersion: parked.events.at(-1)?.version ?? 0,
       });
       failpoint("turn.after-resume");
-      return { ...parked, events: [...parked.events, ...events] };
+      return { ...parked, epoch, events: [...parked.events, ...events] };
     } catch (error) {
       // Another process takes it too, or a person wrote to the thread: the next look tells.
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;

@@ -28,3 +28,13 @@ test.runIf(onLinux)("a process of an earlier boot is dead, one of another pid na
   expect(stateOf({ ...thisHolder(), bootId: "another-boot" })).toBe("dead");
   expect(stateOf({ ...thisHolder(), pidNamespace: "pid:[1]" })).toBe("unknown");
 });
+
+test.runIf(onLinux)("14.7: a process of another host cannot be judged, whatever its boot and its pid", () => {
+  const here = thisHolder();
+  expect(stateOf({ ...here, host: "another-host" })).toBe("unknown");
+  expect(stateOf({ ...here, host: "another-host", bootId: "another-boot" })).toBe("unknown");
+  // Older events name no host: they are of this one.
+  const { host: _host, ...old } = here;
+  expect(stateOf(old)).toBe("alive");
+  expect(stateOf({ ...old, bootId: "another-boot" })).toBe("dead");
+});

@@ -1,9 +1,13 @@
 /**
- * Who holds a turn, and whether that process still lives. A pid alone is not an identity: pids are reused, machines reboot
- * and containers have pid namespaces of their own. No clock is involved, so a jump of the wall clock ends nobody's turn.
+ * Who holds a turn or a task, and whether that process still lives. A pid alone is not an identity: pids are reused, machines
+ * reboot and containers have pid namespaces of their own. On one host no clock is involved: a process that is gone is dead at
+ * once, one that is stopped lives. What cannot be seen from here is dead when it has not renewed its leases.
  */
+import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
-import type { Holder } from "@heddle/protocol";
+import { hostname } from "node:os";
+import type { Journal } from "@heddle/journal";
+import { HeddleError, type Holder } from "@heddle/protocol";
 import { isBuried, readProcStat } from "@heddle/tools";
 
 export type HolderState = "alive" | "dead" | "unknown";
@@ -12,22 +16,50 @@ let self: Holder | undefined;
 
 export function thisHolder(): Holder {
   self ??= {
+    host: hostId(),
     pid: process.pid,
-    startTicks: startTicksOf(process.pid) ?? "",
+    // Without /proc nothing else tells two processes of one pid apart.
+    startTicks: startTicksOf(process.pid) ?? randomUUID(),
     bootId: bootId(),
     pidNamespace: pidNamespace(),
   };
   return self;
 }
 
-/** `unknown` when the pid means nothing here: another pid namespace, or a system without /proc. */
+/** `unknown` when the pid means nothing here: another host, another pid namespace, or a system without /proc. */
 export function stateOf(holder: Holder): HolderState {
   const here = thisHolder();
+  if (holder.host !== undefined && holder.host !== here.host) return "unknown";
   if (here.bootId === "" || holder.bootId === "") return "unknown";
   if (holder.bootId !== here.bootId) return "dead";
   if (holder.pidNamespace !== here.pidNamespace) return "unknown";
   const ticks = startTicksOf(holder.pid);
   return ticks !== undefined && ticks === holder.startTicks ? "alive" : "dead";
+}
+
+/** The same of whoever holds a lease; `unknown` becomes `dead` when it has run out. `wait`: see `Leases.isOver`. */
+export async function leaseStateOf(
+  { leases }: Pick<Journal, "leases">,
+  holder: Holder,
+  options?: { readonly wait: boolean },
+): Promise<HolderState> {
+  const state = stateOf(holder);
+  return state === "unknown" && (await leases.isOver(holder, options)) ? "dead" : state;
+}
+
+/**
+ * Two hosts must never have the same one, because a process of another boot of the same host is dead. Machines that were
+ * copied share what the file says, and containers of one image do: their names differ. A host that is renamed only waits
+ * for leases to run out. Where neither is certain, `HEDDLE_HOST_ID` says it.
+ */
+function hostId(): string {
+  const given = process.env["HEDDLE_HOST_ID"] ?? "";
+  if (given === "") {
+    const machine = readOrEmpty("/etc/machine-id").trim();
+    return createHash("sha256").update(`heddle host\n${machine}\n${hostname()}`).digest("hex").slice(0, 16);
+  }
+  if (/^[\w-]{1,64}$/.test(given)) return given;
+  throw new HeddleError("config.invalid", "HEDDLE_HOST_ID must be 1 to 64 letters, digits, - or _");
 }
 
 function startTicksOf(pid: number): string | undefined {

@@ -47,7 +47,8 @@ export function createPendingEnds(
         // What the store says of itself may pass, unless it is damaged; anything else stays as it is.
         const mayPass = isHeddleError(error) && error.code.startsWith("store.") && journal.damage === undefined;
         if (!mayPass || signal.aborted || clockMs() > givesUpAt) {
-          lost += 1;
+          // Of a turn that another process has taken the end is that one's to store.
+          if (!isHeddleError(error) || error.code !== "lease.lost") lost += 1;
           throw error;
         }
         if (failures === 0) log(`the end of turn ${turnId} cannot be stored yet, and is kept: ${error.message}`);

@@ -1,5 +1,5 @@
 /**
- * On start, every turn whose holder is dead gets its one terminal event, and with it everything left hanging:
+ * Every turn whose holder is dead (`holder.ts`) gets its one terminal event, and with it everything left hanging:
  *   an intent without a result  → tool.settled `unknown` (never run again by itself)
  *   a started item              → item.completed with what its checkpoints kept
  *   an unanswered question      → approval.resolved `cancel`, unless it is all that is left: then the turn is parked
@@ -21,8 +21,8 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { OUTCOME_UNKNOWN } from "../context/context.ts";
-import { stateOf } from "./holder.ts";
-import { holderOf, waitingQuestions, type WaitingQuestions } from "../approvals/parked.ts";
+import { leaseStateOf, stateOf } from "./holder.ts";
+import { leaseOf, waitingQuestions, type WaitingQuestions } from "../approvals/parked.ts";
 import { eventAt } from "../threads/past.ts";
 import { readStream } from "../threads/stored-events.ts";
 import { terminalKey } from "../turns/terminal.ts";
@@ -41,25 +41,31 @@ export interface ParkedTurn {
   readonly questions: WaitingQuestions;
 }
 
-/** Closes abandoned turns. A turn of a live process is left alone, and so is one that only waits for an answer. */
-export async function recover(journal: Journal): Promise<Recovered> {
+/**
+ * Closes abandoned turns. A turn of a live process is left alone, and so is one that only waits for an answer. `isElsewhere`:
+ * only of processes that cannot be seen from here.
+ */
+export async function recover(journal: Journal, { isElsewhere = false } = {}): Promise<Recovered> {
   if (journal.damage !== undefined) return { closed: 0, parked: [] };
   let closed = 0;
   const parked: ParkedTurn[] = [];
-  for (const turn of await journal.threads.openTurns()) {
-    const events = await readStream(journal, turn.threadId, { after: turn.admittedVersion - 1 });
+  for (const { subject: turnId, stream: threadId, holder } of await journal.leases.held()) {
+    const isTask = turnId === threadId;
+    const isSeen = stateOf(holder) !== "unknown";
+    if (isTask || (isElsewhere && isSeen) || (await leaseStateOf(journal, holder)) !== "dead") continue;
+    const turn = await journal.threads.turn(turnId);
+    if (turn === undefined) continue;
+    const events = await readStream(journal, threadId, { after: turn.admittedVersion - 1 });
     const admitted = events[0]?.body;
     if (admitted?.type !== "turn.admitted") continue;
-    const { turnId } = admitted;
-    if (stateOf(holderOf(turnId, events) ?? admitted.holder) !== "dead") continue;
-    const { threadId } = turn;
     const questions = waitingQuestions(turnId, events);
     if (questions !== undefined && !(await isEphemeral(journal, threadId))) {
       parked.push({ threadId, turnId, questions });
       continue;
     }
     failpoint("recover.before-turn");
-    if (await closeAbandoned(journal, threadId, admitted, { events })) closed += 1;
+    const end = isSeen ? ABANDONED : RUN_OUT;
+    if (await closeAbandoned(journal, threadId, admitted, { events, end })) closed += 1;
     failpoint("recover.after-turn");
   }
   return { closed, parked };
@@ -80,9 +86,10 @@ export async function closeParked(
   if (row === undefined || row.status !== "open") return false;
   const events = await readStream(journal, threadId, { after: row.admittedVersion - 1 });
   const admitted = events[0]?.body;
-  const holder = holderOf(turnId, events);
+  const holder = leaseOf(turnId, events)?.holder;
   if (admitted?.type !== "turn.admitted" || holder === undefined) return false;
-  if (stateOf(holder) !== "dead" && end.isHeldHere !== true) return false;
+  const wait = end.waitsForLease === true;
+  if (end.isHeldHere !== true && (await leaseStateOf(journal, holder, { wait })) !== "dead") return false;
   return closeAbandoned(journal, threadId, admitted, { events, end });
 }
 
@@ -91,6 +98,8 @@ export interface AbandonedEnd {
   readonly failure: Failure;
   /** This process holds the turn and does not run it. */
   readonly isHeldHere?: boolean;
+  /** A lease that seems to have run out is waited for until that is certain. */
+  readonly waitsForLease?: boolean;
 }
 
 /** Deletes what dead runs promised to leave no trace of; answers how many threads that were. */
@@ -115,6 +124,8 @@ export async function forgetEphemeral(journal: Journal, home: string): Promise<n
 async function isOrphan(journal: Journal, threadId: string): Promise<boolean> {
   const last = await journal.threads.lastTurn(threadId);
   if (last === undefined || last.status === "open") return false;
+  // Closed by whoever found it: also when its host cannot be seen from here.
+  if (last.failureCode === ABANDONED.failure.code) return true;
   const admitted = await eventAt(journal, threadId, last.admittedVersion);
   return admitted?.body.type === "turn.admitted" && stateOf(admitted.body.holder) === "dead";
 }
@@ -170,6 +181,14 @@ const ABANDONED: AbandonedEnd = {
   failure: {
     code: "turn.abandoned",
     message: "Heddle stopped while this turn ran; it was closed on the next start.",
+  },
+};
+
+const RUN_OUT: AbandonedEnd = {
+  status: "interrupted",
+  failure: {
+    code: "turn.abandoned",
+    message: "The host that ran this turn has not renewed its lease; another one closed the turn.",
   },
 };
 

@@ -4,8 +4,8 @@
  * the thread's own, so its version is the thread's.
  */
 import { HeddleError, type EventOf, type StoredEvent } from "@heddle/protocol";
-import type { ExportPart, Journal } from "@heddle/journal";
-import { readStream } from "./stored-events.ts";
+import type { ExportPart } from "@heddle/journal";
+import { readStream, type ReadJournal } from "./stored-events.ts";
 
 /** Forks of forks of forks: far more than anybody makes by hand, few enough to read. */
 const MAX_FORK_DEPTH = 100;
@@ -13,13 +13,13 @@ const MAX_FORK_DEPTH = 100;
 export type ForkPoint = NonNullable<EventOf<"thread.created">["forkedFrom"]>;
 
 /** What the thread has seen, oldest first. Empty when it does not exist. */
-export async function readHistory(journal: Journal, threadId: string): Promise<StoredEvent[]> {
+export async function readHistory(journal: ReadJournal, threadId: string): Promise<StoredEvent[]> {
   const own = await readStream(journal, threadId);
   return [...(await readInherited(journal, await ancestry(journal, forkPointOf(own[0])))), ...own];
 }
 
 /** What of it still counts for the thread: all but the turns it was reverted from. */
-export async function readPast(journal: Journal, threadId: string): Promise<StoredEvent[]> {
+export async function readPast(journal: ReadJournal, threadId: string): Promise<StoredEvent[]> {
   return withoutReverted(await readHistory(journal, threadId));
 }
 
@@ -47,7 +47,7 @@ function isOfThread({ body }: StoredEvent): boolean {
 }
 
 /** What a thread begins with that was forked behind these. */
-export async function readInherited(journal: Journal, parts: readonly ExportPart[]): Promise<StoredEvent[]> {
+export async function readInherited(journal: ReadJournal, parts: readonly ExportPart[]): Promise<StoredEvent[]> {
   const inherited: StoredEvent[] = [];
   for (const { stream, ...range } of parts) {
     inherited.push(...(await readStream(journal, stream, range)));
@@ -56,12 +56,12 @@ export async function readInherited(journal: Journal, parts: readonly ExportPart
 }
 
 /** The streams a thread's history is made of, oldest first; the last is its own, whole. */
-export async function lineage(journal: Journal, threadId: string): Promise<readonly ExportPart[]> {
+export async function lineage(journal: ReadJournal, threadId: string): Promise<readonly ExportPart[]> {
   return [...(await ancestry(journal, await readForkPoint(journal, threadId))), { stream: threadId }];
 }
 
 /** The beginnings of streams that a thread forked there has seen, oldest first. */
-export async function ancestry(journal: Journal, forkedFrom: ForkPoint | undefined): Promise<ExportPart[]> {
+export async function ancestry(journal: ReadJournal, forkedFrom: ForkPoint | undefined): Promise<ExportPart[]> {
   const parts: ExportPart[] = [];
   for (let point = forkedFrom; point !== undefined; point = await readForkPoint(journal, point.threadId)) {
     const { threadId, version } = point;
@@ -76,7 +76,7 @@ export async function ancestry(journal: Journal, forkedFrom: ForkPoint | undefin
   return parts;
 }
 
-export async function readForkPoint(journal: Journal, threadId: string): Promise<ForkPoint | undefined> {
+export async function readForkPoint(journal: ReadJournal, threadId: string): Promise<ForkPoint | undefined> {
   const [first] = await journal.read({ stream: threadId, after: 0, limit: 1 });
   return forkPointOf(first);
 }

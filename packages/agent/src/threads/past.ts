@@ -3,9 +3,10 @@
  * A revert takes back every turn from the one it names on, and what was put into the conversation since; that is a gap.
  * The cost does not grow with what was said.
  */
-import type { Journal, TurnRow } from "@heddle/journal";
+import type { TurnRow } from "@heddle/journal";
 import type { StoredEvent, TurnSettings } from "@heddle/protocol";
 import { ancestry, readForkPoint, type ForkPoint } from "./history.ts";
+import type { ReadJournal } from "./stored-events.ts";
 
 /** Behind one version of a stream, up to another. */
 export interface PastRange {
@@ -33,7 +34,7 @@ interface Gap {
 }
 
 /** `forkedFrom`: of a thread that is not stored yet. */
-export async function readPlan(journal: Journal, threadId: string, forkedFrom?: ForkPoint): Promise<Past> {
+export async function readPlan(journal: ReadJournal, threadId: string, forkedFrom?: ForkPoint): Promise<Past> {
   const origin = forkedFrom ?? (await readForkPoint(journal, threadId));
   const own: PastRange = { stream: threadId, after: 0, upTo: await journal.version(threadId) };
   const inherited = await ancestry(journal, origin);
@@ -84,7 +85,7 @@ export function isKept({ kept }: Past, { threadId, admittedVersion: version }: T
 
 /** The newest turn that counts and is as wanted, from the end back. */
 export async function lastTurnOf(
-  journal: Journal,
+  journal: ReadJournal,
   { kept }: Past,
   isWanted: (turn: TurnRow, range: PastRange) => boolean = () => true,
 ): Promise<TurnRow | undefined> {
@@ -100,7 +101,7 @@ export async function lastTurnOf(
 
 /** With what the thread's last turn ran, or the last one before a version of its own; undefined when it has had none. */
 export async function readLastSettings(
-  journal: Journal,
+  journal: ReadJournal,
   threadId: string,
   before = Infinity,
 ): Promise<TurnSettings | undefined> {
@@ -110,12 +111,12 @@ export async function readLastSettings(
 }
 
 /** With what a turn runs. */
-export async function settingsOf(journal: Journal, turn: TurnRow): Promise<TurnSettings | undefined> {
+export async function settingsOf(journal: ReadJournal, turn: TurnRow): Promise<TurnSettings | undefined> {
   const body = (await eventAt(journal, turn.threadId, turn.admittedVersion))?.body;
   return body?.type === "turn.admitted" ? body.settings : undefined;
 }
 
-export async function eventAt(journal: Journal, stream: string, version: number): Promise<StoredEvent | undefined> {
+export async function eventAt(journal: ReadJournal, stream: string, version: number): Promise<StoredEvent | undefined> {
   const [event] = await journal.read({ stream, after: version - 1, limit: 1 });
   return event;
 }

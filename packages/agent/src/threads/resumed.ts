@@ -4,18 +4,22 @@
  *
  *   marks (what is kept of before) ─▶ from where the last compaction cut ─▶ the open turn, whole
  */
-import type { Journal, MarkKind } from "@heddle/journal";
+import type { MarkKind } from "@heddle/journal";
 import { inputItemId, type EventBody, type EventOf, type EventType, type StoredEvent } from "@heddle/protocol";
 import { readInherited, withoutReverted, type ForkPoint } from "./history.ts";
 import { eventAt, readPlan, type Past, type PastRange } from "./past.ts";
-import { readStream } from "./stored-events.ts";
+import { readStream, type ReadJournal } from "./stored-events.ts";
 
 /** So much is read whole: it is in memory most of the time, and asking for less would cost more. */
 const SHORT_EVENTS = 1000;
 const PAGE = 256;
 
 /** `forkedFrom`: of a thread that begins with this turn. */
-export async function readResumed(journal: Journal, threadId: string, forkedFrom?: ForkPoint): Promise<StoredEvent[]> {
+export async function readResumed(
+  journal: ReadJournal,
+  threadId: string,
+  forkedFrom?: ForkPoint,
+): Promise<StoredEvent[]> {
   const past = await readPlan(journal, threadId, forkedFrom);
   if (past.parts.reduce((sum, { upTo }) => sum + upTo, 0) <= SHORT_EVENTS) {
     const inherited = await readInherited(journal, past.parts.slice(0, -1));
@@ -25,7 +29,7 @@ export async function readResumed(journal: Journal, threadId: string, forkedFrom
 }
 
 /** Of each stream a thread is made of: the version behind which a turn of it reads. */
-export async function resumedFrom(journal: Journal, threadId: string): Promise<readonly PastRange[]> {
+export async function resumedFrom(journal: ReadJournal, threadId: string): Promise<readonly PastRange[]> {
   const past = await readPlan(journal, threadId);
   const begin = await new Resuming(journal, past).begin();
   const from = begin.range;
@@ -45,11 +49,11 @@ interface Place {
 type Compaction = StoredEvent<EventOf<"context.compacted">>;
 
 class Resuming {
-  readonly #journal: Journal;
+  readonly #journal: ReadJournal;
   readonly #past: Past;
   #compaction: Compaction | undefined;
 
-  constructor(journal: Journal, past: Past) {
+  constructor(journal: ReadJournal, past: Past) {
     this.#journal = journal;
     this.#past = past;
   }
@@ -239,7 +243,7 @@ class Resuming {
 }
 
 /** Changes of a goal, and the turns that have ended since the first of them. */
-export async function readGoalEvents(journal: Journal, parts: readonly PastRange[]): Promise<StoredEvent[]> {
+export async function readGoalEvents(journal: ReadJournal, parts: readonly PastRange[]): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
   for (const { stream, upTo } of parts) {
     const changes = await journal.marks.events({ stream, kinds: ["thread.goal-changed"], upTo });

@@ -2,6 +2,9 @@
 import type { Journal } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 
+/** For whoever must not append, or only through something that says for whom. */
+export type ReadJournal = Omit<Journal, "append" | "purge">;
+
 const PAGE = 1000;
 
 export interface Range {
@@ -10,7 +13,7 @@ export interface Range {
   readonly upTo?: number;
 }
 
-export async function readStream(journal: Journal, stream: string, range: Range = {}): Promise<StoredEvent[]> {
+export async function readStream(journal: ReadJournal, stream: string, range: Range = {}): Promise<StoredEvent[]> {
   const { after = 0, upTo = Number.POSITIVE_INFINITY } = range;
   const events: StoredEvent[] = [];
   for (;;) {
@@ -24,7 +27,7 @@ export async function readStream(journal: Journal, stream: string, range: Range 
 }
 
 /** From its admission on, to its end or the end of the thread; empty when there is no such turn. */
-export async function readTurn(journal: Journal, turnId: string): Promise<StoredEvent[]> {
+export async function readTurn(journal: ReadJournal, turnId: string): Promise<StoredEvent[]> {
   const turn = await journal.threads.turn(turnId);
   if (turn === undefined) return [];
   const { threadId, admittedVersion, endedVersion: upTo = Infinity } = turn;

@@ -3,8 +3,8 @@
  * journal, in order; the inbox is a reader with a cursor and holds nothing that is not stored.
  */
 import type { EventBody, EventOf, StoredAnswer, StoredEvent } from "@heddle/protocol";
-import type { Journal } from "@heddle/journal";
 import type { SteeringInput } from "../runners/runner.ts";
+import type { ReadJournal } from "../threads/stored-events.ts";
 
 export interface TurnInbox extends AsyncDisposable {
   /** Waits for the answer to a question; rejects when the signal aborts or the journal cannot be read. */
@@ -38,7 +38,7 @@ export interface InboxOptions {
   onFailure(error: unknown): void;
 }
 
-export function openInbox(journal: Journal, options: InboxOptions): TurnInbox {
+export function openInbox(journal: ReadJournal, options: InboxOptions): TurnInbox {
   const closing = new AbortController();
   const resolutions = createReplies<StoredAnswer>();
   const clientAnswers = createReplies<EventOf<"tool.answered">>();

@@ -13,9 +13,10 @@
  *   followed ─▶ (crash) ─▶ unknown          recover.ts, with what checkpoints kept; the command is not run again
  */
 import { clockMs, type Author, type EventBody, type EventOf, type Item, type ItemDelta } from "@heddle/protocol";
-import { createStreamRedactor, type Journal, type StreamRedactor } from "@heddle/journal";
+import { createStreamRedactor, type StreamRedactor } from "@heddle/journal";
 import type { OngoingItem } from "@heddle/tools";
 import type { Live } from "./live.ts";
+import type { Pen } from "./turn-lease.ts";
 import { brokenOff, unknownOutcome } from "../recovery/recover.ts";
 
 /** Acknowledged facts and everything that guards a side effect: on disk before anyone goes on. */
@@ -60,7 +61,7 @@ export interface RecorderOptions {
   readonly runner: string;
 }
 
-export function createRecorder(journal: Journal, live: Live, options: RecorderOptions): Recorder {
+export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): Recorder {
   const { threadId, turnId } = options;
   const open = new Map<string, OpenItem>();
   const intents = new Map<string, EventOf<"tool.intended">>();
@@ -70,7 +71,7 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
     const durability = events.some((event) => NEEDS_SYNC.has(event.type)) ? "full" : "relaxed";
     // One at a time: the order of calls is the order in the stream. A failure reaches every later call too,
     // because a turn that cannot be recorded must not go on.
-    const appended = queue.then(() => journal.append({ stream: threadId, author, events, durability }));
+    const appended = queue.then(() => pen.append({ stream: threadId, author, events, durability }));
     queue = appended.then(() => undefined);
     // Whoever recorded this hears of its failure.
     queue.catch(() => undefined);
@@ -79,7 +80,7 @@ export function createRecorder(journal: Journal, live: Live, options: RecorderOp
 
   function opened(item: Item): OpenItem {
     const maxKept = channelOf(item) === "output" ? MAX_KEPT_CHARS.output : MAX_KEPT_CHARS.text;
-    const redactor = createStreamRedactor(journal.redactor);
+    const redactor = createStreamRedactor(pen.redactor);
     return { item, redactor, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: clockMs() };
   }
 

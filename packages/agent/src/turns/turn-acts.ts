@@ -1,6 +1,14 @@
 /** What is said to a turn that runs, here or in another process: stored first, and only then acted on. */
 import type { Journal } from "@heddle/journal";
-import { HeddleError, type By, type EventOf, type InputPart } from "@heddle/protocol";
+import {
+  HeddleError,
+  isHeddleError,
+  isUser,
+  type By,
+  type EventOf,
+  type InputPart,
+  type Lease,
+} from "@heddle/protocol";
 import type { InterruptReason } from "../heddle.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
 import { closeParked } from "../recovery/recover.ts";
@@ -22,20 +30,32 @@ export interface Interruption extends By {
   readonly ends: Pick<PendingEnds, "unrecorded">;
 }
 
-/** `running`: the turn in this process; absent: nobody here carries it out. */
+export interface Interruptible {
+  readonly threadId: string;
+  readonly control: AbortController;
+  readonly lease: Lease;
+}
+
+/**
+ * `running`: the turn in this process; absent: nobody here carries it out. A person's request is for whoever has the turn;
+ * what Heddle itself asks is for the turn of this process, so that it does not stop one that another process has taken.
+ */
 export async function interruptTurn(
   journal: Journal,
-  running: { readonly threadId: string; readonly control: AbortController } | undefined,
+  running: Interruptible | undefined,
   { turnId, reason, by, ends }: Interruption,
 ): Promise<void> {
+  const under = running === undefined || isUser(by) ? {} : { lease: running.lease };
   const threadId = running?.threadId ?? (await threadOfOpen(journal, turnId));
   try {
     await journal.append({
       stream: threadId,
       author: by,
       events: [{ type: "turn.interrupt-requested", v: 1, turnId, failure: { ...reason } }],
+      ...under,
     });
   } catch (error) {
+    if (isHeddleError(error) && error.code === "lease.lost") return;
     throw running === undefined ? error : ends.unrecorded(turnId, error);
   } finally {
     // A store that cannot take the request must not keep the turn alive.

@@ -18,7 +18,6 @@ import {
   type StoredEvent,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import type { Journal } from "@heddle/journal";
 import { envelopeHash } from "@heddle/tools";
 import { ask, takeBack } from "../approvals/approvals.ts";
 import { toFailure } from "./failure.ts";
@@ -28,16 +27,19 @@ import type { Live } from "./live.ts";
 import { isAtQuestion, isParking, metBefore } from "../approvals/parked.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
+import type { Pen, TurnLease } from "./turn-lease.ts";
 import { looseEnds } from "../recovery/recover.ts";
 import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
 import { notice } from "../runners/told.ts";
 import { addSpent, NOTHING_SPENT } from "./spent.ts";
 import { readResumed } from "../threads/resumed.ts";
-import { readTurn } from "../threads/stored-events.ts";
+import { readTurn, type ReadJournal } from "../threads/stored-events.ts";
 import { terminalKey } from "./terminal.ts";
 
 export interface TurnDeps {
-  readonly journal: Journal;
+  readonly journal: ReadJournal;
+  /** The only way to append is under it. */
+  readonly lease: TurnLease;
   readonly live: Live;
   readonly runner: Runner;
   readonly isUnattended: boolean;
@@ -52,7 +54,7 @@ export interface TurnDeps {
 export type TerminalEvent = StoredEvent<EventOf<"turn.completed">>;
 
 export async function runTurn(deps: TurnDeps, request: TurnRequest, control: AbortController): Promise<TerminalEvent> {
-  const { journal } = deps;
+  const { journal, lease } = deps;
   const { threadId, turnId, carried } = request;
   const startedAt = clockMs() - (carried === undefined ? 0 : Math.max(0, Date.now() - carried.admittedAt));
   await using inbox = openInbox(journal, {
@@ -63,7 +65,9 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     onInterrupt: ({ failure }) => control.abort(toInterrupt(failure)),
     onFailure: (error) => control.abort(toHeddleError(error, "store.failed")),
   });
-  const recorder = createRecorder(journal, deps.live, { threadId, turnId, runner: deps.runner.name });
+  const onLost = (): void => control.abort(lease.lost.reason);
+  lease.lost.addEventListener("abort", onLost, { once: true });
+  const recorder = createRecorder(lease.pen, deps.live, { threadId, turnId, runner: deps.runner.name });
   const meter = createMeter(request.settings.limits ?? {});
   let turn = request;
   if (carried !== undefined) remind(meter, request);
@@ -73,7 +77,9 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     spent = addSpent(spent, part.outcome.spent);
     const outcome = { ...part.outcome, spent };
     const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
-    const terminal = await deps.ends.store(turnId, () => complete(journal, inbox, turn, end));
+    let tries = 0;
+    const attempt = () => complete(deps, inbox, turn, { ...end, isRepeat: tries++ > 0 });
+    const terminal = await deps.ends.store(turnId, attempt);
     if (terminal !== undefined) return terminal;
     turn = { ...turn, history: await readResumed(journal, threadId) };
   }
@@ -119,7 +125,7 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
   let hasLooseEnds = false;
   // Each is tried: a record that cannot be written must not keep processes alive.
   const ends = [
-    () => takeBackLeft(deps.journal, turn),
+    () => takeBackLeft(deps.lease.pen, turn),
     () => recorder.closeOpenItems(),
     () => deps.leave(turn, outcome),
     () => recorder.closeFollowed(),
@@ -146,9 +152,9 @@ function remind(meter: Meter, { turnId, history }: TurnRequest): void {
 }
 
 /** Questions from before that no call has put again. */
-async function takeBackLeft(journal: Journal, { threadId, turnId, carried }: TurnRequest): Promise<void> {
+async function takeBackLeft(pen: Pen, { threadId, turnId, carried }: TurnRequest): Promise<void> {
   for (const { approvalId } of carried?.questions.values() ?? []) {
-    await takeBack(journal, { threadId, turnId, approvalId, reason: "the call was settled without it" });
+    await takeBack(pen, { threadId, turnId, approvalId, reason: "the call was settled without it" });
   }
   carried?.questions.clear();
 }
@@ -201,7 +207,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
       const { isUnattended, approvalTimeoutMs: timeoutMs } = deps;
       const stored = metBefore(turn.carried, question);
       const options = { threadId, turnId, signal: takenBack, isUnattended, timeoutMs, stored };
-      const resolution = await ask(deps.journal, inbox, question, options);
+      const resolution = await ask(deps.lease.pen, inbox, question, options);
       // Whoever cancels wants the call undone and the turn to stop.
       if (resolution.decision === "cancel")
         control.abort(new HeddleError("turn.interrupted", "stopped by the answer to a question"));
@@ -224,10 +230,10 @@ const MAX_COMPLETE_TRIES = 100;
 
 /** Appends the terminal event; undefined when steering arrived that the runner has not seen. */
 async function complete(
-  journal: Journal,
+  { journal, lease }: Pick<TurnDeps, "journal" | "lease">,
   inbox: TurnInbox,
   turn: TurnRequest,
-  end: CarriedOut & { readonly startedAt: number; readonly signal: AbortSignal },
+  end: CarriedOut & { readonly startedAt: number; readonly signal: AbortSignal; readonly isRepeat: boolean },
 ): Promise<TerminalEvent | undefined> {
   const { outcome } = end;
   failpoint("turn.before-complete");
@@ -247,7 +253,7 @@ async function complete(
       durationMs: Math.round(clockMs() - end.startedAt),
     };
     try {
-      const appended = await journal.append({
+      const appended = await lease.pen.append({
         stream: turn.threadId,
         author: "system",
         events: [...loose, body],
@@ -258,6 +264,8 @@ async function complete(
       return terminalIn(appended.events, turn.turnId);
     } catch (error) {
       if (isHeddleError(error) && error.code === "store.version-conflict") continue;
+      // Whoever has taken the turn ends it, or has done so: that is not the end of this one.
+      if (isHeddleError(error) && error.code === "lease.lost" && !end.isRepeat) throw error;
       // Another process may have ended the turn, and a commit that reports a failure may stand all the same.
       const standing = await terminalOf(journal, turn);
       if (standing === undefined) throw error;
@@ -268,7 +276,7 @@ async function complete(
 }
 
 /** undefined when there is none, or when the store cannot be read. */
-async function terminalOf(journal: Journal, { turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
+async function terminalOf(journal: ReadJournal, { turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
   const events: readonly StoredEvent[] = await readTurn(journal, turnId).catch(() => []);
   return events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
 }

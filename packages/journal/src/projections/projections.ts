@@ -1,5 +1,6 @@
 /** The tables that answer questions. Each is a function of the events: written with them, and rebuilt from them. */
 import type { Projection } from "./changes.ts";
+import { leases } from "./leases.ts";
 import { marks } from "./marks.ts";
 import { notifications } from "./notifications.ts";
 import { queued } from "./queued.ts";
@@ -15,6 +16,7 @@ export const PROJECTIONS: readonly Projection[] = [
   threads,
   turns,
   queued,
+  leases,
   tasks,
   notifications,
   sinks,

@@ -5,6 +5,7 @@
 import { hasOwnTree, isHeddleError, isTaskEvent, nextTask, type TaskRecord } from "@heddle/protocol";
 import { integer, text, type Row } from "../record/rows.ts";
 import { NO_CHANGES, NO_LOOKS, type Projection } from "./changes.ts";
+import { leaseOfTask } from "./leases.ts";
 
 export const tasks: Projection = {
   table: "tasks",
@@ -14,9 +15,15 @@ export const tasks: Projection = {
   },
   changes({ stream, version, at, position, body }, [known]) {
     if (!isTaskEvent(body)) return NO_CHANGES;
-    if (body.type === "task.deleted") return [{ kind: "delete", table: "tasks", where: { id: stream } }];
+    if (body.type === "task.deleted") {
+      return [
+        { kind: "delete", table: "tasks", where: { id: stream } },
+        { kind: "delete", table: "leases", where: { subject: stream } },
+      ];
+    }
     const before = known?.[0];
-    const task = moved(before && toTask(before), { stream, version, at, body });
+    const was = before && toTask(before);
+    const task = moved(was, { stream, version, at, body });
     if (task === undefined) return NO_CHANGES;
     const { spec, state, threadId = null, parentId = null, nextAt = null, wait, holder } = task;
     const values = {
@@ -35,7 +42,7 @@ export const tasks: Projection = {
       updated_position: position,
       record: JSON.stringify(task),
     };
-    return [{ kind: "put", table: "tasks", key: { id: stream }, values }];
+    return [{ kind: "put", table: "tasks", key: { id: stream }, values }, ...leaseOfTask(was, task)];
   },
 };
 

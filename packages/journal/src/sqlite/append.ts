@@ -18,23 +18,26 @@ import {
 } from "../record/prepare.ts";
 import { integer, text } from "../record/rows.ts";
 import type { Connection } from "./driver.ts";
+import { noteTakers, refuseLost, type LeaseTime } from "./leases.ts";
 import { project } from "./project.ts";
 import { readVersions } from "./read.ts";
 
 /** Inside the write transaction. */
-export function store(connection: Connection, prepared: PreparedAppend, now: number): Appended {
+export function store(connection: Connection, prepared: PreparedAppend, time: LeaseTime): Appended {
   const { append, contentHash } = prepared;
-  const { stream, key } = append;
-  const repeat = key === undefined ? undefined : findRepeat(connection, key, contentHash);
+  const { stream, key, lease } = append;
+  const repeat = key === undefined ? undefined : findRepeat(connection, key, prepared);
   if (repeat !== undefined) return repeat;
+  if (lease !== undefined) refuseLost(connection, lease);
   for (const parent of parentsOf(append)) refuseDeleted(parent, headOf(connection, parent));
   const head = headOf(connection, stream);
-  const events = chain(prepared, head, now).map((chained): StoredEvent => {
+  const events = chain(prepared, head, time.now).map((chained): StoredEvent => {
     failpoint("journal.append.before-insert");
     const event = insert(connection, chained);
     project(connection, event);
     return event;
   });
+  noteTakers(connection, append.events, time);
   if (key !== undefined) {
     connection.run(
       "INSERT INTO append_keys (key, content_hash, stream, first_version, last_version) VALUES (?, ?, ?, ?, ?)",
@@ -50,11 +53,11 @@ export function store(connection: Connection, prepared: PreparedAppend, now: num
 }
 
 /** Inside the write transaction: what one append is refused for undoes that one alone. */
-export function storeAll(connection: Connection, members: readonly Member[], now: () => number): Outcome[] {
+export function storeAll(connection: Connection, members: readonly Member[], time: () => LeaseTime): Outcome[] {
   return members.map(({ prepared }): Outcome => {
     connection.run("SAVEPOINT member");
     try {
-      const appended = store(connection, prepared, now());
+      const appended = store(connection, prepared, time());
       connection.run("RELEASE member");
       return { appended };
     } catch (error) {
@@ -81,14 +84,22 @@ function headOf(connection: Connection, stream: string): Head {
   };
 }
 
-function findRepeat(connection: Connection, key: string, contentHash: string): Appended | undefined {
+function findRepeat(
+  connection: Connection,
+  key: string,
+  { append, contentHash }: PreparedAppend,
+): Appended | undefined {
   const row = connection.get(
     "SELECT content_hash, stream, first_version, last_version FROM append_keys WHERE key = ?",
     key,
   );
   if (row === undefined) return undefined;
   const stream = text(row, "stream");
-  if (text(row, "content_hash") !== contentHash) refuseOtherContent(key, stream);
+  if (text(row, "content_hash") !== contentHash) {
+    // Whoever used the key has the lease now, and that is what the other must know.
+    if (append.lease !== undefined) refuseLost(connection, append.lease);
+    refuseOtherContent(key, stream);
+  }
   const range = { first: integer(row, "first_version"), last: integer(row, "last_version") };
   return { events: readVersions(connection, stream, range), isRepeat: true };
 }

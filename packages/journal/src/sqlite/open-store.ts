@@ -16,6 +16,8 @@ export interface OpenJournalOptions {
   /** Folder of Heddle's own files; made when missing. */
   readonly home: string;
   readonly now?: () => number;
+  /** How long a process may leave its leases unrenewed before another host may take them; twelve seconds when absent. */
+  readonly leaseMs?: number | undefined;
   /** Exact values never to be stored, such as the provider keys of this process. */
   readonly secrets?: readonly string[];
   /** Shared with whoever learns of secrets while the journal is open; it learns `secrets` too. */

@@ -42,6 +42,12 @@ CREATE TABLE turns (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX turns_by_thread ON turns (thread_id, admitted_version);
 CREATE INDEX turns_open ON turns (admitted_position) WHERE status = 'open';
+CREATE TABLE leases (
+  subject TEXT PRIMARY KEY,
+  stream TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  epoch INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE queued_turns (
   id TEXT PRIMARY KEY,
   thread_id TEXT NOT NULL,

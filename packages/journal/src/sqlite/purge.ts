@@ -11,6 +11,7 @@ import { store } from "./append.ts";
 import { connect, untilFree, type Connection } from "./driver.ts";
 import { sizeOf } from "../home.ts";
 import type { Purge } from "../journal.ts";
+import type { LeaseTime } from "./leases.ts";
 import { copiesOf } from "./migration-copy.ts";
 import { THREADS, TURNS } from "./queries/thread-rows.ts";
 import { usedBy } from "./queries/usage.ts";
@@ -24,18 +25,18 @@ const MAX_NAMED_FORKS = 20;
 const SLICE_ROWS = 64;
 const SLICE_BYTES = 1024 * 1024;
 
-export interface Purging extends Purge {
+interface Purging extends Purge {
   readonly redactor: Redactor;
-  readonly now: number;
+  readonly time: LeaseTime;
 }
 
 /** Inside the write transaction: ends the thread. The one event that says so keeps what the thread took. */
-export function purge(connection: Connection, { stream, author, reason, redactor, now }: Purging): StoredEvent {
+export function purge(connection: Connection, { stream, author, reason, redactor, time }: Purging): StoredEvent {
   refuseWhileNeeded(connection, stream);
   const usage = [...usedBy(connection, stream)];
   const deletion = { type: "thread.deleted", v: 1, reason, ...(usage.length === 0 ? {} : { usage }) } as const;
   const prepared = prepare({ stream, author, events: [deletion] }, redactor);
-  const [deleted] = store(connection, prepared, now).events;
+  const [deleted] = store(connection, prepared, time).events;
   if (deleted === undefined) throw new HeddleError("internal", `the end of ${stream} was not stored`);
   return deleted;
 }

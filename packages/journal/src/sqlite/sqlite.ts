@@ -6,6 +6,7 @@ import { store, storeAll } from "./append.ts";
 import { breathe, isLong, LongPlaces } from "../record/breathe.ts";
 import { changeCount, connect, foldWal, untilFree, type Connection, type Read } from "./driver.ts";
 import { exportLines } from "../evidence/export.ts";
+import { leaseTime, sqliteLeases, type LeaseTime } from "./leases.ts";
 import { pathsOf, syncFile, type HomePaths } from "../home.ts";
 import type {
   Append,
@@ -25,7 +26,7 @@ import { charsOf, durabilityOf, endsTurn, isLongAppend, type PreparedAppend } fr
 import { rebuildAll } from "./project.ts";
 import { createPreparing, type Preparing } from "../record/preparing.ts";
 import { notePurge } from "./purge-notes.ts";
-import { purge, rewrite, type Purging } from "./purge.ts";
+import { purge, rewrite } from "./purge.ts";
 import { createPurger, type Purger } from "./purger.ts";
 import { lastPosition, lastVersion } from "./read.ts";
 import { nextBatch, readPage } from "./read-recent.ts";
@@ -41,7 +42,7 @@ import { usageQueries } from "./queries/usage.ts";
 import { createWake, type Wake } from "./wake.ts";
 import { openTestimony, type Testimony } from "../evidence/testimony.ts";
 import { storedRows, rowsOf } from "./stored-rows.ts";
-import { MAKES_ROOM, PLAIN, StoreWriter, type WriteKind } from "./writer.ts";
+import { MAKES_ROOM, PLAIN, RENEWING, StoreWriter, type WriteKind } from "./writer.ts";
 
 export async function openJournal(options: OpenJournalOptions): Promise<Journal> {
   const paths = pathsOf(options.home);
@@ -55,8 +56,9 @@ class SqliteJournal implements Journal {
   readonly tasks: Journal["tasks"];
   readonly notifications: Journal["notifications"];
   readonly usage: Journal["usage"];
+  readonly leases: Journal["leases"];
   readonly #paths: HomePaths;
-  readonly #now: () => number;
+  readonly #time: () => LeaseTime;
   readonly #wake: Wake;
   readonly #recent: RecentEvents;
   readonly #long = new LongPlaces();
@@ -82,7 +84,10 @@ class SqliteJournal implements Journal {
     this.notifications = notificationQueries(read);
     this.usage = usageQueries(read);
     this.#paths = paths;
-    this.#now = options.now ?? Date.now;
+    this.#time = leaseTime(options);
+    this.leases = sqliteLeases(options, read, (work) =>
+      this.#inTurn(() => this.#write(() => work(this.#connection), RENEWING)),
+    );
     this.#writer = new StoreWriter(opened, paths, () => this.#recent.clear());
     for (const notice of opened.notices) this.#notice(notice);
     const count = (): number => changeCount(this.#connection);
@@ -135,11 +140,11 @@ class SqliteJournal implements Journal {
     return this.#inTurn(() => this.#writer.refusal());
   }
 
-  async purge(wish: Purge): Promise<StoredEvent> {
+  async purge(asked: Purge): Promise<StoredEvent> {
     try {
-      const before = this.#preparing.added(wish.stream);
+      const before = this.#preparing.added(asked.stream);
       if (before !== undefined) await before;
-      const deleted = await this.#inTurn(() => this.#endThread({ ...wish, redactor: this.redactor, now: this.#now() }));
+      const deleted = await this.#inTurn(() => this.#endThread(asked));
       await this.finishPurges();
       return deleted;
     } catch (error) {
@@ -156,13 +161,12 @@ class SqliteJournal implements Journal {
   }
 
   async compact(): Promise<void> {
-    const { database } = this.#paths;
     await this.#inTurn(async () => {
       await this.#write(() => undefined, PLAIN);
       await untilFree(() => rewrite(this.#connection));
       await untilFree(() => foldWal(this.#connection));
     }).catch((error: unknown) => {
-      throw toStoreError(error, database);
+      throw toStoreError(error, this.#paths.database);
     });
   }
 
@@ -233,11 +237,8 @@ class SqliteJournal implements Journal {
 
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
     this.#testimony.flush();
-    return exportLines(
-      storedRows((work) => this.#read(work)),
-      this.#paths,
-      parts,
-    );
+    const rows = storedRows((work) => this.#read(work));
+    return exportLines(rows, this.#paths, parts);
   }
 
   rebuildProjections(): Promise<void> {
@@ -249,6 +250,7 @@ class SqliteJournal implements Journal {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.leases.close();
     await this.#purger.close();
     await this.#preparing.added();
     this.#group.flush();
@@ -305,7 +307,7 @@ class SqliteJournal implements Journal {
       outcomes = await this.#write(
         () => {
           this.#testimony.rotateWhenLarge();
-          return storeAll(this.#connection, members, this.#now);
+          return storeAll(this.#connection, members, this.#time);
         },
         { durability: isFull ? "full" : "relaxed", endsTurn: false },
       );
@@ -329,7 +331,7 @@ class SqliteJournal implements Journal {
     failpoint("journal.append.before-begin");
     const work = (): Appended => {
       this.#testimony.rotateWhenLarge();
-      return store(this.#connection, prepared, this.#now());
+      return store(this.#connection, prepared, this.#time());
     };
     const appended = await this.#write(work, { durability: durabilityOf(prepared), endsTurn: endsTurn(prepared) });
     this.#committed(appended, prepared);
@@ -346,9 +348,9 @@ class SqliteJournal implements Journal {
     this.#writer.keepRoom();
   }
 
-  async #endThread(purging: Purging): Promise<StoredEvent> {
+  async #endThread(asked: Purge): Promise<StoredEvent> {
     const end = (): StoredEvent => {
-      const deleted = purge(this.#connection, purging);
+      const deleted = purge(this.#connection, { ...asked, redactor: this.redactor, time: this.#time() });
       notePurge(this.#paths.purging, { stream: deleted.stream, before: deleted.version });
       return deleted;
     };

@@ -38,6 +38,8 @@ export interface WriteKind {
 
 /** It makes room, so it may take what is kept for ends. */
 export const MAKES_ROOM: WriteKind = { durability: "full", endsTurn: true };
+/** Losing one to a power cut is losing the process that it speaks for. */
+export const RENEWING: WriteKind = { durability: "relaxed", endsTurn: false };
 export const PLAIN: WriteKind = { durability: "full", endsTurn: false };
 
 export class StoreWriter {

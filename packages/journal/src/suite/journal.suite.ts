@@ -1,11 +1,12 @@
 /**
- * The nine promises of the journal as tests that any back-end can run. The promises that need other
+ * The ten promises of the journal as tests that any back-end can run. The promises that need other
  * processes (6, 8, 9) are in `processes.suite.ts`. A back-end passes both, and says how it is opened.
  */
 import { NO_USAGE, type StoredEvent } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../journal.ts";
 import { admitted, completed, created, said } from "./journal.samples.ts";
+import { leaseSuite } from "./leases.suite.ts";
 import { markSuite } from "./marks.suite.ts";
 import { notificationSuite } from "./notifications.suite.ts";
 import { taskSuite } from "./tasks.suite.ts";
@@ -15,7 +16,7 @@ import { usageSuite } from "./usage.suite.ts";
 /** One store, new for each test. */
 export interface SuiteStore extends AsyncDisposable {
   /** Each call is a connection of its own to the same store. */
-  open(options?: { readonly now?: () => number }): Promise<Journal>;
+  open(options?: { readonly now?: () => number; readonly leaseMs?: number }): Promise<Journal>;
   /** By which a child process finds the store, with the module whose `openAt` opens it. */
   readonly address: string;
   readonly backend: string;
@@ -45,6 +46,7 @@ export function journalSuite(name: string, { newStore }: Backend): void {
     describe("7. tasks", () => taskSuite(newStore));
     describe("7. notifications", () => notificationSuite(newStore));
     describe("7. usage", () => usageSuite(newStore));
+    describe("10. a lost lease is refused", () => leaseSuite(newStore));
   });
 }
 

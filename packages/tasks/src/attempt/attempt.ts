@@ -24,7 +24,7 @@ import { describe, limitsOf, usedUp, warnings } from "./budget.ts";
 import { saidIn, type Said } from "./claim.ts";
 import type { Feed } from "../queue/feed.ts";
 import { followTurn, type Followed, type FollowedTurn } from "./follow-turn.ts";
-import type { Hold } from "./hold.ts";
+import { isTaken, type Hold } from "./hold.ts";
 import { dropEarlier } from "../judge/freeze-claim.ts";
 import { noteLeft } from "../judge/left.ts";
 import { undeliverable } from "../judge/protected.ts";
@@ -210,9 +210,15 @@ async function turn(round: Round): Promise<Step | undefined> {
 }
 
 /** What the agent leaves behind without a claim that is judged. */
-async function noteEnd({ shop, hold: { task }, place }: Round): Promise<void> {
+async function noteEnd({ shop, hold, place }: Round): Promise<void> {
+  const { task } = hold;
   const { home, heddle, log } = shop;
   const quiet = (): Promise<boolean> => heddle.endCommands(place.threadId);
+  // The files kept of the task are the other worker's now.
+  if (isTaken(hold)) {
+    await quiet();
+    return;
+  }
   await noteLeft({ home, task, quiet, log, ...place });
 }
 

@@ -4,7 +4,6 @@
  */
 import {
   HeddleError,
-  isHeddleError,
   type ApprovalQuestion,
   type EventOf,
   type StoredEvent,
@@ -13,7 +12,7 @@ import {
 import type { Heddle, InterruptReason, TerminalEvent } from "@heddle/agent";
 import { timeLeftMs } from "./budget.ts";
 import type { Feed } from "../queue/feed.ts";
-import type { Hold } from "./hold.ts";
+import { isOutdated, isTaken, type Hold } from "./hold.ts";
 
 export interface FollowedTurn {
   readonly threadId: string;
@@ -35,7 +34,7 @@ export interface Followed {
 }
 
 export interface FollowContext {
-  readonly heddle: Pick<Heddle, "as" | "journal">;
+  readonly heddle: Pick<Heddle, "as" | "journal" | "letGo">;
   readonly feed: Feed;
   readonly hold: Hold;
   readonly closing: AbortSignal;
@@ -97,11 +96,10 @@ function createStopper(
     patience = setTimeout(() => {
       failed.abort(new HeddleError("turn.active", `turn ${turnId} does not stop`));
     }, stopMs);
+    // A turn that goes on elsewhere belongs to whoever has the task.
+    const asked = isTaken(hold) ? heddle.letGo(turnId, words) : heddle.as("system").interrupt(turnId, words);
     // It has ended by itself, or its end will tell what is wrong with the store.
-    heddle
-      .as("system")
-      .interrupt(turnId, words)
-      .catch(() => undefined);
+    asked.catch(() => undefined);
   }
 
   function goOn(): void {
@@ -167,7 +165,7 @@ function createWaits(hold: Hold, stopper: Stopper): Waits {
     try {
       await hold.append(event);
     } catch (error) {
-      if (!isHeddleError(error) || (error.code !== "task.stale" && error.code !== "task.illegal")) throw error;
+      if (!isOutdated(error)) throw error;
     }
   }
 

@@ -1,10 +1,22 @@
 /**
- * A task that this worker has taken. Everything it says goes through `append`, on the version it knows; when the task was
- * paused, cancelled or taken over meanwhile that is `task.stale`, and `lost` aborts with the reason.
+ * A task that this worker has taken. Everything it says goes through `append`, under its lease and on the version it knows.
+ * When the task was paused or cancelled meanwhile that is `task.stale`, when another worker has it `lease.lost`, and `lost`
+ * aborts with the reason.
  */
-import { HeddleError, isTaskEvent, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
+import {
+  HeddleError,
+  isHeddleError,
+  isTaskEvent,
+  leaseLost,
+  type ErrorCode,
+  type StoredEvent,
+  type TaskEventBody,
+  type TaskRecord,
+} from "@heddle/protocol";
+import { thisHolder } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { appendTo } from "../queue/change.ts";
+import { leaseOf } from "../queue/take.ts";
 import type { Feed } from "../queue/feed.ts";
 
 export interface Hold extends AsyncDisposable {
@@ -12,7 +24,7 @@ export interface Hold extends AsyncDisposable {
   readonly task: TaskRecord;
   /** Aborts when the task is no longer this worker's. */
   readonly lost: AbortSignal;
-  /** Together or not at all. `task.stale`: it is not ours any more. */
+  /** Together or not at all. `task.stale`, `lease.lost`: it is not ours any more. */
   append(...events: readonly TaskEventBody[]): Promise<TaskRecord>;
   /** The cost of a turn that ran on after the task was lost. */
   account(ended: TaskEventBody): Promise<void>;
@@ -23,6 +35,7 @@ const MAX_TRIES = 50;
 
 export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
   const { id, attempt } = taken;
+  const lease = journal.leases.hold(leaseOf(taken), thisHolder());
   const lost = new AbortController();
   const closed = new AbortController();
   let task = taken;
@@ -37,6 +50,7 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
   }
 
   function stale(found: TaskRecord | undefined): HeddleError {
+    if (found !== undefined && found.attempt !== attempt) return leaseLost(lease, found.attempt);
     const what = found === undefined ? "deleted" : (found.reason ?? found.state);
     return new HeddleError("task.stale", `${id} is not this worker's any more: ${what}`);
   }
@@ -48,6 +62,9 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
     }
   }
 
+  // Why is in the task: somebody paused it, or another worker has it. A look that fails meets the next append.
+  const onTaken = (): void => void refresh().catch(() => undefined);
+  lease.lost.addEventListener("abort", onTaken, { once: true });
   // A reading that fails meets the next append, which tells.
   const watching = watch().catch(() => undefined);
   return {
@@ -58,7 +75,9 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
     async append(...events) {
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {
         lost.signal.throwIfAborted();
-        const next = await appendTo(journal, task, { author: "system", events });
+        const next = await appendTo(journal, task, { author: "system", events, lease: leaseOf(taken) }).catch(
+          unlessLost,
+        );
         if (next !== undefined) {
           task = next;
           return next;
@@ -79,10 +98,28 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
       return events.filter((event): event is StoredEvent<TaskEventBody> => isTaskEvent(event.body));
     },
     async [Symbol.asyncDispose]() {
+      lease[Symbol.dispose]();
       closed.abort();
       await watching;
     },
   };
+}
+
+/** Another worker has the task. */
+export function isTaken({ lost: { reason } }: Pick<Hold, "lost">): boolean {
+  return isHeddleError(reason) && reason.code === "lease.lost";
+}
+
+/** The task is not this worker's any more, or has moved on: what was to be said of it is out of date. */
+export function isOutdated(error: unknown): boolean {
+  return isHeddleError(error) && OUTDATED.has(error.code);
+}
+
+const OUTDATED: ReadonlySet<string> = new Set<ErrorCode>(["task.stale", "task.illegal", "lease.lost"]);
+
+/** Refused by the lease: as when it has changed, the task tells why. */
+function unlessLost(error: unknown): undefined {
+  if (!isHeddleError(error) || error.code !== "lease.lost") throw error;
 }
 
 const MAY_TAKE_AWAY: ReadonlySet<string> = new Set<TaskEventBody["type"]>([

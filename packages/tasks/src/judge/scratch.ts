@@ -13,9 +13,9 @@ export interface Scratch extends AsyncDisposable {
 
 /** `kind`: for who looks there; letters. */
 export async function openScratch(home: string, kind: string): Promise<Scratch> {
-  const { pid, startTicks, bootId, pidNamespace } = thisHolder();
+  const { host = "", pid, startTicks, bootId, pidNamespace } = thisHolder();
   await mkdir(scratchRoot(home), { recursive: true, mode: 0o700 });
-  const name = [kind, pid, startTicks, bootId, pidNamespace, ""].join(".");
+  const name = [kind, pid, startTicks, bootId, pidNamespace, host, ""].join(".");
   const folder = await mkdtemp(join(scratchRoot(home), name));
   return {
     folder,
@@ -38,8 +38,10 @@ export async function sweepScratch(home: string, signal: AbortSignal): Promise<v
 }
 
 async function isLeft(name: string, path: string): Promise<boolean> {
-  const [, pid = "", startTicks = "", bootId = "", pidNamespace = ""] = name.split(".");
-  const state = stateOf({ pid: Number(pid), startTicks, bootId, pidNamespace });
+  const [, pid = "", startTicks = "", bootId = "", pidNamespace = "", host = "", random] = name.split(".");
+  // Older names do not say the host.
+  const holder = { pid: Number(pid), startTicks, bootId, pidNamespace };
+  const state = stateOf(random === undefined ? holder : { host, ...holder });
   if (state !== "unknown") return state === "dead";
   const made = await stat(path).catch(() => undefined);
   return made !== undefined && Date.now() - made.mtimeMs > UNSEEN_MS;

@@ -7,6 +7,7 @@ import {
   HeddleError,
   isHeddleError,
   type Author,
+  type Lease,
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
@@ -39,16 +40,29 @@ export async function existing(journal: Journal, taskId: string): Promise<TaskRe
   return task;
 }
 
+export interface TaskAppend {
+  readonly author: Author;
+  readonly events: readonly TaskEventBody[];
+  /** Of the worker that has it; absent: somebody else changes the task. */
+  readonly lease?: Lease;
+}
+
 /** undefined: it has changed since it was read, and nothing was written. */
 export async function appendTo(
   journal: Journal,
   task: TaskRecord,
-  { author, events }: { readonly author: Author; readonly events: readonly TaskEventBody[] },
+  { author, events, lease }: TaskAppend,
 ): Promise<TaskRecord | undefined> {
   // The machine first: what it refuses is never stored.
   afterEvents(task, task.id, events, task.updatedAt);
   try {
-    const appended = await journal.append({ stream: task.id, author, events, expectedVersion: task.version });
+    const appended = await journal.append({
+      stream: task.id,
+      author,
+      events,
+      expectedVersion: task.version,
+      ...(lease === undefined ? {} : { lease }),
+    });
     const at = appended.events.at(-1)?.at ?? task.updatedAt;
     return afterEvents(task, task.id, events, at);
   } catch (error) {

@@ -19,7 +19,7 @@ import { runAttempt, type Workshop } from "../attempt/attempt.ts";
 import { changeTask } from "./change.ts";
 import { namesOf, standingOf, withDependencies } from "./dependencies.ts";
 import { openFeed, pause, type Feed } from "./feed.ts";
-import { hold } from "../attempt/hold.ts";
+import { hold, isTaken } from "../attempt/hold.ts";
 import { finishPutting } from "../owner/finish-putting.ts";
 import { fire, isSchedule, reckonAnew } from "./scheduler.ts";
 import { backoff } from "../attempt/retry.ts";
@@ -49,8 +49,6 @@ export interface Harness extends AsyncDisposable {
 
 /** How long a timer sleeps at most: a clock that is put forward is noticed then. */
 const LONGEST_SLEEP_MS = 30_000;
-/** How often the life of other workers is looked at, while there are any. */
-const LIFE_MS = 5000;
 /** Read at a time from the front of the queue. */
 const CANDIDATES = 32;
 /** A clock that is set by a network goes back by less than this all the time. */
@@ -91,12 +89,15 @@ class Worker implements Harness {
   #clock: { readonly wall: number; readonly steady: number };
   /** Or did when it was last looked at; unknown at first. */
   #othersHold = true;
+  /** At the life of other workers, while there are any. */
+  readonly #lookEveryMs: number;
   #livesSeenAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: HarnessOptions, feed: Feed) {
     const { heddle, home, settingsFor, now = Date.now, log = () => undefined, slowStartMs } = options;
     this.#options = options;
     this.#journal = heddle.journal;
+    this.#lookEveryMs = heddle.journal.leases.renewEveryMs;
     this.#feed = feed;
     const preparing = createSlots({ running: PREPARING, waiting: Number.POSITIVE_INFINITY });
     const closing = this.#closing.signal;
@@ -203,7 +204,7 @@ class Worker implements Harness {
     do lookedAt = await this.#readClock();
     while (!this.#closing.signal.aborted && (await this.#begin(lookedAt)));
     const dueMs = await this.#untilDue(lookedAt);
-    return Math.min(LONGEST_SLEEP_MS, dueMs, otherHolders ? LIFE_MS : LONGEST_SLEEP_MS);
+    return Math.min(LONGEST_SLEEP_MS, dueMs, otherHolders ? this.#lookEveryMs : LONGEST_SLEEP_MS);
   }
 
   /** What was due and was not begun waits for a place or its folder, and whoever frees that says so. */
@@ -268,6 +269,7 @@ class Worker implements Harness {
         if (current?.attempt !== taken.attempt || current.holder === undefined) return;
         await using held = hold(this.#journal, this.#feed, current);
         await runAttempt(this.#shop, held);
+        if (isTaken(held)) this.#shop.log(`${taken.id}: ${toHeddleError(held.lost.reason).message}`);
         return;
       } catch (error) {
         this.#shop.log(`${taken.id}: ${toHeddleError(error).message}`);
@@ -280,10 +282,13 @@ class Worker implements Harness {
   /** Takes over from workers that are dead; true when other processes hold tasks. */
   async #takeOver(): Promise<boolean> {
     const now = performance.now();
-    if (!this.#othersHold || now - this.#livesSeenAt < LIFE_MS) return this.#othersHold;
+    if (!this.#othersHold || now - this.#livesSeenAt < this.#lookEveryMs) return this.#othersHold;
     const foreign = (await this.#journal.tasks.held()).filter(({ holder }) => holder !== undefined && !isOurs(holder));
     this.#livesSeenAt = now;
-    const abandoned = foreign.filter((task) => isAbandoned(task) && this.#mayTake(task));
+    const abandoned: TaskRecord[] = [];
+    for (const task of foreign) {
+      if (this.#mayTake(task) && (await isAbandoned(this.#journal, task))) abandoned.push(task);
+    }
     this.#othersHold = foreign.length > 0;
     // Turns of the dead are closed first, so that whoever goes on finds their ends.
     if (abandoned.length > 0) await recover(this.#journal);

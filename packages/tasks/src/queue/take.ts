@@ -2,9 +2,9 @@
  * Taking a task: one append on the version that was seen, so that of two workers one has it. Two tasks of one folder are
  * two streams, so whoever took an exclusive one looks once more: of two that took at once, the later gives back.
  */
-import { hasOwnTree, type Holder, type TaskRecord } from "@heddle/protocol";
+import { hasOwnTree, ownerOf, type Holder, type Lease, type TaskRecord } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { stateOf, thisHolder } from "@heddle/agent";
+import { leaseStateOf, thisHolder } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { appendTo } from "./change.ts";
 
@@ -26,8 +26,13 @@ export async function take(journal: Journal, task: TaskRecord): Promise<TaskReco
     notBefore: Date.now() + RIVAL_MS,
     reason,
   } as const;
-  await appendTo(journal, taken, { author: "system", events: [back] });
+  await appendTo(journal, taken, { author: "system", events: [back], lease: leaseOf(taken) });
   return undefined;
+}
+
+/** The attempt is the epoch: it grows whenever a task is taken, and with nothing else. */
+export function leaseOf({ id, attempt }: TaskRecord): Lease {
+  return { subject: id, epoch: attempt };
 }
 
 /** The rival is seen as the holder of the folder at the next look; this only keeps two from turning in circles. */
@@ -55,13 +60,12 @@ async function takenAt(journal: Journal, taskId: string): Promise<number> {
   return events.at(-1)?.position ?? Number.POSITIVE_INFINITY;
 }
 
-/** Its worker is gone for good. One whose life cannot be seen from here is left alone, and so is one that is only quiet. */
-export function isAbandoned(task: TaskRecord): boolean {
-  return task.holder !== undefined && stateOf(task.holder) === "dead";
+/** Its worker is gone for good, or its lease has run out on a host that cannot be seen from here. */
+export async function isAbandoned(journal: Journal, { holder }: TaskRecord): Promise<boolean> {
+  return holder !== undefined && (await leaseStateOf(journal, holder)) === "dead";
 }
 
 /** Held by this process or not at all. */
 export function isOurs(holder: Holder): boolean {
-  const { pid, startTicks, bootId } = thisHolder();
-  return holder.pid === pid && holder.startTicks === startTicks && holder.bootId === bootId;
+  return ownerOf(holder) === ownerOf(thisHolder());
 }

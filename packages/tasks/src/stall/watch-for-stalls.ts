@@ -8,12 +8,12 @@
  * Who hangs is looked for in the commands that a call waits for; what runs in the background is never named or ended.
  * The episode is the task's, so a worker that takes over says nothing twice. While a person is asked nothing stalls.
  */
-import { isHeddleError, isUser, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
+import { isUser, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
 import { sightOf, treeUse, type ProcessSight } from "@heddle/tools";
 import type { Feed } from "../queue/feed.ts";
-import type { Hold } from "../attempt/hold.ts";
+import { isOutdated, type Hold } from "../attempt/hold.ts";
 import { act, awaited, STOPS, type Named } from "./act.ts";
 import { describeSilence, findCulprits, toCulprit } from "./culprits.ts";
 import { createInputWaits } from "./input-waits.ts";
@@ -204,8 +204,7 @@ class Watch {
       await this.#options.hold.append(event);
       return true;
     } catch (error) {
-      if (isHeddleError(error) && (error.code === "task.stale" || error.code === "task.illegal")) return false;
-      this.#failed(error);
+      if (!isOutdated(error)) this.#failed(error);
       return false;
     }
   }

@@ -1,0 +1,39 @@
+/** The lease of a running turn: everything the turn records passes through its pen, and so through the fence of the journal. */
+import type { Journal } from "@heddle/journal";
+import { isHeddleError, type Lease } from "@heddle/protocol";
+import { thisHolder } from "../recovery/holder.ts";
+
+/** Its appends carry the lease: a process that has lost it records nothing more. */
+export type Pen = Pick<Journal, "append" | "redactor">;
+
+export interface TurnLease extends Lease {
+  readonly pen: Pen;
+  /** Aborts when another process has taken the turn. */
+  readonly lost: AbortSignal;
+  /** Renewed until the turn is over; a turn that was lost is reported. */
+  during<T>(turn: Promise<T>): Promise<T>;
+}
+
+export function holdTurn(
+  journal: Journal,
+  { subject, epoch }: Lease,
+  log: (line: string) => void = () => undefined,
+): TurnLease {
+  const held = journal.leases.hold({ subject, epoch }, thisHolder());
+  const { redactor } = journal;
+  return {
+    subject,
+    epoch,
+    lost: held.lost,
+    pen: { redactor, append: (append) => journal.append({ ...append, lease: { subject, epoch } }) },
+    async during(turn) {
+      using _held = held;
+      try {
+        return await turn;
+      } catch (error) {
+        if (isHeddleError(error) && error.code === "lease.lost") log(error.message);
+        throw error;
+      }
+    },
+  };
+}

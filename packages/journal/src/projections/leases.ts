@@ -1,0 +1,37 @@
+/** One row for each turn and task that is held: by whom, and with which epoch. Those of tasks are written with the task. */
+import { FIRST_EPOCH, ownerOf, type TaskRecord } from "@heddle/protocol";
+import { NO_CHANGES, type Projection, type RowChange } from "./changes.ts";
+
+const table = "leases";
+
+export const leases: Projection = {
+  table,
+  changes({ stream, body }) {
+    switch (body.type) {
+      case "turn.admitted": {
+        const values = { stream, owner: ownerOf(body.holder), epoch: FIRST_EPOCH };
+        return [{ kind: "put", table, key: { subject: body.turnId }, values }];
+      }
+      case "turn.resumed": {
+        const { turnId, holder, epoch } = body;
+        const owner = ownerOf(holder);
+        // Older events do not say their epoch.
+        const taken = epoch === undefined ? { set: { owner }, add: { epoch: 1 } } : { set: { owner, epoch } };
+        return [{ kind: "update", table, where: { subject: turnId }, ...taken }];
+      }
+      case "turn.completed":
+        return [{ kind: "delete", table, where: { subject: body.turnId, stream } }];
+      default:
+        return NO_CHANGES;
+    }
+  },
+};
+
+/** What becomes of the lease of a task with a change. */
+export function leaseOfTask(before: TaskRecord | undefined, { id, holder, attempt }: TaskRecord): readonly RowChange[] {
+  const wasHeld = before?.holder !== undefined;
+  if (holder === undefined) return wasHeld ? [{ kind: "delete", table, where: { subject: id } }] : NO_CHANGES;
+  if (wasHeld && before.attempt === attempt) return NO_CHANGES;
+  const values = { stream: id, owner: ownerOf(holder), epoch: attempt };
+  return [{ kind: "put", table, key: { subject: id }, values }];
+}

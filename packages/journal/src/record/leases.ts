@@ -1,0 +1,163 @@
+/**
+ * Leases as their holders and everybody else see them. A holder is renewed by one write for all that its process holds, and
+ * learns by the same write what another process has taken. Whoever watches an owner that it cannot see otherwise counts how
+ * long no renewal came, on its own steady clock: a wall clock that jumps, here or there, ends nothing.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { clockMs, leaseLost, ownerOf, type Holder, type Lease } from "@heddle/protocol";
+
+export interface LeaseRow extends Lease {
+  /** Of the turn: its thread. Of the task: its own. */
+  readonly stream: string;
+  readonly holder: Holder;
+}
+
+export interface HeldLease extends Lease, Disposable {
+  /** Aborts with `lease.lost` when another process has taken it. */
+  readonly lost: AbortSignal;
+}
+
+export interface Leases {
+  /** Between two renewals, and between two looks at the owners of others. */
+  readonly renewEveryMs: number;
+  /** Every turn and task that is held, by any process. */
+  held(): Promise<readonly LeaseRow[]>;
+  /** From here on it is renewed until it is disposed. Taking it was an append of the caller. */
+  hold(lease: Lease, holder: Holder): HeldLease;
+  /**
+   * Whether an owner that cannot be seen from here has let its leases run out; false while that is not certain. `wait`:
+   * until it is, as long as the store's own time says that they have.
+   */
+  isOver(holder: Holder, options?: { readonly wait: boolean }): Promise<boolean>;
+  /** No renewal is under way any more when this resolves. */
+  close(): Promise<void>;
+}
+
+export interface OwnerRow {
+  /** Another number after each renewal. */
+  readonly beat: number;
+  /** By the store's own time. */
+  readonly expiresAt: number;
+  readonly leaseMs: number;
+}
+
+/** What a store does for it. */
+export interface LeaseStore {
+  readonly leaseMs: number;
+  now(): number;
+  /** One write; answers what the owner holds. */
+  renew(owner: string): Promise<readonly Lease[]>;
+  owner(owner: string): Promise<OwnerRow | undefined>;
+  held(): Promise<readonly LeaseRow[]>;
+}
+
+export const LEASE_MS = 12_000;
+const RENEWALS_PER_LEASE = 3;
+/** More than one renewal: a living owner that only looks expired renews within this. */
+const CONFIRM_PART = 0.6;
+/** Whoever has not looked for so long was away itself, and begins to watch anew. */
+const AWAY_MS = 15_000;
+const WAIT_STEP_MS = 50;
+
+export function createLeases(store: LeaseStore): Leases {
+  const renewEveryMs = store.leaseMs / RENEWALS_PER_LEASE;
+  const own = new Map<Held, string>();
+  const watched = new Map<string, Watched>();
+  let timer: NodeJS.Timeout | undefined;
+  let renewing: Promise<void> | undefined;
+
+  async function renewAll(): Promise<void> {
+    // Whatever is held only after this may not be in the answer yet.
+    const before = [...own];
+    for (const owner of new Set(own.values())) {
+      const leases = await store.renew(owner);
+      for (const [held, of] of before) if (of === owner) held.compare(leases);
+    }
+  }
+
+  function tick(): void {
+    // A store that cannot take a renewal is asked again at the next; every append is fenced all the same.
+    renewing ??= renewAll()
+      .catch(() => undefined)
+      .finally(() => {
+        renewing = undefined;
+      });
+  }
+
+  async function look(owner: string): Promise<Sight> {
+    const row = await store.owner(owner);
+    if (row === undefined) {
+      // Taken by a Heddle that knew no leases: nothing of it runs out.
+      watched.delete(owner);
+      return "held";
+    }
+    const now = clockMs();
+    const known = watched.get(owner);
+    const isSame = known?.beat === row.beat && now - known.lookedAt < AWAY_MS;
+    const since = isSame ? known.since : now;
+    watched.set(owner, { beat: row.beat, since, lookedAt: now });
+    const quietMs = now - since;
+    if (quietMs >= row.leaseMs) return "over";
+    if (store.now() < row.expiresAt) return "held";
+    return quietMs >= row.leaseMs * CONFIRM_PART ? "over" : "doubtful";
+  }
+
+  return {
+    renewEveryMs,
+    held: () => store.held(),
+    hold(lease, holder) {
+      const held = createHeld(lease, () => {
+        own.delete(held);
+        if (own.size === 0) clearInterval(timer);
+      });
+      if (own.size === 0) timer = setInterval(tick, renewEveryMs).unref();
+      own.set(held, ownerOf(holder));
+      return held;
+    },
+    async isOver(holder, { wait } = { wait: false }) {
+      const owner = ownerOf(holder);
+      let sight = await look(owner);
+      const beat = watched.get(owner)?.beat;
+      // A renewal answers it, however late the clock says it is.
+      while (wait && sight === "doubtful" && watched.get(owner)?.beat === beat) {
+        await delay(WAIT_STEP_MS);
+        sight = await look(owner);
+      }
+      return sight === "over";
+    },
+    async close() {
+      clearInterval(timer);
+      await renewing;
+    },
+  };
+}
+
+interface Watched {
+  readonly beat: number;
+  /** When this process saw that beat first. */
+  readonly since: number;
+  readonly lookedAt: number;
+}
+
+/** `doubtful`: by the store's time it is over, but a jump of that clock is not ruled out yet. */
+type Sight = "held" | "doubtful" | "over";
+
+interface Held extends HeldLease {
+  /** What the store says this process holds. */
+  compare(leases: readonly Lease[]): void;
+}
+
+function createHeld(lease: Lease, release: () => void): Held {
+  const control = new AbortController();
+  const { subject, epoch } = lease;
+  return {
+    subject,
+    epoch,
+    lost: control.signal,
+    compare(leases) {
+      const current = leases.find((other) => other.subject === subject)?.epoch;
+      if (current !== epoch) control.abort(leaseLost(lease, current));
+    },
+    [Symbol.dispose]: release,
+  };
+}

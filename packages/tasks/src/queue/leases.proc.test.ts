@@ -1,0 +1,53 @@
+/** Two workers on one home, as two hosts: one is a process with another HEDDLE_HOST_ID. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { openTestHarness, report, shell } from "../../test/test-harness.ts";
+
+const LEASE_MS = 1500;
+
+test("14.7: a worker on another host keeps its task while it renews; stopped for longer it is taken over, and refused when it wakes up", async () => {
+  // A script goes on where the thread stands: its first answer was given to the other worker.
+  const work = [
+    { text: "Begun." },
+    { calls: [shell("echo second >> effects; touch done.txt")] },
+    { calls: [report("done")] },
+    { text: "Done." },
+  ];
+  await using t = await openTestHarness({ script: work, leaseMs: LEASE_MS });
+  const file = (name: string): string => join(t.workspace, name);
+  const { id } = await t.add({ checks: [{ kind: "file-exists", path: "done.txt" }], deliver: ["effects", "done.txt"] });
+  const slow = "echo first >> effects; while [ ! -e go ]; do sleep 0.05; done; echo stale >> effects";
+  const program = new URL("../../test/harness-in-child.ts", import.meta.url).pathname;
+  const child = spawn(process.execPath, ["--conditions=heddle-source", program, t.folder, id, slow, String(LEASE_MS)], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, HEDDLE_HOST_ID: "other-host" },
+  });
+  try {
+    const output = child.stdout.setEncoding("utf8").toArray();
+    while (!existsSync(file("effects"))) await delay(10);
+    await t.work();
+    await delay(1.5 * LEASE_MS);
+    expect(await t.of(id, "task.taken")).toMatchObject([{ attempt: 1, holder: { host: "other-host" } }]);
+
+    child.kill("SIGSTOP");
+    const [task] = await t.settled(id);
+    expect(task).toMatchObject({ state: "verified", attempt: 2 });
+    const threadId = task?.threadId ?? "";
+    const before = [await t.events(id), await t.events(threadId)];
+    child.kill("SIGCONT");
+    await once(child, "exit");
+    expect((await output).join("")).toMatch(new RegExp(`lease of ${id} with epoch 1 is lost`));
+    expect([await t.events(id), await t.events(threadId)]).toEqual(before);
+    // Its sandbox is gone with it, so what its command would have done later is not done.
+    writeFileSync(file("go"), "");
+    expect(readFileSync(file("effects"), "utf8")).toBe("first\nsecond\n");
+    expect(await t.heddle.journal.leases.held()).toEqual([]);
+  } finally {
+    child.kill("SIGCONT");
+    child.kill("SIGKILL");
+  }
+});
