@@ -32,6 +32,7 @@ function steps(isFast: boolean): Step[] {
     { name: "test habits", command: script("test-habits") },
     { name: "file length", command: script("file-length") },
     { name: "document paths", command: script("document-paths") },
+    { name: "architecture map", command: script("architecture-map") },
     { name: "manifests", command: script("manifests") },
     { name: "failpoint places", command: script("failpoint-places") },
     { name: "unused code", command: tool("knip", "--no-config-hints") },
