@@ -16,6 +16,7 @@ import { hopEvents } from "./hop-events.ts";
 import { HookEvent } from "./hooks.ts";
 import { InputPart, Item, PlanStep } from "./items.ts";
 import { ModelOutputPart, Usage } from "./model-output.ts";
+import { sideRequestEvents } from "./side-request-events.ts";
 import { taskEvents } from "./task-events.ts";
 import { ConversationEntry, GitInfoChange, Goal } from "./thread-facts.ts";
 import { TurnSettings } from "./turn-settings.ts";
@@ -358,19 +359,7 @@ export const EventBody = z.discriminatedUnion("type", [
     /** Tools of an earlier list of this thread whose definition is another one now. */
     changed: z.array(z.string()),
   }),
-  /** A short request beside the conversation, made for the thread and no part of it: what it took, never what was said. */
-  z.object({
-    type: z.literal("background.ran"),
-    v: v1,
-    purpose: z.enum(["title", "summary", "sample"]),
-    provider: z.string(),
-    model: z.string(),
-    outcome: z.enum(["ok", "failed"]),
-    failureCode: z.string().optional(),
-    usage: Usage,
-    costUsd: z.number().optional(),
-    durationMs: z.number(),
-  }),
+  ...sideRequestEvents,
   z.object({
     type: z.literal("path.violated"),
     v: v1,

@@ -23,6 +23,7 @@ import { findSent, StartWatch, type Heddle, type Slots } from "@heddle/agent";
 import { describe, limitsOf, usedUp, warnings } from "./budget.ts";
 import { saidIn, type Said } from "./claim.ts";
 import type { Feed } from "../queue/feed.ts";
+import { judgeEnd, MAX_REASON, outOfBudget, outOfNudges } from "./endings.ts";
 import { followTurn, type Followed, type FollowedTurn } from "./follow-turn.ts";
 import { isTaken, type Hold } from "./hold.ts";
 import { dropEarlier } from "../judge/freeze-claim.ts";
@@ -30,7 +31,7 @@ import { noteLeft } from "../judge/left.ts";
 import { undeliverable } from "../judge/protected.ts";
 import { pastOf, type Step } from "./past.ts";
 import { clearThread, endProcesses, prepare, type Place } from "./prepare.ts";
-import { failing, promptText, reviewText } from "./prompts.ts";
+import { promptText, reviewText } from "./prompts.ts";
 import { settleFailure } from "./retry.ts";
 import { judgeWork, watchTurn } from "./work.ts";
 
@@ -117,7 +118,6 @@ async function checkAndForget(round: Round, claim: Claimed): Promise<Step | unde
   return next;
 }
 
-const MAX_REASON = 500;
 const MAX_REVIEW = 2000;
 
 function ending({ closing, now }: Workshop, { task }: Hold, error: unknown): TaskEventBody {
@@ -146,7 +146,7 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
   const isNudge = wanted === "rejected" || wanted === "continue" || wanted === "stall";
   if (isNudge && task.spent.nudges >= task.spec.maxNudges) {
     await noteEnd(round);
-    await hold.append(outOfNudges(shop, hold));
+    await hold.append(outOfNudges(shop.now(), hold));
     return undefined;
   }
   const isFirst = !(await isKnown(shop, place.threadId, task.id));
@@ -169,25 +169,6 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
 async function isKnown({ heddle }: Workshop, threadId: string, taskId: string): Promise<boolean> {
   const events = await heddle.journal.read({ stream: threadId, after: 0, types: ["turn.admitted"] });
   return events.some(({ body }) => body.type === "turn.admitted" && body.clientId?.startsWith(`${taskId}.`) === true);
-}
-
-function outOfBudget({ task }: Hold, why: string): TaskEventBody {
-  if (task.spec.budget.onReached === "pause") {
-    return { type: "task.paused", v: 1, cause: "budget", message: why };
-  }
-  const failure = { code: "limit.reached", message: why };
-  return { type: "task.failed", v: 1, attempt: task.attempt, class: "turn", failure };
-}
-
-/** Where the spec has rejected work tried anew, a new attempt; otherwise a person looks at it. */
-function outOfNudges({ now }: Workshop, { task }: Hold): TaskEventBody {
-  const found = failing(task).map(({ name, message }) => `${name}: ${message}`);
-  const why = found.length === 0 ? "it is not done" : found.join("; ").slice(0, MAX_REASON);
-  const message = `after ${task.spent.nudges} nudges: ${why}`;
-  const { on, max } = task.spec.retries;
-  if (on.includes("rejected") && task.retries < max)
-    return settleFailure(task, { code: "task.rejected", message }, now());
-  return { type: "task.paused", v: 1, cause: "nudges", message };
 }
 
 async function turn(round: Round): Promise<Step | undefined> {
@@ -326,32 +307,6 @@ async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): P
 /** With the warnings that what was spent makes due. */
 function warned(task: TaskRecord, events: readonly TaskEventBody[]): readonly TaskEventBody[] {
   return [...events, ...warnings(afterEvents(task, task.id, events, task.updatedAt))];
-}
-
-type EndVerdict =
-  | { readonly kind: "completed" }
-  | { readonly kind: "again"; readonly why: "restarted" | "stall" }
-  | { readonly kind: "over"; event(now: number): TaskEventBody };
-
-/** A turn that did not complete is never a claim, whatever it said. */
-function judgeEnd(hold: Hold, { terminal, stoppedFor }: Followed): EndVerdict {
-  const { status, failure } = terminal.body;
-  if (status === "completed") return { kind: "completed" };
-  const told: Failure = failure ?? { code: "turn.interrupted", message: "the turn was interrupted" };
-  if (stoppedFor === "time") return { kind: "over", event: () => outOfBudget(hold, told.message) };
-  if (told.code === "turn.abandoned") return { kind: "again", why: "restarted" };
-  const { stall } = hold.task;
-  if (status === "interrupted") {
-    const { attempt } = hold.task;
-    if (stall?.isOpen === true && stall.action === "retry")
-      return { kind: "over", event: () => ({ type: "task.retried", v: 1, attempt, reason: stall.message }) };
-    if (stall?.isOpen === true) return { kind: "again", why: "stall" };
-    const message = `its turn was interrupted: ${told.message}`;
-    return { kind: "over", event: () => ({ type: "task.paused", v: 1, cause: "user", message }) };
-  }
-  if (told.code === "limit.reached" && told.details?.["limit"] !== undefined)
-    return { kind: "over", event: () => outOfBudget(hold, told.message) };
-  return { kind: "over", event: (now) => settleFailure(hold.task, told, now) };
 }
 
 type Claimed = Pick<EventOf<"task.claimed">, "by" | "summary">;
