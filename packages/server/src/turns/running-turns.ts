@@ -9,6 +9,8 @@ export class RunningTurns {
   readonly #heddle: Pick<Heddle, "letGo">;
   readonly #running = new Map<string, Promise<void>>();
   readonly #stopping = new Map<string, Promise<void>>();
+  /** One for all that wait: several doors close one after the other. */
+  #overdue: Promise<void> | undefined;
 
   constructor(heddle: Pick<Heddle, "letGo">) {
     this.#heddle = heddle;
@@ -31,10 +33,8 @@ export class RunningTurns {
     for (const [turnId, ended] of this.#running) {
       if (!this.#stopping.has(turnId)) this.#stopping.set(turnId, this.#stop(turnId, ended));
     }
-    const { promise: overdue, resolve } = Promise.withResolvers<void>();
-    const late = setTimeout(resolve, TURNS_END_MS);
-    await Promise.race([Promise.allSettled(this.#stopping.values()), overdue]);
-    clearTimeout(late);
+    this.#overdue ??= new Promise((resolve) => setTimeout(resolve, TURNS_END_MS).unref());
+    await Promise.race([Promise.allSettled(this.#stopping.values()), this.#overdue]);
   }
 
   async #stop(turnId: string, ended: Promise<void>): Promise<void> {
