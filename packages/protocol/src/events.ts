@@ -137,15 +137,8 @@ export const EventBody = z.discriminatedUnion("type", [
     clientId: z.string().optional(),
   }),
   z.object({ type: z.literal("turn.interrupt-requested"), v: v1, turnId, failure: Failure }),
-  /** Its process died while a question waited; this one carries it on, under a lease with this epoch. */
-  z.object({
-    type: z.literal("turn.resumed"),
-    v: v1,
-    turnId,
-    holder: Holder,
-    /** One more than before. Absent in older events. */
-    epoch: z.number().int().optional(),
-  }),
+  /** Its process died while a question waited; this one carries it on. Older ones say no `epoch`: one more than before. */
+  z.object({ type: z.literal("turn.resumed"), v: v1, turnId, holder: Holder, epoch: z.number().int().optional() }),
   z.object({
     type: z.literal("turn.completed"),
     v: v1,

@@ -25,6 +25,11 @@ const under = (journal: Journal, epoch: number, event: EventBody = said("x", "t1
   });
 
 export function leaseSuite(newStore: NewStore): void {
+  fence(newStore);
+  expiry(newStore);
+}
+
+function fence(newStore: NewStore): void {
   test("14.7: an append under a lease that another process has taken, or that has ended, is refused and named", async () => {
     await using store = await newStore();
     await using journal = await store.open();
@@ -84,7 +89,9 @@ export function leaseSuite(newStore: NewStore): void {
     // It knew no leases, so nothing of it runs out.
     expect(await journal.leases.isOver({ ...holder, pid: 7 })).toBe(false);
   });
+}
 
+function expiry(newStore: NewStore): void {
   test("14.7: a lease runs out when its owner stops renewing, and whoever held it learns by its next renewal", async () => {
     await using store = await newStore();
     await using owner = await store.open({ leaseMs: LEASE_MS });

@@ -192,15 +192,10 @@ async function turn(round: Round): Promise<Step | undefined> {
 
 /** What the agent leaves behind without a claim that is judged. */
 async function noteEnd({ shop, hold, place }: Round): Promise<void> {
-  const { task } = hold;
   const { home, heddle, log } = shop;
   const quiet = (): Promise<boolean> => heddle.endCommands(place.threadId);
-  // The files kept of the task are the other worker's now.
-  if (isTaken(hold)) {
-    await quiet();
-    return;
-  }
-  await noteLeft({ home, task, quiet, log, ...place });
+  if (isTaken(hold)) await quiet(); // The files kept of the task are the other worker's now.
+  else await noteLeft({ home, task: hold.task, quiet, log, ...place });
 }
 
 /** Somebody else may begin a turn in the thread just before; more often than this is no accident. */
