@@ -11,7 +11,7 @@ import { answer } from "./approvals/approvals.ts";
 import { createParkedTurns, type ParkedTurns } from "./approvals/carry-on.ts";
 import type { Background } from "./side-requests/background.ts";
 import { awaitTerminal } from "./turns/await-terminal.ts";
-import { besideTurns, type Beside } from "./turns/beside.ts";
+import { createBeside } from "./turns/beside.ts";
 import type {
   Acts,
   GivenAnswer,
@@ -58,6 +58,7 @@ import { StartWatch } from "./turns/start-watch.ts";
 import { interruptTurn, steerTurn, type Interruptible } from "./turns/turn-acts.ts";
 import { createTurnPlaces, type TurnPlaces } from "./sandboxes/turn-places.ts";
 import { holdTurn } from "./turns/turn-lease.ts";
+import { createPolicies, type Policies } from "./turns/policy.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turns/turn.ts";
 
 /** What a command of the user may take at most. */
@@ -99,7 +100,8 @@ class Engine implements Heddle {
   readonly #live = createLive();
   readonly #places: TurnPlaces;
   readonly #runner: Runner;
-  readonly #beside: Beside;
+  readonly #beside = createBeside();
+  readonly #policies: Policies;
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
   readonly #ends: PendingEnds;
@@ -129,8 +131,8 @@ class Engine implements Heddle {
       starts: this.#starts,
       isWorkedIn: (threadId) => this.#isWorkedIn(threadId),
     });
-    this.#beside = besideTurns(createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) }));
-    this.#runner = this.#beside.runner;
+    this.#policies = createPolicies(options);
+    this.#runner = options.runner ?? createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) });
     this.#parked = createParkedTurns({
       journal,
       isUnattended: options.isUnattended,
@@ -374,6 +376,8 @@ class Engine implements Heddle {
       lease,
       live: this.#live,
       runner: this.#runner,
+      policies: this.#policies,
+      beside: this.#beside,
       isUnattended: this.#options.isUnattended,
       approvalTimeoutMs: this.#options.approvalTimeoutMs,
       ends: this.#ends,
