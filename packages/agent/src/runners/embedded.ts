@@ -48,7 +48,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
       checkLimits(provider(settings), settings);
       await outputSchemaOf(settings);
     },
-    warm: (settings) => warmProvider(provider(settings)),
+    ahead: (settings) => warmProvider(provider(settings)),
     async run(turn, turnIo) {
       const context = createContext(turn.history.map(({ body }) => body));
       const io = folding(turnIo, context);

@@ -23,6 +23,7 @@ import type { McpServers, OngoingItem, ProtectedPathViolation, Sandbox, ThreadSt
 import type { TurnHops } from "../approvals/hop.ts";
 import type { CarriedOver } from "../approvals/parked.ts";
 import type { TurnHooks } from "../hooks/hooks.ts";
+import type { Ahead } from "../turns/ahead.ts";
 import type { StartWatch } from "../turns/start-watch.ts";
 
 export interface TurnRequest {
@@ -119,10 +120,8 @@ export interface TurnIo {
   takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
   /** The version of the thread's last event; everything up to there has been looked at. */
   seenVersion(): Promise<number>;
-  /** The model is about to call a tool: what others can do meanwhile is begun. */
-  isCalling(): void;
-  /** The model has been awaited for a while: time for what will be needed and need not be done before. */
-  hasTime(): void;
+  /** Tells the turn how a request to a model comes along, so that it can work ahead. Only speed depends on it. */
+  readonly ahead?: () => Ahead;
 }
 
 /** Before the policy: for what the turn does itself, such as commands of the user. */
@@ -148,8 +147,8 @@ export interface Runner {
   readonly name: string;
   /** Throws a typed error when such a turn could not be carried out; called before the turn is admitted. */
   check(settings: TurnSettings): Promise<void>;
-  /** Loads what the first request needs, while the sandbox comes alive. Changes nothing. */
-  warm?(settings: TurnSettings): Promise<void>;
+  /** Loads what the first request needs while the sandbox is opened. Only speed depends on it. */
+  ahead?(settings: TurnSettings): Promise<void>;
   /** Runs one turn to its end. Settles soon after io.signal aborts. */
   run(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome>;
 }

@@ -6,6 +6,13 @@ import type { BareIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
 import { runUserCommand, runUserShell, type UserCommand } from "../runners/user-shell.ts";
 import { admissionOf } from "./admitted.ts";
 
+/** What a command of the user may take at most. */
+const MAX_SHELL_MS = 3_600_000;
+
+export function userTimeoutMs(wantedMs = MAX_SHELL_MS): number {
+  return Math.min(wantedMs, MAX_SHELL_MS);
+}
+
 export interface Beside {
   /** Runs a turn, and lets commands in while it does. A turn that is a command of the user needs no runner. */
   around(turn: TurnRequest, io: BareIo, run: () => Promise<TurnOutcome>): Promise<TurnOutcome>;

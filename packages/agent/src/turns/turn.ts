@@ -20,6 +20,7 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import { envelopeHash } from "@heddle/tools";
 import { ask, takeBack } from "../approvals/approvals.ts";
+import { workAhead } from "./ahead.ts";
 import type { Beside } from "./beside.ts";
 import { toFailure } from "./failure.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
@@ -245,11 +246,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     takeSteering: () => inbox.takeSteering(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
-    isCalling: () => turn.place.sandbox.standBy(),
-    hasTime: () => {
-      deps.journal.warm();
-      turn.place.sandbox.standBy("pause");
-    },
+    ahead: () => workAhead(turn.place.sandbox),
   };
 }
 
