@@ -19,6 +19,7 @@ import type { ThreadBeginning } from "./threads/create-thread.ts";
 import type { IdleLimits } from "./sandboxes/idle-places.ts";
 import type { DeltaListener } from "./turns/live.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
+import type { Runner } from "./runners/runner.ts";
 import type { SkillChoices } from "./context/skills.ts";
 import type { StartWatch } from "./turns/start-watch.ts";
 import type { ArchiveThread, DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads/threads.ts";
@@ -43,6 +44,8 @@ export interface HeddleOptions {
   readonly slowStartMs?: number | undefined;
   /** So long leases hold without being renewed; twelve seconds when absent. */
   readonly leaseMs?: number | undefined;
+  /** Carries out turns in place of Heddle's own loop. */
+  readonly runner?: Runner | undefined;
   /** From Heddle's own configuration, never from a workspace. */
   readonly hooks?: readonly HookConfig[];
   /** Skills besides those in the usual folders, and which of all are off. */

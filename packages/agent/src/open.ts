@@ -11,7 +11,7 @@ import { answer } from "./approvals/approvals.ts";
 import { createParkedTurns, type ParkedTurns } from "./approvals/carry-on.ts";
 import type { Background } from "./side-requests/background.ts";
 import { awaitTerminal } from "./turns/await-terminal.ts";
-import { besideTurns, type Beside } from "./turns/beside.ts";
+import { createBeside, userTimeoutMs } from "./turns/beside.ts";
 import type {
   Acts,
   GivenAnswer,
@@ -58,10 +58,8 @@ import { StartWatch } from "./turns/start-watch.ts";
 import { interruptTurn, steerTurn, type Interruptible } from "./turns/turn-acts.ts";
 import { createTurnPlaces, type TurnPlaces } from "./sandboxes/turn-places.ts";
 import { holdTurn } from "./turns/turn-lease.ts";
+import { createPolicies, type Policies } from "./turns/policy.ts";
 import { runTurn, type TerminalEvent, type TurnDeps } from "./turns/turn.ts";
-
-/** What a command of the user may take at most. */
-const MAX_SHELL_MS = 3_600_000;
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const { home, redactor } = options;
@@ -99,7 +97,8 @@ class Engine implements Heddle {
   readonly #live = createLive();
   readonly #places: TurnPlaces;
   readonly #runner: Runner;
-  readonly #beside: Beside;
+  readonly #beside = createBeside();
+  readonly #policies: Policies;
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
   readonly #ends: PendingEnds;
@@ -129,8 +128,8 @@ class Engine implements Heddle {
       starts: this.#starts,
       isWorkedIn: (threadId) => this.#isWorkedIn(threadId),
     });
-    this.#beside = besideTurns(createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) }));
-    this.#runner = this.#beside.runner;
+    this.#policies = createPolicies(options);
+    this.#runner = options.runner ?? createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) });
     this.#parked = createParkedTurns({
       journal,
       isUnattended: options.isUnattended,
@@ -218,7 +217,7 @@ class Engine implements Heddle {
     if (asksModel) await this.#runner.check(settings);
     watch.step("open the sandbox");
     const entering = this.#places.enter({ threadId, workspace, settings });
-    const [place] = await Promise.all([entering, asksModel ? this.#runner.warm?.(settings) : undefined]);
+    const [place] = await Promise.all([entering, asksModel ? this.#runner.ahead?.(settings) : undefined]);
     watch.step("admit the turn");
     let admitted: Admitted;
     try {
@@ -246,7 +245,7 @@ class Engine implements Heddle {
   }
 
   async #runShell({ threadId, command, settings, by, ...wanted }: RunShell & By): Promise<ShellHandle> {
-    const timeoutMs = Math.min(wanted.timeoutMs ?? MAX_SHELL_MS, MAX_SHELL_MS);
+    const timeoutMs = userTimeoutMs(wanted.timeoutMs);
     return this.#starts.run(threadId, async () => {
       const beside = this.#beside.run(threadId, { command, timeoutMs, by });
       const running = beside === undefined ? undefined : this.#running.get(beside);
@@ -374,6 +373,8 @@ class Engine implements Heddle {
       lease,
       live: this.#live,
       runner: this.#runner,
+      policies: this.#policies,
+      beside: this.#beside,
       isUnattended: this.#options.isUnattended,
       approvalTimeoutMs: this.#options.approvalTimeoutMs,
       ends: this.#ends,

@@ -21,6 +21,7 @@ export interface TestHeddleOptions {
   readonly isUnattended?: boolean;
   readonly providers?: readonly ProviderConfig[];
   readonly hooks?: HeddleOptions["hooks"];
+  readonly runner?: HeddleOptions["runner"];
   readonly slowStartMs?: number;
   readonly sweepEveryMs?: number;
   readonly leaseMs?: number;
@@ -62,6 +63,7 @@ export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<T
     isUnattended: options.isUnattended ?? true,
     idleSandboxes: options.idleSandboxes,
     slowStartMs: options.slowStartMs,
+    runner: options.runner,
     ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
     sweepEveryMs: options.sweepEveryMs,
     leaseMs: options.leaseMs,

@@ -176,8 +176,6 @@ export interface Journal extends AsyncDisposable {
   /** JSON lines that anybody can verify without this store: see `verifyExport`. Read in pages, never held whole. */
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string>;
   rebuildProjections(): Promise<void>;
-  /** Does ahead what the next end of a turn will need, in time that nobody waits for. */
-  warm(): void;
   readonly threads: ThreadQueries;
   readonly marks: MarkQueries;
   readonly tasks: TaskQueries;

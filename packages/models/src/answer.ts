@@ -35,6 +35,14 @@ export interface Ending {
   readonly skipped?: Skipped | undefined;
 }
 
+/** Told to whoever can use the time, at each attempt of a request. Nothing depends on it. */
+export interface RequestProgress {
+  /** The whole request has left; the answer takes a while. */
+  sent(): void;
+  /** Once, at the first sign that the answer calls a tool; the call itself may take a while to be said. */
+  calling(): void;
+}
+
 export class Answer {
   #events: AnswerEvent[] = [];
   readonly #parts = new Map<number, ModelOutputPart>();
@@ -42,16 +50,15 @@ export class Answer {
   readonly #closed = new Set<number>();
   readonly #texts = new Map<number, string>();
   readonly #calls = new Map<string, ModelToolCall>();
-  readonly #onCall: (() => void) | undefined;
+  readonly #progress: RequestProgress | undefined;
   #hasCall = false;
   #droppedCalls = 0;
   #isFinished = false;
   /** The model has said why it stopped; what may still come (usage, an end mark) is not needed. */
   isSettled = false;
 
-  /** `onCall` hears once, at the first sign of a call; the call itself may take a while to be said. */
-  constructor(onCall?: () => void) {
-    this.#onCall = onCall;
+  constructor(progress?: RequestProgress) {
+    this.#progress = progress;
   }
 
   get isFinished(): boolean {
@@ -84,7 +91,7 @@ export class Answer {
   callBegan(): void {
     if (this.#hasCall) return;
     this.#hasCall = true;
-    this.#onCall?.();
+    this.#progress?.calling();
   }
 
   part(index: number, part: ModelOutputPart): void {

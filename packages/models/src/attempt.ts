@@ -3,7 +3,7 @@
  * with `answered`, or fails with a ProviderError that tells whether another try may help.
  */
 import type { HeddleError } from "@heddle/protocol";
-import { Answer, type AnswerEvent } from "./answer.ts";
+import { Answer, type AnswerEvent, type RequestProgress } from "./answer.ts";
 import { withFittingCallIds } from "./call-ids.ts";
 import { modelInfo } from "./catalog.ts";
 import { connectAhead } from "./connection.ts";
@@ -39,10 +39,7 @@ export interface Source extends AsyncDisposable {
 export interface AttemptOptions {
   readonly attempt: number;
   readonly signal: AbortSignal;
-  /** The whole request has left; the answer takes a while. */
-  readonly onSent?: (() => void) | undefined;
-  /** The answer has begun to call a tool. */
-  readonly onCall?: (() => void) | undefined;
+  readonly progress?: RequestProgress | undefined;
 }
 
 export interface Attempts {
@@ -90,7 +87,7 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   };
   const urlAt = (baseUrl: string): URL => buildUrl({ baseUrl, query: provider.query, call, model: request.model });
   const outgoing: Outgoing = { method: "POST", url: urlAt(provider.baseUrl), headers: common, body, ...aimOf(request) };
-  const send = async (signal: AbortSignal, onSent: AttemptOptions["onSent"]): Promise<Exchange> => {
+  const send = async (signal: AbortSignal, progress: AttemptOptions["progress"]): Promise<Exchange> => {
     const login = await provider.credential?.headers(provider.wire, signal, outgoing);
     const address = provider.credential?.address?.();
     return openExchange({
@@ -99,21 +96,21 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
       headers: { ...login, ...common, ...joinedBetas([login, common]) },
       body,
       signal,
-      onSent,
+      progress,
     });
   };
   let mayRenew = provider.credential !== undefined;
   return {
     requestBytes,
-    open: async ({ signal, onSent, onCall }) => {
-      let exchange = await send(signal, onSent);
+    open: async ({ signal, progress }) => {
+      let exchange = await send(signal, progress);
       // Once a request: a login may have ended before its time, or been renewed by another process.
       if (exchange.status === UNAUTHORIZED && mayRenew) {
         mayRenew = false;
-        if (await renewed(provider, exchange, signal)) exchange = await send(signal, onSent);
+        if (await renewed(provider, exchange, signal)) exchange = await send(signal, progress);
       }
       const events = hosting?.createReader?.(provider) ?? new EventReader(provider);
-      return new HttpSource({ exchange, events, provider, decode: (answer) => wire.decode(context, answer), onCall });
+      return new HttpSource({ exchange, events, provider, decode: (answer) => wire.decode(context, answer), progress });
     },
   };
 }
@@ -184,7 +181,7 @@ interface SourceOptions {
   readonly events: EventSource;
   readonly provider: Provider;
   readonly decode: (answer: Answer) => Decoder;
-  readonly onCall: AttemptOptions["onCall"];
+  readonly progress: AttemptOptions["progress"];
 }
 
 class HttpSource implements Source {
@@ -196,10 +193,10 @@ class HttpSource implements Source {
   #isStream = false;
   #receivedBytes = 0;
 
-  constructor({ exchange, events, provider, decode, onCall }: SourceOptions) {
+  constructor({ exchange, events, provider, decode, progress }: SourceOptions) {
     this.#exchange = exchange;
     this.#provider = provider;
-    this.#answer = new Answer(onCall);
+    this.#answer = new Answer(progress);
     this.#decoder = decode(this.#answer);
     this.#events = events;
   }

@@ -7,6 +7,7 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { clockMs, toHeddleError, type HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import type { RequestProgress } from "./answer.ts";
 import { agentOf, transportOf, usesOldConnection } from "./connection.ts";
 import { cut, ProviderError, quote } from "./failure.ts";
 import type { Provider } from "./providers.ts";
@@ -20,7 +21,7 @@ export interface ExchangeOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly signal: AbortSignal;
-  readonly onSent?: (() => void) | undefined;
+  readonly progress?: RequestProgress | undefined;
 }
 
 /** Sends the request; resolves when the status and headers are in. */
@@ -34,7 +35,8 @@ export async function openExchange(options: ExchangeOptions): Promise<Exchange> 
     agent: agentOf(options.url),
   });
   const exchange = new Exchange(request, options, isSecure);
-  if (options.onSent !== undefined) request.once("finish", options.onSent);
+  const { progress } = options;
+  if (progress !== undefined) request.once("finish", () => progress.sent());
   request.end(options.body);
   try {
     await exchange.headersArrived();

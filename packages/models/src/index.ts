@@ -1,3 +1,4 @@
+export type { RequestProgress } from "./answer.ts";
 export { warmProvider } from "./attempt.ts";
 export { knownModels, modelInfo, type ModelFamily, type ModelInfo } from "./catalog.ts";
 export { catalogProvider } from "./catalog/lookup.ts";

@@ -30,10 +30,10 @@ export async function prepareScripted(provider: Provider, request: ModelRequest)
   const requestBytes = Buffer.byteLength(JSON.stringify([request.instructions, request.tools, request.input]));
   return {
     requestBytes,
-    open: async ({ attempt, signal, onCall }) => {
+    open: async ({ attempt, signal, progress }) => {
       if (step.delayMs !== undefined) await sleep(step.delayMs, signal);
       throwFailure(step, attempt, index);
-      return play(step, request, { index, requestBytes, answer: new Answer(onCall) });
+      return play(step, request, { index, requestBytes, answer: new Answer(progress) });
     },
   };
 }

@@ -56,10 +56,10 @@ describe.each(HTTP_WIRES)("%s", (wire) => {
     await using server = await startModelServer({ script: [STEP, { text: "Done." }], deltaChars: 3 });
     const provider = testProvider(server, wire);
     const told: string[] = [];
-    const onCall = (): unknown => told.push("began");
+    const progress = { sent: () => undefined, calling: () => void told.push("began") };
     for await (const event of streamModel(provider, sampleRequest(), {
       signal: new AbortController().signal,
-      onCall,
+      progress,
     })) {
       if (event.type === "part" && event.part.kind === "toolCall") told.push(event.part.name);
       if (event.type === "completed") told.push("completed");
@@ -67,7 +67,7 @@ describe.each(HTTP_WIRES)("%s", (wire) => {
     expect(told).toEqual(["began", "exec_command", "apply_patch", "completed"]);
     const answered: ModelInput = { kind: "assistant", parts: [{ kind: "text", text: "one" }] };
     const next = { ...sampleRequest(), input: [...sampleRequest().input, answered] };
-    for await (const _ of streamModel(provider, next, { signal: new AbortController().signal, onCall })) continue;
+    for await (const _ of streamModel(provider, next, { signal: new AbortController().signal, progress })) continue;
     expect(told).toHaveLength(4);
   });
 

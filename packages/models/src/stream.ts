@@ -5,7 +5,7 @@
  * `limits.requestAttempts` requests until it begins, never with more than `maxRequests` in all; each retry is visible.
  */
 import { toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
-import type { Answered, Skipped } from "./answer.ts";
+import type { Answered, RequestProgress, Skipped } from "./answer.ts";
 import { prepareAttempts } from "./attempt.ts";
 import { modelInfo } from "./catalog.ts";
 import { clean } from "./failure.ts";
@@ -95,10 +95,7 @@ export interface StreamOptions {
   readonly signal: AbortSignal;
   /** Chance for the jitter of retry pauses, 0 ≤ x < 1. */
   readonly random?: () => number;
-  /** The whole request has left, at each attempt: time to prepare for the answer. */
-  readonly onSent?: (() => void) | undefined;
-  /** The answer has begun to call a tool, at each attempt: time to prepare for the call. */
-  readonly onCall?: (() => void) | undefined;
+  readonly progress?: RequestProgress | undefined;
 }
 
 export async function* streamModel(
@@ -106,7 +103,7 @@ export async function* streamModel(
   request: ModelRequest,
   options: StreamOptions,
 ): AsyncGenerator<ModelEvent, void, void> {
-  const { signal, random = Math.random, onSent, onCall } = options;
+  const { signal, random = Math.random, progress } = options;
   const { maxAttempts: maxRounds, requestAttempts: maxSent, retryBaseMs: baseMs } = provider.limits;
   const maxAttempts = maxRequests(provider.limits);
   throwIfAborted(signal);
@@ -119,7 +116,7 @@ export async function* streamModel(
     yield { type: "requested", attempt, requestBytes: attempts.requestBytes };
     let retry: { readonly level: "request" | "stream"; readonly delayMs: number; readonly cause: Failure };
     try {
-      await using source = await attempts.open({ attempt, signal, onSent, onCall });
+      await using source = await attempts.open({ attempt, signal, progress });
       for (;;) {
         for (const event of await source.read()) {
           if (event.type !== "answered") {

@@ -166,13 +166,13 @@ export function rememberedApprovals(history: readonly StoredEvent[], carried: Ca
     if (body.type === "approval.requested" && !met.has(body.approvalId)) asked.set(body.approvalId, body.question);
     if (body.type === "approval.resolved" && body.decision === "acceptForThread") {
       const question = asked.get(body.approvalId);
-      if (question !== undefined && isActOfOne(question)) accepted.add(approvalKey(question));
+      if (question !== undefined && isAct(question)) accepted.add(approvalKey(question));
     }
   }
   return accepted;
 }
 
-/** What is granted for the calls that follow is in force by its hop, and maybe not all that was asked for. */
-export function isActOfOne({ kind }: ApprovalQuestion): boolean {
-  return kind !== "permissions";
+/** Others are answered with content: what is granted for later calls is in force by its hop. */
+export function isAct({ kind }: ApprovalQuestion): boolean {
+  return kind === "command" || kind === "fileChange" || kind === "tool";
 }

@@ -9,16 +9,20 @@
  */
 import { HeddleError, type Envelope, type EventBody, type HopWish, type Permissions } from "@heddle/protocol";
 import { aboveCeiling, envelopeFor, envelopeHash, widenEnvelope, type Hops, type Walls } from "@heddle/tools";
-import type { TurnIo, TurnPlace, TurnRequest } from "../runners/runner.ts";
+import type { TurnPlace, TurnRequest } from "../runners/runner.ts";
+import type { PolicyIo } from "../turns/policy.ts";
 
 export interface TurnHops extends Hops {
   /** Behind these the next call runs. */
   readonly walls: Walls;
+}
+
+export interface OpenHops extends TurnHops {
   /** With the turn: what still runs behind walls that were for the turn is ended with them. */
   end(): Promise<void>;
 }
 
-export function createHops(turn: TurnRequest, io: TurnIo): TurnHops {
+export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): OpenHops {
   const { turnId, place } = turn;
   const ceiling = ceilingOf(turn);
   let walls: Walls = place;

@@ -8,7 +8,8 @@ import { CappedOutput, startCommand } from "@heddle/tools";
 import type { HookAnswer } from "./hook-answer.ts";
 import { toFailure } from "../turns/failure.ts";
 import { ranBefore } from "../approvals/parked.ts";
-import type { TurnIo, TurnRequest } from "../runners/runner.ts";
+import type { TurnRequest } from "../runners/runner.ts";
+import type { PolicyIo } from "../turns/policy.ts";
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 16 * 1024;
@@ -45,11 +46,7 @@ export function checkHooks(hooks: readonly HookConfig[]): void {
   for (const hook of hooks) matches(hook, []);
 }
 
-export function turnHooks(
-  hooks: readonly HookConfig[],
-  turn: TurnRequest,
-  io: Pick<TurnIo, "record" | "signal">,
-): TurnHooks {
+export function turnHooks(hooks: readonly HookConfig[], turn: TurnRequest, io: PolicyIo): TurnHooks {
   async function ask(hook: HookConfig, question: HookQuestion): Promise<HookAnswer> {
     const { event } = hook;
     const { signal } = question.limit ?? io;

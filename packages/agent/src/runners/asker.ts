@@ -34,7 +34,7 @@ interface Asker {
 
 export function createAsker(
   provider: Provider,
-  { turn, io, hooks }: Greeter,
+  { turn, io }: Greeter,
   { context, tools }: { readonly context: Context; readonly tools: TurnTools },
 ): Asker {
   const { turnId, settings } = turn;
@@ -58,7 +58,7 @@ export function createAsker(
   const isTooLarge = (): boolean => context.tokens(overheadTokens()) >= window.compactAtTokens;
 
   async function compact(trigger: Trigger): Promise<CompactionOutcome> {
-    const given = { provider, turn, io, hooks, context, windowTokens: window.tokens, overheadTokens: overheadTokens() };
+    const given = { provider, turn, io, context, windowTokens: window.tokens, overheadTokens: overheadTokens() };
     const { runCompaction } = await import("./compaction.ts");
     const outcome = await runCompaction(trigger, given);
     spent = addSpent(spent, outcome.spent);

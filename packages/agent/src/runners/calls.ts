@@ -8,12 +8,9 @@
  */
 import { HeddleError, newItemId, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { approvalKey, dispatch, fitText, type DispatchOutcome, type Sandbox, type Toolset } from "@heddle/tools";
-import { isActOfOne } from "../approvals/approvals.ts";
+import { dispatch, fitText, type DispatchOutcome, type Sandbox, type Toolset } from "@heddle/tools";
 import { wordsOf } from "../context/compacted-context.ts";
 import { hookTool } from "../hooks/hook-tools.ts";
-import type { TurnHooks } from "../hooks/hooks.ts";
-import type { TurnHops } from "../approvals/hop.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
 import { hookNotes } from "./told.ts";
 
@@ -24,10 +21,6 @@ export interface CallsContext {
   readonly turn: TurnRequest;
   readonly io: TurnIo;
   readonly toolset: Toolset;
-  /** Keys of acts accepted for the whole thread; grows as answers come in. */
-  readonly remembered: Set<string>;
-  readonly hooks: TurnHooks;
-  readonly hops: TurnHops;
 }
 
 /** Every call and its result is recorded. Stops before the next call once the turn is aborted. */
@@ -45,8 +38,8 @@ export async function runCalls(calls: readonly ModelToolCall[], context: CallsCo
 const recorded = new WeakSet<Sandbox>();
 
 /** Once for each sandbox: what the kernel holds it to is known only when it stands. */
-async function recordOpened({ turn: { turnId }, io, hops }: CallsContext): Promise<void> {
-  const { sandbox } = hops.walls;
+async function recordOpened({ turn: { turnId }, io }: CallsContext): Promise<void> {
+  const { sandbox } = io.policy.hops.walls;
   const holds = await sandbox.ready;
   if (recorded.has(sandbox)) return;
   recorded.add(sandbox);
@@ -71,7 +64,8 @@ function inGroups(calls: readonly ModelToolCall[], toolset: Toolset): ModelToolC
 }
 
 async function runCall(call: ModelToolCall, context: CallsContext): Promise<void> {
-  const { turn, io, toolset, remembered, hooks, hops } = context;
+  const { turn, io, toolset } = context;
+  const { hooks, hops, remembered } = io.policy;
   const { turnId } = turn;
   const notes: RunnerEvent[] = [];
   let intended: unknown;
@@ -100,11 +94,7 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
       ]);
       failpoint("turn.after-intent");
     },
-    async ask(question, signal) {
-      const answer = await io.ask(question, signal);
-      if (answer.decision === "acceptForThread" && isActOfOne(question)) remembered.add(approvalKey(question));
-      return answer;
-    },
+    ask: (question, signal) => io.ask(question, signal),
     async onViolation(violation) {
       await io.record([{ type: "path.violated", v: 1, turnId, callId: call.callId, ...violation }], "system");
     },
@@ -133,12 +123,12 @@ async function askAfter(
   call: ModelToolCall,
   intended: unknown,
   outcome: DispatchOutcome,
-  { turn, hooks }: CallsContext,
+  { turn, io }: CallsContext,
 ): Promise<RunnerEvent[]> {
   const { name, names, input } = hookTool(outcome.tool, intended);
   const response = { output: fitText(wordsOf(outcome.output), MAX_RESPONSE_BYTES), is_error: outcome.kind !== "ok" };
   const payload = { tool_name: name, tool_input: input, tool_response: response, tool_use_id: call.callId };
-  const verdict = await hooks.run("PostToolUse", { subject: call.callId, names, payload });
+  const verdict = await io.policy.hooks.run("PostToolUse", { subject: call.callId, names, payload });
   return hookNotes(turn.turnId, "PostToolUse", [...verdict.notes, ...(verdict.isBlocked ? [verdict.reason] : [])]);
 }
 

@@ -18,7 +18,6 @@ import {
   type CompactionPlan,
 } from "../context/compact.ts";
 import type { Context } from "../context/context.ts";
-import type { TurnHooks } from "../hooks/hooks.ts";
 import { SUMMARY_INSTRUCTIONS } from "../context/instructions.ts";
 import type { Spent, TurnIo, TurnRequest } from "./runner.ts";
 import { shortAnswer, shortLimit, shortRequest } from "../side-requests/short-run.ts";
@@ -29,7 +28,6 @@ export interface CompactionContext {
   readonly provider: Provider;
   readonly turn: TurnRequest;
   readonly io: TurnIo;
-  readonly hooks: TurnHooks;
   readonly context: Context;
   readonly windowTokens: number;
   /** Of everything that is sent with the conversation. */
@@ -50,7 +48,8 @@ const MAX_OUTPUT_TOKENS = 16_000;
 const MAX_SUMMARY_MS = 5 * 60_000;
 
 export async function runCompaction(trigger: Trigger, given: CompactionContext): Promise<CompactionOutcome> {
-  const { turn, io, hooks, context } = given;
+  const { turn, io, context } = given;
+  const { hooks } = io.policy;
   const { turnId } = turn;
   const tokensBefore = context.tokens(given.overheadTokens);
   // A request that was too large shows that the window is smaller than believed.

@@ -5,9 +5,6 @@
  */
 import {
   HeddleError,
-  type EventBody,
-  type Failure,
-  type HookConfig,
   type ModelOutputPart,
   type ModelToolCall,
   type StoredEvent,
@@ -15,11 +12,9 @@ import {
 } from "@heddle/protocol";
 import { modelInfo, resolveProvider, type Provider, type ProviderConfig, warmProvider } from "@heddle/models";
 import type { GoalEndStatus, Skill } from "@heddle/tools";
-import { rememberedApprovals } from "../approvals/approvals.ts";
 import { createContext, toolCalls, type Context } from "../context/context.ts";
+import { admissionOf } from "../turns/admitted.ts";
 import { toFailure } from "../turns/failure.ts";
-import { checkHooks, turnHooks, type TurnHooks } from "../hooks/hooks.ts";
-import { createHops } from "../approvals/hop.ts";
 import type { JsonSchema } from "../turns/json-schema.ts";
 import { checkLimits } from "../turns/limits.ts";
 import { createTurnTools } from "../mcp/mcp.ts";
@@ -28,72 +23,47 @@ import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./ru
 import { ownSkillFolder, type SkillChoices } from "../context/skills.ts";
 import { createAsker, fittingNotes } from "./asker.ts";
 import { runCalls } from "./calls.ts";
-import { admissionOf, greet, tellSteering, type Greeter } from "./greeting.ts";
+import { greet, tellSteering, type Greeter } from "./greeting.ts";
 import { declined } from "./response.ts";
 import { hookNotes, warning } from "./told.ts";
-import { runUserShell } from "./user-shell.ts";
 
-/** A model that has not finished after so many requests is going in circles, unless the caller has a limit of its own. */
-const MAX_REQUESTS = 200;
 /** A client that is there and silent for so long will not answer any more. */
 const CLIENT_TOOL_MS = 300_000;
-/** How often Stop hooks can send a model back to work in one turn. */
-const MAX_STOPS_REFUSED = 3;
-/** A person who ends a run waits for its end. */
-const SESSION_END_MS = 1500;
 
 export interface EmbeddedOptions {
   readonly home: string;
   readonly providers: readonly ProviderConfig[];
   readonly env: NodeJS.ProcessEnv;
-  readonly isUnattended: boolean;
-  readonly hooks?: readonly HookConfig[];
   readonly skills?: SkillChoices | undefined;
   readonly clientToolMs?: number | undefined;
   readonly endGoal: (threadId: string, status: GoalEndStatus) => Promise<void>;
 }
 
 export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
-  const hookConfigs = options.hooks ?? [];
-  checkHooks(hookConfigs);
   const provider = (settings: TurnSettings): Provider =>
     resolveProvider(options.providers, settings.provider, options.env);
-  /** Threads that have had a turn in this process. */
-  const sessions = new Set<string>();
   return {
     name: "embedded",
     async check(settings) {
       checkLimits(provider(settings), settings);
       await outputSchemaOf(settings);
     },
-    warm: (settings) => warmProvider(provider(settings)),
+    ahead: (settings) => warmProvider(provider(settings)),
     async run(turn, turnIo) {
-      if (admissionOf(turn).task === "shell") return runUserShell(turn, turnIo);
       const context = createContext(turn.history.map(({ body }) => body));
       const io = folding(turnIo, context);
-      const hooks = turnHooks(hookConfigs, turn, io);
       const greeter: Greeter = {
         turn,
         io,
-        hooks,
         home: options.home,
         userHome: options.env["HOME"],
         skills: options.skills,
         skillFolder: ownSkillFolder(options.home),
         clientToolMs: options.clientToolMs ?? CLIENT_TOOL_MS,
         endGoal: (status) => options.endGoal(turn.threadId, status),
-        sessionSource: sessions.has(turn.threadId) ? undefined : sourceOf(turn),
       };
-      sessions.add(turn.threadId);
-      try {
-        const schema = await outputSchemaOf(turn.settings);
-        return await createLoop(provider(turn.settings), greeter, { context, schema }).run();
-      } finally {
-        if (options.isUnattended) {
-          sessions.delete(turn.threadId);
-          await endSession(hooks);
-        }
-      }
+      const schema = await outputSchemaOf(turn.settings);
+      return await createLoop(provider(turn.settings), greeter, { context, schema }).run();
     },
   };
 }
@@ -115,21 +85,6 @@ function folding(io: TurnIo, context: Context): TurnIo {
   };
 }
 
-function sourceOf({ history, turnId }: TurnRequest): "startup" | "resume" {
-  const isOther = (body: EventBody): boolean => body.type === "turn.admitted" && body.turnId !== turnId;
-  return history.some(({ body }) => isOther(body)) ? "resume" : "startup";
-}
-
-/** Nothing outlives an unattended turn, so its session ends with it, however the turn ends. */
-async function endSession(hooks: TurnHooks): Promise<void> {
-  const limit = { signal: AbortSignal.timeout(2 * SESSION_END_MS), timeoutMs: SESSION_END_MS };
-  try {
-    await hooks.run("SessionEnd", { subject: "other", payload: { reason: "other" }, limit });
-  } catch {
-    // Out of time, or a record that cannot be written: the end of the turn meets the same and reports it.
-  }
-}
-
 interface Loop {
   run(): Promise<TurnOutcome>;
 }
@@ -140,13 +95,10 @@ interface LoopParts {
 }
 
 function createLoop(provider: Provider, greeter: Greeter, { context, schema }: LoopParts): Loop {
-  const { turn, io, hooks } = greeter;
-  const { turnId, settings } = turn;
-  const tools = createTurnTools(modelInfo(provider, settings.model), greeter);
-  const remembered = rememberedApprovals(turn.history, turn.carried);
-  const hops = createHops(turn, io);
+  const { turn, io } = greeter;
+  const { turnId } = turn;
+  const tools = createTurnTools(modelInfo(provider, turn.settings.model), greeter);
   const asker = createAsker(provider, greeter, { context, tools });
-  const mustGoOn = createStopQuestion(greeter);
   let skills: readonly Skill[] = [];
   let hasActed = false;
   let isMending = false;
@@ -167,7 +119,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     const calls = toolCalls(output);
     hasActed ||= output.some(({ kind }) => kind !== "reasoning");
     if (calls.length > 0 && !isMending) {
-      await runCalls(calls, { turn, io, toolset: tools.toolset, remembered, hooks, hops });
+      await runCalls(calls, { turn, io, toolset: tools.toolset });
       io.signal.throwIfAborted();
       return false;
     }
@@ -178,7 +130,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     // After its work a model may end without a word; a turn of nothing but silence is no success.
     if (!hasActed) throw new HeddleError("provider.malformed", "the model answered with nothing at all");
     if (await hearSteering()) return false;
-    if (!isMending && (await mustGoOn(output))) return false;
+    if (!isMending && (await mustGoOn(io, turnId, output))) return false;
     const violations = schema === undefined ? [] : outputViolations(schema, output);
     if (violations.length === 0) return true;
     if (isMending) throw schemaViolated(violations);
@@ -193,7 +145,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     if (calls.length === 0) return;
     hasActed = true;
     await tools.refresh();
-    await runCalls(calls, { turn, io, toolset: tools.toolset, remembered, hooks, hops });
+    await runCalls(calls, { turn, io, toolset: tools.toolset });
     io.signal.throwIfAborted();
   }
 
@@ -206,24 +158,18 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     const notes = fittingNotes(provider, turn);
     if (notes.length > 0) await io.record(notes, "system");
     await finishCalls();
-    // A limit of the caller's own takes the place of this one; the meter keeps it.
-    const most = settings.limits?.maxRequests === undefined ? MAX_REQUESTS : Number.POSITIVE_INFINITY;
-    for (let requests = 0; requests < most; requests += 1) if (await step()) return;
-    throw new HeddleError("limit.reached", `the model made ${most} requests without finishing`);
+    // The turn's limits end it: each step is a request.
+    while (!(await step()));
   }
 
   return {
     async run() {
-      let failure: Failure | undefined;
-      for (const step of [carryOut, () => hops.end()]) {
-        try {
-          await step();
-        } catch (error) {
-          failure ??= toFailure(error);
-        }
+      try {
+        await carryOut();
+        return { kind: "completed", spent: asker.spent };
+      } catch (error) {
+        return { kind: "failed", failure: toFailure(error), spent: asker.spent };
       }
-      const { spent } = asker;
-      return failure === undefined ? { kind: "completed", spent } : { kind: "failed", failure, spent };
     },
   };
 }
@@ -245,24 +191,12 @@ function hasCompacted({ history, turnId }: TurnRequest): boolean {
   return history.some(({ body }) => body.type === "item.completed" && body.turnId === turnId);
 }
 
-/** Asks the Stop hooks; true when one of them sends the model back to work. */
-function createStopQuestion({ turn, io, hooks }: Greeter): (output: readonly ModelOutputPart[]) => Promise<boolean> {
-  const { turnId } = turn;
-  let refused = 0;
-  return async (output) => {
-    const text = output.findLast((part) => part.kind === "text")?.text ?? null;
-    const payload = { stop_hook_active: refused > 0, last_assistant_message: text };
-    const verdict = await hooks.run("Stop", { payload });
-    if (!verdict.isBlocked) return false;
-    if (refused >= MAX_STOPS_REFUSED) {
-      const message = `a Stop hook asked to go on more than ${MAX_STOPS_REFUSED} times; the turn ends all the same`;
-      await io.record(warning(turnId, "limit.reached", message), "system");
-      return false;
-    }
-    refused += 1;
-    await io.record(hookNotes(turnId, "Stop", [verdict.reason]), "system");
-    return true;
-  };
+/** True when a Stop hook sends the model back to work. */
+async function mustGoOn(io: TurnIo, turnId: string, output: readonly ModelOutputPart[]): Promise<boolean> {
+  const reason = await io.policy.reasonToGoOn(output.findLast((part) => part.kind === "text")?.text ?? null);
+  if (reason === undefined) return false;
+  await io.record(hookNotes(turnId, "Stop", [reason]), "system");
+  return true;
 }
 
 function askToMend(turnId: string, violations: readonly string[]): RunnerEvent[] {

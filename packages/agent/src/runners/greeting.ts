@@ -3,12 +3,12 @@
  * message, and the skills it calls for. All of it is recorded before the first request; an earlier run of the same turn
  * has done it already.
  */
-import { HeddleError, inputItemId, type By, type EventOf, type InputPart } from "@heddle/protocol";
+import { HeddleError, inputItemId, type InputPart } from "@heddle/protocol";
 import type { GoalEndStatus, Skill } from "@heddle/tools";
 import { ADMITTED, STEERING } from "../context/context.ts";
 import { wordsOf } from "../context/compacted-context.ts";
+import { admissionOf } from "../turns/admitted.ts";
 import { goalOf, goalText } from "../threads/goal.ts";
-import type { TurnHooks } from "../hooks/hooks.ts";
 import type { RunnerEvent, SteeringInput, TurnIo, TurnRequest } from "./runner.ts";
 import { mentionedSkills, skillEvent, type SkillChoices } from "../context/skills.ts";
 import { loadSurroundings, type Surroundings } from "../context/surroundings.ts";
@@ -17,7 +17,6 @@ import { hookNotes, userMessage, warning } from "./told.ts";
 export interface Greeter {
   readonly turn: TurnRequest;
   readonly io: TurnIo;
-  readonly hooks: TurnHooks;
   /** Heddle's own. */
   readonly home: string;
   /** The person's. */
@@ -29,13 +28,12 @@ export interface Greeter {
   readonly clientToolMs: number;
   /** Ends the goal of the thread, in the agent's name. */
   readonly endGoal: (status: GoalEndStatus) => Promise<void>;
-  /** How the thread comes to this process; undefined when it has been here before. */
-  readonly sessionSource: "startup" | "resume" | undefined;
 }
 
 /** Throws `policy.denied` when a hook refuses the prompt. Answers the skills of the turn. */
 export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
-  const { turn, io, hooks, home, userHome, sessionSource } = greeter;
+  const { turn, io, home, userHome } = greeter;
+  const { hooks, sessionSource } = io.policy;
   const { turnId, workspace } = turn;
   const admitted = admissionOf(turn);
   const loaded = await loadSurroundings({
@@ -85,11 +83,11 @@ export async function tellSteering(
   steering: readonly SteeringInput[],
   skills: readonly Skill[],
 ): Promise<number> {
-  const { turn, io, hooks } = greeter;
+  const { turn, io } = greeter;
   let told = 0;
   for (const { input, clientId, by } of steering) {
     const payload = { prompt: wordsOf(input) };
-    const verdict = await hooks.run("UserPromptSubmit", { subject: STEERING, names: [], payload });
+    const verdict = await io.policy.hooks.run("UserPromptSubmit", { subject: STEERING, names: [], payload });
     if (verdict.isBlocked) {
       const message = `a UserPromptSubmit hook refused input that was added to this turn: ${verdict.reason}`;
       await io.record(warning(turn.turnId, "policy.denied", message), "system");
@@ -101,12 +99,6 @@ export async function tellSteering(
     told += 1;
   }
   return told;
-}
-
-export function admissionOf({ history, turnId }: TurnRequest): EventOf<"turn.admitted"> & By {
-  const admitted = history.findLast(({ body }) => body.type === "turn.admitted" && body.turnId === turnId);
-  if (admitted?.body.type !== "turn.admitted") throw new HeddleError("internal", `turn ${turnId} was never admitted`);
-  return { ...admitted.body, by: admitted.author };
 }
 
 function newsOf({ history, turnId }: TurnRequest, { text, sources, skipped }: Surroundings): RunnerEvent[] {

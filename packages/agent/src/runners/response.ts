@@ -15,7 +15,6 @@ import {
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { streamModel, type ModelEvent, type ModelRequest, type Provider } from "@heddle/models";
-import { warmTools } from "@heddle/tools";
 import type { TurnIo } from "./runner.ts";
 import { PlannedText } from "./planned-text.ts";
 
@@ -40,27 +39,6 @@ interface Asking {
   readonly io: TurnIo;
 }
 
-/** An answer that comes sooner has no time to spare. */
-const WARM_AFTER_MS = 40;
-
-/**
- * An answer most often brings calls; what runs them is got ready while it is awaited, and no longer. Whoever calls a tool
- * meets a failure.
- */
-function createWarming(io: TurnIo): Disposable & { begin(): void } {
-  let timer: NodeJS.Timeout | undefined;
-  const warm = (): void => {
-    io.hasTime();
-    warmTools().catch(() => undefined);
-  };
-  return {
-    begin() {
-      timer ??= setTimeout(warm, WARM_AFTER_MS).unref();
-    },
-    [Symbol.dispose]: () => clearTimeout(timer),
-  };
-}
-
 type Purpose = Pick<EventOf<"model.requested">, "purpose">;
 
 async function ask(
@@ -70,9 +48,8 @@ async function ask(
 ): Promise<Completed> {
   const requestId = `req_${uuidv7()}`;
   failpoint("turn.before-request");
-  using warming = createWarming(io);
-  const hearing = { signal: io.signal, onSent: () => warming.begin(), onCall: () => io.isCalling() };
-  for await (const event of streamModel(provider, request, hearing)) {
+  using progress = io.ahead?.();
+  for await (const event of streamModel(provider, request, { signal: io.signal, progress })) {
     switch (event.type) {
       case "requested":
         await io.record([

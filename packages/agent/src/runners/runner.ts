@@ -9,6 +9,7 @@ import type {
   Envelope,
   EventBody,
   EventOf,
+  EventType,
   Failure,
   InputPart,
   ItemDelta,
@@ -19,7 +20,10 @@ import type {
   Usage,
 } from "@heddle/protocol";
 import type { McpServers, OngoingItem, ProtectedPathViolation, Sandbox, ThreadState, Walls } from "@heddle/tools";
+import type { TurnHops } from "../approvals/hop.ts";
 import type { CarriedOver } from "../approvals/parked.ts";
+import type { TurnHooks } from "../hooks/hooks.ts";
+import type { Ahead } from "../turns/ahead.ts";
 import type { StartWatch } from "../turns/start-watch.ts";
 
 export interface TurnRequest {
@@ -52,44 +56,49 @@ export interface TurnPlace {
   narrow(envelope: Envelope): Promise<readonly ProtectedPathViolation[]>;
 }
 
-/** What a runner may record; admission, start and end belong to the turn, questions to `ask`. */
-export type RunnerEvent = Exclude<
-  EventBody,
-  {
-    type:
-      | "thread.created"
-      | "thread.moved"
-      | "thread.named"
-      | "thread.archived"
-      | "thread.settings-changed"
-      | "thread.metadata-changed"
-      | "thread.goal-changed"
-      | "thread.tools-declared"
-      | "thread.reverted"
-      | "context.injected"
-      | "turn.queued"
-      | "turn.dequeued"
-      | "background.ran"
-      | "client.intended"
-      | "client.settled"
-      | "thread.deleted"
-      | "turn.admitted"
-      | "turn.started"
-      | "turn.completed"
-      | "turn.steered"
-      | "turn.interrupt-requested"
-      | "turn.resumed"
-      | "tool.answered"
-      | "approval.requested"
-      | "approval.resolved";
-  }
->;
+/**
+ * What a runner may record; `underPolicy` keeps to it at run time too. Admission, start and end belong to the turn, questions
+ * to `ask`, hooks and hops to the policy.
+ */
+export const RUNNER_EVENTS = [
+  "sandbox.opened",
+  "context.loaded",
+  "context.added",
+  "context.compacted",
+  "context.left-out",
+  "item.started",
+  "item.completed",
+  "model.requested",
+  "model.retried",
+  "model.responded",
+  "tool.intended",
+  "tool.settled",
+  "mcp.listed",
+  "path.violated",
+] as const satisfies readonly EventType[];
+
+export type RunnerEvent = EventOf<(typeof RUNNER_EVENTS)[number]>;
+
+/** Rules that every runner keeps; made by the turn (`turns/policy.ts`). Limits are kept by `record` and need no asking. */
+export interface TurnPolicy {
+  /** To be asked at their points: before and after a call, at a prompt, around a compaction. Each run is recorded. */
+  readonly hooks: TurnHooks;
+  /** The sandbox of the next call, and the way to a wider one. */
+  readonly hops: TurnHops;
+  /** Keys of acts that are accepted for the whole thread. `ask` answers them and adds to them. */
+  readonly remembered: ReadonlySet<string>;
+  /** How the thread comes to this process; undefined: it has been here before. */
+  readonly sessionSource: "startup" | "resume" | undefined;
+  /** When the agent wants to stop: why a Stop hook sends it back to work; undefined: it may stop. */
+  reasonToGoOn(lastMessage: string | null): Promise<string | undefined>;
+}
 
 export interface TurnIo {
   readonly signal: AbortSignal;
+  readonly policy: TurnPolicy;
   /**
    * In order and in one transaction; durable as each event's type demands before it resolves, with the events as they are
-   * stored: without secrets.
+   * stored: without secrets. Anything but a `RunnerEvent` of this turn is refused with `policy.denied`.
    */
   record(events: readonly RunnerEvent[], author?: Author): Promise<readonly EventBody[]>;
   /** Live only. */
@@ -111,11 +120,12 @@ export interface TurnIo {
   takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
   /** The version of the thread's last event; everything up to there has been looked at. */
   seenVersion(): Promise<number>;
-  /** The model is about to call a tool: what others can do meanwhile is begun. */
-  isCalling(): void;
-  /** The model has been awaited for a while: time for what will be needed and need not be done before. */
-  hasTime(): void;
+  /** Tells the turn how a request to a model comes along, so that it can work ahead. Only speed depends on it. */
+  readonly ahead?: () => Ahead;
 }
+
+/** Before the policy: for what the turn does itself, such as commands of the user. */
+export type BareIo = Omit<TurnIo, "policy">;
 
 export interface SteeringInput extends By {
   readonly input: readonly InputPart[];
@@ -137,8 +147,8 @@ export interface Runner {
   readonly name: string;
   /** Throws a typed error when such a turn could not be carried out; called before the turn is admitted. */
   check(settings: TurnSettings): Promise<void>;
-  /** Loads what the first request needs, while the sandbox comes alive. Changes nothing. */
-  warm?(settings: TurnSettings): Promise<void>;
+  /** Loads what the first request needs while the sandbox is opened. Only speed depends on it. */
+  ahead?(settings: TurnSettings): Promise<void>;
   /** Runs one turn to its end. Settles soon after io.signal aborts. */
   run(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome>;
 }

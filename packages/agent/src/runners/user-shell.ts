@@ -6,9 +6,9 @@ import { existsSync } from "node:fs";
 import { HeddleError, newCallId, newItemId, type By, type Item, type ItemOf } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
 import { toFailure } from "../turns/failure.ts";
-import type { RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
+import type { BareIo, RunnerEvent, TurnOutcome, TurnRequest } from "./runner.ts";
 import { NOTHING_SPENT } from "../turns/spent.ts";
-import { admissionOf } from "./greeting.ts";
+import { admissionOf } from "../turns/admitted.ts";
 
 const TOOL = "shell";
 /** What the model is told of the output. */
@@ -19,7 +19,7 @@ export interface UserCommand extends By {
   readonly timeoutMs?: number | undefined;
 }
 
-export async function runUserShell(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome> {
+export async function runUserShell(turn: TurnRequest, io: BareIo): Promise<TurnOutcome> {
   const { subject: command = "", timeoutMs, by } = admissionOf(turn);
   try {
     await runUserCommand(turn, io, { command, timeoutMs, by });
@@ -32,7 +32,7 @@ export async function runUserShell(turn: TurnRequest, io: TurnIo): Promise<TurnO
 /** Throws when the command did not come to its own end; that is recorded as well. */
 export async function runUserCommand(
   turn: TurnRequest,
-  io: TurnIo,
+  io: BareIo,
   { command, timeoutMs, by }: UserCommand,
 ): Promise<void> {
   const { turnId, workspace } = turn;

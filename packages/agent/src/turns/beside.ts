@@ -1,43 +1,48 @@
 /**
- * Commands of the user while a turn of the thread runs here: they run beside it, are items of it, and the model hears of
- * them with its next request. The turn ends after them.
+ * Commands of the user: a turn of their own, or beside one of the thread that runs here. Those are items of it, the model is
+ * told of them with its next request, and the turn ends after them.
  */
-import type { Runner, TurnIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
-import { runUserCommand, type UserCommand } from "../runners/user-shell.ts";
+import type { BareIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
+import { runUserCommand, runUserShell, type UserCommand } from "../runners/user-shell.ts";
+import { admissionOf } from "./admitted.ts";
+
+/** What a command of the user may take at most. */
+const MAX_SHELL_MS = 3_600_000;
+
+export function userTimeoutMs(wantedMs = MAX_SHELL_MS): number {
+  return Math.min(wantedMs, MAX_SHELL_MS);
+}
 
 export interface Beside {
-  /** Carries out turns as before, and lets commands in while it does. */
-  readonly runner: Runner;
+  /** Runs a turn, and lets commands in while it does. A turn that is a command of the user needs no runner. */
+  around(turn: TurnRequest, io: BareIo, run: () => Promise<TurnOutcome>): Promise<TurnOutcome>;
   /** The turn it is part of; undefined: none of the thread runs here. Its end is in the journal. */
   run(threadId: string, command: UserCommand): string | undefined;
 }
 
 interface Running {
   readonly turn: TurnRequest;
-  readonly io: TurnIo;
+  readonly io: BareIo;
   readonly commands: Set<Promise<void>>;
 }
 
-export function besideTurns(runner: Runner): Beside {
+export function createBeside(): Beside {
   const running = new Map<string, Running>();
   return {
-    runner: {
-      ...runner,
-      async run(turn, io) {
-        const commands = new Set<Promise<void>>();
-        running.set(turn.threadId, { turn, io, commands });
-        let outcome: TurnOutcome;
-        let hasWaited = false;
-        try {
-          outcome = await runner.run(turn, io);
-        } finally {
-          hasWaited = commands.size > 0;
-          while (commands.size > 0) await Promise.allSettled(commands);
-          running.delete(turn.threadId);
-        }
-        // Whoever stopped the command stopped the turn that waited for it.
-        return hasWaited && io.signal.aborted ? { kind: "interrupted", spent: outcome.spent } : outcome;
-      },
+    async around(turn, io, run) {
+      const commands = new Set<Promise<void>>();
+      running.set(turn.threadId, { turn, io, commands });
+      let outcome: TurnOutcome;
+      let hasWaited = false;
+      try {
+        outcome = await (admissionOf(turn).task === "shell" ? runUserShell(turn, io) : run());
+      } finally {
+        hasWaited = commands.size > 0;
+        while (commands.size > 0) await Promise.allSettled(commands);
+        running.delete(turn.threadId);
+      }
+      // Whoever stopped the command stopped the turn that waited for it.
+      return hasWaited && io.signal.aborted ? { kind: "interrupted", spent: outcome.spent } : outcome;
     },
     run(threadId, command) {
       const beside = running.get(threadId);

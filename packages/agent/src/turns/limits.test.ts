@@ -59,12 +59,16 @@ test("a cost limit counts dollars, and an answer of unknown cost reaches it", ()
   });
 });
 
-test("without limits nothing is ever reached", () => {
+test("14.6: without a limit of its own a turn may use what it likes, and 200 requests, whoever runs it", () => {
   const meter = createMeter({});
-  for (let index = 0; index < 500; index += 1) {
+  for (let index = 0; index < 200; index += 1) {
     expect(meter.before([requested(`r${index}`)])).toBeUndefined();
     expect(meter.after([responded(1_000_000)])).toBeUndefined();
   }
+  const reached = meter.before([requested("r200")]);
+  expect(reached).toMatchObject({ code: "limit.reached", message: "the model made 200 requests without finishing" });
+  // Tasks take a limit that is named for one that they set themselves.
+  expect(reached?.details).toEqual({});
 });
 
 test("a cost limit on a model without a known price is refused beforehand", () => {

@@ -4,7 +4,7 @@
  */
 import { costOf, modelInfo, type Provider } from "@heddle/models";
 import { HeddleError, NO_USAGE, type TurnLimits, type TurnSettings } from "@heddle/protocol";
-import type { RunnerEvent, Spent, TurnIo } from "../runners/runner.ts";
+import type { BareIo, RunnerEvent, Spent } from "../runners/runner.ts";
 import { addSpent, NOTHING_SPENT } from "./spent.ts";
 
 /** A cost that cannot be counted cannot be limited; better told now than after the first bill. */
@@ -50,7 +50,7 @@ export function createMeter(limits: TurnLimits): Meter {
 }
 
 /** The same io, with the meter at the place where everything a runner does passes. */
-export function metered(io: TurnIo, meter: Meter, end: (reached: HeddleError) => void): TurnIo {
+export function metered(io: BareIo, meter: Meter, end: (reached: HeddleError) => void): BareIo {
   return {
     ...io,
     async record(events, author) {
@@ -68,8 +68,14 @@ export function metered(io: TurnIo, meter: Meter, end: (reached: HeddleError) =>
   };
 }
 
+/** A model that has not finished after so many requests is going in circles, unless the caller has a limit of its own. */
+const MAX_REQUESTS = 200;
+
 function requestsLeft({ maxRequests }: TurnLimits, made: number): HeddleError | undefined {
-  if (maxRequests === undefined || made < maxRequests) return undefined;
+  if (made < (maxRequests ?? MAX_REQUESTS)) return undefined;
+  // No limit that somebody set, so none is named in the details.
+  if (maxRequests === undefined)
+    return new HeddleError("limit.reached", `the model made ${MAX_REQUESTS} requests without finishing`);
   return new HeddleError("limit.reached", `the limit of ${maxRequests} model requests is reached`, {
     details: { limit: "turns", allowed: maxRequests, used: made },
   });

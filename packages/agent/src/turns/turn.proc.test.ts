@@ -242,10 +242,10 @@ test.runIf(namespaces.ok)(
   async () => {
     await using t = await openTestHeddle({
       isUnattended: false,
+      // How many calls fail before the end of the sandbox is noticed depends on the machine.
       script: [
         { calls: [sh("echo begun; sleep 300")] },
-        { calls: [sh("echo never")] },
-        { calls: [sh("echo again")] },
+        ...Array.from({ length: 6 }, () => ({ calls: [sh("echo again")] })),
         { text: "done" },
       ],
     });

@@ -20,16 +20,19 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import { envelopeHash } from "@heddle/tools";
 import { ask, takeBack } from "../approvals/approvals.ts";
+import { workAhead } from "./ahead.ts";
+import type { Beside } from "./beside.ts";
 import { toFailure } from "./failure.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
 import { createMeter, metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
 import { isAtQuestion, isParking, metBefore } from "../approvals/parked.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
+import { underPolicy, type Policies } from "./policy.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import type { Pen, TurnLease } from "./turn-lease.ts";
 import { looseEnds } from "../recovery/recover.ts";
-import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
+import type { BareIo, Runner, Spent, TurnOutcome, TurnRequest } from "../runners/runner.ts";
 import { notice } from "../runners/told.ts";
 import { addSpent, NOTHING_SPENT } from "./spent.ts";
 import { readResumed } from "../threads/resumed.ts";
@@ -42,6 +45,8 @@ export interface TurnDeps {
   readonly lease: TurnLease;
   readonly live: Live;
   readonly runner: Runner;
+  readonly policies: Policies;
+  readonly beside: Pick<Beside, "around">;
   readonly isUnattended: boolean;
   /** So long a question waits; absent: for ever. */
   readonly approvalTimeoutMs: number | undefined;
@@ -109,7 +114,7 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     turn.watch?.tellTo((text) => void recorder.record(notice(turn.turnId, text), "system").catch(() => undefined));
     turn.watch?.step("gather what the model is told");
     const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
-    outcome = await deps.runner.run(turn, io);
+    outcome = await deps.beside.around(turn, io, () => runUnderPolicy(deps, turn, io, recorder));
   } catch (error) {
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }
@@ -139,6 +144,30 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     }
   }
   return { outcome, hasLooseEnds };
+}
+
+async function runUnderPolicy(
+  { runner, policies }: TurnDeps,
+  turn: TurnRequest,
+  io: BareIo,
+  recorder: Recorder,
+): Promise<TurnOutcome> {
+  const policy = policies.open(turn, {
+    signal: io.signal,
+    record: (events, author) => recorder.record(events, author),
+  });
+  let outcome: TurnOutcome;
+  try {
+    outcome = await runner.run(turn, underPolicy(io, { turn, runner: runner.name, policy }));
+  } catch (error) {
+    outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
+  }
+  try {
+    await policy.end();
+  } catch (error) {
+    if (outcome.kind === "completed") return { kind: "failed", failure: toFailure(error), spent: outcome.spent };
+  }
+  return outcome;
 }
 
 /** What was spent before counts too. */
@@ -192,7 +221,7 @@ async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Pro
   failpoint("turn.after-start");
 }
 
-function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, signal }: Running): TurnIo {
+function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, signal }: Running): BareIo {
   return {
     signal,
     record: (events, author) => {
@@ -217,11 +246,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     takeSteering: () => inbox.takeSteering(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
-    isCalling: () => turn.place.sandbox.standBy(),
-    hasTime: () => {
-      deps.journal.warm();
-      turn.place.sandbox.standBy("pause");
-    },
+    ahead: () => workAhead(turn.place.sandbox),
   };
 }
 

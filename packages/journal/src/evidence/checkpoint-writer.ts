@@ -11,8 +11,6 @@ const DELAY_MS = 250;
 
 export interface CheckpointWriter {
   due(head: StoredEvent): void;
-  /** Reads the key, in time that nobody waits for. */
-  warm(): void;
   /** Writes what is due now: before closing, and before anybody reads the checkpoints. */
   flush(): void;
 }
@@ -56,7 +54,6 @@ export function createCheckpointWriter(options: CheckpointWriterOptions): Checkp
       waiting.push(head);
       timer ??= setTimeout(flush, DELAY_MS).unref();
     },
-    warm: () => attempt(() => (signer ??= loadOrMakeSigner(options.keys))),
     flush,
   };
 }

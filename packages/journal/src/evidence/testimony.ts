@@ -9,8 +9,7 @@ import { createCheckpointWriter, type CheckpointWriter } from "./checkpoint-writ
 import { checkpointDue } from "./checkpoints.ts";
 import { openWitness, type Witness } from "./witness.ts";
 
-export interface Testimony
-  extends Pick<CheckpointWriter, "warm" | "flush">, Pick<Witness, "rotateWhenLarge" | "close"> {
+export interface Testimony extends Pick<CheckpointWriter, "flush">, Pick<Witness, "rotateWhenLarge" | "close"> {
   committed(events: readonly StoredEvent[], durability: "full" | "relaxed"): void;
 }
 
@@ -46,7 +45,6 @@ export function openTestimony(
       }
       if (due !== undefined) checkpoints.due(due);
     },
-    warm: () => checkpoints.warm(),
     flush: () => checkpoints.flush(),
     rotateWhenLarge: () => witness.rotateWhenLarge(),
     close: () => witness.close(),

@@ -245,10 +245,6 @@ class SqliteJournal implements Journal {
     return this.#inTurn(() => this.#write(() => rebuildAll(this.#connection), PLAIN));
   }
 
-  warm(): void {
-    if (this.isWritable) this.#testimony.warm();
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.leases.close();
     await this.#purger.close();
