@@ -168,7 +168,25 @@ test("the end says result, time, tokens, cost, and how to look at the record", a
     }),
   );
   expect(text()).toBe(
-    "=#= failed: the stream broke\ntokens used\n160\n1 min 1 s · 200 tokens in (80 cached), 40 out · cost unknown\nrecord: heddle threads show thread-1\n",
+    "=#= failed: the stream broke\ntokens used\n160\n1 min 1 s · 200 tokens in (80 cached), 40 out · cost unknown\nrecord: heddle threads show thread-1\nresume: heddle exec resume thread-1\n",
+  );
+});
+
+test("14: a turn that failed before a model answered has no figures of zero", async () => {
+  const { printer, text } = openScreen();
+  const usage = {
+    inputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteInputTokens: 0,
+    outputTokens: 0,
+    reasoningOutputTokens: 0,
+  };
+  const failure = { code: "auth.invalid", message: "the key was refused" } as const;
+  await printer.event(
+    stored({ type: "turn.completed", v: 1, turnId: TURN, status: "failed", failure, usage, durationMs: 300 }),
+  );
+  expect(text()).toBe(
+    "=#= failed: the key was refused\n300 ms\nrecord: heddle threads show thread-1\nresume: heddle exec resume thread-1\n",
   );
 });
 

@@ -35,6 +35,25 @@ export function itemHead(item: Item, style: Style): string | undefined {
   }
 }
 
+/** What a turn does while no item runs. */
+export const WAITING = "waiting for the model";
+
+/** A running item in a few words, for the line that shows progress. */
+export function runningText(item: Item): string {
+  switch (item.type) {
+    case "commandExecution":
+      return `$ ${visibleLine(item.command)}`;
+    case "toolCall":
+      return visibleLine(item.tool);
+    case "mcpToolCall":
+      return `${visibleLine(item.server)}.${visibleLine(item.tool)}`;
+    case "contextCompaction":
+      return "compacting the context";
+    default:
+      return "the model answers";
+  }
+}
+
 export function itemTail(item: Item, style: Style): readonly string[] {
   switch (item.type) {
     case "commandExecution":
