@@ -245,9 +245,19 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
     ...(table.http_headers === undefined ? {} : { headers: table.http_headers }),
     ...(table.env_http_headers === undefined ? {} : { envHeaders: table.env_http_headers }),
     ...(table.query_params === undefined ? {} : { query: table.query_params }),
+    ...pricesOf(table),
     ...attemptsOf(table),
     ...(table.stream_idle_timeout_ms === undefined ? {} : { idleTimeoutMs: table.stream_idle_timeout_ms }),
   };
+}
+
+function pricesOf({ prices }: ProviderTable): Pick<ProviderConfig, "prices"> {
+  if (prices === undefined) return {};
+  const rates = Object.entries(prices).map(([model, { input, output, cached_input: cached, cache_write: written }]) => [
+    model,
+    { input, output, cached: cached ?? input, cacheWrite: written ?? input },
+  ]);
+  return { prices: Object.fromEntries(rates) };
 }
 
 /** With both, each answer that is asked for may be sent for so often, as Codex does; with one, that one is the budget. */
