@@ -87,6 +87,18 @@ test("18: lint names file, line, column, key and fix of every mistake, also as J
   });
 });
 
+test("14: lint refuses a provider that does not exist, and needs no key for one that does", async () => {
+  await using world = await openWorld();
+  await world.file("workspace/task.yaml", `${TASK}provider: opnai\n`);
+  const ran = await heddle(world, "task", "lint", "task.yaml");
+  expect(ran.code).toBe(2);
+  expect(ran.stdout).toMatch(/^task\.yaml:1:1: first: there is no provider "opnai"/);
+  await world.file("workspace/task.yaml", `${TASK}model: nowhere:gpt-5.5\n`);
+  expect((await heddle(world, "task", "lint", "task.yaml")).stdout).toContain('has no model "nowhere:gpt-5.5"');
+  await world.file("workspace/task.yaml", `${TASK}provider: anthropic\n`);
+  expect(await heddle(world, "task", "lint", "task.yaml")).toMatchObject({ code: 0 });
+});
+
 test("59: lint --run runs the checks as things are and names those that pass already", async () => {
   await using world = await openWorld();
   await world.file("workspace/there.txt", "x");
