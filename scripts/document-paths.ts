@@ -14,9 +14,7 @@ const CODE_PATH = /^(packages|src|scripts|docs|e2e|bench|examples|conformance|\.
 const ROOT_FILE = /^[A-Z]+\.md$|^[\w.-]+\.(json|config\.ts)$/;
 
 export function checkDocumentPaths(root: string): CheckResult {
-  const documents = globSync(DOCUMENTS, { cwd: root })
-    .filter((path) => !PASSED_OVER.test(path))
-    .sort();
+  const documents = documentsOf(root);
   let examined = 0;
   const findings: Finding[] = [];
   for (const document of documents) {
@@ -29,6 +27,12 @@ export function checkDocumentPaths(root: string): CheckResult {
     }
   }
   return { examined, findings };
+}
+
+export function documentsOf(root: string): readonly string[] {
+  return globSync(DOCUMENTS, { cwd: root })
+    .filter((path) => !PASSED_OVER.test(path))
+    .sort();
 }
 
 interface NamedPath {
