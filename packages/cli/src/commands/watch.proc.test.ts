@@ -44,20 +44,6 @@ test("8: an explicit path, and nothing is green before it is verified", async ()
   expect(ran.stdout.indexOf("rejected:")).toBeLessThan(ran.stdout.indexOf("VERIFIED"));
 });
 
-test("14: --items shows a command when it begins", async () => {
-  await using mock = await openMockWorld({
-    script: [shell("until [ -e go ]; do sleep 0.05; done; echo made > done.txt"), { text: "It is done." }],
-  });
-  await mock.world.file("workspace/heddle-task.yaml", task("make it"));
-  await using running = start(["watch", "--once", "--items"], { world: mock.world, env: MOCK_KEY });
-  await running.sees("$ until [ -e go ]");
-  await mock.world.file("workspace/go", "");
-  const ran = await running.ended;
-  expect(ran).toMatchObject({ code: 0 });
-  expect(ran.stdout.match(/\$ until/g)).toHaveLength(1);
-  expect(ran.stdout).toMatch(/\$ until.*\n\| {3} *exit 0 in /);
-});
-
 test("12.5: a task whose folder was swapped for a link before it began is not carried out behind the link", async () => {
   await using mock = await openMockWorld({ script: DONE });
   const { world } = mock;

@@ -1,6 +1,7 @@
 import type { EventBody, Item, ItemDelta, StoredEvent } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { createHumanPrinter } from "./human.ts";
+import { itemTail, resultLine } from "./items.ts";
 import { toLine } from "./jsonl.ts";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
@@ -198,6 +199,18 @@ test("figures read like figures", () => {
     "$0.00123",
     "$1.50",
   ]);
+});
+
+test("14: what a turn did is not shown in the colour of what checks have verified", async () => {
+  const style = styleFor("always", true, {});
+  const change = { path: "a", kind: "update", diff: "+new\n-old" } as const;
+  const lines = [
+    resultLine("completed", "", style),
+    ...itemTail({ type: "fileChange", id: "i", status: "completed", changes: [change] }, style),
+  ];
+  expect(lines.join("\n")).toContain("+new");
+  expect(lines.join("\n")).not.toContain("\u001b[32m");
+  expect(style.verified("x")).toBe("\u001b[32mx\u001b[0m");
 });
 
 test("colour is on only where it was asked for or is seen", () => {

@@ -90,7 +90,7 @@ export function planLines(item: ItemOf<"plan">): readonly string[] {
 }
 
 export function resultLine(status: TurnStatus, detail: string, style: Style): string {
-  if (status === "completed") return style.green(marked(`completed${detail}`));
+  if (status === "completed") return style.bold(marked(`completed${detail}`));
   return status === "failed" ? style.red(marked(`failed${detail}`)) : style.yellow(marked(`interrupted${detail}`));
 }
 
@@ -127,7 +127,7 @@ function changeLines(change: FileChangeEntry, style: Style): readonly string[] {
 
 function diffLine(line: string, style: Style): string {
   const text = `${GUTTER}${visibleLine(line)}`;
-  if (line.startsWith("+")) return style.green(text);
+  if (line.startsWith("+")) return style.bold(text);
   return line.startsWith("-") ? style.red(text) : style.dim(text);
 }
 

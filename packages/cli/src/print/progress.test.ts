@@ -25,7 +25,7 @@ function openTerminal(columns: number, isTerminal = true) {
     progress,
     rows: () => render(text, columns),
     raw: () => text,
-    after(ms: number) {
+    after: (ms: number) => {
       now += ms;
       tick();
     },

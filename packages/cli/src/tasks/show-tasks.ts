@@ -95,15 +95,13 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
 
 /** An item is announced when it begins and finished when it has ended; what others did in between is told apart by its head. */
 function itemShower({ style }: ShowOptions, out: Output): (event: Pick<StoredEvent, "body">) => Promise<void> {
-  // Green is kept for what is verified.
-  const plain = { ...style, green: (text: string) => style.bold(text) };
   let announced: string | undefined;
   return async ({ body }) => {
     if (body.type !== "item.started" && body.type !== "item.completed") return;
     const { item } = body;
-    const head = announced === item.id ? [] : headLines(item, plain);
+    const head = announced === item.id ? [] : headLines(item, style);
     if (head.length > 0) announced = item.id;
-    const rest = body.type === "item.started" ? [] : endLines(item, plain);
+    const rest = body.type === "item.started" ? [] : endLines(item, style);
     if (rest.length > 0) announced = undefined;
     await out.write([...head, ...rest].map((line) => `${isQuoted(line) ? line : `${GUTTER}  ${line}`}\n`).join(""));
   };
