@@ -206,7 +206,7 @@ test("14: what a turn did is not shown in the colour of what checks have verifie
   const change = { path: "a", kind: "update", diff: "+new\n-old" } as const;
   const lines = [
     resultLine("completed", "", style),
-    ...itemTail({ type: "fileChange", id: "i", status: "completed", changes: [change] }, style),
+    ...itemTail({ type: "fileChange", id: "i", callId: "c", status: "completed", changes: [change] }, style),
   ];
   expect(lines.join("\n")).toContain("+new");
   expect(lines.join("\n")).not.toContain("\u001b[32m");
