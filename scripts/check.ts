@@ -46,7 +46,7 @@ function tool(name: string, ...args: string[]): Step["command"] {
 }
 
 function script(name: string, ...args: string[]): Step["command"] {
-  return [process.execPath, "--conditions=heddle-source", join(ROOT, "scripts", `${name}.ts`), ...args];
+  return [process.execPath, join(ROOT, "scripts", `${name}.ts`), ...args];
 }
 
 /** `changeset status` compares with the main branch; a shallow clone of another branch has none. */

@@ -14,7 +14,9 @@ const CODE_PATH = /^(packages|src|scripts|docs|e2e|bench|examples|conformance|\.
 const ROOT_FILE = /^[A-Z]+\.md$|^[\w.-]+\.(json|config\.ts)$/;
 
 export function checkDocumentPaths(root: string): CheckResult {
-  const documents = documentsOf(root);
+  const documents = globSync(DOCUMENTS, { cwd: root })
+    .filter((path) => !PASSED_OVER.test(path))
+    .sort();
   let examined = 0;
   const findings: Finding[] = [];
   for (const document of documents) {
@@ -27,12 +29,6 @@ export function checkDocumentPaths(root: string): CheckResult {
     }
   }
   return { examined, findings };
-}
-
-export function documentsOf(root: string): readonly string[] {
-  return globSync(DOCUMENTS, { cwd: root })
-    .filter((path) => !PASSED_OVER.test(path))
-    .sort();
 }
 
 interface NamedPath {

@@ -2,39 +2,23 @@
  * Documents promise nothing that is not there: every command, subcommand and option of `heddle` and every script of
  * `npm run` that a document names in backticks or in a fenced block of sh exists. An option alone in backticks is one of
  * Heddle's; those of other programs are written with the program.
- * Usage: node --conditions=heddle-source scripts/document-commands.ts [root]
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import type { OptionSpec } from "../packages/cli/src/args.ts";
-import { commands } from "../packages/cli/src/command-table.ts";
-import type { Command } from "../packages/cli/src/command.ts";
-import { documentsOf } from "./document-paths.ts";
-import { runCheck, type CheckResult, type Finding } from "./finding.ts";
+
+import type { OptionSpec } from "../src/args.ts";
+import type { Command } from "../src/command.ts";
 
 export type CommandTable = Readonly<Record<string, Pick<Command, "usage" | "options" | "subcommands">>>;
 
-export async function loadCommands(): Promise<CommandTable> {
-  const loaded = Object.entries(commands).map(async ([name, entry]) => [name, await entry.load()] as const);
-  return Object.fromEntries(await Promise.all(loaded));
-}
-
-export function checkDocumentCommands(root: string, table: CommandTable): CheckResult {
-  const manifest: { readonly scripts?: Readonly<Record<string, string>> } = JSON.parse(
-    readFileSync(join(root, "package.json"), "utf8"),
+/** What one document names that does not exist, with its line, and how much was looked at. */
+export function checkDocument(
+  text: string,
+  { table, scripts }: { readonly table: CommandTable; readonly scripts: readonly string[] },
+): { readonly examined: number; readonly findings: readonly string[] } {
+  const named = codeIn(text).flatMap(({ code, line }) =>
+    [...heddleProblems(code, table), ...scriptProblems(code, scripts)].map((one) => ({ ...one, line })),
   );
-  const scripts = Object.keys(manifest.scripts ?? {});
-  let examined = 0;
-  const findings: Finding[] = [];
-  for (const document of documentsOf(root)) {
-    for (const { code, line } of codeIn(readFileSync(join(root, document), "utf8"))) {
-      for (const { text } of [...heddleProblems(code, table), ...scriptProblems(code, scripts)]) {
-        examined += 1;
-        if (text !== undefined) findings.push({ at: `${document}:${line}`, text });
-      }
-    }
-  }
-  return { examined, findings };
+  const findings = named.flatMap(({ text: problem, line }) => (problem === undefined ? [] : [`${line}: ${problem}`]));
+  return { examined: named.length, findings };
 }
 
 interface Examined {
@@ -129,9 +113,4 @@ function find(word: string, options: readonly OptionSpec[]): OptionSpec | undefi
   return options.find(({ name, aliases = [], short }) =>
     word.startsWith("--") ? [name, ...aliases].includes(word.slice(2)) : short === word[1] && word.startsWith("-"),
   );
-}
-
-if (import.meta.main) {
-  const table = await loadCommands();
-  runCheck((root) => checkDocumentCommands(root, table));
 }
