@@ -12,7 +12,7 @@ import {
   type FoundSpec,
 } from "@heddle/tasks";
 import { heddleHome, loadConfig, type ConfigFile } from "@heddle/runtime/config";
-import { resolveSettings } from "@heddle/runtime/settings";
+import { resolveSettings, type Choices } from "@heddle/runtime/settings";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -89,7 +89,7 @@ async function providerProblems(
   for (const { file, spec } of found) {
     if (spec.provider === undefined && spec.model === undefined) continue;
     const overrides = spec.provider === undefined ? {} : { model_provider: spec.provider };
-    const choices = { model: spec.model, mayLackKey: true, addedRoots: [] };
+    const choices: Choices = { model: spec.model, mayLackKey: true, addedRoots: [] };
     const failure = await resolveSettings({ file: config, overrides }, choices, env).then(
       () => undefined,
       toHeddleError,

@@ -41,6 +41,8 @@ export interface Choices {
   /** A script to play instead of asking a model. */
   readonly scriptFile?: string | undefined;
   readonly outputSchema?: unknown;
+  /** A key that is missing is found out by the first request. */
+  readonly mayLackKey?: boolean | undefined;
 }
 
 export interface Resolved {
@@ -82,6 +84,7 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
         ],
       },
       played: choices,
+      mayLackKey: choices.mayLackKey,
     },
     env,
   );
@@ -139,8 +142,7 @@ export interface Settling {
   readonly config: ConfigFile;
   readonly layers: SettingsQuestion;
   readonly played?: Pick<Choices, "scriptFile" | "local"> | undefined;
-  /** A key that is missing is found out by the first request. */
-  readonly mayLackKey?: boolean | undefined;
+  readonly mayLackKey?: Choices["mayLackKey"];
 }
 
 /** The one way from layers to what a turn runs with: the provider and the model are chosen and checked here. */
