@@ -1,4 +1,4 @@
-/** What a command of the table in main.ts is, and how its help is written. */
+/** What a command of the table in command-table.ts is, and how its help is written. */
 import { ownersOf, type OptionSpec, type ParsedArgs } from "./args.ts";
 
 export interface Command {

@@ -1,103 +1,17 @@
 /**
- * The table of commands. Each is loaded only when it is called, so that `--version` and a mistyped word cost nothing.
- * Whatever goes wrong ends here as one line that says what to do, and an exit code.
+ * The command line: finds the command in the table and runs it. Whatever goes wrong ends here as one line that says what to
+ * do, and an exit code.
  */
 import { readFileSync } from "node:fs";
 import { didYouMean, exitCodeOf, HeddleError, toHeddleError, visibleLine } from "@heddle/protocol";
 import { HELP_OPTION, mergeArgs, parseCommandArgs, splitLeadingOptions, usage } from "./args.ts";
-import { helpText, type CommandEntry } from "./command.ts";
+import { commands } from "./command-table.ts";
+import { helpText } from "./command.ts";
 import { EXEC_OPTIONS } from "./commands/exec-options.ts";
 import { endProcess } from "./end-process.ts";
 import { watchLauncher } from "./launcher.ts";
 import { flushed } from "./print/output.ts";
 import { say } from "./print/screen.ts";
-
-const commands: Readonly<Record<string, CommandEntry>> = {
-  exec: {
-    summary: "Run one turn: a prompt in, work in the sandbox, the answer out",
-    load: async () => (await import("./commands/exec.ts")).execCommand,
-  },
-  "app-server": {
-    summary: "Serve threads and turns over JSON-RPC, as codex app-server does",
-    load: async () => (await import("./commands/app-server.ts")).appServerCommand,
-  },
-  serve: {
-    summary: "Serve threads, turns and events over HTTP and JSON-RPC, for several clients",
-    load: async () => (await import("./commands/serve.ts")).serveCommand,
-  },
-  token: {
-    summary: "Make, list or revoke tokens for clients of serve",
-    load: async () => (await import("./commands/token.ts")).tokenCommand,
-  },
-  task: {
-    summary: "Write, add, list and steer work orders whose completion is decided by checks",
-    load: async () => (await import("./commands/task.ts")).taskCommand,
-  },
-  watch: {
-    summary: "Carry out the tasks of this home, and show it",
-    load: async () => (await import("./commands/watch.ts")).watchCommand,
-  },
-  threads: {
-    summary: "List, show, export, name or delete threads",
-    load: async () => (await import("./commands/threads.ts")).threadsCommand,
-  },
-  notify: {
-    summary: "Show who is told what happens to tasks, and deliver again what failed",
-    load: async () => (await import("./commands/notify.ts")).notifyCommand,
-  },
-  usage: {
-    summary: "Show what models took, by day, model, workspace or task",
-    load: async () => (await import("./commands/usage.ts")).usageCommand,
-  },
-  verify: {
-    summary: "Prove that the record is what was written",
-    load: async () => (await import("./commands/verify.ts")).verifyCommand,
-  },
-  store: {
-    summary: "Give back the room of what was deleted from the record",
-    load: async () => (await import("./commands/store.ts")).storeCommand,
-  },
-  login: {
-    summary: "Store a key for a provider, or log in at one",
-    load: async () => (await import("./commands/login.ts")).loginCommand,
-  },
-  logout: {
-    summary: "Take an account out of the credential store",
-    load: async () => (await import("./commands/logout.ts")).logoutCommand,
-  },
-  accounts: {
-    summary: "Show who is logged in where, and what a run would use",
-    load: async () => (await import("./commands/accounts.ts")).accountsCommand,
-  },
-  mcp: {
-    summary: "List MCP servers, log in at one, or log out",
-    load: async () => (await import("./commands/mcp.ts")).mcpCommand,
-  },
-  models: {
-    summary: "List the models that can be asked for",
-    load: async () => (await import("./commands/models.ts")).modelsCommand,
-  },
-  config: {
-    summary: "Read or change one key of config.toml",
-    load: async () => (await import("./commands/config.ts")).configCommand,
-  },
-  schema: {
-    summary: "Print the schemas of what exec prints and of what serve serves",
-    load: async () => (await import("./commands/schema.ts")).schemaCommand,
-  },
-  completions: {
-    summary: "Print completions for bash, zsh or fish",
-    load: async () => (await import("./commands/completions.ts")).completionsCommand,
-  },
-  demo: {
-    summary: "Watch a scripted model mend a failing test, in the real sandbox",
-    load: async () => (await import("./commands/demo.ts")).demoCommand,
-  },
-  doctor: {
-    summary: "Look for what is missing on this machine, with the command that mends it",
-    load: async () => (await import("./commands/doctor.ts")).doctorCommand,
-  },
-};
 
 // A reader that goes away (`| head`) is no defect; writing to nobody is simply over. Output that is lost otherwise is one.
 let lost: Error | undefined;

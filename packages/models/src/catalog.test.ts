@@ -86,6 +86,14 @@ describe("costOf", () => {
     expect(costOf(long, modelInfo(OPENAI, "gpt-6-sol"))).toBeCloseTo(0.3 * 4 + 0.001 * 15, 10);
   });
 
+  test("14: a price of the owner's own counts before that of a list, and where there is none", () => {
+    const prices = { "gpt-6-sol": { input: 1, output: 2, cached: 1 }, mine: { input: 3, output: 4, cached: 3 } };
+    const million = { ...NO_USAGE, inputTokens: 1_000_000, outputTokens: 1_000_000, cachedInputTokens: 500_000 };
+    expect(costOf(million, modelInfo({ ...OPENAI, prices }, "gpt-6-sol"))).toBe(3);
+    expect(costOf(million, modelInfo({ ...GATEWAY, prices }, "mine"))).toBe(7);
+    expect(costOf(million, modelInfo({ ...GATEWAY, prices }, "toString"))).toBeUndefined();
+  });
+
   test("what is not known is not guessed", () => {
     expect(costOf(usage, modelInfo(OPENAI, "gpt-99"))).toBeUndefined();
     expect(costOf(usage, modelInfo(GATEWAY, "openai/gpt-6-sol"))).toBeUndefined();

@@ -125,7 +125,7 @@ export function knownModels(): readonly string[] {
 /** The script is played here; it costs nothing. */
 const FREE: Price = { input: 0, cached: 0, cacheWrite: 0, output: 0 };
 
-export type InfoSource = Pick<Provider, "wire" | "vendor" | "family" | "catalog">;
+export type InfoSource = Pick<Provider, "wire" | "vendor" | "family" | "catalog" | "prices">;
 
 export function modelInfo(provider: InfoSource, model: string): ModelInfo {
   const bare = bareName(model);
@@ -133,7 +133,13 @@ export function modelInfo(provider: InfoSource, model: string): ModelInfo {
   if (provider.wire === "scripted") return { model, family, price: FREE };
   const row = Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
   const isMakers = row !== undefined && provider.vendor === familyByName(bare);
-  return { model, family, ...traitsOf(bare), ...factsOf({ provider, model, row, isMakers }) };
+  const facts = factsOf({ provider, model, row, isMakers });
+  const price = ownPrice(provider, model);
+  return { model, family, ...traitsOf(bare), ...facts, ...(price === undefined ? {} : { price }) };
+}
+
+function ownPrice({ prices = {} }: InfoSource, model: string): Price | undefined {
+  return Object.hasOwn(prices, model) ? prices[model] : undefined;
 }
 
 interface Known {

@@ -154,3 +154,19 @@ describe("12.18: fields that a provider or model refuses are not sent", () => {
     },
   );
 });
+
+describe.each<HttpWire>(["openai-responses", "openai-chat", "anthropic", "gemini"])("14: over %s", (wire) => {
+  test.each([
+    [status(401, { error: { message: "no" } }), "auth.rejected", /heddle login \S+ \(heddle accounts/],
+    [status(404, { error: { message: "model not found: x" } }), "model.unknown", /heddle models \S+ lists .* -m MODEL/],
+    [
+      status(429, { error: { code: "insufficient_quota", message: "spent" } }),
+      "provider.rate-limited",
+      /another provider with -m PROVIDER:MODEL/,
+    ],
+  ])("a failure that no other try helps names the command that does: %j", async (fault, code, next) => {
+    await using server = await startModelServer({ faults: () => fault });
+    const { error } = await collect(testProvider(server, wire));
+    expect(error).toMatchObject({ code, message: expect.stringMatching(next) });
+  });
+});

@@ -87,7 +87,8 @@ export function failureOfReport(provider: Provider, report: Report): ProviderErr
   const status = report.status === undefined ? "" : ` (status ${report.status})`;
   const said = message === "" ? "no reason given" : message;
   const refused = code === "provider.rejected" ? refusedPart(report) : undefined;
-  return new ProviderError(code, `${opening(provider, code)}${status}: ${said}`, {
+  const next = nextStep(provider, { code, isRetryable });
+  return new ProviderError(code, `${opening(provider, code)}${status}: ${said}${next}`, {
     isRetryable,
     retryAfterMs: report.retryAfterMs,
     // A provider that limits the rate is not helped by the same request at once.
@@ -144,6 +145,19 @@ function opening(provider: Provider, code: ErrorCode): string {
     default:
       return `${provider.name} refused the request`;
   }
+}
+
+/** The command that helps, where another try does not. */
+function nextStep({ id, auth }: Provider, { code, isRetryable }: Verdict): string {
+  if (code === "model.unknown")
+    return `; heddle models ${id} lists its models: choose one with -m MODEL, or with model in config.toml`;
+  if (code === "provider.rate-limited" && !isRetryable)
+    return `; add quota there, or ask another provider with -m PROVIDER:MODEL (heddle accounts lists those with a key)`;
+  if (code !== "auth.rejected") return "";
+  const isOfMachine = auth === "vertex" || auth === "bedrock" || auth === "command";
+  return isOfMachine
+    ? `; heddle accounts says where its credentials come from, model_providers.${id}.auth in config.toml changes that`
+    : `; store another with: heddle login ${id} (heddle accounts says which one is used)`;
 }
 
 interface Verdict {

@@ -81,6 +81,7 @@ export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
     },
     async status(server, signal) {
       if (!("url" in server)) return "unsupported";
+      if (lacksToken(server, options.env)) return "notLoggedIn";
       if (bringsToken(server)) return "bearerToken";
       const login = own(await store.get(keyOf(server)));
       if (login?.health === "ok") return "oAuth";
@@ -146,6 +147,11 @@ async function logout(
 /** The configuration brings a token of its own; no login takes its place. */
 function bringsToken({ bearerTokenEnv, headers }: McpHttpServer): boolean {
   return bearerTokenEnv !== undefined || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+}
+
+/** The variable that the configuration names for the token is not set. */
+function lacksToken({ bearerTokenEnv }: McpHttpServer, env: McpAccountsOptions["env"]): boolean {
+  return bearerTokenEnv !== undefined && (env[bearerTokenEnv] ?? "").trim() === "";
 }
 
 function unlessTyped(error: unknown): McpAuthStatus {

@@ -14,6 +14,7 @@ import {
   type CredentialSource,
   type ProviderAuth,
 } from "./provider-auth.ts";
+import type { Rates } from "./price.ts";
 import { resolveScript, type Script } from "./script.ts";
 
 export { BUILT_IN_PROVIDERS };
@@ -54,6 +55,8 @@ export interface ProviderConfig {
   readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
   /** Which tool names its models know, when their own names do not tell. */
   readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
+  /** What its owner says that models cost here; before whatever a list says. */
+  readonly prices?: Readonly<Record<string, Rates>> | undefined;
   readonly maxAttempts?: number | undefined;
   readonly requestAttempts?: number | undefined;
   readonly retryBaseMs?: number | undefined;
@@ -91,6 +94,7 @@ export interface Provider {
   readonly query: Readonly<Record<string, string>>;
   readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
   readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
+  readonly prices?: Readonly<Record<string, Rates>> | undefined;
   readonly limits: Limits;
   /** What the catalog says of its models; read when it is asked. */
   readonly catalog?: CatalogLookup | undefined;
@@ -146,6 +150,7 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
     query: config.query ?? {},
     vendor: config.vendor,
     family: config.family,
+    prices: config.prices,
     limits: limitsOf(config),
     catalog: openLookup({ home, id, baseUrl, account: config.account }),
     keySource: key?.source ?? credential?.source,

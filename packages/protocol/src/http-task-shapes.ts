@@ -195,7 +195,7 @@ export const TaskAttempt = z.object({
     .describe("Every turn, and why it was begun"),
   turns: z.number().int(),
   usage: Usage,
-  costUsd: z.number(),
+  costUsd: z.number().optional().describe("Absent: a price was not known"),
   outcome: z.string().optional().describe("How it ended: verified, failed, retried, cancelled"),
   message: z.string().optional(),
 });

@@ -9,6 +9,7 @@ export { openLoomSettings, type OpenLoomSettings } from "./spec/openloom.ts";
 export { problemLine, SpecError, type Problem } from "./spec/places.ts";
 export { readSpecFiles, type FoundSpec, type FoundSpecs } from "./spec/read-files.ts";
 export { readSpec, type ReadSpecs, type SpecOptions, type SpecText } from "./spec/read-spec.ts";
+export { PLACEHOLDER } from "./spec/rules.ts";
 export { taskSchema } from "./spec/json-schema.ts";
 export { runChecks } from "./attempt/baseline.ts";
 export type { CheckPlace } from "./checks/check.ts";

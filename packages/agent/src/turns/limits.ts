@@ -12,7 +12,8 @@ export function checkLimits(provider: Provider, { model, limits }: TurnSettings)
   if (limits?.maxCostUsd === undefined || costOf(NO_USAGE, modelInfo(provider, model)) !== undefined) return;
   throw new HeddleError(
     "usage.invalid",
-    `the price of ${model} at ${provider.name} is not known, so its cost cannot be limited; limit its tokens instead`,
+    `the price of ${model} at ${provider.name} is not known, so its cost cannot be limited; limit its tokens, or add its price in US dollars per million tokens to config.toml: ` +
+      `model_providers.${provider.id}.prices."${model}" = { input = …, output = … }`,
   );
 }
 

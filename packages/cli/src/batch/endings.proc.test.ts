@@ -176,6 +176,14 @@ test("a cost limit on a model without a known price is refused; on a known one i
   const unknown = await run(batch(world, "--max-cost", "1", "go"), { world, env: KEY });
   expect(await resultOf(world, unknown)).toMatchObject({ exit_code: 2, reason: "usage.invalid" });
   expect(server.requests).toHaveLength(0);
+  const [, hint = "", model = ""] = /(model_providers\.\S+\.prices\."(.*?)") = \{/.exec(unknown.stderr) ?? [];
+  const priced = ["-c", `${hint}={ input = 5, output = 30 }`, "-m", model];
+  const own = await run(batch(world, "--max-cost", "1", ...priced, "go"), { world, env: KEY });
+  // 14: with a price of the owner's own.
+  expect(await resultOf(world, own)).toMatchObject({
+    exit_code: 6,
+    details: { limit: "cost", allowed: 1, used: expect.closeTo(1.3, 5) },
+  });
   await world.file("home/config.toml", `openai_base_url = "${server.url}/v1"\n`);
   const ran = await run(batch(world, "--max-cost", "1", "-m", "gpt-5.5", "go"), {
     world,

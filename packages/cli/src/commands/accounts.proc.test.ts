@@ -99,7 +99,7 @@ describe("a key", () => {
     [["login", "claude-code"], 2, /log in with: claude auth login/],
     [["login", "--api-key-stdin"], 2, /no key on standard input/],
     [["logout", "a", "b"], 2, /name one provider/],
-    [["accounts", "all"], 2, /takes no words/],
+    [["accounts", "all"], 2, /takes no arguments/],
     [["models", "nobody"], 2, /there is no provider/],
     [["models", "codex"], 2, /ChatGPT is disabled/],
   ] as const)("%j is refused with what to do", async (args, code, why) => {
@@ -109,6 +109,16 @@ describe("a key", () => {
     const left: readonly string[] = await readdir(world.home).catch(() => []);
     expect(left.filter((name) => name.startsWith("credentials"))).toEqual([]);
   });
+});
+
+test("14: accounts --validate does not say ok of a provider that cannot be reached", async () => {
+  await using world = await openWorld();
+  await configure(world, "http://127.0.0.1:9");
+  const env = { LOCAL_KEY: "k" };
+  expect((await run(["accounts"], { world, env })).stdout).toMatch(/^ok +local +key in LOCAL_KEY$/m);
+  const asked = await run(["accounts", "--validate"], { world, env });
+  expect(asked.stdout).toMatch(/^silent +local +key in LOCAL_KEY; cannot reach the provider$/m);
+  expect(asked.code).toBe(4);
 });
 
 describe("the ChatGPT login", () => {

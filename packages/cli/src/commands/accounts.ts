@@ -13,14 +13,17 @@ export const accountsCommand: Command = {
   about: "Shows each provider, whether it has a key or a login, where that is from, and the vendors' own programs.",
   options: [
     { name: "json", help: "One JSON object an account" },
-    { name: "validate", help: "Ask each provider that has one whether it takes it; exit code 3 when one is refused" },
+    {
+      name: "validate",
+      help: "Ask each provider that has one whether it takes it; exit code 3: one is refused, 4: one cannot be reached",
+    },
   ],
   examples: ["heddle accounts", "heddle accounts --validate", "heddle accounts --json"],
   run,
 };
 
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  if (args.positionals.length > 0) throw usage("heddle accounts takes no words, only options");
+  if (args.positionals.length > 0) throw usage("heddle accounts takes no arguments, only options");
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   await using accounts = await openOwnAccounts(env);
   const listed = await accounts.list({ validate: args.has("validate"), programs: true });
@@ -29,14 +32,25 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
     if (args.has("json")) await out.write(toLine(account));
     else if (account.problem !== "missing") await out.write(`${line(account, style)}\n`);
   }
-  const isRefused = listed.some(({ health }) => health === "refused" || health === "reconnect_required");
-  return args.has("validate") && isRefused ? EXIT.auth : EXIT.ok;
+  return args.has("validate") ? validatedCode(listed) : EXIT.ok;
+}
+
+/** A server on this machine that needs no key may well be off; it is shown, and fails nothing. */
+function validatedCode(listed: readonly AccountStatus[]): number {
+  if (listed.some(({ health }) => health === "refused" || health === "reconnect_required")) return EXIT.auth;
+  const isSilent = listed.some(({ health, source }) => health === "unreachable" && source !== "none");
+  return isSilent ? EXIT.provider : EXIT.ok;
 }
 
 function line(account: AccountStatus, style: Style): string {
-  const mark = account.isLoggedIn && account.isEnabled ? style.green("ok    ") : style.dim("none  ");
+  const mark = markOf(account, style);
   const name = account.profile === "default" ? account.provider : `${account.provider} (${account.profile})`;
   return `${mark}   ${name.padEnd(26)} ${visibleText(detail(account))}`;
+}
+
+function markOf({ isLoggedIn, isEnabled, health }: AccountStatus, style: Style): string {
+  if (!isLoggedIn || !isEnabled) return style.dim("none  ");
+  return health === "unreachable" ? style.yellow("silent") : style.bold("ok    ");
 }
 
 const HEALTH: Readonly<Record<AccountStatus["health"], string>> = {
@@ -45,7 +59,7 @@ const HEALTH: Readonly<Record<AccountStatus["health"], string>> = {
   reconnect_required: "no longer accepted; log in again",
   expired: "expired; log in again",
   refused: "refused by the provider",
-  unreachable: "the provider does not answer",
+  unreachable: "cannot reach the provider",
 };
 
 function detail(account: AccountStatus): string {

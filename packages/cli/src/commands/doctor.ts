@@ -52,7 +52,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
 }
 
 function line({ name, state, detail, fix }: Finding, style: Style): string {
-  const mark = { ok: style.green("ok     "), absent: style.dim("absent "), problem: style.red("problem") }[state];
+  const mark = { ok: style.bold("ok     "), absent: style.dim("absent "), problem: style.red("problem") }[state];
   const mend = fix === undefined ? "" : `\n          ${style.bold("mend:")} ${visibleText(fix)}`;
   return `${mark}   ${name.padEnd(22)} ${visibleText(detail)}${mend}`;
 }

@@ -51,7 +51,7 @@ test("a turn against a real HTTP model prints the answer alone on stdout and the
     expect(ran.stderr).toContain(text);
   }
   expect(ran.stderr).toMatch(
-    /\n=#= completed\ntokens used\n\d+\n.* tokens in.*cost unknown\nrecord: heddle threads show [0-9a-f-]{36}\n$/,
+    /\n=#= completed\ntokens used\n\d+\n.* tokens in.*cost unknown\nrecord: heddle threads show [0-9a-f-]{36}\nresume: heddle exec resume [0-9a-f-]{36}\n$/,
   );
   expect(server.requests).toHaveLength(2);
   expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${KEY.MOCK_KEY}`);

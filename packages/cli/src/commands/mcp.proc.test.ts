@@ -80,6 +80,9 @@ test("mcp login, list and logout: a run uses the login, and no token is seen any
     { name: "off", enabled: false },
     { name: "given", transport: { bearer_token_env_var: "GIVEN" }, auth_status: "bearer_token" },
   ]);
+  // 14: a token that is not set is none.
+  const unset = await run(["mcp", "list"], { world, env: { GIVEN: "" } });
+  expect(unset.stdout).toMatch(/^given .* no token: the environment variable GIVEN is not set$/m);
   const ran = await run(exec, { world, env: KEY });
   expect(ran).toMatchObject({ code: 0 });
   // The server said back what it was shown; the record and the output have it without the token.

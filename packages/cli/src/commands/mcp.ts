@@ -73,10 +73,16 @@ async function list(
   }
   if (tables.length === 0) process.stderr.write("heddle: there are no MCP servers in the configuration\n");
   for (const [name, table] of tables) {
-    const how = table.enabled === false ? "disabled" : WORDS[statusOf(name)].replace("NAME", name);
+    const how = table.enabled === false ? "disabled" : statusText(name, table, statusOf(name));
     await out.write(`${visibleText(name).padEnd(20)} ${visibleText(placeOf(table)).padEnd(40)} ${how}\n`);
   }
   return EXIT.ok;
+}
+
+function statusText(name: string, { bearer_token_env_var: variable }: McpServerTable, status: McpAuthStatus): string {
+  if (variable !== undefined && status === "notLoggedIn")
+    return visibleText(`no token: the environment variable ${variable} is not set`);
+  return WORDS[status].replace("NAME", name);
 }
 
 const WORDS: Readonly<Record<McpAuthStatus, string>> = {

@@ -20,6 +20,12 @@ test("threads list and show tell what was recorded, readable and raw", async () 
     code: 0,
     stdout: expect.stringMatching(new RegExp(`^${id}  .* 1 turn +say it\n$`)),
   });
+  // 14: in another folder the list leads to them.
+  const elsewhere = await run(["threads", "list"], { world, cwd: world.root });
+  const lines = elsewhere.stdout.split("\n");
+  expect(lines[0]).toBe(`no threads in ${world.root}; the latest of other folders:`);
+  expect(lines[1]).toMatch(new RegExp(`^${id}  .* 1 turn +${world.workspace} +say it$`));
+  expect(lines[2]).toContain("heddle threads list --all");
   const show = await run(["threads", "show", id.slice(0, 20)], { world });
   for (const text of ["thread.created", "turn.admitted", "say it", "It is done.", "turn.completed"]) {
     expect(show.stdout).toContain(text);

@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { LAUNCHER, openWorld, run, start, type World } from "../../test/heddle-process.ts";
+import { FIX, makeFailingProject } from "../../test/failing-project.ts";
 import { MOCK_KEY, openMockWorld } from "../../test/mock-model.ts";
 
 const ROOT = path.join(import.meta.dirname, "../../../..");
@@ -25,7 +26,7 @@ const blocks: readonly Block[] = [...page.matchAll(/^(`{3,})(\w+)\n([^]*?)^\1$/g
 
 /** An agent for all tasks of the page: it does what the goal asks for, and then says so. */
 const WORK: Readonly<Record<string, string>> = {
-  "Write README.md": "printf '# It\\n\\n## Start\\n' > README.md",
+  "fix the failing test": FIX,
   "sum.sh adds wrongly": "printf 'echo $(($1 + $2))\\n' > sum.sh",
   "Write CHANGES.md": "printf -- '- one\\n' > CHANGES.md",
   "Write OUTLINE.md": "touch OUTLINE.md",
@@ -50,6 +51,7 @@ test("every command of the page about tasks does what it says, in its order", { 
       answers === 0 ? { calls: [{ tool: "exec_command", args: { cmd: workFor(body) } }] } : { text: "It is done." },
   });
   const { world } = mock;
+  await makeFailingProject(world);
   await world.file("bin/heddle", `#!/bin/sh\nexec "${process.execPath}" "${LAUNCHER}" "$@"\n`);
   await chmod(`${world.root}/bin/heddle`, 0o755);
   let commands = 0;
@@ -68,7 +70,7 @@ test("every command of the page about tasks does what it says, in its order", { 
   }
   expect(commands).toBeGreaterThan(20);
   const listed = await sh(world, "heddle task list --state verified");
-  for (const name of ["describe the project", "mend the sum", "Keep a list of changes", "outline", "manual"])
+  for (const name of ["fix the failing test", "mend the sum", "Keep a list of changes", "outline", "manual"])
     expect(listed.output).toContain(name);
 });
 

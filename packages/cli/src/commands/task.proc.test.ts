@@ -24,14 +24,14 @@ async function add(world: World, text: string, name = "task.yaml"): Promise<stri
   return records(ran)[0]?.id ?? expect.unreachable();
 }
 
-test("1 2 3: init writes a valid task, overwrites nothing, and writes where --path says", async () => {
+test("1 2 3: init writes a task, overwrites nothing, and writes where --path says", async () => {
   await using world = await openWorld();
   const ran = await heddle(world, "task", "init");
   expect(ran).toMatchObject({ code: 0, stderr: "" });
-  expect(ran.stdout).toContain("heddle-task.yaml is written");
+  expect(ran.stdout).toContain("heddle-task.yaml is written; write its goal");
   expect(await heddle(world, "task", "lint", "heddle-task.yaml")).toMatchObject({
-    code: 0,
-    stdout: "1 task, nothing wrong\n",
+    code: 2,
+    stdout: "heddle-task.yaml:7:1: the goal is still the placeholder; replace it with what is to be done\n",
   });
   const file = path.join(world.workspace, "heddle-task.yaml");
   const before = await readFile(file, "utf8");
@@ -45,6 +45,18 @@ test("1 2 3: init writes a valid task, overwrites nothing, and writes where --pa
   });
   expect(await readFile(path.join(world.workspace, "other.yaml"), "utf8")).toBe(before);
   expect((await heddle(world, "task", "init", "--path", "no/such/folder.yaml")).code).toBe(2);
+});
+
+test("14: init takes a goal, and the tests and sources of the project", async () => {
+  await using world = await openWorld();
+  await world.file("workspace/pyproject.toml", "");
+  await world.file("workspace/src/a.py", "");
+  expect((await heddle(world, "task", "init", "Repair: the", "parser")).stdout).toContain("look at its checks");
+  const text = await readFile(path.join(world.workspace, "heddle-task.yaml"), "utf8");
+  expect(text).toContain('name: "Repair: the parser"\n');
+  expect(text).toContain("\n  - tests: python3 -m unittest\n");
+  expect(text).toContain('\ndeliver: ["src/**"]\n');
+  expect(await heddle(world, "task", "lint", "heddle-task.yaml")).toMatchObject({ code: 0 });
 });
 
 test("18: lint names file, line, column, key and fix of every mistake, also as JSON", async () => {
@@ -73,6 +85,18 @@ test("18: lint names file, line, column, key and fix of every mistake, also as J
     code: "task.invalid",
     problems: [{ line: 1 }, { line: 5 }],
   });
+});
+
+test("14: lint refuses a provider that does not exist, and needs no key for one that does", async () => {
+  await using world = await openWorld();
+  await world.file("workspace/task.yaml", `${TASK}provider: opnai\n`);
+  const ran = await heddle(world, "task", "lint", "task.yaml");
+  expect(ran.code).toBe(2);
+  expect(ran.stdout).toMatch(/^task\.yaml:1:1: first: there is no provider "opnai"/);
+  await world.file("workspace/task.yaml", `${TASK}model: nowhere:gpt-5.5\n`);
+  expect((await heddle(world, "task", "lint", "task.yaml")).stdout).toContain('has no model "nowhere:gpt-5.5"');
+  await world.file("workspace/task.yaml", `${TASK}provider: anthropic\n`);
+  expect(await heddle(world, "task", "lint", "task.yaml")).toMatchObject({ code: 0 });
 });
 
 test("59: lint --run runs the checks as things are and names those that pass already", async () => {

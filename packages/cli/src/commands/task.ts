@@ -93,7 +93,7 @@ const OPTIONS: readonly OptionSpec[] = [
 
 export const taskCommand: Command = {
   usage:
-    "task init [--path FILE]\ntask plan WORDS\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\n" +
+    "task init [GOAL] [--path FILE]\ntask plan WORDS\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\n" +
     "task diff ID [PATH...] [--stat]\ntask accept ID\ntask undo ID [--dry-run] [--force]\ntask retry ID [--from-baseline]\n" +
     "task verify ID | --bundle FILE\ntask export ID --bundle FILE\ntask collect [--dry-run]\n" +
     `task ${CHANGES.join("|")} ID...`,
@@ -105,13 +105,13 @@ export const taskCommand: Command = {
   subcommands: VERBS,
   options: OPTIONS,
   examples: [
-    "heddle task init",
+    `heddle task init "fix the failing test"`,
     'heddle task plan "a page that says whether the server is well" > health.yaml',
     "heddle task lint heddle-task.yaml --run",
     "heddle task run heddle-task.yaml",
     "heddle task add tasks/",
     "heddle task list --state failed,paused",
-    'heddle task show "describe the project"',
+    'heddle task show "fix the failing test"',
     "heddle task log 01a1 --follow",
     "heddle task resume 01a1 --more turns=5",
     "heddle task relieve 01a1 --action eof",
@@ -149,12 +149,12 @@ async function runVerb(args: ParsedArgs, context: CommandContext): Promise<numbe
     return undoTask(first, args, context, { isRetried: true });
   }
   if (isChange(verb)) return changeTasks(verb, words, args, context);
+  if (verb === "init") return init(words, args, context);
   if (verb === "plan") return planTask(words, args, context);
   if (verb === "diff" && first !== undefined) return diffTask(words, args, context);
   if (verb === "verify" && more.length === 0) return verifyTask(first, args, context);
-  const isWordless = verb === "init" || verb === "list" || verb === "collect";
+  const isWordless = verb === "list" || verb === "collect";
   if (more.length > 0 || (isWordless && first !== undefined)) throw usage(`write heddle task ${FORMS[verb]}`);
-  if (verb === "init") return init(args, context);
   if (verb === "list") return listTasks(args, context);
   if (verb === "collect") return collect(args, context);
   if (first === undefined) throw usage(`write heddle task ${FORMS[verb]}`);
@@ -185,8 +185,7 @@ function isChange(verb: Verb): verb is Change {
   return CHANGES.some((change) => change === verb);
 }
 
-const FORMS: Readonly<Record<Exclude<Verb, Change | "plan">, string>> = {
-  init: "init, with --path FILE for another name",
+const FORMS: Readonly<Record<Exclude<Verb, Change | "init" | "plan">, string>> = {
   lint: "lint FILE, or a folder",
   add: "add FILE, a folder, or - for standard input",
   run: "run FILE",
@@ -201,10 +200,12 @@ const FORMS: Readonly<Record<Exclude<Verb, Change | "plan">, string>> = {
   collect: "collect, with --dry-run to look first",
 };
 
-async function init(args: ParsedArgs, { cwd }: CommandContext): Promise<number> {
-  const file = await initTask(args.value("path"), cwd);
+async function init(words: readonly string[], args: ParsedArgs, { cwd }: CommandContext): Promise<number> {
+  const goal = words.join(" ");
+  const file = await initTask({ path: args.value("path"), goal }, cwd);
   const next = `heddle task lint ${file} --run`;
-  const text = args.has("json") ? toLine({ file }) : `${file} is written; change it, then: ${next}\n`;
+  const first = goal.trim() === "" ? "write its goal" : "look at its checks";
+  const text = args.has("json") ? toLine({ file }) : `${file} is written; ${first}, then: ${next}\n`;
   await openOutput(process.stdout).write(text);
   return EXIT.ok;
 }

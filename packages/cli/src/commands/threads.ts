@@ -83,6 +83,8 @@ const FORMS: Readonly<Record<Exclude<Verb, "list">, string>> = {
   delete: "delete ID; heddle threads list shows them",
 };
 
+const SHOWN_ELSEWHERE = 5;
+
 /** Far more than anybody has; a list goes no further. */
 const MAX_LISTED = 100_000;
 
@@ -98,18 +100,20 @@ async function list(args: ParsedArgs, { env, cwd }: CommandContext, out: Output)
     for (const row of rows) await out.write(toLine(row));
     return EXIT.ok;
   }
-  if (rows.length === 0 && args.value("after") === undefined) {
-    const others = workspace === undefined ? [] : ((await journal?.threads.list({ limit: 1 })) ?? []);
-    await out.write(
-      others.length > 0
-        ? "no threads in this folder; --all shows those of other folders\n"
-        : `no threads yet; heddle exec "…" makes one\n`,
-    );
-  }
+  if (rows.length === 0 && args.value("after") === undefined) await listElsewhere(journal, workspace, out);
   for (const row of rows) await out.write(`${rowLine(row, workspace === undefined)}\n`);
   const last = rows.at(-1);
   if (hasMore && last !== undefined) await out.write(`… more: heddle threads list --after ${last.id}\n`);
   return EXIT.ok;
+}
+
+/** Whoever lists in a folder without threads most likely looks for those of another one. */
+async function listElsewhere(journal: Journal | undefined, workspace: string | undefined, out: Output): Promise<void> {
+  const others = workspace === undefined ? [] : ((await journal?.threads.list({ limit: SHOWN_ELSEWHERE })) ?? []);
+  if (others.length === 0) return out.write(`no threads yet; heddle exec "…" makes one\n`);
+  await out.write(`no threads in ${visibleLine(workspace ?? "")}; the latest of other folders:\n`);
+  for (const row of others) await out.write(`${rowLine(row, true)}\n`);
+  await out.write("all of them: heddle threads list --all; those of one folder: heddle threads list -C DIR\n");
 }
 
 async function page(

@@ -30,6 +30,7 @@ import { createHumanPrinter } from "../print/human.ts";
 import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
 import type { Printer } from "../print/printer.ts";
+import { showProgress } from "../print/progress.ts";
 import { behind, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import type { Stop } from "../stop.ts";
@@ -211,8 +212,10 @@ function createPrinter({ args, context, out, err }: RunSurface, plan: Plan, targ
   }
   const color = args.value("color");
   const choice = color === "always" || color === "never" ? color : "auto";
+  const progress = showProgress({ out: err, stream: process.stderr });
   return createHumanPrinter({
-    err,
+    err: progress.out,
+    progress,
     style: styleFor(choice, err.isTerminal, context.env),
     version: context.version,
     workspace: target.workspace,

@@ -1,6 +1,7 @@
 import type { EventBody, Item, ItemDelta, StoredEvent } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { createHumanPrinter } from "./human.ts";
+import { itemTail, resultLine } from "./items.ts";
 import { toLine } from "./jsonl.ts";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
@@ -168,7 +169,25 @@ test("the end says result, time, tokens, cost, and how to look at the record", a
     }),
   );
   expect(text()).toBe(
-    "=#= failed: the stream broke\ntokens used\n160\n1 min 1 s · 200 tokens in (80 cached), 40 out · cost unknown\nrecord: heddle threads show thread-1\n",
+    "=#= failed: the stream broke\ntokens used\n160\n1 min 1 s · 200 tokens in (80 cached), 40 out · cost unknown\nrecord: heddle threads show thread-1\nresume: heddle exec resume thread-1\n",
+  );
+});
+
+test("14: a turn that failed before a model answered has no figures of zero", async () => {
+  const { printer, text } = openScreen();
+  const usage = {
+    inputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteInputTokens: 0,
+    outputTokens: 0,
+    reasoningOutputTokens: 0,
+  };
+  const failure = { code: "auth.invalid", message: "the key was refused" } as const;
+  await printer.event(
+    stored({ type: "turn.completed", v: 1, turnId: TURN, status: "failed", failure, usage, durationMs: 300 }),
+  );
+  expect(text()).toBe(
+    "=#= failed: the key was refused\n300 ms\nrecord: heddle threads show thread-1\nresume: heddle exec resume thread-1\n",
   );
 });
 
@@ -180,6 +199,18 @@ test("figures read like figures", () => {
     "$0.00123",
     "$1.50",
   ]);
+});
+
+test("14: what a turn did is not shown in the colour of what checks have verified", async () => {
+  const style = styleFor("always", true, {});
+  const change = { path: "a", kind: "update", diff: "+new\n-old" } as const;
+  const lines = [
+    resultLine("completed", "", style),
+    ...itemTail({ type: "fileChange", id: "i", callId: "c", status: "completed", changes: [change] }, style),
+  ];
+  expect(lines.join("\n")).toContain("+new");
+  expect(lines.join("\n")).not.toContain("\u001b[32m");
+  expect(style.verified("x")).toBe("\u001b[32mx\u001b[0m");
 });
 
 test("colour is on only where it was asked for or is seen", () => {

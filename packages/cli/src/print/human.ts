@@ -17,14 +17,17 @@ import {
   type HopWish,
   type Permissions,
 } from "@heddle/protocol";
-import { itemHead, itemTail, planLines, resultLine } from "./items.ts";
+import { itemHead, itemTail, planLines, resultLine, runningText, WAITING } from "./items.ts";
 import type { Output } from "./output.ts";
 import type { Printer } from "./printer.ts";
+import type { Progress } from "./progress.ts";
 import { behind, createQuote, quoted } from "./screen.ts";
 import { duration, money, skippedText, type Style } from "./style.ts";
 
 export interface HumanPrinterOptions {
   readonly err: Output;
+  /** Of the same screen as `err`. */
+  readonly progress?: Progress | undefined;
   readonly style: Style;
   readonly version: string;
   readonly workspace: string;
@@ -45,7 +48,7 @@ interface Shown {
 }
 
 export function createHumanPrinter(options: HumanPrinterOptions): Printer {
-  const { err, style } = options;
+  const { err, style, progress } = options;
   const shown = new Map<string, Shown>();
   /** Items whose head is printed, and deltas that came before it. */
   const open = new Set<string>();
@@ -86,6 +89,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     const head = itemHead(item, style);
     if (head !== undefined) await line(head);
     open.add(item.id);
+    progress?.begin(item.id, runningText(item));
     last = item.id;
     for (const delta of early.take(item.id)) await err.write(stream(delta));
   }
@@ -103,6 +107,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     }
     shown.delete(item.id);
     open.delete(item.id);
+    progress?.end(item.id);
     for (const text of itemTail(item, style)) await line(text);
   }
 
@@ -111,10 +116,13 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
       if (body.type === "item.started") return startItem(body.item);
       if (body.type === "item.completed") return completeItem(body.item);
       if (body.type === "turn.admitted") admitted = body;
+      if (body.type === "turn.started") progress?.begin(threadId, WAITING);
+      if (body.type === "turn.completed") for (const key of [...open, threadId]) progress?.end(key);
       const text = eventText(threadId, body, options);
       return text === undefined ? undefined : line(text);
     },
     delta(delta) {
+      progress?.touch(delta.itemId);
       if (!open.has(delta.itemId)) {
         if (!early.keep(delta)) shown.set(delta.itemId, { text: "", isBehind: true });
         return;
@@ -351,13 +359,13 @@ function violationText({ path, quarantinedTo }: EventOf<"path.violated">): strin
 function endText(threadId: string, end: EventOf<"turn.completed">, { style, isKept }: HumanPrinterOptions): string {
   const { usage } = end;
   const cached = usage.cachedInputTokens > 0 ? ` (${usage.cachedInputTokens} cached)` : "";
-  const figures = [
-    duration(end.durationMs),
-    `${usage.inputTokens} tokens in${cached}, ${usage.outputTokens} out`,
-    money(end.costUsd),
-  ].join(" · ");
-  const how = isKept === false ? "" : `\nrecord: heddle threads show ${threadId}`;
+  const tokens = `${usage.inputTokens} tokens in${cached}, ${usage.outputTokens} out`;
+  // A turn that failed before a model answered has no figures worth a line.
+  const hasUsage = end.status === "completed" || usage.inputTokens + usage.outputTokens > 0;
+  const figures = [duration(end.durationMs), ...(hasUsage ? [tokens, money(end.costUsd)] : [])].join(" · ");
+  const how =
+    isKept === false ? "" : `\nrecord: heddle threads show ${threadId}\nresume: heddle exec resume ${threadId}`;
   const failure = end.failure === undefined ? "" : `: ${behind(end.failure.message)}`;
-  const used = `tokens used\n${usage.inputTokens - usage.cachedInputTokens + usage.outputTokens}`;
-  return `${resultLine(end.status, failure, style)}\n${used}\n${style.dim(`${figures}${how}`)}`;
+  const used = `tokens used\n${usage.inputTokens - usage.cachedInputTokens + usage.outputTokens}\n`;
+  return `${resultLine(end.status, failure, style)}\n${hasUsage ? used : ""}${style.dim(`${figures}${how}`)}`;
 }

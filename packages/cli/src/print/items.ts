@@ -35,6 +35,25 @@ export function itemHead(item: Item, style: Style): string | undefined {
   }
 }
 
+/** What a turn does while no item runs. */
+export const WAITING = "waiting for the model";
+
+/** A running item in a few words, for the line that shows progress. */
+export function runningText(item: Item): string {
+  switch (item.type) {
+    case "commandExecution":
+      return `$ ${visibleLine(item.command)}`;
+    case "toolCall":
+      return visibleLine(item.tool);
+    case "mcpToolCall":
+      return `${visibleLine(item.server)}.${visibleLine(item.tool)}`;
+    case "contextCompaction":
+      return "compacting the context";
+    default:
+      return "the model answers";
+  }
+}
+
 export function itemTail(item: Item, style: Style): readonly string[] {
   switch (item.type) {
     case "commandExecution":
@@ -71,7 +90,7 @@ export function planLines(item: ItemOf<"plan">): readonly string[] {
 }
 
 export function resultLine(status: TurnStatus, detail: string, style: Style): string {
-  if (status === "completed") return style.green(marked(`completed${detail}`));
+  if (status === "completed") return style.bold(marked(`completed${detail}`));
   return status === "failed" ? style.red(marked(`failed${detail}`)) : style.yellow(marked(`interrupted${detail}`));
 }
 
@@ -108,7 +127,7 @@ function changeLines(change: FileChangeEntry, style: Style): readonly string[] {
 
 function diffLine(line: string, style: Style): string {
   const text = `${GUTTER}${visibleLine(line)}`;
-  if (line.startsWith("+")) return style.green(text);
+  if (line.startsWith("+")) return style.bold(text);
   return line.startsWith("-") ? style.red(text) : style.dim(text);
 }
 

@@ -5,7 +5,8 @@ export interface Style {
   dim(text: string): string;
   bold(text: string): string;
   red(text: string): string;
-  green(text: string): string;
+  /** Green, and nothing else is: checks have decided. */
+  verified(text: string): string;
   yellow(text: string): string;
 }
 
@@ -17,7 +18,7 @@ export function styleFor(choice: ColorChoice, isTerminal: boolean, env: NodeJS.P
     (code: number) =>
     (text: string): string =>
       isOn && text !== "" ? `\u001b[${code}m${text}\u001b[0m` : text;
-  return { dim: paint(2), bold: paint(1), red: paint(31), green: paint(32), yellow: paint(33) };
+  return { dim: paint(2), bold: paint(1), red: paint(31), verified: paint(32), yellow: paint(33) };
 }
 
 export function duration(ms: number): string {

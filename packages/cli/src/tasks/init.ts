@@ -1,31 +1,41 @@
-/** The first task of a user: valid as it is, and with every key that is wanted sooner or later. */
+/** The first task of a user: its checks are those of the project it is written for, its goal is the user's. */
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
+import { deliverLine, PLACEHOLDER, proposeDeliver, readSpec } from "@heddle/tasks";
+import { findTests } from "./find-tests.ts";
 import { DEFAULT_FILE } from "./read-tasks.ts";
 
-const TEMPLATE = `# A task of Heddle: what is to be done, and the checks that decide whether it is.
-# Next: heddle task lint FILE, then heddle task run FILE. Every key: docs/use/tasks.md
+const MAX_NAME = 60;
 
-name: describe the project
+interface Parts {
+  readonly goal: string;
+  readonly tests: string | undefined;
+  readonly deliver: readonly string[] | undefined;
+}
+
+function template({ goal, tests, deliver }: Parts): string {
+  return `# A task of Heddle: what is to be done, and the checks that decide whether it is.
+# Every key: docs/use/tasks.md
+
+name: ${JSON.stringify(goal === PLACEHOLDER.goal ? "first task" : nameOf(goal))}
 workspace: . # relative to this file
 
 goal: |
-  Write README.md: what this project is for, and how to start it.
-  Look at the code before you write; say nothing that is not so.
+${goal.replaceAll(/^(?=.)/gm, "  ")}
 
-# What decides. A task without checks can only be claimed, never verified.
+# What decides. Heddle runs these itself when the agent says that it is done; all must pass, and at least one
+# must fail before the work. A task without checks can only be claimed, never verified.
 checks:
-  - file-exists: README.md
-  - contains: { path: README.md, text: "## " }
-  # - tests: npm test # counts them too: fewer tests than before do not pass
+  - changed: ["**"] # some file is not as it was
+  ${tests === undefined ? "# - tests: npm test # no tests were found here; name the command that runs yours" : `- ${tests}`}
   # - command: npm run lint
-  # - changed: ["src/**"]
-  # - git: { clean: true }
+  # - file-exists: docs/usage.md
+  # - contains: { path: docs/usage.md, text: "## " }
 
-# What the agent is hired to change: only these files are judged, and kept as the work. Without it Heddle
-# names what the verdict rests on, and asks you where that is a file no check names. For code: deliver: [src/**]
-deliver: [README.md]
+# What the agent is to change: only these files are judged, and kept as the work. Without it Heddle names what
+# the verdict rests on, and asks you where that is a file no check names.
+${deliver === undefined ? "# deliver: [src/**]" : deliverLine(deliver)}
 
 # steps: # told to the agent, shown as progress
 #   - Look at the code
@@ -42,15 +52,20 @@ deliver: [README.md]
 # apply: on-verified # your folder is touched only with work that is verified
 # labels: [docs]
 
-budget: { time: 30m, turns: 6 } # reached: paused, and heddle task resume goes on
+budget: { time: 30m, turns: 6 } # reached: paused; heddle task resume continues
 `;
+}
 
 /** The path it was written to, as it is to be shown. Nothing is overwritten. */
-export async function initTask(given: string | undefined, cwd: string): Promise<string> {
-  const name = given ?? DEFAULT_FILE;
+export async function initTask(
+  given: { readonly path: string | undefined; readonly goal: string },
+  cwd: string,
+): Promise<string> {
+  const name = given.path ?? DEFAULT_FILE;
   const file = path.resolve(cwd, name);
+  const goal = given.goal.trim() === "" ? PLACEHOLDER.goal : given.goal.trim();
   try {
-    await writeFile(file, TEMPLATE, { flag: "wx" });
+    await writeFile(file, await templateFor(goal, path.dirname(file)), { flag: "wx" });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     const why =
@@ -60,4 +75,16 @@ export async function initTask(given: string | undefined, cwd: string): Promise<
     throw new HeddleError("usage.invalid", `${name} ${why}`, { cause: error });
   }
   return name;
+}
+
+async function templateFor(goal: string, folder: string): Promise<string> {
+  const tests = await findTests(folder);
+  const text = `workspace: .\nname: n\ngoal: ${JSON.stringify(goal === PLACEHOLDER.goal ? "g" : goal)}\nchecks: [{ ${tests ?? ""} }]\n`;
+  const spec = tests === undefined ? undefined : readSpec({ file: DEFAULT_FILE, text, folder }).specs[0];
+  return template({ goal, tests, deliver: spec === undefined ? undefined : await proposeDeliver(spec) });
+}
+
+function nameOf(goal: string): string {
+  const line = goal.split("\n", 1)[0] ?? "";
+  return line.length <= MAX_NAME ? line : `${line.slice(0, MAX_NAME).replace(/\s+\S*$/, "")} …`;
 }

@@ -1,5 +1,6 @@
 /** `heddle task lint`: what is wrong with task files, before anything runs; with --run, what their checks say as things are. */
-import { EXIT, exitCodeOf, visibleLine, visibleText, type CheckResult } from "@heddle/protocol";
+import path from "node:path";
+import { EXIT, exitCodeOf, toHeddleError, visibleLine, visibleText, type CheckResult } from "@heddle/protocol";
 import {
   deliverLine,
   lacksDeliver,
@@ -10,7 +11,8 @@ import {
   undeliverable,
   type FoundSpec,
 } from "@heddle/tasks";
-import { heddleHome, loadConfig } from "@heddle/runtime/config";
+import { heddleHome, loadConfig, type ConfigFile } from "@heddle/runtime/config";
+import { resolveSettings, type Choices } from "@heddle/runtime/settings";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -67,12 +69,43 @@ async function lint(place: string, context: CommandContext): Promise<Linted> {
   try {
     const { config } = await loadConfig(context.env);
     const { found, warnings } = await readTasks(place, config, context);
+    const problems = await providerProblems(found, config, context);
+    if (problems.length > 0) return { found: [], warnings, problems };
     const closed = found.flatMap(({ spec }) => undeliverable(spec).map((why) => `${spec.name}: ${why}`));
     return { found, warnings: [...warnings, ...closed], problems: [] };
   } catch (error) {
     if (error instanceof SpecError) return { found: [], warnings: [], problems: error.problems };
     throw error;
   }
+}
+
+/** Whoever is named must exist and be enabled; whether there is a key is asked when the task runs. */
+async function providerProblems(
+  found: readonly FoundSpec[],
+  config: ConfigFile,
+  { env, cwd }: CommandContext,
+): Promise<SpecError["problems"]> {
+  const problems: SpecError["problems"][number][] = [];
+  for (const { file, spec } of found) {
+    if (spec.provider === undefined && spec.model === undefined) continue;
+    const overrides = spec.provider === undefined ? {} : { model_provider: spec.provider };
+    const choices: Choices = { model: spec.model, mayLackKey: true, addedRoots: [] };
+    const failure = await resolveSettings({ file: config, overrides }, choices, env).then(
+      () => undefined,
+      toHeddleError,
+    );
+    if (failure !== undefined && /^(?:provider|model)\./.test(failure.code)) {
+      const key = failure.code.startsWith("provider") ? "provider" : "model";
+      problems.push({
+        file: path.relative(cwd, file),
+        line: 1,
+        column: 1,
+        key,
+        message: `${spec.name}: ${failure.message}`,
+      });
+    }
+  }
+  return problems;
 }
 
 async function runAll(

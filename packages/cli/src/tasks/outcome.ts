@@ -59,7 +59,7 @@ function codeOf(code: string | undefined): number {
 export function paintState(state: TaskState, style: Style): string {
   switch (state) {
     case "verified":
-      return style.green(state);
+      return style.verified(state);
     case "failed":
     case "rejected":
       return style.red(state);

@@ -1,9 +1,10 @@
 /** Shows what is stored about tasks, as it is stored: lines for people, or the events as JSON lines. */
 import type { Journal } from "@heddle/journal";
 import { isTaskEvent, type Item, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
-import { itemHead, itemTail } from "../print/items.ts";
+import { itemHead, itemTail, runningText, WAITING } from "../print/items.ts";
 import { toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
+import { showProgress } from "../print/progress.ts";
 import { GUTTER, isQuoted, label, marked, quoted } from "../print/screen.ts";
 import type { Style } from "../print/style.ts";
 import { taskLines } from "./task-lines.ts";
@@ -49,10 +50,12 @@ export function showTasks(options: ShowOptions): Show {
 }
 
 function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
-  const { journal, chosen, out, style } = options;
+  const { journal, chosen, style } = options;
   const names = new Map(chosen?.map(({ id, spec }) => [id, spec.name]));
-  /** Threads of the tasks that are shown. */
-  const threads = new Set<string>();
+  /** Threads of the tasks that are shown, with the names of these. */
+  const threads = new Map<string, string>();
+  const progress = showProgress({ out: options.out, stream: process.stdout });
+  const { out } = progress;
 
   const isShown = ({ stream, body }: StoredEvent<TaskEventBody>): boolean => {
     if (body.type === "task.created" && (chosen === undefined || names.has(body.parentId ?? "")))
@@ -61,10 +64,10 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
   };
   const showTask = async (event: StoredEvent<TaskEventBody>): Promise<void> => {
     if (!isShown(event)) return;
-    if (event.body.type === "task.prepared") threads.add(event.body.threadId);
-    if (options.isJson) return out.write(toLine(event));
     const name = names.get(event.stream) ?? (await journal.tasks.get(event.stream))?.spec.name ?? event.stream;
     names.set(event.stream, name);
+    if (event.body.type === "task.prepared") threads.set(event.body.threadId, name);
+    if (options.isJson) return out.write(toLine(event));
     const whose = style.dim(label(name));
     await out.write(
       taskLines(event, style)
@@ -72,23 +75,44 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
         .join(""),
     );
   };
+  const showProgressOf = ({ stream, body }: StoredEvent, whose: string): void => {
+    if (body.type === "turn.started") progress.begin(stream, `${whose} ${WAITING}`);
+    else if (body.type === "turn.completed") progress.end(stream);
+    else if (body.type === "item.started") progress.begin(body.item.id, `${whose} ${runningText(body.item)}`);
+    else if (body.type === "item.checkpointed") progress.touch(body.itemId);
+    else if (body.type === "item.completed") progress.end(body.item.id);
+  };
+  const showItem = itemShower(options, out);
   return async (event) => {
     const { body, stream } = event;
-    if (isTaskEvent(body)) await showTask({ ...event, body });
-    else if (options.hasItems && body.type === "item.completed" && threads.has(stream))
-      await out.write(
-        // Green is kept for what is verified.
-        itemLines(body.item, { ...style, green: (text) => style.bold(text) })
-          .map((line) => `${isQuoted(line) ? line : `${GUTTER}  ${line}`}\n`)
-          .join(""),
-      );
+    if (isTaskEvent(body)) return showTask({ ...event, body });
+    const name = threads.get(stream);
+    if (name === undefined || options.isJson) return;
+    showProgressOf(event, label(name));
+    if (options.hasItems) await showItem(event);
   };
 }
 
-function itemLines(item: Item, style: Style): readonly string[] {
+/** An item is announced when it begins and finished when it has ended; what others did in between is told apart by its head. */
+function itemShower({ style }: ShowOptions, out: Output): (event: Pick<StoredEvent, "body">) => Promise<void> {
+  let announced: string | undefined;
+  return async ({ body }) => {
+    if (body.type !== "item.started" && body.type !== "item.completed") return;
+    const { item } = body;
+    const head = announced === item.id ? [] : headLines(item, style);
+    if (head.length > 0) announced = item.id;
+    const rest = body.type === "item.started" ? [] : endLines(item, style);
+    if (rest.length > 0) announced = undefined;
+    await out.write([...head, ...rest].map((line) => `${isQuoted(line) ? line : `${GUTTER}  ${line}`}\n`).join(""));
+  };
+}
+
+function headLines(item: Item, style: Style): readonly string[] {
   const head = itemHead(item, style);
+  return head === undefined || head === "" ? [] : head.split("\n");
+}
+
+function endLines(item: Item, style: Style): readonly string[] {
   const text = item.type === "agentMessage" ? quoted(item.text) : [];
-  return [...(head === undefined || head === "" ? [] : [head]), ...text, ...itemTail(item, style)].flatMap((line) =>
-    line.split("\n"),
-  );
+  return [...text, ...itemTail(item, style)].flatMap((line) => line.split("\n"));
 }

@@ -40,7 +40,9 @@ function taskPage(
 ): readonly string[] {
   const { spec, spent } = task;
   const budget = budgetOf(task);
-  const cost = `${money(spent.costUsd)}${spent.isCostPartial ? " or more" : ""}${budget.costUsd === undefined ? "" : ` of ${money(budget.costUsd)}`}`;
+  const isUnknown = spent.isCostPartial && spent.costUsd === 0;
+  const known = isUnknown ? money(undefined) : `${money(spent.costUsd)}${spent.isCostPartial ? " or more" : ""}`;
+  const cost = `${known}${budget.costUsd === undefined ? "" : ` of ${money(budget.costUsd)}`}`;
   const line = (name: string, value: string | undefined): readonly string[] =>
     value === undefined ? [] : [`${name.padEnd(10)} ${value}`.trimEnd()];
   return [

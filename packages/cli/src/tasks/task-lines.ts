@@ -62,7 +62,7 @@ export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): r
     case "task.checked":
       return checked(body, style);
     case "task.verified":
-      return [style.green("VERIFIED: every check passed")];
+      return [style.verified("VERIFIED: every check passed")];
     case "task.rejected":
       return [
         style.red(`rejected: ${body.failing.map(visibleLine).join(", ") || "no check passed that could speak for it"}`),

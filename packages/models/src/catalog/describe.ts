@@ -19,14 +19,15 @@ const UNDATED = "9999";
 
 /** Newest first. What a provider says it offers is all that it offers; otherwise, all that is known. */
 export function describeModels(config: ProviderConfig, listing: ModelListing, home: string): readonly DescribedModel[] {
-  const { id, wire = "openai-chat", vendor, family, baseUrl = "", account } = config;
+  const { id, wire = "openai-chat", vendor, family, prices, baseUrl = "", account } = config;
   const catalog = openLookup({ home, id, baseUrl, account });
   const rows = catalogRows(home, config);
   const listed = new Map(listing.models.map((model) => [model.id, model]));
   const ids = listing.source === "static" ? new Set([...listed.keys(), ...rows.keys()]) : listed.keys();
   return [...ids]
     .map((model): DescribedModel => {
-      const { model: _model, family: _family, origin, ...info } = modelInfo({ wire, vendor, family, catalog }, model);
+      const source = { wire, vendor, family, prices, catalog };
+      const { model: _model, family: _family, origin, ...info } = modelInfo(source, model);
       const row = rows.get(model);
       const own = listed.get(model);
       // The rows that are built in leave these to the catalog.

@@ -57,6 +57,18 @@ const AuthTable = z.discriminatedUnion(
 );
 export type AuthTable = z.infer<typeof AuthTable>;
 
+/** US dollars for a million tokens. */
+const rate = z.number().min(0).max(1_000_000);
+
+const PriceTable = z.strictObject({
+  input: rate,
+  output: rate,
+  /** Of tokens read from the provider's cache; as input unless said. */
+  cached_input: rate.optional(),
+  /** Of tokens written to it; as input unless said. */
+  cache_write: rate.optional(),
+});
+
 const ProviderTable = z.strictObject({
   name: text.optional(),
   /** Needed unless the name is that of a built-in provider. */
@@ -78,6 +90,8 @@ const ProviderTable = z.strictObject({
   request_max_retries: z.int().min(0).max(100).optional(),
   stream_max_retries: z.int().min(0).max(100).optional(),
   stream_idle_timeout_ms: z.int().min(1).optional(),
+  /** By model: what it costs here, where no list knows it or the list is wrong. */
+  prices: z.record(text, PriceTable).optional(),
 });
 export type ProviderTable = z.infer<typeof ProviderTable>;
 

@@ -41,6 +41,8 @@ export interface Choices {
   /** A script to play instead of asking a model. */
   readonly scriptFile?: string | undefined;
   readonly outputSchema?: unknown;
+  /** A key that is missing is found out by the first request. */
+  readonly mayLackKey?: boolean | undefined;
 }
 
 export interface Resolved {
@@ -82,6 +84,7 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
         ],
       },
       played: choices,
+      mayLackKey: choices.mayLackKey,
     },
     env,
   );
@@ -139,8 +142,7 @@ export interface Settling {
   readonly config: ConfigFile;
   readonly layers: SettingsQuestion;
   readonly played?: Pick<Choices, "scriptFile" | "local"> | undefined;
-  /** A key that is missing is found out by the first request. */
-  readonly mayLackKey?: boolean | undefined;
+  readonly mayLackKey?: Choices["mayLackKey"];
 }
 
 /** The one way from layers to what a turn runs with: the provider and the model are chosen and checked here. */
@@ -245,9 +247,19 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
     ...(table.http_headers === undefined ? {} : { headers: table.http_headers }),
     ...(table.env_http_headers === undefined ? {} : { envHeaders: table.env_http_headers }),
     ...(table.query_params === undefined ? {} : { query: table.query_params }),
+    ...pricesOf(table),
     ...attemptsOf(table),
     ...(table.stream_idle_timeout_ms === undefined ? {} : { idleTimeoutMs: table.stream_idle_timeout_ms }),
   };
+}
+
+function pricesOf({ prices }: ProviderTable): Pick<ProviderConfig, "prices"> {
+  if (prices === undefined) return {};
+  const rates = Object.entries(prices).map(([model, { input, output, cached_input: cached, cache_write: written }]) => [
+    model,
+    { input, output, cached: cached ?? input, cacheWrite: written ?? input },
+  ]);
+  return { prices: Object.fromEntries(rates) };
 }
 
 /** With both, each answer that is asked for may be sent for so often, as Codex does; with one, that one is the budget. */

@@ -3,7 +3,7 @@
  * call it.
  */
 import type { Heddle } from "@heddle/agent";
-import { HeddleError, type By } from "@heddle/protocol";
+import { didYouMean, HeddleError, type By } from "@heddle/protocol";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Principal, Scope } from "../access/principals.ts";
@@ -118,7 +118,11 @@ export function route<
 function parse(schema: z.ZodType, value: unknown, where: string): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
+  const { issues } = parsed.error;
+  const unknown = unknownField(schema, issues);
+  if (unknown !== undefined)
+    throw new HeddleError("usage.invalid", `${where} ${unknown.message}`, { details: { field: unknown.field } });
+  const [issue] = issues;
   const field = issue?.path.join(".") ?? "";
   throw new HeddleError(
     "usage.invalid",
@@ -127,4 +131,35 @@ function parse(schema: z.ZodType, value: unknown, where: string): unknown {
       details: { field },
     },
   );
+}
+
+/** A field that is not known explains more than that another one is missing: it is often the same, misspelt. */
+function unknownField(
+  schema: z.ZodType,
+  issues: readonly z.core.$ZodIssue[],
+  under: readonly PropertyKey[] = [],
+): { readonly field: string; readonly message: string } | undefined {
+  for (const issue of issues) {
+    const path = [...under, ...issue.path];
+    if (issue.code === "invalid_union") {
+      const found = issue.errors.map((errors) => unknownField(schema, errors, path)).find((one) => one !== undefined);
+      if (found !== undefined) return found;
+    }
+    if (issue.code !== "unrecognized_keys") continue;
+    const [key = ""] = issue.keys;
+    const at = path.length === 0 ? "" : ` at ${path.join(".")}`;
+    const field = [...path, key].join(".");
+    return { field, message: `has an unknown field "${key}"${at}${didYouMean(key, fieldsAt(schema, path))}` };
+  }
+  return undefined;
+}
+
+function fieldsAt(schema: unknown, path: readonly PropertyKey[]): readonly string[] {
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => fieldsAt(option, path));
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
+    return fieldsAt(schema.unwrap(), path);
+  const [first, ...rest] = path;
+  if (schema instanceof z.ZodArray) return fieldsAt(schema.element, rest);
+  if (!(schema instanceof z.ZodObject)) return [];
+  return first === undefined ? Object.keys(schema.shape) : fieldsAt(schema.shape[String(first)], rest);
 }

@@ -181,3 +181,20 @@ test("danger-full-access is refused to a user, whoever chose it for the thread",
   // The owner gets further: as far as a provider that is not there.
   expect((await start("owner")).status).toBe(400);
 });
+
+test("14: a field that is not known is named, with the one that was meant", async () => {
+  await using world = await openHttpWorld();
+  const threadId = await world.newThread();
+  const said = async (path: string, raw: unknown): Promise<unknown> =>
+    (await world.ask(path, { method: "POST", raw: JSON.stringify(raw) })).json;
+  expect(await said(`/api/threads/${threadId}/turns`, { inputt: "hi" })).toMatchObject({
+    error: {
+      code: "usage.invalid",
+      message: 'the body has an unknown field "inputt"; did you mean "input"?',
+      details: { field: "inputt" },
+    },
+  });
+  expect(await said(`/api/threads/${threadId}/turns`, { input: "hi", zzz: 1 })).toMatchObject({
+    error: { message: 'the body has an unknown field "zzz"' },
+  });
+});

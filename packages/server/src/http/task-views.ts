@@ -105,13 +105,11 @@ function foldAttempt(attempt: Attempt, { body, at }: StoredEvent): Attempt {
       const { round, why, text } = body;
       return { ...attempt, prompts: [...attempt.prompts, { round, at, why, text }] };
     }
-    case "task.turn-ended":
-      return {
-        ...attempt,
-        turns: attempt.turns + 1,
-        usage: addUsage(attempt.usage, body.usage),
-        costUsd: attempt.costUsd + (body.costUsd ?? 0),
-      };
+    case "task.turn-ended": {
+      const { costUsd: before, ...rest } = attempt;
+      const cost = before === undefined || body.costUsd === undefined ? {} : { costUsd: before + body.costUsd };
+      return { ...rest, turns: attempt.turns + 1, usage: addUsage(attempt.usage, body.usage), ...cost };
+    }
     case "task.verified":
       return { ...attempt, endedAt: at, outcome: "verified" };
     case "task.failed":

@@ -1,12 +1,21 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import type { TaskEventBody } from "@heddle/protocol";
+import { NO_USAGE, type TaskEventBody } from "@heddle/protocol";
 import { openTestInbox, order } from "../../test/test-inbox.ts";
 import { eventually } from "../../test/test-store.ts";
 
 describe("answers", () => {
   const claimedByUser: TaskEventBody = { type: "task.claimed", v: 1, attempt: 1, by: "user", summary: "all done" };
+
+  const end = { turnId: "t", status: "completed", usage: NO_USAGE, durationMs: 1 } as const;
+  const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "p" };
+  const turnWithoutPrice: readonly TaskEventBody[] = [
+    { type: "task.taken", v: 1, attempt: 1, holder },
+    { type: "task.prepared", v: 1, attempt: 1, threadId: "thr", folder: "/" },
+    { type: "task.prompted", v: 1, attempt: 1, round: 1, clientId: "c", why: "first", text: "do it" },
+    { type: "task.turn-ended", v: 1, attempt: 1, round: 1, ...end },
+  ];
 
   test("78: the status and the result come in the format of the order", async () => {
     await using t = await openTestInbox();
@@ -22,7 +31,7 @@ describe("answers", () => {
       await t.store.journal.append({
         stream: id,
         author: "user:owner",
-        events: [{ type: "task.paused", v: 1, cause: "user", message: "later" }],
+        events: [...turnWithoutPrice, { type: "task.paused", v: 1, cause: "user", message: "later" }],
       });
     }
     for (const name of ["a.status.json", "b.status.yaml", "c.status.md"]) await t.appears(name);
@@ -31,6 +40,8 @@ describe("answers", () => {
       status: "paused",
       reason: "later",
       verified: false,
+      // 14: a cost that is not known is not 0.
+      spent: { turns: 1, tokens: 0, cost_usd: null },
     });
     for (const { id } of tasks) {
       await t.store.journal.append({

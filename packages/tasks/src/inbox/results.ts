@@ -144,7 +144,8 @@ function factsOf(task: TaskRecord, at: number): Readonly<Record<string, unknown>
       turns: spent.turns,
       tokens: spent.tokens,
       seconds: Math.round(spent.timeMs / 1000),
-      cost_usd: spent.costUsd,
+      // What is only a part of the cost would pass for all of it.
+      cost_usd: spent.isCostPartial ? null : spent.costUsd,
     },
   };
 }

@@ -12,6 +12,9 @@ export interface RuleOptions {
   readonly minEveryMs: number;
 }
 
+/** What `heddle task init` writes where it knows nothing. Nobody means it, so no model is paid for it. */
+export const PLACEHOLDER = { goal: "(Write here what is to be done, in a few sentences.)" } as const;
+
 /** Who carries out turns; the only one there is. */
 const EMBEDDED = "embedded";
 
@@ -21,6 +24,8 @@ export function applyRules(places: Places, input: Table, spec: TaskSpec, options
   const tell: Tell = (at, message) => places.problemIn(input, at, message);
   if (!isFolder(spec.workspace))
     tell(["workspace"], `there is no folder ${spec.workspace}; make it, or name another workspace`);
+  if (spec.goal.trim() === PLACEHOLDER.goal)
+    tell(["goal"], "the goal is still the placeholder; replace it with what is to be done");
   // Another one would be a silent change of who does the work.
   if (spec.runner !== EMBEDDED)
     tell(["runner"], `there is no runner "${spec.runner}" here; leave it out, or write ${EMBEDDED}: Heddle's own loop`);
