@@ -7,7 +7,7 @@ export interface CuttingProxy extends AsyncDisposable {
   /** How often it has cut a connection. */
   readonly cuts: number;
   /** From now on connections live. */
-  mend(): void;
+  fix(): void;
 }
 
 /** Each connection passes so many bytes of the server's, as `bytesFor` says for the nth, and is then cut off. */
@@ -53,7 +53,7 @@ export async function openCuttingProxy(target: string, bytesFor: (nth: number) =
     get cuts() {
       return cuts;
     },
-    mend() {
+    fix() {
       isMended = true;
     },
     async [Symbol.asyncDispose]() {

@@ -1,6 +1,6 @@
 /**
  * F08: a store that was damaged from outside. Everything acknowledged that is gone or changed is found and named, a
- * damaged store takes nothing new, its good part can still be read, and no file is recreated, cut or mended.
+ * damaged store takes nothing new, its good part can still be read, and no file is recreated, cut or fixed.
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";

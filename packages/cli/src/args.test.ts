@@ -42,7 +42,7 @@ test("a missing, empty or option-like value is refused, an inline one is taken a
 test("a switch with a value, a second value and a word outside the choices are refused", () => {
   expect(() => parse("--json=yes")).toThrow("--json takes no value");
   expect(() => parse("-m", "a", "-m", "b")).toThrow("-m is given twice");
-  expect(() => parse("--color", "blue")).toThrow(`--color "blue" is none of always, never, auto`);
+  expect(() => parse("--color", "blue")).toThrow(`--color "blue": must be one of always, never, auto`);
 });
 
 test("an option that takes more takes the words that belong to it, and leaves the prompt", () => {

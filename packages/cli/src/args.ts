@@ -200,7 +200,7 @@ function keep(found: Map<string, string[]>, spec: OptionSpec, rawName: string, v
     throw usage(`${rawName} is given twice; give it once`);
   }
   if (spec.choices !== undefined && !spec.choices.includes(value)) {
-    throw usage(`${rawName} "${value}" is none of ${spec.choices.join(", ")}`);
+    throw usage(`${rawName} "${value}": must be one of ${spec.choices.join(", ")}`);
   }
   found.set(spec.name, [...(earlier ?? []), value]);
 }

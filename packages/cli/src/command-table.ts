@@ -31,11 +31,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/threads.ts")).threadsCommand,
   },
   notify: {
-    summary: "Show who is told what happens to tasks, and deliver again what failed",
+    summary: "Show notification sinks, and deliver again what failed",
     load: async () => (await import("./commands/notify.ts")).notifyCommand,
   },
   usage: {
-    summary: "Show what models took, by day, model, workspace or task",
+    summary: "Show token usage and cost by day, model, workspace or task",
     load: async () => (await import("./commands/usage.ts")).usageCommand,
   },
   verify: {
@@ -79,11 +79,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/completions.ts")).completionsCommand,
   },
   demo: {
-    summary: "Watch a scripted model mend a failing test, in the real sandbox",
+    summary: "Watch a scripted model fix a failing test, in the real sandbox",
     load: async () => (await import("./commands/demo.ts")).demoCommand,
   },
   doctor: {
-    summary: "Look for what is missing on this machine, with the command that mends it",
+    summary: "Check what is missing on this machine, with the command that fixes it",
     load: async () => (await import("./commands/doctor.ts")).doctorCommand,
   },
 };

@@ -189,9 +189,9 @@ test.each([
   const [whole] = await compiled(checkout, "env");
   await writeFile(whole?.file ?? "", damage(whole?.bytes ?? Buffer.alloc(0)));
   expect(await launch(checkout, ["env"])).toMatchObject({ code: 0, stderr: "" });
-  const [mended] = await compiled(checkout, "env");
-  expect(mended?.bytes.at(-1)).toBe(1);
-  expect(mended?.bytes.length).toBeGreaterThan(1000);
+  const [fixed] = await compiled(checkout, "env");
+  expect(fixed?.bytes.at(-1)).toBe(1);
+  expect(fixed?.bytes.length).toBeGreaterThan(1000);
 });
 
 test("compiled code that cannot be kept is no failure", async () => {

@@ -79,9 +79,9 @@ test("an event that is cut in the middle is not taken for a whole one", async ()
 });
 
 test("a hole is asked for once more from before it, and is an error when it stays", async () => {
-  const mended = await openClient([{ body: stored(1) + stored(3) }, { body: stored(2) + stored(3) + ended("end") }]);
-  expect(await seqs(mended.client)).toEqual(["1", "2", "3"]);
-  expect(afters(mended.asked)).toEqual(["0", "1"]);
+  const fixed = await openClient([{ body: stored(1) + stored(3) }, { body: stored(2) + stored(3) + ended("end") }]);
+  expect(await seqs(fixed.client)).toEqual(["1", "2", "3"]);
+  expect(afters(fixed.asked)).toEqual(["0", "1"]);
   server?.close();
   const broken = await openClient([{ body: stored(1) + stored(3) }]);
   await expect(seqs(broken.client)).rejects.toMatchObject({ code: "events.gap" });

@@ -154,10 +154,7 @@ export function openAccounts(options: AccountsOptions): Accounts {
 export function sourceOf({ id, key, credential, auth }: ProviderConfig): CredentialSource {
   if (key !== undefined) return keySource({ auth }, key);
   if (credential !== undefined) return credential;
-  throw new HeddleError(
-    "auth.missing",
-    `nobody is logged in at ${id}; log in with: ${loginCommand(id, DEFAULT_PROFILE)}`,
-  );
+  throw new HeddleError("auth.missing", `not logged in at ${id}; log in with: ${loginCommand(id, DEFAULT_PROFILE)}`);
 }
 
 async function everyModelEntry({ registry, store }: Book): Promise<readonly ModelProviderEntry[]> {
@@ -175,7 +172,7 @@ function keyCredential(config: ProviderConfig, key: CredentialKey, text: string)
   if (origin === undefined && takesKey(config.auth) && config.isLoginOnly !== true && config.auth?.type !== "bedrock") {
     throw new HeddleError(
       "usage.invalid",
-      `say first where ${config.name ?? config.id} is: heddle config set model_providers.${config.id}.base_url ADDRESS`,
+      `first set the address of ${config.name ?? config.id} is: heddle config set model_providers.${config.id}.base_url ADDRESS`,
     );
   }
   if (config.isLoginOnly === true || origin === undefined || isAmbient(config.auth)) {
@@ -185,7 +182,10 @@ function keyCredential(config: ProviderConfig, key: CredentialKey, text: string)
     );
   }
   if (!/^[\u0021-\u007e]{1,8192}$/.test(value)) {
-    throw new HeddleError("usage.invalid", "this is no key: a key is one word of plain characters");
+    throw new HeddleError(
+      "usage.invalid",
+      "this is not a key: a key is one string without spaces or control characters",
+    );
   }
   return { type: "apiKey", v: 1, ...key, savedAt: new Date().toISOString(), health: "ok", origin, key: value };
 }

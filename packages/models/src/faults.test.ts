@@ -24,7 +24,7 @@ const stall = (at: Extract<Fault, { kind: "stall" }>["at"]): Fault => ({ kind: "
 const cutAt = (at: Extract<Fault, { kind: "cut" }>["at"]): Fault => ({ kind: "cut", at });
 const reset = (at: Extract<Fault, { kind: "reset" }>["at"]): Fault => ({ kind: "reset", at });
 
-/** Faults that another try may mend: the first attempt fails, the second is whole. */
+/** Faults that another try may fix: the first attempt fails, the second is whole. */
 const PASSING: readonly (readonly [string, Fault, string])[] = [
   ["a stall before the headers", stall("before-headers"), "provider.stalled"],
   ["a stall after the headers", stall("after-headers"), "provider.stalled"],

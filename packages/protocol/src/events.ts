@@ -158,7 +158,7 @@ export const EventBody = z.discriminatedUnion("type", [
     text: z.string(),
     sources: z.array(z.object({ path: z.string(), sha256: z.string(), truncatedBytes: z.number() })),
   }),
-  /** Words that Heddle adds to the conversation at this place, beside the user's: a skill, a hook's note, a request to mend. */
+  /** Words that Heddle adds to the conversation at this place, beside the user's: a skill, a hook's note, a request to fix. */
   z.object({
     type: z.literal("context.added"),
     v: v1,

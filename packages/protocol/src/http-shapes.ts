@@ -104,12 +104,12 @@ export const PageQuery = z.strictObject({
 export const ThreadsQuery = PageQuery.extend({
   workspace: z.string().max(4096).optional().describe("Only threads that work in this folder"),
   archived: flag.optional().describe("true: threads that were put away; false or absent: the others"),
-  search: z.string().max(200).optional().describe("Words in the name or the first input"),
+  search: z.string().max(200).optional().describe("Text in the name or the first input"),
   status: z.enum(["running", "idle"]).optional(),
 });
 
 export const EventsQuery = z.strictObject({
-  after: wholeNumber("after").optional().describe("The cursor to go on from; `Last-Event-ID` says the same"),
+  after: wholeNumber("after").optional().describe("The cursor to continue from; `Last-Event-ID` says the same"),
   deltas: flag.optional().describe("true: what running items add, live, as events named `delta`"),
   follow: flag.optional().describe("false: end when everything stored has been sent"),
 });
@@ -129,7 +129,7 @@ export const Thread = z.object({
   origin: z.string().describe("The door it came through"),
   title: z.string().optional(),
   name: z.string().optional(),
-  preview: z.string().optional().describe("The first words of its user"),
+  preview: z.string().optional().describe("The beginning of its first input"),
   forkedFrom: z.object({ threadId: z.string(), seq }).optional(),
   createdAt: time,
   updatedAt: time,
@@ -151,7 +151,7 @@ export const Turn = z.object({
   task: z.enum(["compact", "review", "shell", "goal"]).optional(),
   input: z.array(InputPart),
   settings: TurnSettings,
-  sandboxLevel: SandboxLevel.optional().describe("What held the wall; absent: it never started"),
+  sandboxLevel: SandboxLevel.optional().describe("Which sandbox back-end ran it; absent: it never started"),
   runner: z.string().optional(),
   admittedAt: time,
   endedAt: time.optional(),

@@ -49,7 +49,7 @@ export const TasksQuery = z.strictObject({
   workspace: Folder.optional(),
   label: z.string().max(200).optional(),
   parentId: Id.optional().describe("What this schedule has begun"),
-  search: z.string().max(200).optional().describe("Words in the name"),
+  search: z.string().max(200).optional().describe("Text in the name"),
 });
 export const TaskLogQuery = z.strictObject({
   after: wholeNumber("after").optional().describe("`nextAfter` of the page before"),
@@ -65,7 +65,7 @@ const UsageBy = ["day", "provider", "model", "workspace", "thread", "task"] as c
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, "a day is written 2026-11-15");
 export const UsageQuery = z.strictObject({
   ...paging,
-  by: listOf(UsageBy).optional().describe("What to tell apart, separated by commas; day when absent"),
+  by: listOf(UsageBy).optional().describe("What to group by, separated by commas; day when absent"),
   from: day.optional().describe("First day, in UTC"),
   to: day.optional().describe("Last day, in UTC"),
   provider: Id.optional(),
@@ -170,7 +170,7 @@ export const Task = z.object({
     .object({ name: z.string(), room: z.enum(["baseline", "work", "delivered", "again"]), since: time })
     .optional()
     .describe("The check that is run now"),
-  deliver: z.array(z.string()).readonly().optional().describe("What its user accepted as the work"),
+  deliver: z.array(z.string()).readonly().optional().describe("What the user accepted as the work"),
   lastCheck: CheckRun.optional(),
   stall: Stall.optional(),
   stepsDone: z.array(z.number().int()).readonly(),
@@ -221,7 +221,7 @@ export const CreateTaskBody = z
     prompt: z.string().min(1).optional().describe("Only a goal"),
     plan: Authored.optional().describe("What /api/tasks/plan proposed, as it was or edited"),
     workspace: Folder.optional().describe("Where the spec names none; the server's own folder when absent"),
-    thread: Id.optional().describe("To go on with, where the spec names none"),
+    thread: Id.optional().describe("The thread to continue, where the spec names none"),
     clientId: Id.optional().describe("Repeat a request with the same id and it is the same task"),
   })
   .refine(
@@ -242,7 +242,7 @@ export const PlanAnswer = z.object({
   plan: z.record(z.string(), z.unknown()).describe("For `plan` of POST /api/tasks"),
   text: z.string().describe("The same as a file: YAML"),
   warnings: z.array(z.string()).readonly(),
-  threadId: z.string().describe("Where it was asked for; what it took is counted there"),
+  threadId: z.string().describe("Where it was requested; its usage is counted there"),
 });
 export const ReasonBody = z.strictObject({ reason: Words.optional() });
 export const RetryTaskBody = z.strictObject({

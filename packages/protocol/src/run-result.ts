@@ -38,7 +38,7 @@ const Attempt = z.object({
   attempt: z.number().int(),
   mode: z.enum(["first", "restart", "resume"]).meta({
     description:
-      "restart: the prompt again, in a new thread; resume: the same thread goes on, because something was done",
+      "restart: the prompt again, in a new thread; resume: the same thread continues, because something was done",
   }),
   thread_id: z.string(),
   turn_id: z.string(),
@@ -80,7 +80,10 @@ export const RunResult = z.object({
   attempts: z.array(Attempt),
   provider: z.string().nullable(),
   model: z.string().nullable(),
-  sandbox: z.string().nullable().meta({ description: "What held the wall; null when the run ended before it stood" }),
+  sandbox: z
+    .string()
+    .nullable()
+    .meta({ description: "Which sandbox back-end ran it; null when the run ended before the sandbox was open" }),
   usage: RunUsage.meta({ description: "Of this run, all its attempts together" }),
   thread_usage: RunUsage.nullable().meta({ description: "Of the thread since it exists" }),
   cost: z.object({ usd: z.number().nullable().meta({ description: "null: at least one price is not known" }) }),

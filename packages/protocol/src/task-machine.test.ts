@@ -208,7 +208,7 @@ const MOVES: readonly (readonly [string, (place: PlaceName) => TaskEventBody, re
     ["stalled"],
   ],
   ["failed", () => failed, NOT_OVER],
-  ["retried by its user", () => ({ type: "task.retried", v: 1, reason: "" }), ["failed", "cancelled", "said"]],
+  ["retried by the user", () => ({ type: "task.retried", v: 1, reason: "" }), ["failed", "cancelled", "said"]],
   ["retried by rule", () => ({ type: "task.retried", v: 1, attempt: 1, class: "provider", reason: "" }), HELD],
   ["cancelled", () => cancelled, NOT_OVER],
   ["undone", () => ({ type: "task.undone", v: 1, files: 1 }), ["pending", "queued", "paused", "pausedInTurn", ...OVER]],

@@ -28,7 +28,7 @@ export interface TaskSpent {
   readonly costUsd: number;
   /** A turn had no known price. */
   readonly isCostPartial: boolean;
-  /** Turns that the harness began by itself to have rejected or unfinished work mended, since a person last had a say. */
+  /** Turns that the harness began by itself to have rejected or unfinished work fixed, since a person last had a say. */
   readonly nudges: number;
 }
 

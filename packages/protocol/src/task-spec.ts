@@ -72,7 +72,7 @@ export const TaskSpec = z.strictObject({
   workspace: text,
   goal: text,
   steps: z.array(TaskStep).default([]),
-  /** What a person would look at: told to the agent, decided by nobody. */
+  /** What a person would check: given to the agent, not used for the verdict. */
   acceptance: z.array(text).default([]),
   checks: z.array(TaskCheck).default([]),
   /**
@@ -124,7 +124,7 @@ export const TaskSpec = z.strictObject({
   labels: z.array(text).default([]),
   /** Run in the sandbox before the task is archived; a failure keeps it. */
   beforeArchive: z.array(text).default([]),
-  /** An existing thread to go on with. */
+  /** An existing thread to continue. */
   thread: text.optional(),
   /** With `thread`: what runs there is stopped first. */
   abort: z.boolean().default(false),

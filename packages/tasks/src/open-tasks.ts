@@ -50,12 +50,12 @@ function tasksOf(options: TasksOptions, by: Author): Tasks {
     find: (selector) => find(journal, selector),
     page: (wish: TaskPageRequest) => journal.tasks.page(wish),
     log: (taskId, range) => log(journal, taskId, range),
-    pause: (taskId, reason = "paused by its user") =>
+    pause: (taskId, reason = "paused by the user") =>
       change(taskId, () => [{ type: "task.paused", v: 1, cause: "user", message: reason }]),
     resume: (taskId, budget) => changeSettled(store, taskId, (task) => [resumed(task, budget)]),
-    cancel: (taskId, reason = "cancelled by its user") =>
+    cancel: (taskId, reason = "cancelled by the user") =>
       change(taskId, () => [{ type: "task.cancelled", v: 1, reason }]),
-    retry: (taskId, reason = "retried by its user", { isFresh = false } = {}) =>
+    retry: (taskId, reason = "retried by the user", { isFresh = false } = {}) =>
       changeSettled(store, taskId, () => [{ type: "task.retried", v: 1, reason, ...(isFresh ? { isFresh } : {}) }]),
     accept: (taskId, note) => changeSettled(store, taskId, (task) => [accepted(task, note)]),
     async undo(taskId, wish) {
@@ -162,7 +162,7 @@ export async function replace(journal: Journal, taskId: string, by: string): Pro
   await changeTask(journal, taskId, {
     author: "system",
     decide: (task) =>
-      hasEnded(task) ? [] : [{ type: "task.cancelled", v: 1, reason: `${by} took over its thread`, replacedBy: by }],
+      hasEnded(task) ? [] : [{ type: "task.cancelled", v: 1, reason: `${by} took over the thread`, replacedBy: by }],
   });
 }
 
@@ -258,7 +258,7 @@ function resumed(task: TaskRecord, budget: Readonly<Record<string, number>> | un
   for (const [word, more] of Object.entries(budget ?? {})) extraBudget[word] = (extraBudget[word] ?? 0) + more;
   const reached = task.state === "paused" ? usedUp({ ...task, extraBudget }) : undefined;
   if (reached !== undefined) {
-    const message = `${task.id} cannot go on: ${describe(reached)}; resume it with more ${wordOf(reached)}`;
+    const message = `${task.id} cannot continue: ${describe(reached)}; resume it with more ${wordOf(reached)}`;
     throw new HeddleError("limit.reached", message, {
       details: { limit: reached.what, allowed: reached.limit, used: reached.spent },
     });

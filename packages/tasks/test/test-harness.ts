@@ -118,7 +118,7 @@ const settingsFor: HarnessOptions["settingsFor"] = (spec) => ({
 });
 
 function testSpec(spec: Partial<TaskSpecInput> & { readonly workspace: string }): TaskSpec {
-  return TaskSpec.parse({ name: "mend", goal: "make it pass", ...spec });
+  return TaskSpec.parse({ name: "fix", goal: "make it pass", ...spec });
 }
 
 /** Bodies that a scripted model of the OpenAI family can say. */

@@ -42,7 +42,7 @@ export async function openTestStore(options: { readonly folder?: string } = {}):
 }
 
 function testSpec(spec: Partial<TaskSpecInput> = {}): TaskSpec {
-  return TaskSpec.parse({ name: "mend the test", workspace: "/tmp/work", goal: "make it pass", ...spec });
+  return TaskSpec.parse({ name: "fix the test", workspace: "/tmp/work", goal: "make it pass", ...spec });
 }
 
 /** Looks again and again until there is something. */

@@ -92,7 +92,7 @@ export interface DueQuestion {
 export function declineAt(journal: Appending, due: DueQuestion, then?: () => Promise<void>): Disposable {
   const { answerBy, ...question } = due;
   if (answerBy === undefined) return { [Symbol.dispose]: () => undefined };
-  const given: Answer = { ...question, decision: "decline", reason: "nobody answered in time" };
+  const given: Answer = { ...question, decision: "decline", reason: "no answer came in time" };
   const timer = setTimeout(
     () => {
       // A store that cannot take it is the turn's to report.
@@ -110,7 +110,7 @@ export async function takeBack(journal: Appending, question: Omit<Answer, "decis
   await resolve(journal, { ...question, decision: "cancel" }, "system");
 }
 
-const UNATTENDED = "nobody is there to ask: this run is unattended";
+const UNATTENDED = "no approval is possible: this run is unattended";
 
 export interface Answer extends ApprovalAnswer {
   readonly threadId: string;

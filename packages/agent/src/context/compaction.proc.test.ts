@@ -296,7 +296,7 @@ test("input added while a compaction runs is told after it, in the same turn", a
 test("the plan and commands that still run are carried over", async () => {
   const plan = [
     { step: "look", status: "completed" },
-    { step: "mend", status: "in_progress" },
+    { step: "fix", status: "in_progress" },
   ];
   const steps = [
     { calls: [{ tool: "update_plan", args: { plan } }] },
@@ -319,7 +319,7 @@ test("the plan and commands that still run are carried over", async () => {
     {
       plan: [
         { text: "look", status: "completed" },
-        { text: "mend", status: "inProgress" },
+        { text: "fix", status: "inProgress" },
       ],
       openCommands: [{ command: "echo up; sleep 300" }],
     },

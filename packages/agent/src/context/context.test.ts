@@ -162,7 +162,7 @@ test("a compaction leaves surroundings, kept messages, summary with plan and com
       keptFrom: "r2",
       plan: [
         { text: "look", status: "completed" },
-        { text: "mend", status: "inProgress" },
+        { text: "fix", status: "inProgress" },
       ],
       openCommands: [{ processId: "1000", command: "npm run dev" }],
     }),
@@ -176,7 +176,7 @@ test("a compaction leaves surroundings, kept messages, summary with plan and com
       [
         "Earlier parts of this conversation were left out to save room. You wrote this summary of them; go on from it, and look again at files and state where you need details.",
         "<summary>\nit went well\n</summary>",
-        "Your plan as it stands:\n[x] look\n[>] mend",
+        "Your plan as it stands:\n[x] look\n[>] fix",
         "Commands that are still running:\n- session 1000: npm run dev",
       ].join("\n\n"),
     ),

@@ -250,7 +250,7 @@ test("a server that knows no logins says so, and one that is not there is not kn
   expect(await logins.status(server, soon())).toBe("unsupported");
   world.far.fault(PROTECTED, { kind: "status", status: 404 }, { kind: "status", status: 404 });
   expect(await refusalOf(logins.start(server, {}))).toMatch(/^login\.failed: .*offers no login.*bearer_token_env_var/);
-  expect(await logins.status({ ...server, bearerTokenEnv: "TOKEN" }, soon())).toBe("bearerToken");
+  expect(await logins.status({ ...server, bearerTokenEnv: "NOT_SET" }, soon()), "14").toBe("notLoggedIn");
   expect(await logins.status({ ...server, headers: { Authorization: "Basic x" } }, soon())).toBe("bearerToken");
 });
 

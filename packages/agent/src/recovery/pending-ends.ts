@@ -67,7 +67,7 @@ export function createPendingEnds(
       const { code, message, details } = toHeddleError(error);
       const what = waiting.has(turnId)
         ? `turn ${turnId} has stopped, and its end is stored as soon as the store takes it`
-        : `turn ${turnId} is told to stop, but that could not be recorded`;
+        : `turn ${turnId} was asked to stop, but that could not be recorded`;
       return new HeddleError(code, `${what}: ${message}`, { cause: error, details });
     },
     close() {

@@ -133,13 +133,13 @@ function refusedKinds(error: unknown): readonly LeftOut[] {
 const IN_WORDS: Readonly<Record<LeftOut, string>> = {
   sealed: "reasoning that only the provider can read",
   images: "images",
-  structure: "the form of earlier tool calls and results; their words stay",
+  structure: "the form of earlier tool calls and results; their text stays",
 };
 
 function leftOutEvents({ turnId, settings }: TurnRequest, parts: LeftOut, error: unknown): RunnerEvent[] {
   const { provider, model } = settings;
   const failure = toFailure(error);
-  const message = `the provider refused an earlier part of this conversation; it goes on without ${IN_WORDS[parts]} (${failure.message})`;
+  const message = `the provider refused an earlier part of this conversation; it continues without ${IN_WORDS[parts]} (${failure.message})`;
   return [
     { type: "context.left-out", v: 1, turnId, parts, provider, model, failure },
     ...warning(turnId, "context.left-out", message),
@@ -157,7 +157,7 @@ export function fittingNotes(provider: Provider, { turnId, settings, history }: 
     ({ body }) =>
       body.type === "turn.admitted" && body.turnId === turnId && body.input.some(({ type }) => type === "image"),
   );
-  const unseen = `${info.model} takes no images; it is only told that there is one`;
+  const unseen = `${info.model} takes no images; the model is only informed that there is one`;
   return [
     ...(note === undefined || isTold ? [] : warning(turnId, "model.effort", note)),
     ...(hasImages && info.readsImages === false ? warning(turnId, "model.images", unseen) : []),

@@ -106,7 +106,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
   async function hearSteering(): Promise<boolean> {
     const told = await tellSteering(greeter, await io.takeSteering(), skills);
     for (const injected of io.takeInjected()) context.apply(injected);
-    // Whoever speaks up wants another answer, not the old one mended.
+    // Whoever speaks up wants another answer, not the old one fixed.
     if (told > 0) isMending = false;
     return told > 0;
   }
@@ -202,7 +202,7 @@ async function mustGoOn(io: TurnIo, turnId: string, output: readonly ModelOutput
 function askToMend(turnId: string, violations: readonly string[]): RunnerEvent[] {
   const { code, message } = schemaViolated(violations);
   return [
-    ...warning(turnId, code, `${message}; the model is asked once to mend it`),
+    ...warning(turnId, code, `${message}; the model is asked once to fix it`),
     { type: "context.added", v: 1, turnId, source: "schema", name: "outputSchema", text: repairText(violations) },
   ];
 }

@@ -55,7 +55,7 @@ const titlesAsked = (model: ModelServer): number => model.requests.filter(({ bod
 
 test("B1 B5 B7 a chat has a title after its first turn; what it took is stored, what was said is not", async () => {
   await using world = await open({ model: "gpt-small" });
-  const id = await world.turn("please mend the roof of the shed");
+  const id = await world.turn("please fix the roof of the shed");
   expect(await world.t.next(id, "thread.named")).toMatchObject({ name: "A fine title" });
   const events = await world.t.events(id);
   const named = events.find(({ body }) => body.type === "thread.named");
@@ -122,7 +122,7 @@ test("B3 a request that fails is tried once more; then the chat keeps its first 
 });
 
 test.each([
-  ['"Mend the roof."\nand more', "Mend the roof"],
+  ['"Fix the roof."\nand more', "Fix the roof"],
   ["# **Roof**", "Roof"],
   ["  \n\n  Roof   of\tthe shed ", "Roof of the shed"],
   ["a\u001b[2Jb", "a\\x1b[2Jb"],

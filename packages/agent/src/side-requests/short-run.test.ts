@@ -13,7 +13,7 @@ test("a short run has no tools, and two of them never the same marks", () => {
 
 test("an answer without words is none", () => {
   expect(shortAnswer([{ kind: "text", text: " a " }])).toBe("a");
-  expect(() => shortAnswer([{ kind: "text", text: "  " }])).toThrow("without words");
+  expect(() => shortAnswer([{ kind: "text", text: "  " }])).toThrow("without text");
 });
 
 test("its time ends by itself with a code, by the signal with that reason", async () => {

@@ -32,7 +32,7 @@ export function shortAnswer(output: readonly ModelOutputPart[]): string {
     .flatMap((part) => (part.kind === "text" ? [part.text] : []))
     .join("\n")
     .trim();
-  if (text === "") throw new HeddleError("provider.malformed", "the model answered without words");
+  if (text === "") throw new HeddleError("provider.malformed", "the model answered without text");
   return text;
 }
 

@@ -23,7 +23,8 @@ export async function searchThreads(journal: Journal, text: string): Promise<rea
   const reverted = new Map<string, ReadonlySet<string>>();
   let below = (await journal.position()) + 1;
   while (below > 1 && found.size < MAX_THREADS) {
-    if (performance.now() > until) throw new HeddleError("limit.reached", "the search took too long; use more words");
+    if (performance.now() > until)
+      throw new HeddleError("limit.reached", "the search took too long; use a longer query");
     const step = await journal.threads.mentions({ text, below, events: STEP_EVENTS });
     if (step.lowest === 0) break;
     for (const { stream: threadId, body } of step.found) {

@@ -88,7 +88,7 @@ test("when no alternative fits, the nearest one is explained", () => {
     ],
   };
   expect(parseJsonSchema(schema).violations({ kind: "a" })).toEqual([
-    'the answer: it fits none of 2 shapes; nearest: the answer: "size" is missing',
+    'the answer: it matches none of 2 shapes; nearest: the answer: "size" is missing',
   ]);
 });
 

@@ -5,7 +5,7 @@
  */
 import { canonical, HeddleError } from "@heddle/protocol";
 
-/** More says nothing new, and a model mends them together. */
+/** More says nothing new, and a model fixes them together. */
 const MAX_VIOLATIONS = 20;
 const MAX_SCHEMA_DEPTH = 100;
 const MAX_VALUE_DEPTH = 500;
@@ -107,7 +107,7 @@ function checkKeyword(key: string, value: unknown, { root, at }: SchemaPlace): v
     must(typeof value === "string", "a regular expression");
     patternOf(String(value), at);
   } else if (key === "$ref" && resolve(root, value) === undefined) {
-    throw refuse(`${at}/$ref`, `${JSON.stringify(value)} leads nowhere in this schema`);
+    throw refuse(`${at}/$ref`, `${JSON.stringify(value)} does not resolve in this schema`);
   }
 }
 
@@ -239,7 +239,7 @@ function explain(value: unknown, alternatives: readonly unknown[], check: Check)
     if (found.length === 0) return;
     if (nearest === undefined || found.length < nearest.length) nearest = found;
   }
-  tell(check, `it fits none of ${alternatives.length} shapes; nearest: ${nearest?.join("; ") ?? ""}`);
+  tell(check, `it matches none of ${alternatives.length} shapes; nearest: ${nearest?.join("; ") ?? ""}`);
 }
 
 function fits(value: unknown, schema: unknown, check: Check): boolean {

@@ -30,7 +30,7 @@ test("an answer that keeps to the schema is taken as it is", async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-test("an answer that breaks the schema is sent back once with what is wrong, and the mended one stands", async () => {
+test("an answer that breaks the schema is sent back once with what is wrong, and the fixed one stands", async () => {
   await using server = await startModelServer({ script: [{ text: '{"answer": "42"}' }, { text: '{"answer": 42}' }] });
   await using t = await open(server);
   const { end, events } = await run(t);
@@ -61,7 +61,7 @@ test("a second answer that breaks the schema fails the turn with what is wrong, 
   expect(server.requests).toHaveLength(2);
 });
 
-test("a model that calls a tool in place of the mended answer has had its chance; nothing is run", async () => {
+test("a model that calls a tool in place of the fixed answer has had its chance; nothing is run", async () => {
   await using server = await startModelServer({
     script: [{ text: "{}" }, { calls: [{ tool: "exec_command", args: { cmd: "touch made" } }] }],
   });

@@ -33,7 +33,7 @@ export function repairText(violations: readonly string[]): string {
     "Your last message does not have the shape that was asked for:",
     ...violations.map((violation) => `- ${violation}`),
     "",
-    "Answer again with the corrected JSON alone: no other words, no code fence, no tool calls.",
+    "Answer again with the corrected JSON alone: no other text, no code fence, no tool calls.",
   ].join("\n");
 }
 

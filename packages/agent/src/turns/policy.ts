@@ -92,7 +92,7 @@ function createStopQuestion({ turnId }: TurnRequest, io: PolicyIo, hooks: TurnHo
     const verdict = await hooks.run("Stop", { payload });
     if (!verdict.isBlocked) return undefined;
     if (refused >= MAX_STOPS_REFUSED) {
-      const message = `a Stop hook asked to go on more than ${MAX_STOPS_REFUSED} times; the turn ends anyway`;
+      const message = `a Stop hook asked to continue more than ${MAX_STOPS_REFUSED} times; the turn ends anyway`;
       await io.record(warning(turnId, "limit.reached", message), "system");
       return undefined;
     }

@@ -13,9 +13,9 @@ export type ReviewTarget =
   | { readonly kind: "custom" };
 
 const RULES = `You are reviewing a change, not making one. Read the diff, and around it whatever you need to judge it.
-Report only defects that the author would want to mend: wrong results, broken callers, lost data, races, leaks, holes in
+Report only defects that the author would want to fix: wrong results, broken callers, lost data, races, leaks, holes in
 security, missing tests for risky behaviour. Leave style alone unless it hides a defect. For each finding write one line
-"[P0..P3] short title: path:line", then in a sentence or two what happens and when, and how to mend it. P0 stops a
+"[P0..P3] short title: path:line", then in a sentence or two what happens and when, and how to fix it. P0 stops a
 release, P3 is small. The most serious comes first. If there is nothing to report, say so plainly. End with a verdict:
 whether the change is correct as it is.`;
 

@@ -112,7 +112,7 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     turn.watch?.step("record the beginning");
     await begin(deps, turn, recorder);
     turn.watch?.tellTo((text) => void recorder.record(notice(turn.turnId, text), "system").catch(() => undefined));
-    turn.watch?.step("gather what the model is told");
+    turn.watch?.step("collect the context for the model");
     const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
     outcome = await deps.beside.around(turn, io, () => runUnderPolicy(deps, turn, io, recorder));
   } catch (error) {

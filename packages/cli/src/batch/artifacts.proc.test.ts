@@ -80,7 +80,9 @@ test("everything about a run lies in its folder, which the agent can neither see
   expect(patch).not.toContain("out/job");
 
   expect(await json(folder, "run-state.json")).toMatchObject({ status: "completed", exit_code: 0, run_id: "job" });
-  expect(await json(folder, "policy.json")).toMatchObject({ envelope: { id: "edit", masked: [world.home, folder] } });
+  expect(await json(folder, "policy.json")).toMatchObject({
+    envelope: { id: "edit", masked: [world.home, `${world.home}-worktrees`, folder] },
+  });
   expect(await json(folder, "report.json")).toMatchObject({ tools: [{ tool: "bash", outcome: "ok" }] });
   expect(await json(folder, "manifest.json")).toMatchObject({
     run_id: "job",

@@ -9,7 +9,7 @@ const CONTRACT: readonly OptionSpec[] = [
   { name: "max-turns", value: "N", help: "Ask the model at most N times (exit code 6)" },
   { name: "max-tokens", value: "N", help: "Use at most N tokens, in and out together (exit code 6)" },
   { name: "max-cost", value: "USD", help: "Spend at most so much; refused when the price is not known (exit code 6)" },
-  { name: "retry", value: "N", help: "Begin again, or go on, up to N times after a failure that may pass" },
+  { name: "retry", value: "N", help: "Start over or resume, up to N times, after a transient failure" },
   { name: "result-json", value: "FILE", completes: "file", help: "Write how it ended to FILE, however it ends" },
   { name: "artifact-root", value: "DIR", completes: "folder", help: "Keep everything about the run in DIR/RUN_ID" },
   { name: "run-id", value: "ID", help: "Name of the run; letters, digits, dot, dash and underscore" },

@@ -86,5 +86,5 @@ function detail(account: AccountStatus): string {
 const WORDS: Readonly<Record<string, string>> = {
   loggedOut: "not logged in",
   installed: "installed",
-  noAnswer: "does not answer",
+  noAnswer: "does not respond",
 };

@@ -44,7 +44,7 @@ test("account/login/start, account/login/cancel and account/rateLimits/read refu
   expect(await refused(client, "account/login/start", {})).toMatch(/^-32600 Invalid request: missing field `type`/);
   expect(await refused(client, "account/login/start", { type: "nope" })).toMatch(/^-32600 .*unknown variant `nope`/);
   const bad = await refused(client, "account/login/start", { type: "apiKey", apiKey: "two words" });
-  expect(bad).toBe("-32600 this is no key: a key is one word of plain characters");
+  expect(bad).toBe("-32600 this is not a key: a key is one string without spaces or control characters");
   const bedrock = { type: "amazonBedrock", apiKey: "k", region: "r" };
   expect(await refused(client, "account/login/start", bedrock)).toBe(
     "-32600 account/login/start with amazonBedrock is not supported by heddle app-server",

@@ -152,7 +152,7 @@ test("hop: where nobody may be asked the wish is refused as an item, on record, 
   const { kinds, heard } = await runTurn(served.client, threadId, "go");
   expect(kinds).not.toContain(COMMAND);
   expect(commandsIn(heard)).toMatchObject([{ status: "declined" }]);
-  expect(toldTo(model)).toContain("asks nobody");
+  expect(toldTo(model)).toContain("never asks");
   expect(existsSync(outside)).toBe(false);
   expect(await eventsOf(world, threadId, "hop.refused")).toMatchObject([
     { author: "system", body: { wish: { kind: "outside" }, failure: { code: "policy.denied" } } },
@@ -174,7 +174,7 @@ test("hop: in exec an escalated command is refused as an item, and the model is 
     .map((line): unknown => JSON.parse(line));
   const items = lines.map((line) => at(line, "item")).filter((item) => at(item, "type") === "command_execution");
   expect(items.at(-1)).toMatchObject({ status: "declined" });
-  expect(toldTo(model)).toContain("asks nobody");
+  expect(toldTo(model)).toContain("never asks");
   expect(existsSync(outside)).toBe(false);
 });
 

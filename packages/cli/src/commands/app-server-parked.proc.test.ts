@@ -303,6 +303,6 @@ test.each(["asked", "restarted"])(
     const events = await eventsOf(world, threadId);
     expectOnce(events, "decline");
     expect(events.find(({ body }) => body.type === "approval.resolved")?.author).toBe("policy:timeout");
-    expect(JSON.stringify(model.requests.at(-1)?.body)).toContain("nobody answered in time");
+    expect(JSON.stringify(model.requests.at(-1)?.body)).toContain("no answer came in time");
   },
 );

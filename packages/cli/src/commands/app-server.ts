@@ -76,7 +76,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const { env, cwd, version } = context;
   const [extra, ...more] = args.positionals;
   if (isGenerator(extra) && more.length === 0) return generate(extra, args, cwd);
-  if (extra !== undefined) throw usage(`app-server takes no words, only options; what is "${extra}"?`);
+  if (extra !== undefined) throw usage(`app-server takes no arguments, only options; what is "${extra}"?`);
   const at = parseListen(args.value("listen") ?? "stdio://", cwd);
   if (!args.has("allow-non-loopback")) refuseOpenDoor(at, "wss");
   const tls = await readTls(tlsFiles(args, cwd), at.kind === "tcp" && at.hasTls);

@@ -146,7 +146,7 @@ test("doctor tells what the kernel holds (12.7), and with --online which provide
     .map((line): { name: string; state: string; detail: string } => JSON.parse(line));
   const of = (name: string): unknown => findings.find((finding) => finding.name === `provider ${name}`);
   expect(of("up")).toMatchObject({ state: "ok", detail: expect.stringContaining("answers in") });
-  expect(of("down")).toMatchObject({ state: "problem", detail: expect.stringContaining("does not answer") });
+  expect(of("down")).toMatchObject({ state: "problem", detail: expect.stringContaining("does not respond") });
   expect(of("ollama")).toMatchObject({ state: "absent" });
   const kernel = findings.filter(({ name }) => name === "system call filter" || name === "landlock");
   expect(kernel.map(({ state }) => state)).toEqual([

@@ -10,7 +10,7 @@ async function demoEnv(world: World): Promise<Record<string, string>> {
   return { TMPDIR: `${world.root}/tmp` };
 }
 
-test("the demo's agent claims too much and is rejected, mends it, hangs and is freed, is verified, and the record is named", async () => {
+test("the demo's agent claims too much and is rejected, fixes it, hangs and is freed, is verified, and the record is named", async () => {
   await using world = await openWorld();
   const ran = await run(["demo"], { world, env: await demoEnv(world) });
   expect(ran.stderr).toBe("");
@@ -19,7 +19,7 @@ test("the demo's agent claims too much and is rejected, mends it, hangs and is f
   const order = [
     "The model is SCRIPTED",
     "turn 1: started by the harness, the goal",
-    "claimed, not verified: the agent reported that it is done: mended the seconds, all tests pass",
+    "claimed, not verified: the agent reported that it is done: fixed the seconds, all tests pass",
     "FAILED the test passes: 2 passed, 1 failed",
     "rejected: the test passes, the code has changed",
     "turn 2: started by the harness, because checks did not pass",
@@ -27,7 +27,7 @@ test("the demo's agent claims too much and is rejected, mends it, hangs and is f
     "waits for input on stdin",
     "kill-child: ended sh scripts/release.sh",
     "passed the test passes: 3 passed, 0 failed",
-    "[mend the test] VERIFIED: every check passed",
+    "[fix the test] VERIFIED: every check passed",
     "What is on disk now:",
     "VERIFIED: the test that failed before passes now",
   ];

@@ -41,8 +41,8 @@ const OPTIONS: readonly OptionSpec[] = [
 export const demoCommand: Command = {
   usage: "demo [--live [--model MODEL]]",
   about:
-    "Makes a small repository with a failing test and a task to mend it. The agent says that it is done and is not, is\n" +
-    "rejected by the checks that Heddle runs itself, mends it and is verified. Everything stays in one temporary folder.",
+    "Makes a small repository with a failing test and a task to fix it. The agent claims that it is done and is not, is\n" +
+    "rejected by the checks that Heddle runs itself, fixes it and is verified. Everything stays in one temporary folder.",
   options: OPTIONS,
   examples: ["heddle demo", "OPENAI_API_KEY=... heddle demo --live", "ANTHROPIC_API_KEY=... heddle demo --live"],
   run,

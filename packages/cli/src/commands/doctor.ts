@@ -1,4 +1,4 @@
-/** `heddle doctor`: what this machine lacks for Heddle, each with the command that mends it. It changes nothing. */
+/** `heddle doctor`: what this machine lacks for Heddle, each with the command that fixes it. It changes nothing. */
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import path from "node:path";
@@ -18,7 +18,7 @@ import { styleFor, type Style } from "../print/style.ts";
 export const doctorCommand: Command = {
   usage: "doctor",
   about:
-    "Looks at Node, the sandbox, Heddle's home, the configuration and the providers, and says how to mend what is missing.",
+    "Looks at Node, the sandbox, Heddle's home, the configuration and the providers, and says how to fix what is missing.",
   options: [
     { name: "json", help: "One JSON object a finding" },
     { name: "online", help: "Also ask each provider that has a key, and those on this machine, whether it answers" },
@@ -36,7 +36,7 @@ interface Finding {
 }
 
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
-  if (args.positionals.length > 0) throw usage("heddle doctor takes no words, only options");
+  if (args.positionals.length > 0) throw usage("heddle doctor takes no arguments, only options");
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const { env } = context;
   const findings = [
@@ -53,8 +53,8 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
 
 function line({ name, state, detail, fix }: Finding, style: Style): string {
   const mark = { ok: style.bold("ok     "), absent: style.dim("absent "), problem: style.red("problem") }[state];
-  const mend = fix === undefined ? "" : `\n          ${style.bold("mend:")} ${visibleText(fix)}`;
-  return `${mark}   ${name.padEnd(22)} ${visibleText(detail)}${mend}`;
+  const help = fix === undefined ? "" : `\n          ${style.bold("fix:")} ${visibleText(fix)}`;
+  return `${mark}   ${name.padEnd(22)} ${visibleText(detail)}${help}`;
 }
 
 const SANDBOX_FIX =
@@ -132,7 +132,7 @@ async function programFindings(env: NodeJS.ProcessEnv): Promise<readonly Finding
   const folders = (env["PATH"] ?? "").split(path.delimiter).filter((folder) => folder !== "");
   const missing: Finding[] = [];
   for (const [name, why] of [
-    ["git", "changes are told apart and reviewed with it"],
+    ["git", "changes are compared and reviewed with it"],
     ["bash", "commands run in it"],
   ] as const) {
     const found = await Promise.all(folders.map((folder) => isProgram(path.join(folder, name))));

@@ -36,7 +36,7 @@ test.each([
   const id = threadOf(await mock.exec(["--json", "first"]));
   const { flags, options } = how(other);
   const moved = await mock.exec(["--json", "-s", "workspace-write", ...flags, "resume", id, "go on"], options);
-  expect(moved).toMatchObject({ code: 0, stderr: expect.stringContaining(`the thread goes on in ${other}`) });
+  expect(moved).toMatchObject({ code: 0, stderr: expect.stringContaining(`the thread continues in ${other}`) });
   expect(threadOf(moved)).toBe(id);
   expect(await readFile(path.join(other, "here.txt"), "utf8")).toBe(`${other}\n`);
   // The old folder is outside now.
@@ -49,11 +49,11 @@ test.each([
   expect(events[at]?.body).toEqual({ type: "thread.moved", v: 1, workspace: other });
   expect(types[at + 1]).toBe("turn.admitted");
   expect((await run(["threads", "show", id], { world: mock.world })).stdout).toMatch(
-    new RegExp(`thread\\.moved user +${other}`),
+    new RegExp(`thread\\.moved user:owner +${other}`),
   );
   const listed = await run(["threads", "list", "-C", other], { world: mock.world });
   expect(listed.stdout).toContain(id);
-  expect((await run(["threads", "list"], { world: mock.world })).stdout).not.toContain(id);
+  expect((await run(["threads", "list", "--json"], { world: mock.world })).stdout).not.toContain(id);
   expect((await run(["verify"], { world: mock.world })).code).toBe(0);
 
   // It is the last one there, and going on there moves nothing.

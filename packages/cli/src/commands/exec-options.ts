@@ -43,7 +43,7 @@ const WORKING: readonly OptionSpec[] = [
     short: "C",
     value: "DIR",
     completes: "folder",
-    help: "Folder to work in; a resumed thread goes on there",
+    help: "Folder to work in; a resumed thread continues there",
   },
   {
     name: "add-dir",
@@ -90,7 +90,7 @@ const PRINTING: readonly OptionSpec[] = [
 
 const OF_SUBCOMMANDS: readonly OptionSpec[] = [
   { name: "last", of: "resume", help: "The thread last used in this folder" },
-  { name: "all", of: "resume", help: "With --last: of every folder; it goes on in this one" },
+  { name: "all", of: "resume", help: "With --last: of every folder; it continues in this one" },
   { name: "uncommitted", of: "review", help: "Staged, unstaged and untracked changes" },
   { name: "base", of: "review", value: "BRANCH", help: "Changes since this branch was left" },
   { name: "commit", of: "review", value: "SHA", help: "The changes of one commit" },
@@ -105,13 +105,13 @@ const UNDERSTOOD: readonly OptionSpec[] = [
     value: "WHEN",
     choices: ["never", "on-request", "on-failure", "untrusted"],
     isHidden: true,
-    help: "Nobody can be asked here",
+    help: "No approval is possible here",
   },
   { name: "approve-for-me", isHidden: true, help: "Same as -s workspace-write" },
   { name: "search", isHidden: true, help: "There is no web search" },
   { name: "enable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
   { name: "disable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
-  { name: "dangerously-bypass-hook-trust", isHidden: true, help: "Run hooks that nobody has trusted yet" },
+  { name: "dangerously-bypass-hook-trust", isHidden: true, help: "Run hooks that have not been trusted yet" },
   { name: "worktree", isHidden: true, help: "Work in a new git worktree" },
   { name: "thread-source", value: "SOURCE", isHidden: true, help: "What made the thread" },
   {

@@ -34,7 +34,7 @@ test("resume finds the last thread of this folder, of all folders, and one by it
   const everywhere = await mock.exec(["--json", "resume", "--last", "--all", "again"]);
   expect(threadOf(everywhere)).toBe(there);
   expect(everywhere.stderr).toBe(
-    `heddle: the thread goes on in ${mock.world.workspace}; until now it was in ${other}\n`,
+    `heddle: the thread continues in ${mock.world.workspace}; until now it was in ${other}\n`,
   );
   const named = await run(["threads", "name", here, "the one"], { world: mock.world });
   expect(named).toMatchObject({ code: 0, stdout: `${here} is now called the one\n` });

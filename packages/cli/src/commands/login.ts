@@ -118,7 +118,7 @@ function explain(started: StartedLogin): void {
   process.stderr.write(`\nOpen this address in a browser:\n\n${started.authUrl}\n\n`);
   if (started.isManual) {
     process.stderr.write(
-      "Ports 1455 and 1457 are taken. When the browser says it cannot go on, paste its address here.\n",
+      "Ports 1455 and 1457 are taken. If the browser cannot open the page, paste its address here.\n",
     );
   }
 }

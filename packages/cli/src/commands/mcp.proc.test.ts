@@ -105,7 +105,7 @@ test("a run without the login it needs goes on without the server and says how t
   const ran = await run(["exec", "--skip-git-repo-check", "hi"], { world, env: KEY });
 
   expect(ran).toMatchObject({ code: 0 });
-  expect(ran.stderr).toContain("nobody is logged in at the MCP server far; log in with: heddle mcp login far");
+  expect(ran.stderr).toContain("not logged in at the MCP server far; log in with: heddle mcp login far");
 });
 
 test("mcp login is cancelled at once by an interrupt, and keeps nothing", async () => {

@@ -86,7 +86,7 @@ function statusText(name: string, { bearer_token_env_var: variable }: McpServerT
 }
 
 const WORDS: Readonly<Record<McpAuthStatus, string>> = {
-  unknown: "does not answer",
+  unknown: "does not respond",
   unsupported: "no login",
   notLoggedIn: "not logged in; heddle mcp login NAME",
   bearerToken: "a token of the configuration",
@@ -150,7 +150,7 @@ async function logIn(server: McpHttpServer, logins: McpAccounts, args: ParsedArg
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (args.has("json")) await out.write(toLine({ name: server.name, authorization_url: authorizationUrl }));
   else process.stderr.write(`\nOpen this address in a browser:\n\n${authorizationUrl}\n\n`);
-  if (started.isManual) tell("the port is taken; when the browser says it cannot go on, paste its address here");
+  if (started.isManual) tell("the port is taken; if the browser cannot open the page, paste its address here");
   using _pasting = takePasted(logins, loginId);
   const { status, failure } = await logins.ended(loginId);
   const isDone = status === "completed";
@@ -185,7 +185,7 @@ async function logOut(server: McpHttpServer, logins: McpAccounts, args: ParsedAr
   }
   const what = wasLoggedIn
     ? `logged out of the MCP server ${server.name}${isRevoked ? ", and the login is revoked" : ""}`
-    : `nobody is logged in at the MCP server ${server.name}`;
+    : `not logged in at the MCP server ${server.name}`;
   tell(what);
   return EXIT.ok;
 }

@@ -27,7 +27,7 @@ export const modelsCommand: Command = {
     { name: "images", help: "Only models that read images" },
     { name: "min-context", value: "TOKENS", help: "Only models with at least this window" },
     { name: "json", help: "One JSON object a provider" },
-    { name: "refresh", help: "Fetch the catalog of models.dev anew into the home, and ask providers again" },
+    { name: "refresh", help: "Fetch the catalog of models.dev again into the home, and ask providers again" },
     { name: "reset", help: "Drop the refreshed catalog; the snapshot of this version counts again" },
   ],
   examples: [

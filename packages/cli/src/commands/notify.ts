@@ -19,7 +19,7 @@ const PAGE = 50;
 const OPTIONS: readonly OptionSpec[] = [
   { name: "json", help: "One JSON object a line" },
   { name: "sink", of: "dead", value: "NAME", help: "Only those of one sink" },
-  { name: "after", of: "dead", value: "ID", help: "Go on behind this one" },
+  { name: "after", of: "dead", value: "ID", help: "Continue after this one" },
   { name: "all", of: "redeliver", help: "Every dead one, oldest first" },
   ...CONFIG_OPTIONS,
 ];
@@ -94,7 +94,7 @@ async function list(sinks: readonly Sink[], env: NodeJS.ProcessEnv, { out, isJso
     );
   }
   if (rows.length === 0 && !isJson) {
-    await out.write(`nobody is told; add to config.toml:\n\n[notify.me]\ntype = "desktop"\n`);
+    await out.write(`no notification sink is configured; add one to config.toml:\n\n[notify.me]\ntype = "desktop"\n`);
   }
   return EXIT.ok;
 }

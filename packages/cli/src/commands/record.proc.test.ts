@@ -157,11 +157,11 @@ function alterOneBody(file: string): void {
   throw new Error("no stored body holds the message");
 }
 
-test("doctor names what is missing with the command that mends it, and makes nothing", async () => {
+test("doctor names what is missing with the command that fixes it, and makes nothing", async () => {
   await using world = await openWorld();
   const poor = await run(["doctor"], { world });
   expect(poor.code).toBe(1);
-  expect(poor.stdout).toMatch(/problem +providers .*\n +mend: export OPENAI_API_KEY=/);
+  expect(poor.stdout).toMatch(/problem +providers .*\n +fix: export OPENAI_API_KEY=/);
   expect(poor.stdout).toMatch(/ok +node +v\d+/);
   const rich = await run(["doctor", "--json"], { world, env: { ANTHROPIC_API_KEY: "k" } });
   const findings = rich.stdout

@@ -39,7 +39,7 @@ export const serveCommand: Command = {
 
 async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Promise<number> {
   const [extra] = args.positionals;
-  if (extra !== undefined) throw usage(`serve takes no words, only options; what is "${extra}"?`);
+  if (extra !== undefined) throw usage(`serve takes no arguments, only options; what is "${extra}"?`);
   const plan = await planDoors({ choices: doorChoices(args, cwd), cwd, env, what: "heddle serve", log: say });
   using stop = watchForStop(undefined, plan.stopMs);
   const configuration = await readConfigOf(args, env);

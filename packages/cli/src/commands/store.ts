@@ -13,7 +13,7 @@ import { openOutput } from "../print/output.ts";
 export const storeCommand: Command = {
   usage: "store compact",
   about:
-    "Writes heddle.db anew: the room of deleted threads is given back, and no fragment of what they said stays. Deleting a\n" +
+    "Rewrites heddle.db: the space of deleted threads is freed, and no fragment of what they said stays. Deleting a\n" +
     "thread does so by itself in small stores, and gives room back in slices in large ones; a large store of an earlier\n" +
     "Heddle needs this once. It takes as much free space as the record has content, needs serve and watch --ui stopped, and\n" +
     "a run that starts meanwhile waits for it, for 30 seconds at most.",
@@ -36,7 +36,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
     const message = `${database} has ${megabytes(before)}, and ${megabytes(bavail * bsize)} are free; free some more first`;
     throw new HeddleError("store.full", message, { details: { path: database } });
   }
-  if (process.stderr.isTTY) process.stderr.write(visibleText(`heddle: writing ${megabytes(before)} anew …\n`));
+  if (process.stderr.isTTY) process.stderr.write(visibleText(`heddle: rewriting ${megabytes(before)} …\n`));
   {
     await using journal = await openRecord(env);
     await journal?.finishPurges();

@@ -105,7 +105,7 @@ test(
     const undone = await heddle(mock, "undo", id, "--json");
     expect(JSON.parse(undone.stdout)).toMatchObject({ state: "verified", isDone: true, later: [] });
     expect(await walk(workspace)).toEqual(before);
-    expect((await heddle(mock, "log", id)).stdout).toContain("the workspace was put back: 5 files");
+    expect((await heddle(mock, "log", id)).stdout).toContain("the workspace was reverted: 5 files");
     // It can still be judged again, and deleting removes what was kept.
     expect((await heddle(mock, "verify", id)).code).toBe(0);
     expect((await heddle(mock, "delete", id)).code).toBe(0);

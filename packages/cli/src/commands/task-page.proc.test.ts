@@ -70,7 +70,7 @@ test("every command of the page about tasks does what it says, in its order", { 
   }
   expect(commands).toBeGreaterThan(20);
   const listed = await sh(world, "heddle task list --state verified");
-  for (const name of ["fix the failing test", "mend the sum", "Keep a list of changes", "outline", "manual"])
+  for (const name of ["fix the failing test", "fix the sum", "Keep a list of changes", "outline", "manual"])
     expect(listed.output).toContain(name);
 });
 

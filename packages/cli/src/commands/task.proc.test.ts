@@ -186,7 +186,9 @@ test("25 26 27 28 29 D8: pause, resume, cancel, retry, complete, archive, delete
   expect(await act("cancel", id)).toMatchObject({ code: 0, state: "cancelled" });
   expect(await act("retry", id)).toMatchObject({ code: 0, state: "pending" });
   expect(await act("complete", id, "--reason", "I looked")).toMatchObject({ code: 0, state: "claimed" });
-  expect((await heddle(world, "task", "show", id)).stdout).toContain("claimed  NOT verified: it is its user's word");
+  expect((await heddle(world, "task", "show", id)).stdout).toContain(
+    "claimed  NOT verified: the user marked it as done",
+  );
   expect(await act("archive", id)).toMatchObject({ code: 0, state: "archived" });
   expect((await heddle(world, "task", "list")).stdout).toBe("no tasks yet; heddle task init makes a first one\n");
   expect((await heddle(world, "task", "list", "--all")).stdout).toContain(id);

@@ -45,12 +45,12 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "run", of: "lint", help: "Run the checks too, and name those that pass already" },
   { name: "state", value: "STATE", of: "list", isMultiple: true, help: "Only these states; several with commas" },
   { name: "label", value: "LABEL", of: "list", help: "Only tasks with this label" },
-  { name: "text", value: "WORDS", of: "list", help: "Only tasks with these words in their name" },
+  { name: "text", value: "WORDS", of: "list", help: "Only tasks whose name contains this text" },
   { name: "cd", short: "C", value: "DIR", of: "list", completes: "folder", help: "Only tasks of this folder" },
   { name: "all", of: "list", help: "Archived ones too" },
   { name: "limit", value: "N", of: "list", help: "How many to list (default 50)" },
-  { name: "after", value: "ID", of: "list", help: "Go on after this task of an earlier list" },
-  { name: "follow", short: "f", of: "log", help: "Go on until it has ended" },
+  { name: "after", value: "ID", of: "list", help: "Continue after this task of an earlier list" },
+  { name: "follow", short: "f", of: "log", help: "Follow until it has ended" },
   {
     name: "more",
     value: "WHAT=N",
@@ -93,7 +93,7 @@ const OPTIONS: readonly OptionSpec[] = [
 
 export const taskCommand: Command = {
   usage:
-    "task init [GOAL] [--path FILE]\ntask plan WORDS\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\n" +
+    "task init [GOAL] [--path FILE]\ntask plan TEXT\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\n" +
     "task diff ID [PATH...] [--stat]\ntask accept ID\ntask undo ID [--dry-run] [--force]\ntask retry ID [--from-baseline]\n" +
     "task verify ID | --bundle FILE\ntask export ID --bundle FILE\ntask collect [--dry-run]\n" +
     `task ${CHANGES.join("|")} ID...`,
@@ -189,7 +189,7 @@ const FORMS: Readonly<Record<Exclude<Verb, Change | "init" | "plan">, string>> =
   lint: "lint FILE, or a folder",
   add: "add FILE, a folder, or - for standard input",
   run: "run FILE",
-  list: "list; --text WORDS and --state STATE choose some",
+  list: "list; --text TEXT and --state STATE choose some",
   show: "show ID; heddle task list shows them",
   log: "log ID; heddle task list shows them",
   diff: "diff ID, then paths or globs to see only some",

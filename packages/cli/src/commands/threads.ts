@@ -29,7 +29,7 @@ export const threadsCommand: Command = {
     { name: "all", of: "list", help: "Threads of every folder" },
     { name: "cd", short: "C", value: "DIR", of: "list", completes: "folder", help: "Threads of another folder" },
     { name: "limit", value: "N", of: "list", help: `How many threads to list (default ${DEFAULT_LIMIT})` },
-    { name: "after", value: "ID", of: "list", help: "Go on after this thread of an earlier list" },
+    { name: "after", value: "ID", of: "list", help: "Continue after this thread of an earlier list" },
     { name: "output", short: "o", value: "FILE", of: "export", completes: "file", help: "Write there, not to stdout" },
   ],
   examples: [
@@ -53,7 +53,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const foreign = foreignOption(threadsCommand.options, args, verb);
   if (foreign !== undefined) throw usage(`--${foreign.name} belongs to heddle threads ${foreign.owners.join(" and ")}`);
   if (verb === "list") {
-    if (id !== undefined) throw usage("heddle threads list takes no words; -C DIR names a folder");
+    if (id !== undefined) throw usage("heddle threads list takes no arguments; -C DIR names a folder");
     return list(args, context, out);
   }
   const wanted = verb === "name" ? 1 : 0;

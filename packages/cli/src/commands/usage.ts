@@ -14,10 +14,14 @@ const MAX_ROWS = 10_000;
 export const usageCommand: Command = {
   usage: "usage [--by day,model,...] [--from DAY] [--to DAY] [--json]",
   about:
-    "Shows what models took: requests, tokens and dollars by day in UTC, from the record of this home. Of requests whose price\n" +
+    "Shows token usage: requests, tokens and dollars by day in UTC, from the record of this home. Of requests whose price\n" +
     "is not known the tokens are counted, and the dollars say so.",
   options: [
-    { name: "by", value: "WORDS", help: `What to tell apart, with commas: ${USAGE_KEYS.join(", ")} (default day)` },
+    {
+      name: "by",
+      value: "WORDS",
+      help: `What to group by, separated by commas: ${USAGE_KEYS.join(", ")} (default day)`,
+    },
     { name: "from", value: "DAY", help: "First day: 2026-11-01" },
     { name: "to", value: "DAY", help: "Last day" },
     { name: "task", value: "ID", help: "Only this task: an id, the beginning of one, or a name" },
@@ -29,7 +33,7 @@ export const usageCommand: Command = {
 };
 
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  if (args.positionals.length > 0) throw usage("heddle usage takes no words, only options");
+  if (args.positionals.length > 0) throw usage("heddle usage takes no arguments, only options");
   const by = (args.value("by") ?? "day").split(",").map(keyOf);
   const [from, to] = [dayOf(args, "from"), dayOf(args, "to")];
   const selector = args.value("task");
@@ -41,7 +45,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const rows = (await journal?.usage.rows({ by, from, to, ...only, limit: limit + 1 })) ?? [];
   for (const row of rows.slice(0, limit)) await out.write(args.has("json") ? toLine(row) : `${line(row, by)}\n`);
   if (args.has("json")) return EXIT.ok;
-  if (rows.length === 0) await out.write("no model has been asked for anything here\n");
+  if (rows.length === 0) await out.write("no model has been used here yet\n");
   if (rows.length > limit) process.stderr.write(`heddle: there are more rows; --limit ${limit * 2} shows them\n`);
   return EXIT.ok;
 }
@@ -59,7 +63,7 @@ async function taskIdOf(journal: Journal | undefined, selector: string): Promise
 
 function keyOf(word: string): UsageKey {
   const key = USAGE_KEYS.find((known) => known === word.trim());
-  if (key === undefined) throw usage(`--by takes ${USAGE_KEYS.join(", ")}, several with commas; what is "${word}"?`);
+  if (key === undefined) throw usage(`--by takes ${USAGE_KEYS.join(", ")}, several with commas; not "${word}"`);
   return key;
 }
 

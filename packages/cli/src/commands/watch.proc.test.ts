@@ -158,7 +158,7 @@ test("Ctrl-C stops within five seconds and leaves the task to go on, with the sa
   const stopped = await running.ended;
   expect(performance.now() - stoppedAt).toBeLessThan(5000);
   expect(stopped).toMatchObject({ code: 130 });
-  expect(stopped.stderr).toContain("goes on with the next heddle watch");
+  expect(stopped.stderr).toContain("continue with the next heddle watch");
 
   const again = await watch(mock, "t.yaml", "--once");
   expect(again).toMatchObject({ code: 0 });

@@ -26,7 +26,7 @@ export const watchCommand: Command = {
   about:
     "Carries out the tasks of this home and shows what happens to them. With FILE or DIR these tasks are added first, and\n" +
     "only they are shown; heddle-task.yaml or openloom.yaml of this folder is taken when nothing is named. Ctrl-C stops\n" +
-    "the work and leaves the tasks to go on later.",
+    "the work and leaves the tasks to continue later.",
   options: OPTIONS,
   examples: [
     "heddle watch",

@@ -22,7 +22,7 @@ export const DEMO_SCRIPT: NonNullable<ProviderConfig["script"]> = [
   { text: "I look at the code.", calls: [shell(`cat ${SOURCE_FILE}`)] },
   {
     text: "The seconds are taken from the rest of the hour. That is an easy one, all tests pass now.",
-    calls: [done("mended the seconds, all tests pass")],
+    calls: [done("fixed the seconds, all tests pass")],
   },
   { text: "The task is complete." },
   {

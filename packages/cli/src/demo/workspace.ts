@@ -15,9 +15,9 @@ export const TEST_COMMAND = `node --test --test-reporter=tap ${TEST_FILE}`;
 
 /** The same words a user would write into a file. */
 export function demoTask(sandbox: string): string {
-  return `name: mend the test
+  return `name: fix the test
 workspace: .
-goal: The test in ${TEST_FILE} fails. Find out why and mend the code. Do not change the test.
+goal: The test in ${TEST_FILE} fails. Find out why and fix the code. Do not change the test.
 sandbox: ${sandbox}
 checks:
   - name: the test passes

@@ -62,7 +62,7 @@ function resume(args: ParsedArgs, words: readonly string[]): ExecRequest {
   }
   const [selector, ...promptWords] = words;
   if (selector === undefined || selector === "-") {
-    throw usage("name the thread to go on with: heddle exec resume ID, or heddle exec resume --last");
+    throw usage("name the thread to resume: heddle exec resume ID, or heddle exec resume --last");
   }
   return { ...common, thread: { kind: "resume", selector }, promptWords };
 }
@@ -88,7 +88,7 @@ function review(args: ParsedArgs, promptWords: readonly string[]): ExecRequest {
   if (more.length > 0) throw usage("review one thing: --uncommitted, --base BRANCH or --commit SHA");
   if (title !== undefined && commit === undefined) throw usage("--title names a commit; give --commit SHA with it");
   if (target === undefined && promptWords.length === 0) {
-    throw usage(`say what to review: --uncommitted, --base BRANCH, --commit SHA, or words of your own`);
+    throw usage(`say what to review: --uncommitted, --base BRANCH, --commit SHA, or your own instructions`);
   }
   const needsPrompt = promptWords.length > 0;
   return { thread: { kind: "new" }, review: target ?? { kind: "custom" }, promptWords, needsPrompt };

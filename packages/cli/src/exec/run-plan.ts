@@ -175,7 +175,7 @@ async function findTarget(heddle: Heddle, plan: Plan, notice: (text: string) => 
     return { thread: { fork }, workspace, basedOn, usageBefore: NO_USAGE };
   }
   if (found.workspace !== workspace)
-    await notice(`the thread goes on in ${workspace}; until now it was in ${found.workspace}`);
+    await notice(`the thread continues in ${workspace}; until now it was in ${found.workspace}`);
   return { thread: found.id, workspace, basedOn, usageBefore: found.usage };
 }
 

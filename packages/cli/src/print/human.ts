@@ -176,7 +176,7 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "model.responded":
       return body.skipped === undefined ? undefined : style.yellow(skippedText(body.skipped));
     case "thread.moved":
-      return style.yellow(`the thread goes on in ${visibleLine(body.workspace)}`);
+      return style.yellow(`the thread continues in ${visibleLine(body.workspace)}`);
     case "thread.created":
     case "thread.named":
     case "thread.archived":

@@ -91,7 +91,7 @@ function giveUp(gathering: Gathering, writers: Writers, silentMs: number): Input
   }
   return {
     bytes: Buffer.alloc(0),
-    abandoned: `${whyAbandoned(writers, seconds)}; the run goes on without it: ${wayOut}`,
+    abandoned: `${whyAbandoned(writers, seconds)}; the run continues without it: ${wayOut}`,
   };
 }
 

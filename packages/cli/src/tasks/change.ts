@@ -106,7 +106,7 @@ function moreBudget(words: readonly string[]): Readonly<Record<string, number>> 
         if (key === undefined || number === undefined || !(number > 0))
           throw new HeddleError(
             "usage.invalid",
-            `--more ${word} is none of turns=5, time=30m, tokens=100000, cost_usd=2`,
+            `--more ${word}: must be one of turns=5, time=30m, tokens=100000, cost_usd=2`,
           );
         return [key, number];
       }),

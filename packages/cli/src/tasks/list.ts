@@ -55,7 +55,7 @@ function wantedStates(args: ParsedArgs): readonly TaskState[] {
   if (named.length === 0) return args.has("all") ? TASK_STATES : SHOWN_STATES;
   return named.map((word) => {
     const state = TASK_STATES.find((known) => known === word);
-    if (state === undefined) throw usage(`--state ${word} is none of ${TASK_STATES.join(", ")}`);
+    if (state === undefined) throw usage(`--state ${word}: must be one of ${TASK_STATES.join(", ")}`);
     return state;
   });
 }

@@ -81,30 +81,30 @@ export function paintState(state: TaskState, style: Style): string {
 export function standing(task: TaskRecord): string {
   switch (task.state) {
     case "verified":
-      return `${count(task.lastCheck?.results.length ?? 0, "check")} passed${task.undone === undefined ? "" : "; its workspace was put back since"}`;
+      return `${count(task.lastCheck?.results.length ?? 0, "check")} passed${task.undone === undefined ? "" : "; its workspace has been reverted since"}`;
     case "claimed":
       if (!hasEnded(task)) return "not verified yet";
       return task.claim?.by === "user"
-        ? "NOT verified: it is its user's word"
+        ? "NOT verified: the user marked it as done"
         : "NOT verified: it has no checks that could";
     case "failed":
       return `${task.failure === undefined ? "" : `${task.failure.code}: `}${task.reason ?? "no reason is known"}`;
     case "paused":
-      if (isPutToOwner(task)) return `its work is put to you: heddle task show ${task.id} says why`;
-      return task.reason ?? "by its user";
+      if (isPutToOwner(task)) return `its work waits for your decision: heddle task show ${task.id} says why`;
+      return task.reason ?? "by the user";
     case "cancelled":
-      return task.reason ?? "by its user";
+      return task.reason ?? "by the user";
     case "waiting":
       return `${task.wait?.message ?? "for something to happen"}${task.nextAt === undefined ? "" : `, next at ${zonedTime(task.nextAt)}`}`;
     case "stalled":
       return task.stall?.message ?? "nothing moves";
     case "rejected":
-      return failing(task).join(", ") || "no check passed that could speak for it";
+      return failing(task).join(", ") || "no check passed that proves the work";
     case "archived":
       return `${task.stateBefore ?? "cancelled"} before`;
     case "pending":
     case "running":
-      return task.undone === undefined ? "" : "its workspace was put back";
+      return task.undone === undefined ? "" : "its workspace was reverted";
   }
 }
 

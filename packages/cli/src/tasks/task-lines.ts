@@ -17,11 +17,11 @@ const WHY: Readonly<Record<PromptReason, string>> = {
   first: "started by the harness, the goal",
   rejected: "started by the harness, because checks did not pass",
   continue: "started by the harness, because the agent stopped without saying that it is done",
-  restarted: "started by the harness, to go on where it was stopped",
-  resumed: "started by the harness, because its user resumed it",
+  restarted: "started by the harness, to continue where it stopped",
+  resumed: "started by the harness, because the user resumed it",
   retry: "started by the harness, to try again",
   stall: "started by the harness, after a stall",
-  user: "started by its user",
+  user: "started by the user",
 };
 
 export const ROOMS: Readonly<Record<EventOf<"task.checking">["room"], string>> = {
@@ -33,9 +33,9 @@ export const ROOMS: Readonly<Record<EventOf<"task.checking">["room"], string>> =
 
 const CLAIMED_BY: Readonly<Record<EventOf<"task.claimed">["by"], string>> = {
   report: "the agent reported that it is done",
-  marker: "the agent wrote that it is done",
+  marker: "the agent's message says that it is done",
   "turn-end": "the turn ended",
-  user: "its user says that it is done",
+  user: "the user marked it as done",
 };
 
 /** Without the name of the task; lines after the first are indented, or stand in the gutter when others wrote them. */
@@ -46,7 +46,7 @@ export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): r
     case "task.waited":
       return [style.yellow(`waits (${body.cause}): ${visibleLine(body.message)}`)];
     case "task.woken":
-      return ["what it waited for is there"];
+      return ["no longer waiting"];
     case "task.taken":
       return [`attempt ${body.attempt}`];
     case "task.prepared":
@@ -65,7 +65,7 @@ export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): r
       return [style.verified("VERIFIED: every check passed")];
     case "task.rejected":
       return [
-        style.red(`rejected: ${body.failing.map(visibleLine).join(", ") || "no check passed that could speak for it"}`),
+        style.red(`rejected: ${body.failing.map(visibleLine).join(", ") || "no check passed that proves the work"}`),
       ];
     case "task.merged":
       return [`merged as ${body.how}: ${visibleLine(body.ref)}`];
@@ -86,14 +86,14 @@ function other(body: Other, style: Style): string {
     case "task.paused":
       return style.yellow(`paused (${body.cause}): ${visibleLine(body.message)}`);
     case "task.resumed":
-      if (body.deliver !== undefined) return `its user accepted as the work: ${listed(body.deliver.map(visibleLine))}`;
+      if (body.deliver !== undefined) return `the user accepted as the work: ${listed(body.deliver.map(visibleLine))}`;
       return `resumed${body.budget === undefined ? "" : ` with more: ${JSON.stringify(body.budget)}`}`;
     case "task.budget-warned":
       return style.yellow(`its budget of ${body.what} is nearly used: ${body.spent} of ${body.limit}`);
     case "task.stalled":
       return style.yellow(`stalled: ${visibleLine(body.message)}`);
     case "task.recovered":
-      return "moves again";
+      return "running again";
     case "task.stall-acted":
       return `${body.action}: ${visibleLine(body.message)}`;
     case "task.failed":
@@ -105,7 +105,7 @@ function other(body: Other, style: Style): string {
     case "task.checking":
       return style.dim(`runs ${visibleLine(body.name)} ${ROOMS[body.room]}`);
     case "task.undone":
-      return `the workspace was put back: ${count(body.files, "file")}`;
+      return `the workspace was reverted: ${count(body.files, "file")}`;
     case "task.archived":
       return body.isArchived ? "archived" : "taken back from the archive";
     case "task.deleted":
@@ -117,7 +117,7 @@ function prepared({ folder, threadId, baseline }: EventOf<"task.prepared">, styl
   const early = (baseline?.passed ?? []).map(visibleLine).join(", ");
   return [
     style.dim(`works in ${visibleLine(folder)}, thread ${threadId}`),
-    ...(early === "" ? [] : [style.yellow(`passes already, so it proves nothing: ${early}`)]),
+    ...(early === "" ? [] : [style.yellow(`passed before the work, so it proves nothing: ${early}`)]),
   ];
 }
 

@@ -26,7 +26,7 @@ export async function undoTask(
   using stop = watchForStop(undefined);
   await using store = await requireTasks(env, selector, say);
   const { id } = await store.tasks.find(selector);
-  const reason = args.value("reason") ?? "begun again from the baseline by its user";
+  const reason = args.value("reason") ?? "begun again from the baseline by the user";
   const undone = await store.tasks.undo(id, {
     isForced: args.has("force"),
     isDryRun: args.has("dry-run"),

@@ -1,6 +1,6 @@
 /**
  * `heddle watch` and `heddle task run`: opens the engine as exec and serve do, and a worker that carries out the tasks of
- * this home; shows what happens to them as it is stored. Ending it ends its turns and leaves the tasks to go on later.
+ * this home; shows what happens to them as it is stored. Ending it ends its turns and leaves the tasks to continue later.
  */
 import { EXIT, hasEnded, isHeddleError, OWNER, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
@@ -127,11 +127,11 @@ async function requireProvider({ settings }: Serving, found: readonly FoundSpec[
     if (isHeddleError(error) && /^(?:auth|provider|model)\./.test(error.code)) {
       process.stderr.write(
         [
-          "heddle: there is no model to do the work. Any of these would help:",
+          "heddle: no model is configured. Do one of these:",
           "heddle:   export OPENAI_API_KEY=...      (or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY)",
           "heddle:   heddle login openai            to store a key",
           "heddle:   heddle config set model_provider ollama     for a model on this machine",
-          "heddle:   heddle doctor                  says what else is missing",
+          "heddle:   heddle doctor                  shows what else is missing",
           "",
         ].join("\n"),
       );
@@ -231,7 +231,7 @@ async function tellEnd(tasks: readonly TaskRecord[], { args, out, style, stop }:
 
 function whatNext(tasks: readonly TaskRecord[], exitCode: number, stop: Stop): string | undefined {
   if (stop.exitCode !== undefined)
-    return "stopped; what has not ended goes on with the next heddle watch or heddle serve";
+    return "stopped; unfinished tasks continue with the next heddle watch or heddle serve";
   if (tasks.length === 0) return "there is nothing to do; heddle task add FILE brings something";
   if (exitCode === EXIT.ok) return undefined;
   const paused = tasks.filter(({ state }) => state === "paused");

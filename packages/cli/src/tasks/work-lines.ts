@@ -32,7 +32,7 @@ export function restsLine(
     const file = known.get(path);
     return file === undefined ? visibleName(path) : fileLine(file);
   });
-  const doubt = areReadsKnown === false ? " (all that was there: this host cannot tell what a check reads)" : "";
+  const doubt = areReadsKnown === false ? " (all files: this host cannot observe what a check reads)" : "";
   return [`         rests on ${listed(names, restsOnCount ?? names.length)}${doubt}`];
 }
 
@@ -69,14 +69,14 @@ export function wayOnLines(task: TaskRecord): readonly string[] {
   if (review.deliver === undefined)
     return [
       `  heddle task accept ${id}   takes it on your word: claimed, never verified`,
-      `  heddle task resume ${id}   lets the agent go on`,
+      `  heddle task resume ${id}   lets the agent continue`,
     ];
   const isLong = review.deliver.length > MAX_IN_LINE;
   const line = `deliver: [${isLong ? "globs" : review.deliver.map((path) => JSON.stringify(path)).join(", ")}]`;
   return [
     `  heddle task accept ${id}   these files are the work: judged again with them`,
     `  ${visibleLine(line)}   the same, in the spec of the next task`,
-    `  heddle task diff ${id}     shows them; heddle task resume ${id} lets the agent go on`,
+    `  heddle task diff ${id}     shows them; heddle task resume ${id} lets the agent continue`,
   ];
 }
 

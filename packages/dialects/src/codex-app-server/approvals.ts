@@ -122,7 +122,7 @@ function decisionFrom(result: unknown): Decision {
     const { action } = parsed.data;
     const meta = Persist.safeParse(result);
     const isKept = meta.success && typeof meta.data._meta?.persist === "string";
-    // Whoever waves a question about a tool away refuses the call; the turn goes on.
+    // Whoever waves a question about a tool away refuses the call; the turn continues.
     if (action !== "accept") return "decline";
     return isKept ? "acceptForThread" : "accept";
   }

@@ -53,7 +53,7 @@ export function userAnswerFrom(
 
 const Elicited = z.object({ action: z.enum(["accept", "decline", "cancel"]), content: z.unknown().optional() });
 
-/** Whoever waves the question away says nothing to the server; the turn goes on. */
+/** Whoever waves the question away says nothing to the server; the turn continues. */
 export function elicitedFrom(result: unknown): ApprovalAnswer {
   const parsed = Elicited.safeParse(result);
   if (!parsed.success || parsed.data.action !== "accept") return { decision: "decline" };

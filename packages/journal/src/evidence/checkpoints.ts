@@ -145,7 +145,7 @@ export async function checkCheckpoint(
   }
   const row = await rows.of(stream, version);
   if (row === undefined) {
-    const message = `event ${version} of ${stream} was signed by a checkpoint and is gone`;
+    const message = `event ${version} of ${stream} was signed by a checkpoint and is missing`;
     return { kind: "tail-lost", message, ...where };
   }
   if (text(row, "hash") === hash) return undefined;

@@ -45,7 +45,7 @@ export function missingCheckpoints(
       const head = signed.get(stream);
       if (!hasNone && (head ?? 0) >= before) return [];
       const what = head === undefined ? "no checkpoint" : `no checkpoint after event ${head}`;
-      const message = `${folder} has ${what} of ${stream}, whose turns end at event ${newest}; that they were not written anew cannot be shown`;
+      const message = `${folder} has ${what} of ${stream}, whose turns end at event ${newest}; it cannot be proved that they were not rewritten`;
       return [{ kind: "checkpoint", message, stream }];
     })
     .slice(0, MAX_REPORTED);

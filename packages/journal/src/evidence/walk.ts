@@ -169,7 +169,7 @@ export async function joinRanges(stored: StoredRows, ranges: readonly WalkedRang
 }
 
 export function bodyGone(where: Required<Pick<Damage, "stream" | "version" | "position">>): Damage {
-  const message = `the content of event ${where.version} of ${where.stream} is gone, and no deletion is recorded`;
+  const message = `the content of event ${where.version} of ${where.stream} is missing, and no deletion is recorded`;
   return { kind: "body-altered", message, ...where };
 }
 

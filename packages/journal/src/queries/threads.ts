@@ -8,7 +8,7 @@ export interface ThreadRow {
   readonly title: string | undefined;
   /** What people call it; not unique. */
   readonly name: string | undefined;
-  /** The first words of its user, on one line and safe to show. */
+  /** The beginning of its first input, on one line and safe to show. */
   readonly preview: string | undefined;
   /** It begins with the events of that thread up to that version. */
   readonly forkedFrom: { readonly threadId: string; readonly version: number } | undefined;

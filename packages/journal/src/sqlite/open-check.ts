@@ -70,7 +70,8 @@ function checkNewest(connection: Connection): Damage | undefined {
  * The witness is read before the database is looked at again, because another process may be creating it right now.
  */
 export function proofOfLoss(paths: HomePaths): Damage | undefined {
-  const message = (proof: string): string => `${paths.database} is gone or empty, but ${proof} tells of events in it`;
+  const message = (proof: string): string =>
+    `${paths.database} is missing or empty, but ${proof} tells of events in it`;
   const [claim] = readClaims(paths.witness).claims.toSorted((a, b) => a.position - b.position);
   if (claim !== undefined) return { kind: "tail-lost", message: message(paths.witness), position: 1 };
   if (hasCheckpoints(paths.checkpoints)) return { kind: "tail-lost", message: message(paths.checkpoints), position: 1 };

@@ -145,7 +145,7 @@ export async function settle(
       await breathe();
     }
     await inTurn(() => emptied(connection, file));
-    return `fragments of what was deleted may stay in ${file}; heddle store compact writes it anew`;
+    return `fragments of what was deleted may stay in ${file}; heddle store compact rewrites it`;
   } catch (error) {
     return `fragments may stay in ${file}: ${reasonOf(error)}`;
   }

@@ -71,8 +71,8 @@ export function threadSuite(newStore: NewStore): void {
   pages(newStore);
 
   test.each([
-    ["a short prompt", "mend it", "mend it"],
-    ["lines and blanks", "  mend\n\n the\ttest   now \n", "mend the test now"],
+    ["a short prompt", "fix it", "fix it"],
+    ["lines and blanks", "  fix\n\n the\ttest   now \n", "fix the test now"],
     ["what a terminal would obey", "a\u001b[2Jb\u202ec", "a\\x1b[2Jb\\u{202e}c"],
     ["a long prompt", "x".repeat(5000), `${"x".repeat(119)}…`],
     ["a pair of code units at the cut", `${"x".repeat(118)}😀 and more words`, `${"x".repeat(118)}…`],

@@ -162,7 +162,7 @@ function declined(reason: string): HeddleError {
 const PAGES = {
   code: [200, "You are logged in", "Heddle has what it needs. You can close this page."],
   declined: [200, "The login was declined", "Nothing was kept. You can close this page."],
-  foreign: [400, "Not of this login", "This page does not belong to the login that Heddle waits for."],
+  foreign: [400, "Not of this login", "This page does not belong to the login that Heddle is waiting for."],
   unknownPath: [404, "Nothing here", ""],
 } as const;
 

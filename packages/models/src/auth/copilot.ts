@@ -72,7 +72,7 @@ export async function startCopilotDevice(places: CopilotPlaces, signal: AbortSig
   if (new URL(verification_uri).origin !== places.githubUrl) {
     throw new HeddleError(
       "login.failed",
-      `${places.githubUrl} sends people elsewhere to type in the code; it is not shown`,
+      `${places.githubUrl} sends users to another site to enter the code; the code is not shown`,
     );
   }
   return {
@@ -121,7 +121,7 @@ async function awaitGithub(
 }
 
 function expired(): HeddleError {
-  return new HeddleError("login.expired", "nobody typed in the code in time; log in again");
+  return new HeddleError("login.expired", "the code was not entered in time; log in again");
 }
 
 /** Follows a login to the credential that is kept. An account without Copilot is told so here, not by its first run. */

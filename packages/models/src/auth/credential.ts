@@ -181,6 +181,6 @@ export function checkKey(key: CredentialKey): CredentialKey {
 function damaged(place: string, why: string): HeddleError {
   return new HeddleError(
     "store.damaged",
-    `${place} cannot be used: ${why}; mend it, or move it away and log in again. It was left as it is`,
+    `${place} cannot be used: ${why}; fix it, or move it away and log in again. It was not changed`,
   );
 }

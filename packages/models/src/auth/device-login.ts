@@ -26,7 +26,7 @@ export async function awaitDevice(
   let { intervalMs } = device;
   for (;;) {
     if (clock.now() + intervalMs > deadline) {
-      throw new HeddleError("login.expired", "nobody typed in the code within fifteen minutes; log in again");
+      throw new HeddleError("login.expired", "the code was not entered within fifteen minutes; log in again");
     }
     await clock.sleep(intervalMs, signal);
     const answer = await pollDevice(issuer, device, signal).catch((error: unknown) => {

@@ -20,7 +20,7 @@ export function keyringVault(home: string, env: Readonly<Record<string, string |
     const options = { env, timeoutMs: TIMEOUT_MS, ...(stdin === undefined ? {} : { stdin }) };
     const ended = await runChild("secret-tool", args, options);
     if (ended.kind === "exited") return ended;
-    const why = ended.kind === "missing" ? "secret-tool is not installed" : "secret-tool does not answer";
+    const why = ended.kind === "missing" ? "secret-tool is not installed" : "secret-tool does not respond";
     throw new HeddleError("store.failed", `${place} cannot be used: ${why}`);
   };
   return {
@@ -34,7 +34,7 @@ export function keyringVault(home: string, env: Readonly<Record<string, string |
     async write(text) {
       // Handed over by standard input: arguments can be seen by every process.
       const { code } = await call(["store", "--label=Heddle credentials", ...attributes], text);
-      if (code !== 0) throw new HeddleError("store.failed", `${place} took nothing (exit code ${code})`);
+      if (code !== 0) throw new HeddleError("store.failed", `${place} stored nothing (exit code ${code})`);
     },
   };
 }

@@ -126,7 +126,7 @@ export async function untilBack<T>(back: Promise<T>, signal: AbortSignal, ms: nu
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
-  const expired = new HeddleError("login.expired", "nobody came back from the browser in time; log in again");
+  const expired = new HeddleError("login.expired", "the browser login was not finished in time; log in again");
   const timer = setTimeout(() => reject(expired), ms);
   try {
     if (signal.aborted) stop();

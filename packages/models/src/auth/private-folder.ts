@@ -1,6 +1,6 @@
 /**
  * Files that only their owner may see, in a folder that only their owner may enter. Nothing is made private afterwards: a
- * file is born with its mode, and one that others could read, or that is a link, is refused with what mends it. The folder
+ * file is born with its mode, and one that others could read, or that is a link, is refused with what fixes it. The folder
  * is held open, so that what its path leads to later does not matter.
  */
 import { randomBytes } from "node:crypto";
@@ -153,14 +153,14 @@ function requireOwn(stats: Stats, shown: string): void {
   if (stats.isSymbolicLink()) throw isLink(shown);
   if (!stats.isFile() && !stats.isDirectory()) throw unsafe(`${shown} is neither a file nor a folder; move it away`);
   if (process.platform === "win32") return;
-  if (stats.uid !== process.getuid?.()) throw unsafe(`${shown} belongs to somebody else; move it away`);
+  if (stats.uid !== process.getuid?.()) throw unsafe(`${shown} belongs to another user; move it away`);
   if ((stats.mode & 0o077) === 0) return;
   const mode = stats.isDirectory() ? "700" : "600";
-  throw unsafe(`others may look into ${shown}, where credentials are kept; mend it with: chmod ${mode} '${shown}'`);
+  throw unsafe(`other users can read ${shown}, where credentials are stored; fix it with: chmod ${mode} '${shown}'`);
 }
 
 function isLink(shown: string): HeddleError {
-  return unsafe(`${shown} is a link; credentials are kept only in a place of their own. Put a real one in its place`);
+  return unsafe(`${shown} is a link; credentials are stored only in a real file or folder. Replace the link with one`);
 }
 
 function unsafe(message: string): HeddleError {

@@ -132,7 +132,7 @@ function requireUsable<L extends Login>(
 ): L {
   const entry = own(found);
   if (entry === undefined) {
-    throw new HeddleError("auth.missing", `nobody is logged in at ${place}; log in with: ${again}`, {
+    throw new HeddleError("auth.missing", `not logged in at ${place}; log in with: ${again}`, {
       details: { provider, profile },
     });
   }

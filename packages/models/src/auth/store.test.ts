@@ -56,7 +56,7 @@ describe("O1: the place is private", () => {
     expect(await readdir(path.join(at.root, "real")).catch(() => [])).toEqual([]);
   });
 
-  test("what others may read is refused with the command that mends it", async () => {
+  test("what others may read is refused with the command that fixes it", async () => {
     await using at = await openAuthHome();
     const store = openCredentialStore({ home: at.home });
     await store.change(KEY, () => apiKey("openai"));

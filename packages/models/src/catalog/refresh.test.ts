@@ -153,7 +153,13 @@ describe("12.19: a refresh", () => {
       /not answer with JSON/,
     ],
     ["another document", { body: { data: [] } }, {}, "provider.malformed", /not the catalog of models.dev/],
-    ["without end", { text: " ".repeat(70_000) }, { maxBytes: 65_536 }, "provider.malformed", /answers without end/],
+    [
+      "without end",
+      { text: " ".repeat(70_000) },
+      { maxBytes: 65_536 },
+      "provider.malformed",
+      /sends an endless answer/,
+    ],
     ["never", { isSilent: true }, { timeoutMs: 100 }, "provider.unreachable", /no answer in time/],
     ["with a redirect", { status: 302 }, {}, "provider.rejected", /redirects/],
   ])("whose answer is %s leaves what was there", async (_what, answer, options, code, message) => {

@@ -72,7 +72,7 @@ function providedWithout(config: ProviderConfig, profile: string): ProviderConfi
   if (config.isLoginOnly !== true && profile === DEFAULT_PROFILE) return config;
   throw new HeddleError(
     "auth.missing",
-    `nobody is logged in at ${config.id}${profile === DEFAULT_PROFILE ? "" : ` as ${profile}`}; log in with: ${loginCommand(config.id, profile)}`,
+    `not logged in at ${config.id}${profile === DEFAULT_PROFILE ? "" : ` as ${profile}`}; log in with: ${loginCommand(config.id, profile)}`,
     { details: { provider: config.id, profile } },
   );
 }

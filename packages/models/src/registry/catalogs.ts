@@ -1,6 +1,6 @@
 /**
  * Which models a provider offers: what it says now, else what it said lately, else what is known here. Whatever is not from
- * the provider just now or within five minutes is marked stale. A provider nobody is logged in at is not asked.
+ * the provider just now or within five minutes is marked stale. A provider not logged in at is not asked.
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { z } from "zod";

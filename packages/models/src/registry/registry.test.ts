@@ -169,7 +169,7 @@ describe("G3: what providers offer", () => {
     expect(known.models.map(({ id }) => id)).toContain("gpt-5.5");
   });
 
-  test("one that never answers holds up nobody but itself, and one nobody is logged in at is not asked", async () => {
+  test("one that never answers holds up nobody but itself, and one not logged in at is not asked", async () => {
     await using at = await openAuthHome();
     await using api = await startListServer();
     api.answer({ isSilent: true }, "/slow/models");

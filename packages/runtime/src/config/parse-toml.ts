@@ -8,6 +8,6 @@ export function parseToml(text: string, file: string): Record<string, unknown> {
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const [why = "not TOML"] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
-    throw new HeddleError("config.invalid", `${file}:${error.line}: ${why}; mend this line`, { cause: error });
+    throw new HeddleError("config.invalid", `${file}:${error.line}: ${why}; fix this line`, { cause: error });
   }
 }

@@ -118,7 +118,7 @@ model = "small"
   });
 
   test("cut off in the middle names the line that is torn", async () => {
-    expect(await failureOf(`model = "gpt"\nmodel_provider = "ope`)).toMatch(/^config\.toml:2: .*; mend this line$/);
+    expect(await failureOf(`model = "gpt"\nmodel_provider = "ope`)).toMatch(/^config\.toml:2: .*; fix this line$/);
     expect(await failureOf(`[model_providers.x`)).toMatch(/^config\.toml:1: /);
   });
 });

@@ -107,6 +107,6 @@ export function readConfigText(file: string): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
-    throw new HeddleError("config.invalid", `${file} is not UTF-8 text; mend it or move it away`, { cause: error });
+    throw new HeddleError("config.invalid", `${file} is not UTF-8 text; fix it or move it away`, { cause: error });
   }
 }

@@ -11,7 +11,7 @@ const OPEN = "danger-full-access";
 /** Of a turn that is to begin, or of all that follow. */
 export function refuseOpenWalls(principal: Principal | undefined, sandboxMode: string | undefined): void {
   if (sandboxMode !== OPEN || isOwner(principal)) return;
-  throw new HeddleError("door.forbidden", `${OPEN} is the owner's alone; name another sandbox mode`);
+  throw new HeddleError("door.forbidden", `${OPEN} is only for the owner; choose another sandbox mode`);
 }
 
 /** Of the turn that runs in a thread. */
@@ -21,7 +21,7 @@ export async function refuseSpeaking(
   threadId: string,
 ): Promise<void> {
   if (isOwner(principal) || (await heddle.lastSettings(threadId))?.sandboxMode !== OPEN) return;
-  throw new HeddleError("door.forbidden", `this turn runs with ${OPEN}; only its owner may tell it anything`);
+  throw new HeddleError("door.forbidden", `this turn runs with ${OPEN}; only the owner may send it input`);
 }
 
 export interface Answering {
@@ -40,7 +40,10 @@ export async function refuseLettingOut(
   const question = await questionOf(heddle, threadId, approvalId);
   const isBeyond = question !== undefined && leadsOut(question);
   if (!isBeyond && (await heddle.lastSettings(threadId))?.sandboxMode !== OPEN) return;
-  throw new HeddleError("door.forbidden", "only an owner lets an agent beyond its sandbox; decline, or ask the owner");
+  throw new HeddleError(
+    "door.forbidden",
+    "only an owner can let an agent leave its sandbox; decline, or ask the owner",
+  );
 }
 
 function leadsOut(question: ApprovalQuestion): boolean {

@@ -267,11 +267,11 @@ test("B6 chat.thread.summarize asks beside the chat: words for whoever asked, wh
   const isSummary = (body: unknown): boolean => JSON.stringify(body).includes("You sum up conversations");
   await using world = await openChatWorld({
     background: { model: "small" },
-    respond: ({ body }) => ({ text: isSummary(body) ? "They spoke of a roof." : "mended" }),
+    respond: ({ body }) => ({ text: isSummary(body) ? "They spoke of a roof." : "fixed" }),
   });
   const { client, chatId } = await world.chat();
   expect(await client.call("chat.thread.summarize", { chat_id: chatId })).toMatchObject({ summary: null });
-  const sent = await client.call("chat.message.send", { chat_id: chatId, message: "mend the roof" });
+  const sent = await client.call("chat.message.send", { chat_id: chatId, message: "fix the roof" });
   await client.end(text(sent, "turn_id"));
   const before = await world.heddle.journal.threads.turns(chatId);
   const told = await client.call("chat.thread.summarize", { chat_id: chatId });

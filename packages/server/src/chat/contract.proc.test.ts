@@ -24,7 +24,7 @@ async function prepare(world: ChatWorld): Promise<Prepared> {
   const { client, chatId } = await world.chat({ approval_policy: "untrusted" });
   await writeFile(path.join(world.workspace, "needle.txt"), "x");
   await mkdir(path.join(world.workspace, ".agents/skills/fix"), { recursive: true });
-  const skill = "---\nname: fix\ndescription: Mends things\n---\nMend it.\n";
+  const skill = "---\nname: fix\ndescription: Fixes things\n---\nFix it.\n";
   await writeFile(path.join(world.workspace, ".agents/skills/fix/SKILL.md"), skill);
   const turnId = text(await client.call("chat.message.send", { chat_id: chatId, message: "one" }), "turn_id");
   await client.end(turnId);

@@ -140,7 +140,7 @@ test("a skill that is switched off stays off, and is shown as such", async () =>
   });
   const folder = path.join(world.workspace, ".agents/skills/fix");
   await mkdir(folder, { recursive: true });
-  await writeFile(path.join(folder, "SKILL.md"), "---\nname: fix\ndescription: Mends things\n---\nMend it.\n");
+  await writeFile(path.join(folder, "SKILL.md"), "---\nname: fix\ndescription: Fixes things\n---\nFix it.\n");
   const client = await world.client();
   const write = (params: unknown) => client.ask("chat.skills.config.write", params);
   const isOn = async (): Promise<unknown> => {

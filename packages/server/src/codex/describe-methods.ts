@@ -27,7 +27,7 @@ const WHY_NOT: Readonly<Record<string, string>> = {
   memory: "threads are the only memory",
   mock: "a test of the original",
   plugin: "there are no plugins",
-  process: "`command/exec` runs commands, inside a wall",
+  process: "`command/exec` runs commands, in a sandbox",
   project: ORDER,
   remoteControl: CLOUD,
   rollout: "threads are in the journal, not in files",
@@ -69,7 +69,7 @@ const DIFFERS: Readonly<Record<string, string>> = {
   "thread/sample": "without tools of MCP servers; `responseId` is Heddle's own",
   "thread/start": "also `clientThreadId`: the same id again is the same thread",
   "skills/config/write": "kept as `disabled_skills` in Heddle's own file",
-  "mcpServer/oauth/login": "clients are registered anew (`dcr`); `cimd` is refused",
+  "mcpServer/oauth/login": "clients are registered dynamically (`dcr`); `cimd` is refused",
   "mcpServer/tool/call": "a server of its own for this connection, not that of a running turn",
 };
 

@@ -152,7 +152,7 @@ export class FanOut implements AsyncDisposable {
         const done = listener.event(event);
         if (done !== undefined) await done;
       } catch (error) {
-        this.#options.log(`${event.stream} cannot be told: ${String(error)}`);
+        this.#options.log(`${event.stream} cannot be sent: ${String(error)}`);
       }
     }
   }

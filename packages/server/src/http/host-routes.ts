@@ -51,7 +51,7 @@ export const HOST_ROUTES: readonly Route[] = [
     name: "readSandbox",
     method: "GET",
     path: "/api/sandbox",
-    summary: "What would hold the wall of a turn that begins now",
+    summary: "Which sandbox back-end a turn that begins now would use",
     scope: "read",
     answer: SandboxAnswer,
     async handle(_given, { context: { facts } }) {

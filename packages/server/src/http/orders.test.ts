@@ -15,7 +15,7 @@ test("103: a webhook is heard when its source signed it, whoever sends it; unkno
   await using world = await withDesk((home) => ({
     sources: [{ name: "ci", kind: "generic", secret: SECRET, workspace: home }],
   }));
-  const body = JSON.stringify({ goal: "mend the build" });
+  const body = JSON.stringify({ goal: "fix the build" });
   const at = Math.floor(Date.now() / 1000);
   const mac = createHmac("sha256", SECRET).update(`${at}.${body}`).digest("hex");
   const send = (headers: Record<string, string>, path = "/api/webhooks/ci", token = "") =>

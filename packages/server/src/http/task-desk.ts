@@ -96,10 +96,7 @@ function isOwner(principal: Principal | undefined): boolean {
 
 function refuseNetwork(principal: Principal | undefined, spec: TaskSpec): void {
   if (isOwner(principal) || !reachesOut(spec)) return;
-  throw new HeddleError(
-    "door.forbidden",
-    "only an owner lets a task, its setup or one of its checks reach the network",
-  );
+  throw new HeddleError("door.forbidden", "only an owner can give a task, its setup or its checks network access");
 }
 
 /** Anything in a spec that asks for the network, wherever it stands; a value that only looks like it is refused too. */

@@ -154,7 +154,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
     name: "readUsage",
     method: "GET",
     path: "/api/usage",
-    summary: "The ledger: what models took, each answer counted once on its day",
+    summary: "The ledger: token usage and cost, each answer counted once on its day",
     scope: "read",
     query: UsageQuery,
     answer: UsagePage,

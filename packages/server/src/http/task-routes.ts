@@ -40,7 +40,7 @@ async function listTasks(query: z.output<typeof TasksQuery>, { context: { heddle
   const limit = limitOf(query.limit);
   const after = placeOf(cursor)?.id;
   if (after !== undefined && (await journal.tasks.get(after)) === undefined) {
-    throw new HeddleError("cursor.expired", "the task of this cursor is gone; begin again without one");
+    throw new HeddleError("cursor.expired", "the task of this cursor no longer exists; start again without a cursor");
   }
   // Before the page: whoever follows after it may hear of something twice, and misses nothing.
   const position = await journal.position();
@@ -145,7 +145,7 @@ const MOVES: readonly Route[] = [
     (tasks, taskId, { reason }, who) => tasks.pause(taskId, reason ?? `paused by ${who}`),
   ),
   move(
-    { name: "resume", summary: "Goes on with a paused task, with more of what ran out", body: ResumeTaskBody },
+    { name: "resume", summary: "Resumes a paused task, with more of the budget that ran out", body: ResumeTaskBody },
     resume,
   ),
   move({ name: "cancel", summary: "Ends it unfinished", body: ReasonBody }, cancel),

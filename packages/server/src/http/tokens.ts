@@ -122,7 +122,7 @@ export function openTokenBook(home: string, ownerToken: string, log: (line: stri
 
   async function look(): Promise<void> {
     const listed = await listTokens(home).catch((error: unknown) => {
-      log(`nobody but the owner is let in: ${error instanceof Error ? error.message : String(error)}`);
+      log(`only the owner has access: ${error instanceof Error ? error.message : String(error)}`);
       return [];
     });
     known = [owner, ...listed.map(({ name, role, sha256 }) => ({ name, role, digest: Buffer.from(sha256, "hex") }))];

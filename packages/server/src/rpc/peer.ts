@@ -151,7 +151,7 @@ export class Peer {
   #passOver(text: string): void {
     this.#passedOver += 1;
     if (this.#passedOver > MAX_TOLD) return;
-    const more = this.#passedOver === MAX_TOLD ? " (others of this client are not told)" : "";
+    const more = this.#passedOver === MAX_TOLD ? " (further ones of this client are not reported)" : "";
     this.#handlers.log(`a line that is no message was passed over: ${visibleLine(text.slice(0, 200))}${more}`);
   }
 

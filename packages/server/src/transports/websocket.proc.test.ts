@@ -168,7 +168,7 @@ test("S02: after twenty wrong tokens from one address there is a pause, and a ri
   socket.terminate();
 });
 
-test("S10: a token file that others can read, is refused with the way to mend it", async () => {
+test("S10: a token file that others can read, is refused with the way to fix it", async () => {
   await using door = await openDoor();
   await chmod(door.file, 0o644);
   await expect(ensureTokenFile(door.file)).rejects.toMatchObject({

@@ -14,18 +14,18 @@ export function promptText(task: TaskRecord, why: PromptReason): string {
     case "first":
       return order(task.spec);
     case "rejected":
-      return `${rejection(task)}\n\nMend the work itself, not the checks. ${ENDING}`;
+      return `${rejection(task)}\n\nFix the work itself, not the checks. ${ENDING}`;
     case "continue":
-      return `The task is not done yet, by your own report. Go on with it without asking for confirmation. ${ENDING}`;
+      return `The task is not done yet, by your own report. Continue without asking for confirmation. ${ENDING}`;
     case "restarted":
-      return `Heddle was restarted while you worked. Look at what is there before you go on: a command may have run whose result you have not seen. Then go on with the task. ${ENDING}`;
+      return `Heddle was restarted while you worked. Look at the current state before you continue: a command may have run whose result you have not seen. Then continue with the task. ${ENDING}`;
     case "resumed":
-      return `The task was paused and goes on now.${isOpen(task) ? `\n\n${rejection(task)}` : ""}\n\nGo on with it. ${ENDING}`;
+      return `The task was paused and is resumed now.${isOpen(task) ? `\n\n${rejection(task)}` : ""}\n\nContinue with it. ${ENDING}`;
     case "retry":
       // What its owner sends back is told: nothing in the agent's own tree shows what is in the way.
-      return `The last attempt did not come to its end. ${isSentBack(task) ? `${rejection(task)}\n\n` : ""}Look at what is there, and go on with the task. ${ENDING}`;
+      return `The last attempt did not finish. ${isSentBack(task) ? `${rejection(task)}\n\n` : ""}Look at the current state, and continue with the task. ${ENDING}`;
     case "stall":
-      return `Your last command made no progress and was stopped${task.stall === undefined ? "" : `: ${task.stall.message}`}. Go on another way: a command that waits for input or never ends will be stopped again. ${ENDING}`;
+      return `Your last command made no progress and was stopped${task.stall === undefined ? "" : `: ${task.stall.message}`}. Try another way: a command that waits for input or never ends will be stopped again. ${ENDING}`;
     case "user":
       return order(task.spec);
     default:
@@ -34,7 +34,7 @@ export function promptText(task: TaskRecord, why: PromptReason): string {
 }
 
 const ENDING =
-  'When you believe it is done call task_report with status "done" (without that tool write TASK COMPLETE on a line of its own); if you cannot go on without a person, call it with status "blocked" and your question.';
+  'When you believe it is done call task_report with status "done" (without that tool write TASK COMPLETE on a line of its own); if you cannot continue without the user, call it with status "blocked" and your question.';
 
 function order(spec: TaskSpec): string {
   const { name, goal, steps, acceptance, checks } = spec;
@@ -98,7 +98,7 @@ export function reviewText(taskId: string, review: WorkReview): string {
   const { reasons, deliver } = review;
   const why = reasons.map(({ message }) => message).join("; ");
   if (isObstructed(review))
-    return `the work passed its checks and could not be put in its place: ${why.slice(0, MAX_OBSTACLE)}. When the way is clear: heddle task resume ${taskId} judges it again and delivers it, without the agent. To have the agent change its work instead: heddle task cancel ${taskId}, then heddle task retry ${taskId}; it is told what is in the way`;
+    return `the work passed its checks and could not be written to the workspace: ${why.slice(0, MAX_OBSTACLE)}. When the obstacle is removed: heddle task resume ${taskId} judges it again and delivers it, without the agent. To have the agent change its work instead: heddle task cancel ${taskId}, then heddle task retry ${taskId}; it is told what is in the way`;
   if (deliver === undefined) return `${why}. heddle task accept ${taskId} takes it on your word, not as verified`;
   if (deliver.length > MAX_IN_LINE)
     return `${why}. If these ${deliver.length} files are the work: heddle task accept ${taskId}, or say so in the spec (deliver: [globs])`;

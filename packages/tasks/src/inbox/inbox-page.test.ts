@@ -28,8 +28,8 @@ test("every order of the page, and every example, becomes the task it says", asy
   const blocks = [...page.matchAll(/^```md\n([^]*?)^```$/gm)].map(([, text = ""]) => text);
   const shown = await Promise.all(blocks.map((text) => take("order.md", text)));
   expect(shown.map(({ spec }) => spec)).toMatchObject([
-    { name: "Mend the login", workspace, checks: [{ kind: "tests" }], goal: expect.stringMatching(/^The button/) },
-    { name: "Mend the login", workspace, thread, abort: true, goal: expect.stringContaining("abort: false is part") },
+    { name: "Fix the login", workspace, checks: [{ kind: "tests" }], goal: expect.stringMatching(/^The button/) },
+    { name: "Fix the login", workspace, thread, abort: true, goal: expect.stringContaining("abort: false is part") },
   ]);
 
   const examples = path.join(ROOT, "examples/inbox");
@@ -42,19 +42,19 @@ test("every order of the page, and every example, becomes the task it says", asy
     const text = isDocument ? orderFromDocument(name, bytes) : bytes.toString();
     specs.push((await take(isDocument ? "order.yaml" : name, text)).spec);
   }
-  expect(names).toEqual(["legacy.txt", "mend.md", "order.docx", "order.json", "order.yaml"]);
+  expect(names).toEqual(["fix.md", "legacy.txt", "order.docx", "order.json", "order.yaml"]);
   expect(specs).toMatchObject([
     {
-      name: "Mend the login",
+      name: "Fix the login",
       thread,
       abort: true,
       goal: expect.stringMatching(/agent: this line.*\nabort: false$/),
-      steps: [{ title: "find out why" }, { title: "mend it" }],
+      steps: [{ title: "find out why" }, { title: "fix it" }],
       acceptance: ["it works with the keyboard"],
     },
-    { name: "Mend the login", goal: expect.stringContaining("```sh\n    npm test -- login\n```"), labels: ["inbox"] },
-    { name: "mend the login", goal: "The button does nothing since yesterday.\nMend it.", checks: [{ kind: "tests" }] },
-    { name: "mend the login", goal: "The button does nothing. Mend it." },
-    { name: "mend the login", checks: [{ kind: "tests" }] },
+    { name: "Fix the login", goal: expect.stringContaining("```sh\n    npm test -- login\n```"), labels: ["inbox"] },
+    { name: "fix the login", goal: "The button does nothing since yesterday.\nFix it.", checks: [{ kind: "tests" }] },
+    { name: "fix the login", goal: "The button does nothing. Fix it." },
+    { name: "fix the login", checks: [{ kind: "tests" }] },
   ]);
 });

@@ -246,7 +246,7 @@ async function refuse({ connector, log }: Inbox, from: string, order: string, { 
   const now = await connector.move(from, errorPath(order, why));
   if (now === undefined) return;
   const name = path.posix.basename(order);
-  const help = `\n\nMend it and put it here again as ${name}.\n`;
+  const help = `\n\nFix it and put it here again as ${name}.\n`;
   await connector.upload(`${now}.reason.txt`, `${name} became no task.\n\n${text}${help}`);
   log(`inbox ${connector.place}: ${order} became no task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
 }

@@ -52,10 +52,10 @@ describe("63: lines of key: value at the head of a page", () => {
     await using desk = await openDesk();
     const workspace = await desk.folder("w");
     const spec = await desk.take(
-      `# Mend the login\nworkspace: \`${workspace}\`\nmode: normal\nagent: opencode\ncheck_interval: 5m\n\n## goal\nDo it.\n\n## acceptance\n- [ ] works\n\n## steps\n1. one\n- two\n`,
+      `# Fix the login\nworkspace: \`${workspace}\`\nmode: normal\nagent: opencode\ncheck_interval: 5m\n\n## goal\nDo it.\n\n## acceptance\n- [ ] works\n\n## steps\n1. one\n- two\n`,
     );
     expect(spec).toMatchObject({
-      name: "Mend the login",
+      name: "Fix the login",
       workspace,
       goal: "Do it.",
       acceptance: ["works"],

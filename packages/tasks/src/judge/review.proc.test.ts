@@ -210,7 +210,7 @@ test("13: what an agent writes while it works becomes no task, in an inbox and b
       async () => (await readdir(folder)).some((name) => name.startsWith("yours.md.processed-")) || undefined,
     );
   }
-  expect(said.join("\n")).toContain(`${id} (mend) works in its folder, and nothing says that you wrote it`);
+  expect(said.join("\n")).toContain(`${id} (fix) works in its folder, and nothing says that you wrote it`);
   expect(said.join("\n")).toContain("when that task has ended");
   expect((await t.tasks.page({ limit: 10 })).map(({ spec }) => spec.name)).not.toContain("mine");
   await t.tasks.cancel(id);

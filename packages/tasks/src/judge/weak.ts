@@ -31,7 +31,7 @@ export function weakness(results: readonly CheckResult[]): WorkReview["reasons"]
   }
   if (results.some(isGround)) return undefined;
   const message =
-    "every check passed before the task began as well, so none of them says anything about the work; " +
+    "every check passed before the task began as well, so none of them proves anything about the work; " +
     "add a check that fails without it";
   return { kind: "vacuous", message, files: [] };
 }

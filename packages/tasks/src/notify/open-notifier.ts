@@ -156,7 +156,7 @@ async function tellOrSay(...[options, readers, event, fold]: Parameters<typeof t
     await tellAll(options, readers, event, fold);
   } catch (error) {
     if (isHeddleError(error)) throw error;
-    options.log(`notifications: ${event.body.type} of ${event.stream} cannot be told: ${String(error)}`);
+    options.log(`notifications: ${event.body.type} of ${event.stream} cannot be sent: ${String(error)}`);
   }
 }
 

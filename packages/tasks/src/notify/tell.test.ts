@@ -84,7 +84,7 @@ describe("what is told", () => {
       schema_version: "1.0",
       event: "TASK_STARTED",
       task_id: id,
-      task_name: "mend the test",
+      task_name: "fix the test",
       timestamp: expect.any(Number),
       timestamp_iso: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       store_version: expect.any(Number),
@@ -159,7 +159,7 @@ describe("what is told", () => {
     const one = await eventually("the alert", () => receiver.received[0]);
     expect(JSON.parse(one.body).data).toMatchObject({
       session_id: "thread-1",
-      title: "mend the test",
+      title: "fix the test",
       directory: "/tmp/work",
       stuck_for_seconds: 95,
     });

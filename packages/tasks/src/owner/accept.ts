@@ -21,11 +21,11 @@ export function accepted(task: TaskRecord, note: string | undefined): TaskEventB
   if (many !== undefined)
     throw new HeddleError(
       "task.illegal",
-      `the checks of ${id} need ${many.count} files that cannot be accepted one by one (at most ${MAX_ACCEPTED_FILES}, whose names are text, and no caches); say in the spec which are the work (deliver: [globs]) and start the task anew`,
+      `the checks of ${id} need ${many.count} files that cannot be accepted one by one (at most ${MAX_ACCEPTED_FILES}, whose names are text, and no caches); say in the spec which are the work (deliver: [globs]) and start the task again`,
     );
   // Nothing of the work is in doubt: it is judged and delivered again.
   if (isObstructed(review)) return { type: "task.resumed", v: 1 };
   const why = review.reasons.map(({ message }) => message).join("; ");
-  const summary = note ?? `accepted by its user, although ${why}`;
+  const summary = note ?? `accepted by the user, although ${why}`;
   return { type: "task.claimed", v: 1, attempt: Math.max(attempt, 1), by: "user", summary };
 }

@@ -64,6 +64,6 @@ export async function requireBase(
   if (base?.sha256 === baseline.kept.sha256) return { base, baseline };
   throw new HeddleError(
     "task.illegal",
-    `the copy of the workspace from the beginning of ${task.id} is gone; heddle task collect removes those of tasks that ended long ago`,
+    `the copy of the workspace from the beginning of ${task.id} no longer exists; heddle task collect removes copies of tasks that ended long ago`,
   );
 }

@@ -229,7 +229,7 @@ function requireOwnWorkspace(task: TaskRecord): void {
     if (merged?.how === "commit") return `git revert ${merged.ref} takes its commit back`;
     if (merged?.how === "patch") return `git apply -R ${merged.ref} takes its patch back where it was applied`;
     if (state !== "verified")
-      return `nothing of it came back. heddle task retry ${id} begins anew, heddle task delete ${id} drops it`;
+      return `nothing of it came back. heddle task retry ${id} starts over, heddle task delete ${id} drops it`;
     return `nothing of it was merged. heddle task delete ${id} drops it`;
   }
 }

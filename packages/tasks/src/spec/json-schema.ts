@@ -14,7 +14,7 @@ const MEANING: Readonly<Record<string, string>> = {
   workspace: "The folder to work in, relative to this file",
   goal: "What is to be done",
   steps: "The way there, one text or {title, acceptance} each",
-  acceptance: "What a person would look at: told to the agent, decided by nobody",
+  acceptance: "What a person would check: given to the agent, not used for the verdict",
   checks: "What decides that it is done",
   deliver: "Paths and globs that the agent is hired to change: only these come from it when the checks run",
   apply: "Whether the folder is changed as the agent works, or only with what was verified",
@@ -39,9 +39,9 @@ const MEANING: Readonly<Record<string, string>> = {
   max_nudges: "Turns that may be started by themselves after the first",
   stall: "When silence is reported, and what is done then",
   notify: "Names of sinks; all when absent",
-  labels: "Words to find it by",
+  labels: "Labels to find it by",
   before_archive: "Commands that must pass before it is archived",
-  thread: "An existing thread to go on with",
+  thread: "An existing thread to continue",
   abort: "With thread: what runs there is stopped first",
 };
 

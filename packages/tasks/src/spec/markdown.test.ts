@@ -34,7 +34,7 @@ labels: [ui]
 budget: {turns: 3}
 ---
 
-# Mend the login
+# Fix the login
 
 The button does nothing.
 
@@ -43,7 +43,7 @@ The button does nothing.
 1. Find out why
    - the cause is written down
      in NOTES.md
-2. [ ] Mend it
+2. [ ] Fix it
 
 ## Acceptance
 
@@ -58,14 +58,14 @@ The button does nothing.
 \`\`\`
 `);
   expect(spec).toMatchObject({
-    name: "Mend the login",
+    name: "Fix the login",
     workspace: folder,
     labels: ["ui"],
     budget: { turns: 3 },
     goal: "The button does nothing.",
     steps: [
       { title: "Find out why", acceptance: ["the cause is written down in NOTES.md"] },
-      { title: "Mend it", acceptance: [] },
+      { title: "Fix it", acceptance: [] },
     ],
     acceptance: ["it works with the keyboard", "and with a mouse"],
     checks: [

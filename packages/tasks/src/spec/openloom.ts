@@ -141,7 +141,7 @@ function loopOf(places: Places, table: Table): Table | undefined {
   places.warn(
     table,
     "mode",
-    `mode: loop begins the task anew every ${formatDuration(ms)}: schedule: {every: ${formatDuration(ms)}}`,
+    `mode: loop starts the task again every ${formatDuration(ms)}: schedule: {every: ${formatDuration(ms)}}`,
   );
   return places.around({ everyMs: ms }, table, "mode");
 }

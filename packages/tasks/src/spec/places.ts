@@ -45,7 +45,7 @@ interface Container {
   readonly keys: ReadonlyMap<string | number, Spot>;
 }
 
-/** More than anybody reads; the rest is found when these are mended. */
+/** More than anybody reads; the rest is found when these are fixed. */
 const MAX_PROBLEMS = 50;
 
 export class Places {

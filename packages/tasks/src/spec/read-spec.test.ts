@@ -303,7 +303,7 @@ test("9: several documents, and a list of tasks, are several tasks", () => {
 
 test("a task without checks is told to be one that nothing can verify", () => {
   expect(yaml(HEAD).warnings).toEqual([
-    'task.yaml:1:1: "a" has no checks: somebody can claim it is done, nothing can verify it',
+    'task.yaml:1:1: "a" has no checks: it can be claimed as done, but nothing can verify it',
   ]);
 });
 

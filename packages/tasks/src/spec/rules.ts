@@ -43,7 +43,7 @@ export function applyRules(places: Places, input: Table, spec: TaskSpec, options
     places.warnIn(
       input,
       ["name"],
-      `"${spec.name}" has no checks: somebody can claim it is done, nothing can verify it`,
+      `"${spec.name}" has no checks: it can be claimed as done, but nothing can verify it`,
     );
 }
 

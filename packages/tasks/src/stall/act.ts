@@ -54,7 +54,7 @@ async function endNamed({ heddle, threadId }: StalledTurn, named: Named): Promis
     return `the command of ${what} has ended already`;
   switch (await endProcess(named, END_MS)) {
     case "ended":
-      return `ended ${what}; the turn goes on`;
+      return `ended ${what}; the turn continues`;
     case "gone":
       return `${what} has ended already`;
     case "stays":
@@ -66,7 +66,7 @@ async function endNamed({ heddle, threadId }: StalledTurn, named: Named): Promis
 async function endAwaited({ heddle, threadId }: StalledTurn): Promise<string> {
   const chosen = awaited(heddle.runningCommands(threadId));
   for (const { processId } of chosen) await heddle.endTerminals(threadId, processId);
-  return chosen.length === 0 ? "the turn waits for no command" : `killed ${many(chosen.length)}; the turn goes on`;
+  return chosen.length === 0 ? "the turn waits for no command" : `killed ${many(chosen.length)}; the turn continues`;
 }
 
 export function awaited(commands: readonly RunningCommand[]): readonly RunningCommand[] {

@@ -5,7 +5,7 @@ import { openTestHarness, shell, type TestHarness } from "../../test/test-harnes
 
 const waitsForInput = { tool: "exec_command", args: { cmd: "echo begun; cat", tty: true, yield_time_ms: 30_000 } };
 const exists = { kind: "file-exists", path: "done.txt" } as const;
-const mends = [{ calls: [shell("touch done.txt")] }, { text: "done" }] as const;
+const fixes = [{ calls: [shell("touch done.txt")] }, { text: "done" }] as const;
 const quick = { afterMs: 400 } as const;
 
 async function stalled(t: TestHarness, id: string): Promise<void> {
@@ -13,7 +13,7 @@ async function stalled(t: TestHarness, id: string): Promise<void> {
 }
 
 test("91 93 94 98: a child that waits on stdin is named once, with what it does, and the stall ends when it does", async () => {
-  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...mends] });
+  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...fixes] });
   const { id } = await t.add({ checks: [exists], stall: quick });
   await t.work();
   await stalled(t, id);
@@ -38,9 +38,9 @@ test("91 93 94 98: a child that waits on stdin is named once, with what it does,
 
 test.each([
   ["eof", /^ended the input of 1 command$/],
-  ["kill-child", /^ended cat \(pid \d+\); the turn goes on$/],
+  ["kill-child", /^ended cat \(pid \d+\); the turn continues$/],
 ] as const)("97: with the action %s the turn goes on by itself", async (action, message) => {
-  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...mends] });
+  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...fixes] });
   const { id } = await t.add({ checks: [exists], stall: { ...quick, action } });
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified", attempt: 1, spent: { turns: 1 } }]);
@@ -49,7 +49,7 @@ test.each([
 });
 
 test("97: with the action interrupt the agent is told what hung, and goes on in another turn", async () => {
-  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...mends] });
+  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...fixes] });
   const { id } = await t.add({ checks: [exists], stall: { ...quick, action: "interrupt" } });
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified", attempt: 1, round: 2, spent: { nudges: 1 } }]);
@@ -59,7 +59,7 @@ test("97: with the action interrupt the agent is told what hung, and goes on in 
 });
 
 test("97: with the action retry the task gets another attempt", async () => {
-  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...mends] });
+  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, ...fixes] });
   const { id } = await t.add({ checks: [exists], stall: { ...quick, action: "retry" } });
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified", attempt: 2 }]);
@@ -68,7 +68,7 @@ test("97: with the action retry the task gets another attempt", async () => {
 test("92: a silent command that computes raises nothing", async () => {
   const computes = shell("timeout 2 sh -c 'while :; do :; done'; true");
   await using t = await openTestHarness({
-    script: [{ calls: [{ ...computes, args: { ...computes.args, yield_time_ms: 60_000 } }] }, ...mends],
+    script: [{ calls: [{ ...computes, args: { ...computes.args, yield_time_ms: 60_000 } }] }, ...fixes],
   });
   const { id } = await t.add({ checks: [exists], stall: quick });
   await t.work();
@@ -79,7 +79,7 @@ test("92: a silent command that computes raises nothing", async () => {
 });
 
 test("91: a second silence after a recovery is another episode", async () => {
-  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, { calls: [waitsForInput] }, ...mends] });
+  await using t = await openTestHarness({ script: [{ calls: [waitsForInput] }, { calls: [waitsForInput] }, ...fixes] });
   const { id } = await t.add({ checks: [exists], stall: { ...quick, action: "kill-child" } });
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified" }]);
@@ -92,7 +92,7 @@ test("96: whoever hangs is found below whatever started it, however deep", async
     tool: "exec_command",
     args: { cmd: "sh -c 'sh -c cat; true'; true", tty: true, yield_time_ms: 30_000 },
   };
-  await using t = await openTestHarness({ script: [{ calls: [nested] }, ...mends] });
+  await using t = await openTestHarness({ script: [{ calls: [nested] }, ...fixes] });
   const { id } = await t.add({ checks: [exists], stall: { ...quick, action: "kill-child" } });
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified" }]);

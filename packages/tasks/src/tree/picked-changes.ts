@@ -56,7 +56,7 @@ export function requireContent(changes: readonly Change[]): void {
   const path = toText(missing.path);
   throw new HeddleError(
     "task.illegal",
-    `the content of ${path} was not kept when the work was frozen, because the spec's \`deliver:\` did not name it; name it there and start the task anew`,
+    `the content of ${path} was not kept when the work was frozen, because the spec's \`deliver:\` did not name it; name it there and start the task again`,
     { details: { path } },
   );
 }

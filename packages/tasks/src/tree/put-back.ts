@@ -293,7 +293,7 @@ async function toTheEnd(
       removeIntent(dir);
       throw takenBack(intent, error);
     }
-    throw cannotPut(intent.folder, error, "it is changed in part; any heddle task command goes on from there");
+    throw cannotPut(intent.folder, error, "it is changed in part; any heddle task command continues from there");
   }
 }
 

@@ -67,7 +67,7 @@ export function cannotPut(folder: string, cause: unknown, state: string): Heddle
 }
 
 export function damaged(what: string, cause?: unknown): HeddleError {
-  return new HeddleError("store.damaged", `${what}; it was changed after Heddle wrote it: start the task anew`, {
+  return new HeddleError("store.damaged", `${what}; it was changed after Heddle wrote it: start the task again`, {
     cause,
   });
 }

@@ -58,7 +58,8 @@ async function keeps(options: CollectOptions, taskId: string, path: string): Pro
 /** Verified work of a draft is in the workspace; other work is nowhere else. */
 async function draftKeeps(path: string, taskId: string, { home, signal }: CollectOptions): Promise<string | undefined> {
   const base = await readKeptTree(baseFolder(home, taskId)).catch(() => undefined);
-  if (base === undefined) return "whether something is only there cannot be told: what it began with is gone";
+  if (base === undefined)
+    return "it is not known whether something exists only there: its starting point no longer exists";
   const changes = await planUndo(join(path, "tree"), base, { skip: [], signal });
   return changes.length === 0 ? undefined : "it has changes that were not put into the workspace";
 }
@@ -83,7 +84,7 @@ async function onlyThere(worktree: Worktree, { home, signal }: CollectOptions): 
       : "it has changes that are not committed";
   } catch (error) {
     signal.throwIfAborted();
-    return `whether something is only there cannot be told: ${toHeddleError(error).message}`;
+    return `whether something is only there cannot be sent: ${toHeddleError(error).message}`;
   }
 }
 

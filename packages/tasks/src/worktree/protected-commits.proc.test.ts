@@ -102,7 +102,7 @@ test.for([
   expect(await run(t, "commit")).toMatchObject({ state: "verified", merged: { how: "commit" } });
   const files = git(t.workspace, "ls-tree", "-r", "--name-only", "HEAD").split("\n");
   expect(files.toSorted()).toEqual([".vscode/settings.json", ...fresh, "readme.txt"].toSorted());
-  expect(git(t.workspace, "log", "--format=%s", "--all")).toBe("mend\nfirst");
+  expect(git(t.workspace, "log", "--format=%s", "--all")).toBe("fix\nfirst");
   expect(git(t.workspace, "status", "--porcelain")).toBe("");
 });
 

@@ -68,9 +68,9 @@ test("12.1: where a commit has a link in the place of the task's folder, nothing
 
 test("work in a worktree comes back as a branch, and the workspace stays as it was", async () => {
   await using t = await openRepository(works("echo x > done.txt && git status --short"));
-  const task = await run(t, { name: "Mend it!", worktree: { merge: "branch" } });
+  const task = await run(t, { name: "Fix it!", worktree: { merge: "branch" } });
   expect(task).toMatchObject({ state: "verified", merged: { how: "branch" } });
-  expect(task.merged?.ref).toMatch(/^heddle\/mend-it-[0-9a-f]{8}$/);
+  expect(task.merged?.ref).toMatch(/^heddle\/fix-it-[0-9a-f]{8}$/);
   expect(existsSync(join(t.workspace, "done.txt"))).toBe(false);
   expect(git(t.workspace, "show", `${task.merged?.ref}:done.txt`)).toBe("x");
   expect(git(t.workspace, "status", "--porcelain")).toBe("");

@@ -148,7 +148,7 @@ test("a plan is shown as an item and changes nothing", async () => {
     explanation: "so far",
     plan: [
       { step: "look", status: "completed" },
-      { step: "mend", status: "in_progress" },
+      { step: "fix", status: "in_progress" },
     ],
   });
   expect(outcome).toMatchObject({
@@ -159,7 +159,7 @@ test("a plan is shown as an item and changes nothing", async () => {
       explanation: "so far",
       steps: [
         { text: "look", status: "completed" },
-        { text: "mend", status: "inProgress" },
+        { text: "fix", status: "inProgress" },
       ],
     },
   });

@@ -11,7 +11,7 @@ const words = (most: number) => z.string().check(z.minLength(1), z.maxLength(mos
 const Option = z.object({ label: words(100), description: words(500) });
 const Question = z.object({
   id: words(64).check(z.describe("snake_case, unlike the others")),
-  header: words(40).check(z.describe("A word or two")),
+  header: words(40).check(z.describe("A short label")),
   question: words(1000),
   options: z
     .array(Option)

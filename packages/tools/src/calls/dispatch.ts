@@ -166,7 +166,7 @@ async function settleAfterAbort<T>(running: Promise<T>, signal: AbortSignal): Pr
   let timer: NodeJS.Timeout | undefined;
   const onAbort = (): void => {
     timer = setTimeout(
-      () => lost.reject(new HeddleError("tool.timeout", "the tool did not stop when it was told to")),
+      () => lost.reject(new HeddleError("tool.timeout", "the tool did not stop when it was asked to")),
       SETTLE_GRACE_MS,
     );
   };

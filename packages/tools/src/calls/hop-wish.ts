@@ -106,5 +106,5 @@ function realOf(path: string): string {
 }
 
 function requireFolder(path: string): void {
-  if (!statSync(path).isDirectory()) throw new HeddleError("path.invalid", `${path} is no folder; ask for one`);
+  if (!statSync(path).isDirectory()) throw new HeddleError("path.invalid", `${path} is not a folder; ask for one`);
 }

@@ -211,7 +211,7 @@ test("a question to the user is put every time, whatever was accepted before, an
   expect(decide(question, envelope("read-only", "never"), accepted)).toMatchObject({
     kind: "deny",
     code: "policy.denied",
-    message: expect.stringContaining("nobody can be asked"),
+    message: expect.stringContaining("no question can be asked"),
   });
 });
 

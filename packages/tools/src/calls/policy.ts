@@ -46,7 +46,7 @@ export function decide(facts: CallFacts, envelope: Envelope, remembered: Readonl
     return {
       kind: "deny",
       code: "policy.denied",
-      message: `${facts.tool} needs the approval of a person and this run asks nobody; the user can allow it with --allow-tool ${facts.tool} or with the approval mode "auto"`,
+      message: `${facts.tool} needs an approval and this run cannot ask for one; the user can allow it with --allow-tool ${facts.tool} or with the approval mode "auto"`,
     };
   }
   return { kind: "ask", reason };
@@ -54,7 +54,7 @@ export function decide(facts: CallFacts, envelope: Envelope, remembered: Readonl
 
 function decideQuestion({ approval }: Envelope): PolicyDecision {
   if (approval !== "never") return { kind: "ask", reason: "the agent wants to know" };
-  const message = "nobody can be asked in this thread; decide yourself and tell the user what you assumed";
+  const message = "no question can be asked in this thread; decide yourself and tell the user what you assumed";
   return { kind: "deny", code: "policy.denied", message };
 }
 
@@ -68,7 +68,7 @@ function decideHop(
       kind: "deny",
       code: "policy.denied",
       message:
-        "this thread keeps every call inside its sandbox and asks nobody; do it inside, or tell the user which sandbox mode it needs",
+        "this thread keeps every call inside its sandbox and never asks; do it inside, or tell the user which sandbox mode it needs",
     };
   }
   return remembered.has(key) ? RUN : { kind: "ask", reason: reason ?? "it wants more than its sandbox allows" };

@@ -146,5 +146,5 @@ function soonNow<T>(attempt: () => T | undefined, file: string): T {
 }
 
 function nobodyReads(file: string, ms: number): HeddleError {
-  return new HeddleError("store.failed", `nobody has read from ${file} for ${ms / 1000} s, so it was not written`);
+  return new HeddleError("store.failed", `nothing has read from ${file} for ${ms / 1000} s, so it was not written`);
 }

@@ -58,7 +58,10 @@ export function requireSafe(text: string, mayBeLocal: boolean): URL {
     url?.protocol === "https:" ? !isLocal || mayBeLocal : url?.protocol === "http:" && isLocal && mayBeLocal;
   const isPlace = url !== null && (reachOf(url.hostname) === undefined || isAllowed(url.hostname, mayBeLocal));
   if (url !== null && isSafe && isPlace && url.username === "" && url.password === "") return url;
-  throw new HeddleError("login.failed", "the server sends its logins to an address that is not safe; nobody was asked");
+  throw new HeddleError(
+    "login.failed",
+    "the server sends its logins to an address that is not safe; no request was sent",
+  );
 }
 
 /** A name is judged by the address that is connected to, an address that is written out by itself. */

@@ -140,7 +140,7 @@ export class StdioTransport implements ServerTransport {
   async #howItEnded(): Promise<string> {
     if (this.#process === undefined) return "the server was never started";
     const exit = await this.#soon(this.#process.exited);
-    if (exit === undefined) return "the server closed its output and went on running";
+    if (exit === undefined) return "the server closed its output and kept running";
     return exit.exitCode === undefined
       ? `the server was ended by ${exit.signal ?? "a signal"}`
       : `the server exited with code ${exit.exitCode}`;

@@ -1,6 +1,6 @@
 /**
  * Reads the "*** Begin Patch" grammar into operations. Nothing is looked up on disk here; a text that is not a patch
- * throws `tool.invalid-arguments` with the line that is wrong, so that a model can mend it.
+ * throws `tool.invalid-arguments` with the line that is wrong, so that a model can fix it.
  */
 import { HeddleError } from "@heddle/protocol";
 

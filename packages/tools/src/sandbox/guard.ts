@@ -108,7 +108,7 @@ export class Guard {
     if (mounts.length >= this.#maxMounts || !isText(path) || this.#roots.includes(path)) {
       throw new HeddleError(
         "sandbox.unavailable",
-        `${toText(path)} cannot be looked into, so nobody could tell what a command leaves there; make it readable ` +
+        `${toText(path)} cannot be read, so changes made there could not be detected; make it readable ` +
           "(chmod u+rx), or move it out of the workspace",
       );
     }

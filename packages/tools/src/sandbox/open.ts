@@ -1,6 +1,6 @@
 /**
  * Opens the kernel layer, or refuses. `auto` takes namespaces first, then bubblewrap; when the host gives neither the
- * answer is `sandbox.unavailable` with the reason and what would mend it, never a weaker sandbox.
+ * answer is `sandbox.unavailable` with the reason and what would fix it, never a weaker sandbox.
  */
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";

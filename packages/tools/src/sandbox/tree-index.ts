@@ -130,7 +130,7 @@ export class TreeIndex {
         if (before === undefined || wasGit) actual = "git";
         else found.push(turnedBy(path, entries, before));
       } else if (wasGit) {
-        // Hooks and configuration are as good as any other file there from now on, until somebody mends it.
+        // Hooks and configuration are as good as any other file there from now on, until somebody fixes it.
         found.push({ path, name: lastPart(path), kind: "directory", matter: "reported" });
       }
       if (entries.length > 0 && (role === "plain" || isGitFolder(marks))) origins?.set(birthOf(stat), marks);

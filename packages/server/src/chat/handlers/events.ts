@@ -45,7 +45,7 @@ export const subscribe: ChatHandler<"events.subscribe"> = async ({ topic, after 
 
 function replay(connection: ChatConnection, topic: string, chatId: string, { events, lastSeq }: Past): void {
   if (events.length <= MAX_REPLAYED) connection.replay(topic, events);
-  else connection.resync(chatId, lastSeq, "too much was missed to be told at once");
+  else connection.resync(chatId, lastSeq, "too many events were missed to send them at once");
 }
 
 export const unsubscribe: ChatHandler<"events.unsubscribe"> = ({ subscription_id }, { server, connection }) => {

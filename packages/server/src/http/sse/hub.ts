@@ -201,5 +201,5 @@ async function requireStream(journal: Journal, stream: string, after: number): P
 }
 
 function expired(after: number, why: string): HeddleError {
-  return new HeddleError("cursor.expired", `cannot go on after ${after}: ${why}`, { details: { after } });
+  return new HeddleError("cursor.expired", `cannot continue after ${after}: ${why}`, { details: { after } });
 }

@@ -30,11 +30,11 @@ const byHand = (workspace: string): Buffer =>
       paragraph("Please do this today."),
       table(
         row("Field", "Value"),
-        row("Title", "Mend the login"),
+        row("Title", "Fix the login"),
         row("Workspace", workspace),
         row(
           "Goal",
-          '<w:p><w:r><w:t>The but</w:t></w:r><w:proofErr w:type="spellStart"/><w:r><w:rPr><w:i/></w:rPr><w:t xml:space="preserve">ton does “nothing” &amp; </w:t></w:r><w:r><w:t>hangs.</w:t></w:r></w:p><w:p><w:r><w:tab/><w:t>Mend it.</w:t></w:r></w:p>',
+          '<w:p><w:r><w:t>The but</w:t></w:r><w:proofErr w:type="spellStart"/><w:r><w:rPr><w:i/></w:rPr><w:t xml:space="preserve">ton does “nothing” &amp; </w:t></w:r><w:r><w:t>hangs.</w:t></w:r></w:p><w:p><w:r><w:tab/><w:t>Fix it.</w:t></w:r></w:p>',
         ),
         row("Acceptance", `${paragraph("works: always")}${paragraph("by keyboard")}`),
         row("Checks", paragraph("tests: npm test")),
@@ -45,9 +45,9 @@ const byHand = (workspace: string): Buffer =>
   );
 
 const SAID = (workspace: string) => ({
-  name: "Mend the login",
+  name: "Fix the login",
   workspace,
-  goal: "The button does “nothing” & hangs.\n\tMend it.",
+  goal: "The button does “nothing” & hangs.\n\tFix it.",
   acceptance: ["works: always", "by keyboard"],
   checks: [{ tests: "npm test" }],
   priority: 2,
@@ -136,11 +136,11 @@ test("78: a document that a client names by its path becomes a task too, with th
   const thread = newThreadId();
   const created = { type: "thread.created", v: 1, workspace: t.workspace, origin: "test" } as const;
   await journal.append({ stream: thread, author: "user:owner", events: [created] });
-  await t.put("mend.docx", docx(table(row("goal", "x"), row("Session ID", thread))));
-  const order = await readOrderFile(path.join(t.folder, "mend.docx"), [t.folder]);
+  await t.put("fix.docx", docx(table(row("goal", "x"), row("Session ID", thread))));
+  const order = await readOrderFile(path.join(t.folder, "fix.docx"), [t.folder]);
   const { task } = await takeOrder(
     { journal, tasks: openTasks({ journal }).as("user:owner") },
     { ...order, source: { kind: "http" } },
   );
-  expect(task.spec).toMatchObject({ name: "mend", goal: "x", thread, workspace: t.workspace });
+  expect(task.spec).toMatchObject({ name: "fix", goal: "x", thread, workspace: t.workspace });
 });

@@ -82,7 +82,7 @@ describe("78: what the cells of an order say", () => {
 
   test("an order that was written here says what was written", () => {
     const facts = {
-      goal: "Mend it.\n\n  npm test",
+      goal: "Fix it.\n\n  npm test",
       workspace: "/w",
       checks: [{ tests: "npm test" }],
       abort: false,

@@ -60,7 +60,7 @@ function requireSigned(parser: Parser, source: WebhookSource, webhook: InboundWe
   if (source.secret === undefined) {
     throw new HeddleError(
       "door.unauthorized",
-      `${source.name} has no secret, so nobody can sign for it; set secret_env in [inbox.webhooks.${source.name}]`,
+      `${source.name} has no secret, so no request can be verified; set secret_env in [inbox.webhooks.${source.name}]`,
     );
   }
   if (!parser.isSigned(webhook, source.secret, now)) {

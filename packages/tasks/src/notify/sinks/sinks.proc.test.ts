@@ -22,7 +22,7 @@ function notification(extra: Partial<Outgoing> = {}, data: object = {}): Outgoin
     payload: {
       event: "TASK_FAILED",
       task_id: "task_1",
-      task_name: "mend <b>it</b>",
+      task_name: "fix <b>it</b>",
       timestamp: 1_700_000_000.125,
       data: { error: "@everyone <script> & more", ...data },
     },
@@ -146,7 +146,7 @@ describe("where a webhook may connect to", () => {
 describe("89: bodies in the words of chat programs", () => {
   test("Slack", () => {
     expect(JSON.parse(slackBody(notification()).text)).toEqual({
-      text: "*mend &lt;b&gt;it&lt;/b&gt;: failed*\n@everyone &lt;script&gt; &amp; more\ntask_1",
+      text: "*fix &lt;b&gt;it&lt;/b&gt;: failed*\n@everyone &lt;script&gt; &amp; more\ntask_1",
     });
   });
 
@@ -171,7 +171,7 @@ describe("89: bodies in the words of chat programs", () => {
   test("Telegram: plain text for one chat", () => {
     expect(JSON.parse(telegramBody(notification(), "42").text)).toEqual({
       chat_id: "42",
-      text: "mend <b>it</b>: failed\n@everyone <script> & more\ntask_1",
+      text: "fix <b>it</b>: failed\n@everyone <script> & more\ntask_1",
       disable_web_page_preview: true,
     });
   });
@@ -271,7 +271,7 @@ describe("the desktop", () => {
     expect((await readFile(path.join(folder.path, "shown"), "utf8")).split("\n")).toEqual([
       "--app-name=Heddle",
       "--",
-      "mend <b>it</b>: failed",
+      "fix <b>it</b>: failed",
       "@everyone &lt;script&gt; &amp; more",
       "task_1",
       "",

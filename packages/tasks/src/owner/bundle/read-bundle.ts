@@ -85,7 +85,7 @@ function parsed(text: string): Read {
   try {
     return { text, line: BundleLine.parse(JSON.parse(text)) };
   } catch (cause) {
-    throw bad("it has a line that is none of a bundle", cause);
+    throw bad("it has a line that does not belong in a bundle", cause);
   }
 }
 

@@ -41,7 +41,7 @@ export async function writeBundle({ journal, home, task, file, signal }: WriteBu
       "task.illegal",
       round === undefined
         ? `task ${task.id} was never judged; heddle task show ${task.id} says how it stands`
-        : `what task ${task.id} was judged by is gone; heddle task collect removes it of tasks that ended long ago`,
+        : `what task ${task.id} was judged by no longer exists; heddle task collect removes it for tasks that ended long ago`,
     );
   const fresh = `${file}.${randomBytes(6).toString("hex")}`;
   try {
