@@ -44,6 +44,7 @@ test("every order of the page, and every example, becomes the task it says", asy
   }
   expect(names).toEqual(["fix.md", "legacy.txt", "order.docx", "order.json", "order.yaml"]);
   expect(specs).toMatchObject([
+    { name: "Fix the login", goal: expect.stringContaining("```sh\n    npm test -- login\n```"), labels: ["inbox"] },
     {
       name: "Fix the login",
       thread,
@@ -52,7 +53,6 @@ test("every order of the page, and every example, becomes the task it says", asy
       steps: [{ title: "find out why" }, { title: "fix it" }],
       acceptance: ["it works with the keyboard"],
     },
-    { name: "Fix the login", goal: expect.stringContaining("```sh\n    npm test -- login\n```"), labels: ["inbox"] },
     { name: "fix the login", goal: "The button does nothing since yesterday.\nFix it.", checks: [{ kind: "tests" }] },
     { name: "fix the login", goal: "The button does nothing. Fix it." },
     { name: "fix the login", checks: [{ kind: "tests" }] },
