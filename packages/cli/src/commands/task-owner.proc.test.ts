@@ -254,7 +254,7 @@ test(
       ["nothing in its record is signed", unsigned(() => false)],
       ["signed up to event 1 of", unsigned((line) => line.includes('\\"version\\":1,'))],
       ["its record was changed", edit(at("task.checked"), "rests", "rusts")],
-      ["none of a bundle", [...lines.slice(0, 3), '{"kind":"opinion"}', ...lines.slice(3)]],
+      ["does not belong in a bundle", [...lines.slice(0, 3), '{"kind":"opinion"}', ...lines.slice(3)]],
     ];
     const refuses = async (reason: string, text: string): Promise<void> => {
       const file = await other.file("forged.gz", gzipSync(text));
