@@ -111,7 +111,7 @@ test("W8: what cannot be listened on, and other machines can reach, is said at o
     [["--listen", `unix://${world.workspace}`], "exists and is no socket"],
     [["--listen", "ws://127.0.0.1:0", "--ws-token-sha256", "abc"], "takes the 64 hexadecimal digits"],
     [["--listen", "ws://127.0.0.1:0", "--ws-token-file", "none"], "there is no token file"],
-    [["word"], "app-server takes no words"],
+    [["word"], "app-server takes no arguments"],
   ];
   for (const [args, message] of cases) {
     const ran = await run(["app-server", ...args], { world, env: KEY });

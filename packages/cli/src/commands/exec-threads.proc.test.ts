@@ -53,7 +53,7 @@ test("a resume that fits no thread is refused and starts nothing", async () => {
       ["resume", "01a1ddef-663f-7992-951d-be2be3662c1a", "go"],
       /no rollout found for thread id 01a1ddef-.*threads list shows/,
     ],
-    [["resume"], /name the thread to go on with/],
+    [["resume"], /name the thread to resume/],
     [["resume", "--ephemeral", id, "go"], /--ephemeral would delete the resumed thread/],
     [["resume", "-C", path.join(mock.world.root, "none"), id, "go"], /-C .*none does not exist/],
     [["resume", "-C", mock.world.root, id, "go"], /is not inside a git repository/],
@@ -179,7 +179,7 @@ test("threads are listed by folder and page, exported, named and deleted", async
   expect(page.stdout).toMatch(new RegExp(`^${third} .*third\n${second} .*second\n… more: .*--after ${second}\n$`));
   const rest = await run(["threads", "list", "--after", second], { world });
   expect(rest.stdout).toMatch(new RegExp(`^${first} .*first\n$`));
-  expect((await run(["threads", "list"], { world, cwd: world.root })).stdout).toContain("--all shows those");
+  expect((await run(["threads", "list"], { world, cwd: world.root })).stdout).toContain("heddle threads list --all");
   const file = path.join(world.root, "out.jsonl");
   expect(await run(["threads", "export", first, "-o", file], { world })).toMatchObject({ code: 0, stdout: "" });
   const printed = await run(["threads", "export", first], { world });

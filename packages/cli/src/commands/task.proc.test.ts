@@ -146,7 +146,7 @@ test("12 D7: every one of 60 tasks is reachable, by pages and by filters", async
   ]);
   expect(records(await heddle(world, "task", "list", "--state", "pending,failed", "--json"))).toHaveLength(50);
   expect((await heddle(world, "task", "list", "--state", "verified")).stdout).toBe("no tasks like that\n");
-  expect((await heddle(world, "task", "list", "--state", "done")).stderr).toContain("none of pending, waiting");
+  expect((await heddle(world, "task", "list", "--state", "done")).stderr).toContain("must be one of pending, waiting");
   expect(records(await heddle(world, "task", "list", "-C", ".", "--json"))).toHaveLength(50);
 });
 
@@ -239,7 +239,7 @@ test.each([
   [["task", "list", "--follow"], "--follow belongs to heddle task log"],
   [["task", "add"], "write heddle task add FILE"],
   [["task", "show"], "write heddle task show ID"],
-  [["task", "resume", "x", "--more", "turns=many"], "none of turns=5, time=30m"],
+  [["task", "resume", "x", "--more", "turns=many"], "must be one of turns=5, time=30m"],
   [["task", "add", "no-such.yaml"], "does not exist; heddle task init makes a first task"],
   [["watch", "a", "b"], "name one file or folder"],
 ])("bad words are refused with what to write: %j", async (words, message) => {

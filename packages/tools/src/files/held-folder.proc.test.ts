@@ -103,7 +103,7 @@ test.runIf(process.platform === "linux")(
   () => {
     expect(said(`mkfifo ws/pipe; ${NODE} "$PWD/ws/pipe" ws`)).toContain("ws/pipe is a pipe or a device in a folder");
     expect(said(`mkfifo pipe; ${NODE} "$PWD/pipe" ws now; test -p pipe`)).toMatch(
-      /nobody has read from .*pipe for 2 s/,
+      /nothing has read from .*pipe for 2 s/,
     );
     expect(said(`${OUT}; mv out ws; ${NODE} "$PWD/ws/out" ws; test -L ws/out && echo kept`)).toMatch(
       /ws\/out is a link .* name \/proc\/self\/fd\/1 instead\nkept/,
