@@ -12,6 +12,7 @@ import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
 import { earlierChecks } from "../judge/earlier-checks.ts";
+import { readBefore } from "../judge/keep-before.ts";
 import { leftBefore } from "../judge/left-before.ts";
 import { sweepScratch } from "../judge/scratch.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
@@ -47,7 +48,7 @@ export async function lookAround(place: WorkPlace, watch: StartWatch): Promise<T
   try {
     const { journal } = shop.heddle;
     const leftIn = (base: KeptTree): ReturnType<typeof leftBefore> =>
-      leftBefore({ journal, home: shop.home, workspace: hold.task.spec.workspace }, base);
+      leftBefore({ journal, home: shop.home, task: hold.task, signal: place.signal }, base);
     return await takeBaseline(checkPlace(place), { into, like, leftIn, step: (words) => watch.step(words) });
   } catch (error) {
     const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
@@ -134,6 +135,7 @@ async function judgeClaim(
       base,
       frozen,
       accepted,
+      before: await readBefore(checks.home, task.id),
       earlier: earlierChecks(log, base.sha256),
     });
     if (verdict.work === undefined) return { verdict, base, frozen };

@@ -96,3 +96,49 @@ test("13: what is not needed, what the owner wrote since and what was taken back
   expect(last.state).toBe("verified");
   expect((await t.of(last.id, "task.prepared"))[0]?.baseline?.left).toBeUndefined();
 });
+
+test("13: checks that pass as well with everything left taken back verify the work: changed, removed, and more than are watched", async () => {
+  const many = "mkdir deps; for i in $(seq 1100); do echo > deps/$i; done";
+  await using t = await open(
+    `${FIX_A}; echo two > product; rm old; ${many}`,
+    "echo three > product",
+    "echo 'echo 2' > b.sh",
+  );
+  await writeFile(join(t.workspace, "product"), "one\n");
+  await writeFile(join(t.workspace, "old"), "");
+  // Reads what was left, and does not depend on it.
+  await writeFile(join(t.workspace, "check-b.sh"), 'cat product deps/* > /dev/null 2>&1\n[ "$(sh b.sh)" = 2 ]\n');
+  const first = await run(t, "a", "agent-1");
+  expect(first.state).toBe("verified");
+  const second = await run(t, "b", "agent-2");
+  await t.tasks.cancel(second.id);
+  const third = await run(t, "b", "agent-3");
+  expect(third.state).toBe("verified");
+  expect(third.lastCheck?.results[0]?.restsOn).toEqual(["b.sh"]);
+  expect((await t.of(third.id, "task.prepared"))[0]?.baseline?.left?.count).toBe(1102);
+});
+
+test("13: a check that needs what was left, or only looks whether it is there, puts the claim to the owner; verified work is not to be undone", async () => {
+  for (const [plant, looks] of [
+    ["touch .skip", "[ -e .skip ] ||"],
+    ["mkdir .skip", "[ -d .skip ] ||"],
+    ["chmod -x tool", "[ ! -x tool ] ||"],
+    [": > tool", "[ ! -s tool ] ||"],
+    ["rm tool", "[ ! -e tool ] ||"],
+    ["touch more.skip", "ls | grep -q more ||"],
+    ["echo 'echo 2' > tool", '[ "$(sh tool)" = 2 ] ||'],
+  ] as const) {
+    await using t = await open(`${FIX_A}; ${plant}`, CHEAT_B);
+    await writeFile(join(t.workspace, "tool"), "echo 1\n", { mode: 0o755 });
+    await writeFile(join(t.workspace, "check-b.sh"), `cat b.sh > /dev/null; ${looks} [ "$(sh b.sh)" = 2 ]\n`);
+    expect((await run(t, "a", "agent-1")).state).toBe("verified");
+    const { state, reason, lastCheck } = await run(t, "b", "agent-2");
+    expect({ plant, state, kinds: lastCheck?.review?.reasons.map(({ kind }) => kind) }).toMatchObject({
+      plant,
+      state: "paused",
+      kinds: expect.arrayContaining(["left"]),
+    });
+    expect(reason).toContain("heddle task diff");
+    expect(reason).not.toContain("heddle task undo");
+  }
+});
