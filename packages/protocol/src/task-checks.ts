@@ -235,7 +235,7 @@ export const WorkReview = z.object({
        * its setup changed what judges; a check read through a delivered link to what is not delivered; or it passed, and what
        * is in the workspace or the repository keeps it from being put there: `task.resumed` tries again.
        */
-      kind: z.enum(["rests", "vacuous", "flaky", "delivery", "left", "outside", "setup", "link"]),
+      kind: z.enum(["rests", "vacuous", "flaky", "delivery", "left", "beside", "outside", "setup", "link"]),
       message: z.string(),
       /** At most MAX_WORK_FILES. */
       files: z.array(z.string()),

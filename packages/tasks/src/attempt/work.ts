@@ -11,6 +11,7 @@ import { isNoRoom } from "../checks/commands.ts";
 import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
+import { besideReason } from "../judge/beside.ts";
 import { earlierChecks } from "../judge/earlier-checks.ts";
 import { readBefore } from "../judge/keep-before.ts";
 import { leftBefore } from "../judge/left-before.ts";
@@ -80,7 +81,13 @@ export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet:
   const checks = checkPlace(place, () => performance.now() - began);
   const log = await hold.log();
   await sweepScratch(checks.home, checks.signal).catch((error: unknown) => place.shop.log(String(error)));
-  const { verdict, base, frozen } = await judgeClaim(checks, { task: hold.task, log, baseline, quiet });
+  const { verdict, base, frozen } = await judgeClaim(checks, {
+    task: hold.task,
+    journal: place.shop.heddle.journal,
+    log,
+    baseline,
+    quiet,
+  });
   const took = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - began) });
   if (base === undefined || frozen === undefined) return { ...verdict, ...took() };
   const work = { base, frozen, picked: verdict.picked };
@@ -109,6 +116,7 @@ function obstructed(message: string): WorkReview {
 
 interface Claim {
   readonly task: TaskRecord;
+  readonly journal: Workshop["heddle"]["journal"];
   readonly log: Awaited<ReturnType<Hold["log"]>>;
   readonly baseline: TaskBaseline;
   readonly quiet: () => Promise<void>;
@@ -116,7 +124,7 @@ interface Claim {
 
 async function judgeClaim(
   checks: CheckPlace,
-  { task, log, baseline, quiet }: Claim,
+  { task, journal, log, baseline, quiet }: Claim,
 ): Promise<{ readonly verdict: Verdict } & Partial<FrozenClaim>> {
   try {
     const base = await readBase(checks.home, task, baseline);
@@ -136,6 +144,7 @@ async function judgeClaim(
       frozen,
       accepted,
       before: await readBefore(checks.home, task.id),
+      beside: await besideReason({ journal, home: checks.home, task }, log),
       earlier: earlierChecks(log, base.sha256),
     });
     if (verdict.work === undefined) return { verdict, base, frozen };

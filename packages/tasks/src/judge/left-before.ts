@@ -59,14 +59,12 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
   // What cannot be taken back is always named, so that it is seen when a check reads it.
   const [lost, known] = [told.filter(isLost), told.filter((one) => !isLost(one))];
   await keep(options, base, lost.length > MAX_LEFT_FILES ? [] : found.filter((one) => !isLost(one)));
-  const files = [...lost, ...known]
-    .slice(0, MAX_LEFT_FILES)
-    .map(([path, { how, taskId, isUndoable }]) => ({
-      path: toText(path),
-      how,
-      taskId,
-      ...(isUndoable ? { isUndoable } : {}),
-    }));
+  const files = [...lost, ...known].slice(0, MAX_LEFT_FILES).map(([path, { how, taskId, isUndoable }]) => ({
+    path: toText(path),
+    how,
+    taskId,
+    ...(isUndoable ? { isUndoable } : {}),
+  }));
   return { left: { files, count: told.length } };
 }
 
@@ -93,7 +91,7 @@ async function keep({ home, task, signal }: LeftOptions, base: KeptTree, found: 
 
 /** In this folder, around it or in it; those that ended last come last. */
 async function tasksAround(
-  { journal, home, task: { spec } }: LeftOptions,
+  { journal, home, task: { spec } }: Omit<LeftOptions, "signal">,
   here: string,
 ): Promise<readonly TaskRecord[]> {
   const folders = new Set([spec.workspace]);
@@ -105,6 +103,17 @@ async function tasksAround(
     if (task !== undefined) known.set(id, task);
   }
   return [...known.values()].toSorted((one, other) => one.updatedAt - other.updatedAt);
+}
+
+/** Other tasks that work in this folder, around it or in it, and in no tree of their own. */
+export async function tasksBeside(options: Omit<LeftOptions, "signal">): Promise<readonly TaskRecord[]> {
+  const here = await realOr(options.task.spec.workspace);
+  const beside: TaskRecord[] = [];
+  for (const other of await tasksAround(options, here)) {
+    if (other.id === options.task.id || hasOwnTree(other.spec)) continue;
+    if (placeOf(await realOr(other.spec.workspace), here) !== undefined) beside.push(other);
+  }
+  return beside;
 }
 
 interface Following extends Pick<LeftOptions, "home"> {

@@ -55,6 +55,8 @@ export interface FrozenCase {
   readonly accepted?: readonly string[] | undefined;
   /** What takes back what agents of earlier tasks left; undefined: it cannot be taken back. */
   readonly before?: readonly Change[] | undefined;
+  /** Said where other agents worked in the folder meanwhile; it counts where a check is a command. */
+  readonly beside?: WorkReview["reasons"][number] | undefined;
   /** What the checks found in earlier rounds of the task. */
   readonly earlier?: readonly Earlier[] | undefined;
 }
@@ -74,7 +76,7 @@ async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> 
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? place.spec.deliver;
   const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
-  const judged = withReasons(work, await judgeLeft(place, work, found));
+  const judged = withReasons(place, work, await judgeLeft(place, work, found));
   const { room, picked, review } = judged;
   const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
   const isClean = violations.length === 0 && room.passed;
@@ -175,10 +177,15 @@ async function judgeLeft(place: CheckPlace, work: FrozenCase, judged: Judged): P
 }
 
 /** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
-function withReasons({ base, baseline, frozen: { wroteOutside = [] } }: FrozenCase, judged: Judged): Judged {
+function withReasons(
+  { spec }: CheckPlace,
+  { base, baseline, beside, frozen: { wroteOutside = [] } }: FrozenCase,
+  judged: Judged,
+): Judged {
   const { setupChanged, ran } = judged.room;
   const links = linksThrough(base.manifest, judged.picked, { ran, root: baseline.folder });
   const more = [
+    ...(beside !== undefined && spec.checks.some(isCommand) ? [beside] : []),
     ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)]),
     ...(links.length === 0 ? [] : [linkReason(links)]),
     ...(wroteOutside.length === 0 ? [] : [outsideReason(wroteOutside)]),

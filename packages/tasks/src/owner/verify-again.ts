@@ -91,8 +91,10 @@ export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
   };
   const earlier = earlierChecks(log, base.sha256);
   const before = await readBefore(home, task.id);
+  // Who else worked there is in no copy either.
+  const beside = checked.review?.reasons.find(({ kind }) => kind === "beside");
   const began = { ...baseline, folder };
-  const verdict = await verifyWork(place, { baseline: began, base, frozen, accepted, before, earlier });
+  const verdict = await verifyWork(place, { baseline: began, base, frozen, accepted, before, beside, earlier });
   const [recorded, now] = [toldOf(task, checked), toldOf(task, verdict)];
   const reasons = differences({ checked, recorded }, { verdict, now });
   const outcome = reasons.length === 0 ? "same" : "differs";
