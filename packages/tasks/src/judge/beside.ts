@@ -20,9 +20,9 @@ export async function besideReason(
   const since = log[prepared - 1]?.at ?? task.createdAt;
   const ids: string[] = [];
   for (const other of await tasksBeside({ journal, home, task })) {
-    if (other.round === 0 || other.updatedAt < since) continue;
     const isAtWork = other.holder !== undefined && other.openPrompt !== undefined;
     const hasWorked = async (): Promise<boolean> =>
+      other.updatedAt >= since &&
       (await readLog(journal, other.id)).some(({ at, body }) => at >= since && body.type === "task.turn-ended");
     if (isAtWork || (await hasWorked())) ids.push(other.id);
   }

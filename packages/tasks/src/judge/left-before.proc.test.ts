@@ -1,4 +1,5 @@
 /** 13: what agents of earlier tasks left in a folder and nobody judged is not how the next task begins. */
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -145,14 +146,12 @@ test("13: a check that needs what was left, or only looks whether it is there, p
 
 test("13: an agent of another task that works in the folder meanwhile puts the claim to the owner, and nothing is undone under it", async () => {
   const wait = "until [ -e go ]; do sleep 0.02; done";
-  await using t = await open(
-    `touch sub/begun; ${wait}`,
-    "echo 'echo 2' > b.sh; until [ -e begun ]; do sleep 0.02; done",
-  );
+  await using t = await open(`touch sub/begun; ${wait}`, "echo 'echo 2' > b.sh");
   await mkdir(join(t.workspace, "sub"));
   for (const path of ["b.sh", "check-b.sh"] as const) await writeFile(join(t.workspace, "sub", path), files[path]);
   const checks = [{ kind: "command" as const, name: "check", run: ["sh", "check-a.sh"] }];
   const outer = await t.add({ checks, deliver: ["a.sh"], maxNudges: 0, provider: "agent-1" });
+  await expect.poll(() => existsSync(join(t.workspace, "sub", "begun")), { timeout: 10_000 }).toBe(true);
   const inner = await run(t, "b", "agent-2", { workspace: join(t.workspace, "sub") });
   expect(inner).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "beside" }] } } });
   expect(inner.reason).toContain(outer.id);
