@@ -174,7 +174,7 @@ export type CheckViolation = z.infer<typeof CheckViolation>;
 /** What an event names of each kind; the rest is a number. */
 export const MAX_WORK_FILES = 200;
 
-/** Of what earlier tasks left. Each is watched in every room; where there are more, the owner decides. */
+/** Of what earlier tasks left. Each is watched in every room; where there are more, checks are run again without them. */
 export const MAX_LEFT_FILES = 1000;
 
 /** What an owner can accept one by one; more than that is said by globs in the spec. */
@@ -235,7 +235,7 @@ export const WorkReview = z.object({
        * its setup changed what judges; a check read through a delivered link to what is not delivered; or it passed, and what
        * is in the workspace or the repository keeps it from being put there: `task.resumed` tries again.
        */
-      kind: z.enum(["rests", "vacuous", "flaky", "delivery", "left", "outside", "setup", "link"]),
+      kind: z.enum(["rests", "vacuous", "flaky", "delivery", "left", "beside", "outside", "setup", "link"]),
       message: z.string(),
       /** At most MAX_WORK_FILES. */
       files: z.array(z.string()),
@@ -277,6 +277,8 @@ export const TaskBaseline = z.object({
           path: z.string(),
           how: z.enum(["added", "changed", "removed"]),
           taskId: z.string(),
+          /** Undoing that task takes back nothing that was verified or accepted. */
+          isUndoable: z.literal(true).optional(),
         }),
       ),
       count: z.number().int(),

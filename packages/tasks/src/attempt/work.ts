@@ -11,7 +11,9 @@ import { isNoRoom } from "../checks/commands.ts";
 import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
+import { besideReason } from "../judge/beside.ts";
 import { earlierChecks } from "../judge/earlier-checks.ts";
+import { readBefore } from "../judge/keep-before.ts";
 import { leftBefore } from "../judge/left-before.ts";
 import { sweepScratch } from "../judge/scratch.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
@@ -47,7 +49,7 @@ export async function lookAround(place: WorkPlace, watch: StartWatch): Promise<T
   try {
     const { journal } = shop.heddle;
     const leftIn = (base: KeptTree): ReturnType<typeof leftBefore> =>
-      leftBefore({ journal, home: shop.home, workspace: hold.task.spec.workspace }, base);
+      leftBefore({ journal, home: shop.home, task: hold.task, signal: place.signal }, base);
     return await takeBaseline(checkPlace(place), { into, like, leftIn, step: (words) => watch.step(words) });
   } catch (error) {
     const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
@@ -79,7 +81,13 @@ export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet:
   const checks = checkPlace(place, () => performance.now() - began);
   const log = await hold.log();
   await sweepScratch(checks.home, checks.signal).catch((error: unknown) => place.shop.log(String(error)));
-  const { verdict, base, frozen } = await judgeClaim(checks, { task: hold.task, log, baseline, quiet });
+  const { verdict, base, frozen } = await judgeClaim(checks, {
+    task: hold.task,
+    journal: place.shop.heddle.journal,
+    log,
+    baseline,
+    quiet,
+  });
   const took = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - began) });
   if (base === undefined || frozen === undefined) return { ...verdict, ...took() };
   const work = { base, frozen, picked: verdict.picked };
@@ -108,6 +116,7 @@ function obstructed(message: string): WorkReview {
 
 interface Claim {
   readonly task: TaskRecord;
+  readonly journal: Workshop["heddle"]["journal"];
   readonly log: Awaited<ReturnType<Hold["log"]>>;
   readonly baseline: TaskBaseline;
   readonly quiet: () => Promise<void>;
@@ -115,7 +124,7 @@ interface Claim {
 
 async function judgeClaim(
   checks: CheckPlace,
-  { task, log, baseline, quiet }: Claim,
+  { task, journal, log, baseline, quiet }: Claim,
 ): Promise<{ readonly verdict: Verdict } & Partial<FrozenClaim>> {
   try {
     const base = await readBase(checks.home, task, baseline);
@@ -134,6 +143,8 @@ async function judgeClaim(
       base,
       frozen,
       accepted,
+      before: await readBefore(checks.home, task.id),
+      beside: await besideReason({ journal, home: checks.home, task }, log),
       earlier: earlierChecks(log, base.sha256),
     });
     if (verdict.work === undefined) return { verdict, base, frozen };

@@ -31,6 +31,8 @@ export interface RoomContents {
   /** Absent: the beginning itself. */
   readonly frozen?: FrozenWork;
   readonly picked: readonly Change[];
+  /** What takes back what earlier agents left: no part of the work. Absent: it is there as they left it. */
+  readonly back?: readonly Change[];
   /** Absolute, without links: where the tree was taken from, and where the room appears. */
   readonly workspace: string;
 }

@@ -8,10 +8,9 @@ import { everyNamed, nameChecks } from "../checks/names.ts";
 import { runAll, withParts } from "../checks/run-all.ts";
 import type { Ran } from "../checks/run-check.ts";
 import { ran } from "../checks/tests.ts";
-import type { Change } from "../tree/manifest.ts";
 import { runsCommands } from "./named-work.ts";
 import { openCheckRoom } from "./open-check-room.ts";
-import { telling } from "./pick.ts";
+import { isSeenUnread, telling } from "./pick.ts";
 import { settleFlips, type Earlier } from "./flips.ts";
 import { flagWeak } from "./weak.ts";
 
@@ -67,12 +66,6 @@ function resting({ result, reads }: Ran, { picked }: RoomContents, looks: boolea
     ...(rests.length > MAX_WORK_FILES ? { restsOnCount: rests.length } : {}),
     areReadsKnown: reads !== undefined,
   };
-}
-
-/** It came or went, or is of another kind, mode or size. */
-function isSeenUnread({ before, now }: Change): boolean {
-  if (before === undefined || now === undefined) return true;
-  return before.kind !== now.kind || before.mode !== now.mode || before.size !== now.size;
 }
 
 function fewerTests(

@@ -1,5 +1,6 @@
 /** 13: what agents of earlier tasks left in a folder and nobody judged is not how the next task begins. */
-import { writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { TaskRecord } from "@heddle/protocol";
@@ -95,4 +96,70 @@ test("13: what is not needed, what the owner wrote since and what was taken back
   const last = await run(t, "b", "agent-4");
   expect(last.state).toBe("verified");
   expect((await t.of(last.id, "task.prepared"))[0]?.baseline?.left).toBeUndefined();
+});
+
+test("13: checks that pass as well with everything left taken back verify the work: changed, removed, and more than are watched", async () => {
+  const many = "mkdir deps; for i in $(seq 1100); do echo > deps/$i; done";
+  await using t = await open(
+    `${FIX_A}; echo two > product; rm old; ${many}`,
+    "echo three > product",
+    "echo 'echo 2' > b.sh",
+  );
+  await writeFile(join(t.workspace, "product"), "one\n");
+  await writeFile(join(t.workspace, "old"), "");
+  // Reads what was left, and does not depend on it.
+  await writeFile(join(t.workspace, "check-b.sh"), 'cat product deps/* > /dev/null 2>&1\n[ "$(sh b.sh)" = 2 ]\n');
+  const first = await run(t, "a", "agent-1");
+  expect(first.state).toBe("verified");
+  const second = await run(t, "b", "agent-2");
+  await t.tasks.cancel(second.id);
+  const third = await run(t, "b", "agent-3");
+  expect(third.state).toBe("verified");
+  expect(third.lastCheck?.results[0]?.restsOn).toEqual(["b.sh"]);
+  expect((await t.of(third.id, "task.prepared"))[0]?.baseline?.left?.count).toBe(1102);
+});
+
+test("13: a check that needs what was left, or only looks whether it is there, puts the claim to the owner; verified work is not to be undone", async () => {
+  for (const [plant, looks] of [
+    ["touch .skip", "[ -e .skip ] ||"],
+    ["mkdir .skip", "[ -d .skip ] ||"],
+    ["chmod -x tool", "[ ! -x tool ] ||"],
+    [": > tool", "[ ! -s tool ] ||"],
+    ["rm tool", "[ ! -e tool ] ||"],
+    ["touch more.skip", "ls | grep -q more ||"],
+    ["echo 'echo 2' > tool", '[ "$(sh tool)" = 2 ] ||'],
+  ] as const) {
+    await using t = await open(`${FIX_A}; ${plant}`, CHEAT_B);
+    await writeFile(join(t.workspace, "tool"), "echo 1\n", { mode: 0o755 });
+    await writeFile(join(t.workspace, "check-b.sh"), `cat b.sh > /dev/null; ${looks} [ "$(sh b.sh)" = 2 ]\n`);
+    expect((await run(t, "a", "agent-1")).state).toBe("verified");
+    const { state, reason, lastCheck } = await run(t, "b", "agent-2");
+    expect({ plant, state, kinds: lastCheck?.review?.reasons.map(({ kind }) => kind) }).toMatchObject({
+      plant,
+      state: "paused",
+      kinds: expect.arrayContaining(["left"]),
+    });
+    expect(reason).toContain("heddle task diff");
+    expect(reason).not.toContain("heddle task undo");
+  }
+});
+
+test("13: an agent of another task that works in the folder meanwhile puts the claim to the owner, and nothing is undone under it", async () => {
+  const wait = "until [ -e go ]; do sleep 0.02; done";
+  await using t = await open(`touch sub/begun; ${wait}`, "echo 'echo 2' > b.sh");
+  await mkdir(join(t.workspace, "sub"));
+  for (const path of ["b.sh", "check-b.sh"] as const) await writeFile(join(t.workspace, "sub", path), files[path]);
+  const checks = [{ kind: "command" as const, name: "check", run: ["sh", "check-a.sh"] }];
+  const outer = await t.add({ checks, deliver: ["a.sh"], maxNudges: 0, provider: "agent-1" });
+  await expect.poll(() => existsSync(join(t.workspace, "sub", "begun")), { timeout: 10_000 }).toBe(true);
+  const inner = await run(t, "b", "agent-2", { workspace: join(t.workspace, "sub") });
+  expect(inner).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "beside" }] } } });
+  expect(inner.reason).toContain(outer.id);
+  await t.tasks.cancel(inner.id);
+  await expect(t.tasks.undo(inner.id, { signal: AbortSignal.timeout(10_000) })).rejects.toMatchObject({
+    code: "task.illegal",
+    message: expect.stringContaining(outer.id),
+  });
+  await writeFile(join(t.workspace, "go"), "");
+  await t.settled(outer.id);
 });

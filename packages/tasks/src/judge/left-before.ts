@@ -13,16 +13,19 @@ import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { globList } from "../checks/globs.ts";
 import { readFrozenWork } from "../tree/freeze-work.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
-import { comparePaths, isSameEntry, type KeptTree, type TreeEntry } from "../tree/manifest.ts";
+import { FILES } from "../tree/manifest-file.ts";
+import { comparePaths, isSameEntry, parentOf, type KeptTree, type TreeEntry } from "../tree/manifest.ts";
 import { tasksIn } from "./earlier-tasks.ts";
+import { isKept, keepBefore, takingBack, type Before } from "./keep-before.ts";
 import { isRepository } from "./pick.ts";
-import { baseFolder, roomsOf, roomsRoot, roundOf } from "./task-rooms.ts";
+import { baseFolder, beforeFolder, roomsOf, roomsRoot, roundOf } from "./task-rooms.ts";
 
 export interface LeftOptions {
   readonly journal: Journal;
   readonly home: string;
-  /** Of the task that begins. */
-  readonly workspace: string;
+  /** That begins. */
+  readonly task: Pick<TaskRecord, "id"> & { readonly spec: Pick<TaskRecord["spec"], "workspace"> };
+  readonly signal: AbortSignal;
 }
 
 type How = WorkFile["how"];
@@ -31,25 +34,67 @@ type How = WorkFile["how"];
 interface Trace {
   readonly how: How;
   readonly taskId: string;
+  /** Nothing of that task was judged. */
+  readonly isUndoable: boolean;
   readonly isStill: (now: TreeEntry | undefined) => boolean;
   isJudged: boolean;
+  /** What there was before agents whose work nobody judged; undefined: nobody knows. */
+  readonly before: Before | undefined;
 }
 
 export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<Pick<TaskBaseline, "left">> {
-  const here = await realOr(options.workspace);
+  const { home, task } = options;
+  const here = await realOr(task.spec.workspace);
   const traces = new Map<RawPath, Trace>();
-  for (const task of await tasksAround(options, here)) await follow(task, { ...options, here, base, traces });
+  for (const earlier of await tasksAround(options, here)) await follow(earlier, { home, here, base, traces });
   const found = [...traces]
-    .filter(([path, { isJudged, isStill }]) => !isJudged && isStill(base.manifest.get(path)))
+    .filter(([path, { isJudged, isStill, before }]) => {
+      const now = base.manifest.get(path);
+      return !isJudged && isStill(now) && !(before !== undefined && isSameEntry(before.entry, now));
+    })
     .toSorted(([one], [other]) => comparePaths(one, other));
-  if (found.length === 0) return {};
-  const files = found.slice(0, MAX_LEFT_FILES).map(([path, { how, taskId }]) => ({ path: toText(path), how, taskId }));
-  return { left: { files, count: found.length } };
+  const told = found.filter(isTold(found, base));
+  if (told.length === 0) return {};
+  const isLost = ([, { before }]: Traced): boolean => before === undefined || !isKept(before);
+  // What cannot be taken back is always named, so that it is seen when a check reads it.
+  const [lost, known] = [told.filter(isLost), told.filter((one) => !isLost(one))];
+  await keep(options, base, lost.length > MAX_LEFT_FILES ? [] : found.filter((one) => !isLost(one)));
+  const files = [...lost, ...known].slice(0, MAX_LEFT_FILES).map(([path, { how, taskId, isUndoable }]) => ({
+    path: toText(path),
+    how,
+    taskId,
+    ...(isUndoable ? { isUndoable } : {}),
+  }));
+  return { left: { files, count: told.length } };
+}
+
+type Traced = readonly [RawPath, Trace];
+
+/** Not folders that something in them tells of, nor what went from a repository, as commits make it go. */
+function isTold(found: readonly Traced[], { manifest }: KeptTree): (traced: Traced) => boolean {
+  const around = new Set(found.map(([path]) => parentOf(path)));
+  return ([path, { how, before }]) => {
+    if (how === "removed" && isRepository({ path })) return false;
+    return (manifest.get(path) ?? before?.entry)?.kind !== "folder" || !around.has(path);
+  };
+}
+
+async function keep({ home, task, signal }: LeftOptions, base: KeptTree, found: readonly Traced[]): Promise<void> {
+  const sources = new Map<RawPath, RawPath>();
+  const changes = found.flatMap(([path, { before }]) => {
+    const back = before === undefined ? undefined : takingBack(path, before, base.manifest.get(path));
+    if (before !== undefined) sources.set(path, before.at);
+    return back ?? [];
+  });
+  await keepBefore(beforeFolder(home, task.id), changes, { at: (path) => sources.get(path) ?? "", signal });
 }
 
 /** In this folder, around it or in it; those that ended last come last. */
-async function tasksAround({ journal, home, workspace }: LeftOptions, here: string): Promise<readonly TaskRecord[]> {
-  const folders = new Set([workspace]);
+async function tasksAround(
+  { journal, home, task: { spec } }: Omit<LeftOptions, "signal">,
+  here: string,
+): Promise<readonly TaskRecord[]> {
+  const folders = new Set([spec.workspace]);
   for (let at = here; at !== dirname(at); at = dirname(at)) folders.add(at);
   const known = new Map((await tasksIn(journal, folders)).map((task) => [task.id, task]));
   for (const id of await readdir(roomsRoot(home)).catch(() => [])) {
@@ -60,7 +105,18 @@ async function tasksAround({ journal, home, workspace }: LeftOptions, here: stri
   return [...known.values()].toSorted((one, other) => one.updatedAt - other.updatedAt);
 }
 
-interface Following extends LeftOptions {
+/** Other tasks that work in this folder, around it or in it, and in no tree of their own. */
+export async function tasksBeside(options: Omit<LeftOptions, "signal">): Promise<readonly TaskRecord[]> {
+  const here = await realOr(options.task.spec.workspace);
+  const beside: TaskRecord[] = [];
+  for (const other of await tasksAround(options, here)) {
+    if (other.id === options.task.id || hasOwnTree(other.spec)) continue;
+    if (placeOf(await realOr(other.spec.workspace), here) !== undefined) beside.push(other);
+  }
+  return beside;
+}
+
+interface Following extends Pick<LeftOptions, "home"> {
   readonly here: string;
   readonly base: KeptTree;
   readonly traces: Map<RawPath, Trace>;
@@ -79,18 +135,24 @@ async function follow(task: TaskRecord, { home, here, base, traces }: Following)
   // Of a tree of its own only what was judged came here.
   if (hasOwnTree(task.spec)) return;
   const { changes, isKnown } = await changesOf(home, task);
+  const of = { taskId: task.id, isUndoable: task.lastCheck?.passed !== true && !isTaken(task) };
   for (const { path, ...trace } of changes) {
     const at = place.toHere(path);
-    if (at !== undefined) traces.set(at, { ...trace, taskId: task.id });
+    if (at === undefined) continue;
+    const last = traces.get(at);
+    // Two agents in a row: what there was before the first.
+    const isOnTop =
+      last !== undefined && !last.isJudged && trace.before !== undefined && last.isStill(trace.before.entry);
+    traces.set(at, { ...trace, ...of, before: isOnTop ? last.before : trace.before });
   }
   if (isKnown || !(hasEnded(task) || task.state === "paused")) return;
-  for (const path of await guessed(home, task, { base, toThere: place.toThere })) {
+  for (const { path, before } of await guessed(home, task, { base, toThere: place.toThere })) {
     const entry = base.manifest.get(path);
-    traces.set(path, { how: "changed", taskId: task.id, isStill: (now) => now === entry, isJudged: false });
+    traces.set(path, { how: "changed", ...of, isStill: (now) => now === entry, isJudged: false, before });
   }
 }
 
-type Found = Omit<Trace, "taskId"> & { readonly path: RawPath };
+type Found = Omit<Trace, "taskId" | "isUndoable"> & { readonly path: RawPath };
 
 /** By the newest that was frozen, which is told against the beginning and so says it all; else by what the record names. */
 async function changesOf(
@@ -111,22 +173,23 @@ async function changesOf(
       how,
       isStill: (now: TreeEntry | undefined) => (now?.sha256 ?? "") === sha256,
       isJudged: isJudged(path),
+      before: how === "added" ? { at: "" } : undefined,
     }));
     return { changes, isKnown: false };
   }
   const isJudged = work?.sha256 === frozen.sha256 ? judgedBy(task) : () => false;
-  const changes = frozen.changes
-    .filter(
-      (change) =>
-        (change.now ?? change.before)?.kind !== "folder" && !(change.how === "removed" && isRepository(change)),
-    )
-    .map(({ path, how, now: left }) => ({
-      path,
-      how,
-      isStill: (now: TreeEntry | undefined) => isAsLeft(now, left),
-      isJudged: isJudged(toText(path)),
-    }));
+  const changes = frozen.changes.map(({ path, how, now: left, before }) => ({
+    path,
+    how,
+    isStill: (now: TreeEntry | undefined) => isAsLeft(now, left),
+    isJudged: isJudged(toText(path)),
+    before: { entry: before, at: keptAt(home, task.id, path) },
+  }));
   return { changes, isKnown: round === task.round };
+}
+
+function keptAt(home: string, taskId: string, path: RawPath): RawPath {
+  return `${toRaw(join(baseFolder(home, taskId), FILES))}/${path}`;
 }
 
 /** What was too large to be read without need is known by its size and time. */
@@ -158,14 +221,16 @@ async function guessed(
   home: string,
   { id, createdAt, updatedAt }: TaskRecord,
   { base, toThere }: Pick<Following, "base"> & Pick<Place, "toThere">,
-): Promise<readonly RawPath[]> {
+): Promise<readonly (Pick<Trace, "before"> & { readonly path: RawPath })[]> {
   const began = await readKeptTree(baseFolder(home, id)).catch(() => undefined);
   if (began === undefined) return [];
   return [...base.manifest].flatMap(([path, entry]) => {
     const at = entry.stamp?.ctimeMs ?? 0;
     const there = toThere(path);
     const isMeanwhile = at >= createdAt - CLOCK_STEP_MS && at <= updatedAt + CLOCK_STEP_MS;
-    return isMeanwhile && there !== undefined && !isSameEntry(began.manifest.get(there), entry) ? [path] : [];
+    if (!isMeanwhile || there === undefined) return [];
+    const before = { entry: began.manifest.get(there), at: keptAt(home, id, there) };
+    return isSameEntry(before.entry, entry) ? [] : [{ path, before }];
   });
 }
 

@@ -11,9 +11,10 @@ import type { CheckPlace, RoomContents } from "../checks/check.ts";
 import { isBroken, openRoomCommands, type RoomCommands, type RoomWish } from "../checks/commands.ts";
 import type { CheckRoom } from "../checks/run-check.ts";
 import type { FrozenWork, KeptTree } from "../tree/manifest.ts";
+import { completePicks } from "../tree/picked-changes.ts";
 import { openRoomFiles, type RoomFiles } from "../tree/room-files.ts";
 import { admit } from "./admit.ts";
-import { isRepository, layerOf, pickAll } from "./pick.ts";
+import { isRepository, layerOf, pickAll, timeOf } from "./pick.ts";
 import { openRoomAhead } from "./room-ahead.ts";
 import { watchedLeft } from "./rests-on-left.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
@@ -32,17 +33,17 @@ export function openCheckRoom(
   { baseline, room }: { readonly baseline: TaskBaseline; readonly room: RoomContents },
 ): OpenCheckRoom {
   const frozen = room.frozen ?? nothing(room.base);
-  const { picked, workspace: root } = room;
-  const watched = watchedLeft(baseline, room.base, picked);
-  const files = openRoomFiles(room.base, { frozen, picked }, { root, watched, signal: place.signal });
+  const { picked, back = [], workspace: root } = room;
+  const whole = back.length === 0 ? picked : completePicks(room.base.manifest, frozen.changes, [...picked, ...back]);
+  const watched = watchedLeft(baseline, room.base, whole);
+  const files = openRoomFiles(room.base, { frozen, picked: whole }, { root, watched, signal: place.signal });
   let prepared: Promise<Prepared> | undefined;
   let kind: RoomCommands["kind"];
   let setupChanged: readonly RawPath[] = [];
   const changedAt = timeOfWork(room.base.manifest);
-  const plain = { ...layerOf(frozen, picked), changedAt };
-  const watching = { ...plain, paths: [...plain.paths, ...watched], from: sourceOf(watched, room.base.folder) };
+  const watching = watchedLayer({ ...layerOf(frozen, whole), changedAt }, watched, room.base);
   // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.
-  const layer = place.spec.setup === undefined ? watching : plain;
+  const layer = place.spec.setup === undefined ? watching : { ...layerOf(frozen, picked), changedAt };
   let lower: RoomWish["lower"] = [];
   const ahead = openRoomAhead(place.spec, picked, () => openRoomCommands(place, files, { lower, layer }));
   return {
@@ -99,8 +100,16 @@ export function openCheckRoom(
   };
 }
 
-function sourceOf(paths: Iterable<RawPath>, folder: string): ReadonlyMap<RawPath, string> {
-  return new Map([...paths].map((path) => [path, folder]));
+/** With files of the beginning as they were, where reads are seen. */
+function watchedLayer(layer: RoomLayer, watched: ReadonlySet<RawPath>, { folder, manifest }: KeptTree): RoomLayer {
+  const from = new Map(layer.from);
+  const times = new Map(layer.times);
+  for (const path of watched) {
+    from.set(path, folder);
+    const entry = manifest.get(path);
+    if (entry !== undefined) times.set(path, timeOf(entry));
+  }
+  return { ...layer, paths: [...layer.paths, ...watched], from, times };
 }
 
 /** No work at all. */

@@ -4,7 +4,7 @@ import { MAX_WORK_FILES } from "@heddle/protocol/tasks";
 import type { RoomLayer } from "@heddle/tools/room";
 import { toText } from "@heddle/tools/raw-path";
 import { globList, globOf, mayHoldMatches } from "../checks/globs.ts";
-import { parentOf, type Change, type FrozenWork, type KeptTree } from "../tree/manifest.ts";
+import { parentOf, type Change, type FrozenWork, type KeptTree, type TreeEntry } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
 import { roleOf } from "./file-role.ts";
 
@@ -58,7 +58,24 @@ export function layerOf({ folder }: Pick<FrozenWork, "folder">, picked: readonly
       .filter(({ how }) => how === "removed")
       .map(({ path }) => path)
       .toReversed(),
+    from: new Map(picked.flatMap(({ path, from }) => (from === undefined ? [] : [[path, from] as const]))),
+    times: new Map(
+      picked.flatMap(({ path, from, now }) =>
+        from === undefined || now === undefined ? [] : [[path, timeOf(now)] as const],
+      ),
+    ),
   };
+}
+
+/** It came or went, or is of another kind, mode or size. */
+export function isSeenUnread({ before, now }: Change): boolean {
+  if (before === undefined || now === undefined) return true;
+  return before.kind !== now.kind || before.mode !== now.mode || before.size !== now.size;
+}
+
+/** In milliseconds. */
+export function timeOf({ mtimeNs }: TreeEntry): number {
+  return Number(mtimeNs) / 1e6;
 }
 
 /** Changes that people think of: folders that came or went only where nothing else says it. */

@@ -1,13 +1,14 @@
 /**
- * Work whose checks read what agents of earlier tasks left and nobody judged. Where the checks pass as well without what those
- * agents added, that is what the verdict stands for; otherwise the owner decides. Pure.
+ * Work whose checks may rest on what agents of earlier tasks left and nobody judged. Where the checks pass as well with all of
+ * it taken back, that is what the verdict stands for; otherwise the owner decides. Pure.
  */
 import { visibleName, type TaskBaseline } from "@heddle/protocol";
 import { MAX_WORK_FILES, type TaskCheck, type WorkReview } from "@heddle/protocol/tasks";
 import { toRaw, type RawPath } from "@heddle/tools/raw-path";
 import type { Ran } from "../checks/run-check.ts";
-import type { Change, KeptTree } from "../tree/manifest.ts";
+import { foldersOf, type Change, type KeptTree } from "../tree/manifest.ts";
 import { runsCommands } from "./named-work.ts";
+import { isSeenUnread } from "./pick.ts";
 
 type LeftFile = NonNullable<TaskBaseline["left"]>["files"][number];
 
@@ -35,34 +36,38 @@ export interface LeftRead {
   readonly isMore: boolean;
 }
 
-/** undefined: no check rests on any. That something is gone is seen by no reading of it. */
+export interface LeftLook {
+  readonly ran: readonly Ran[];
+  readonly base: KeptTree;
+  readonly picked: readonly Change[];
+  /** What takes back what was left. */
+  readonly back: readonly Change[];
+  /** What was taken back where the checks ran; absent: nothing. */
+  readonly taken?: readonly Change[];
+}
+
+/** undefined: no check can rest on any. A command tells without reading that something came or went, or its mode or size. */
 export function leftRead(
   { left }: Pick<TaskBaseline, "left">,
   checks: readonly TaskCheck[],
-  { ran, base, picked }: { readonly ran: readonly Ran[]; readonly base: KeptTree; readonly picked: readonly Change[] },
+  { ran, base, picked, back, taken }: LeftLook,
 ): LeftRead | undefined {
   if (left === undefined) return undefined;
   const hasCommands = checks.some(runsCommands);
-  const watched = watchedLeft({ left }, base, picked);
-  const own = new Set(picked.map(({ path }) => path));
+  const done = taken ?? picked;
+  const watched = watchedLeft({ left }, base, done);
+  const own = new Set(done.flatMap(({ path }) => [path, ...foldersOf(path)]));
+  const seen = new Set(back.filter(isSeenUnread).map(({ path }) => path));
   const files = left.files.filter(({ path }) => {
     const raw = toRaw(path);
     if (own.has(raw)) return false;
-    if (!watched.has(raw)) return hasCommands;
+    if (!watched.has(raw) || seen.has(raw)) return hasCommands;
     return ran.some(({ reads }) => reads === undefined || reads.has(raw));
   });
-  const isMore = hasCommands && left.count > left.files.length;
+  // What is not named can be taken back; was it?
+  const isThere = taken === undefined || back.some(({ path }) => !own.has(path));
+  const isMore = hasCommands && isThere && left.count > left.files.length;
   return files.length > 0 || isMore ? { files, isMore } : undefined;
-}
-
-/** As if they had not been left; undefined: what was there before them is not known. */
-export function withoutLeft({ files, isMore }: LeftRead, { manifest }: KeptTree): readonly Change[] | undefined {
-  if (isMore || files.some(({ how }) => how !== "added")) return undefined;
-  return files.flatMap(({ path: text }) => {
-    const path = toRaw(text);
-    const before = manifest.get(path);
-    return before === undefined ? [] : [{ path, how: "removed", before } as const];
-  });
 }
 
 export function leftReason({ files, isMore }: LeftRead): WorkReview["reasons"][number] {
@@ -70,9 +75,9 @@ export function leftReason({ files, isMore }: LeftRead): WorkReview["reasons"][n
   const shown = files.slice(0, SHOWN).map((file) => `${visibleName(file.path)} (${how[file.how]} by ${file.taskId})`);
   const more = files.length > SHOWN ? ` and ${files.length - SHOWN} more` : "";
   const many = isMore ? `${shown.length === 0 ? "" : ", and "}more files than can be watched` : "";
-  const [task] = new Set(files.map(({ taskId }) => taskId));
-  const help =
-    task === undefined ? "" : `; heddle task diff ${task} shows them, heddle task undo ${task} takes them back`;
+  const [first] = files;
+  const undo = first?.isUndoable === true ? `, heddle task undo ${first.taskId} takes them back` : "";
+  const help = first === undefined ? "" : `; heddle task diff ${first.taskId} shows them${undo}`;
   const message = `the checks rest on what agents of earlier tasks left in the workspace and nobody judged: ${shown.join(", ")}${more}${many}${help}`;
   const names = files.map(({ path }) => path);
   const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};

@@ -2,6 +2,7 @@
  * Where the beginning and the frozen work of a task are, in Heddle's home, which no agent sees:
  *
  *   <home>/rooms/<task id>/base      the workspace as it was when the task began
+ *   <home>/rooms/<task id>/before    what there was in it before agents of earlier tasks whose changes nobody judged
  *   <home>/rooms/<task id>/work-3    what had changed when the third prompt's work was claimed
  *   <home>/rooms/<task id>/left-4    what had changed when the fourth prompt's turn ended without a claim: no content
  *
@@ -20,6 +21,10 @@ export function roomsOf(home: string, taskId: string): string {
 
 export function baseFolder(home: string, taskId: string): string {
   return join(roomsOf(home, taskId), "base");
+}
+
+export function beforeFolder(home: string, taskId: string): string {
+  return join(roomsOf(home, taskId), "before");
 }
 
 export function workFolder(home: string, taskId: string, round: number): string {

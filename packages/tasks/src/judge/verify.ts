@@ -27,10 +27,11 @@ import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-
 import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
 import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
-import { leftRead, leftReason, withoutLeft, type LeftRead } from "./rests-on-left.ts";
+import { leftRead, leftReason, type LeftRead } from "./rests-on-left.ts";
 import { setupReason } from "./setup-changes.ts";
 import { flakyFailure, weakness } from "./weak.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
+import { completePicks } from "../tree/picked-changes.ts";
 
 export interface Verdict {
   /** In the order of the spec, and after them what is said of the work as a whole. */
@@ -52,6 +53,10 @@ export interface FrozenCase {
   readonly frozen: FrozenWork;
   /** What the owner accepted as the work. */
   readonly accepted?: readonly string[] | undefined;
+  /** What takes back what agents of earlier tasks left; undefined: it cannot be taken back. */
+  readonly before?: readonly Change[] | undefined;
+  /** Said where other agents worked in the folder meanwhile; it counts where a check is a command. */
+  readonly beside?: WorkReview["reasons"][number] | undefined;
   /** What the checks found in earlier rounds of the task. */
   readonly earlier?: readonly Earlier[] | undefined;
 }
@@ -71,7 +76,7 @@ async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> 
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? place.spec.deliver;
   const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
-  const judged = withReasons(work, await judgeLeft(place, work, found));
+  const judged = withReasons(place, work, await judgeLeft(place, work, found));
   const { room, picked, review } = judged;
   const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
   const isClean = violations.length === 0 && room.passed;
@@ -106,7 +111,7 @@ async function judgeDelivered(place: CheckPlace, work: FrozenCase, deliver: read
 async function judgeAll(place: CheckPlace, work: FrozenCase): Promise<Judged> {
   const { frozen, baseline } = work;
   const { picked: all, why } = admitTo(place, work, pickAll(frozen.changes));
-  const room = await judgeIn(place, work, all, "work");
+  const room = await judgeIn(place, work, all, { told: "work" });
   if (!room.passed) return { room, picked: all, why };
   const weak = weakness(room.results);
   if (weak !== undefined) return { room, picked: all, why, review: { reasons: [weak] } };
@@ -155,26 +160,32 @@ async function withoutFound(place: CheckPlace, work: FrozenCase, observed: Obser
 /** Nobody judged what earlier agents left: it is judged without that, or put to the owner. */
 async function judgeLeft(place: CheckPlace, work: FrozenCase, judged: Judged): Promise<Judged> {
   const { room, picked, review } = judged;
-  const { baseline, base } = work;
-  const readIn = (ran: JudgedRoom["ran"], own: readonly Change[]): LeftRead | undefined =>
-    leftRead(baseline, place.spec.checks, { ran, base, picked: own });
-  const read = room.passed ? readIn(room.ran, picked) : undefined;
+  const { baseline, base, frozen, before = [] } = work;
+  const own = new Set(picked.map(({ path }) => path));
+  const back = before.filter(({ path }) => !own.has(path));
+  const find = (ran: JudgedRoom["ran"], taken?: readonly Change[]): LeftRead | undefined =>
+    leftRead(baseline, place.spec.checks, { ran, base, picked, back, ...(taken === undefined ? {} : { taken }) });
+  const read = room.passed ? find(room.ran) : undefined;
   if (read === undefined) return judged;
-  const gone = withoutLeft(read, base);
-  if (gone !== undefined) {
-    const without = [...picked, ...gone];
-    const alone = await judgeIn(place, work, without);
-    const isEnough = alone.passed && weakness(alone.results) === undefined && readIn(alone.ran, without) === undefined;
+  if (back.length > 0) {
+    const alone = await judgeIn(place, work, picked, { back });
+    const taken = completePicks(base.manifest, frozen.changes, [...picked, ...back]);
+    const isEnough = alone.passed && weakness(alone.results) === undefined && find(alone.ran, taken) === undefined;
     if (isEnough) return { ...judged, room: alone };
   }
   return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), leftReason(read)] } };
 }
 
 /** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
-function withReasons({ base, baseline, frozen: { wroteOutside = [] } }: FrozenCase, judged: Judged): Judged {
+function withReasons(
+  { spec }: CheckPlace,
+  { base, baseline, beside, frozen: { wroteOutside = [] } }: FrozenCase,
+  judged: Judged,
+): Judged {
   const { setupChanged, ran } = judged.room;
   const links = linksThrough(base.manifest, judged.picked, { ran, root: baseline.folder });
   const more = [
+    ...(beside !== undefined && spec.checks.some(isCommand) ? [beside] : []),
     ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)]),
     ...(links.length === 0 ? [] : [linkReason(links)]),
     ...(wroteOutside.length === 0 ? [] : [outsideReason(wroteOutside)]),
@@ -217,9 +228,9 @@ function judgeIn(
   place: CheckPlace,
   { base, frozen, baseline, accepted, earlier = [] }: FrozenCase,
   picked: readonly Change[],
-  told?: "work" | "delivered",
+  { told, back = [] }: { readonly told?: "work"; readonly back?: readonly Change[] } = {},
 ): Promise<JudgedRoom> {
-  const room = { base, frozen, picked, workspace: baseline.folder };
+  const room = { base, frozen, picked, back, workspace: baseline.folder };
   const isOpen = (accepted ?? place.spec.deliver) === undefined;
   return judgePicked(place, { baseline, room, earlier, isOpen }, told);
 }

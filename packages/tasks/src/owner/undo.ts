@@ -22,6 +22,7 @@ import { skippedFor } from "../attempt/baseline.ts";
 import { changeTask, existing } from "../queue/change.ts";
 import { listed } from "../checks/shown.ts";
 import { admit } from "../judge/admit.ts";
+import { tasksBeside } from "../judge/left-before.ts";
 import { readFrozen } from "../judge/freeze-claim.ts";
 import { pickDelivered, telling, toWorkFile } from "../judge/pick.ts";
 import { readNoted } from "../judge/left.ts";
@@ -83,7 +84,7 @@ export async function undoTask(
   let found: Found = { files: [], count: 0, later: [] };
   const look = async (changes: readonly Change[]): Promise<void> => {
     // Asked when nobody can begin there unseen: whoever is held later waits for the put.
-    await requireAlone(journal, task, folder);
+    await requireAlone({ journal, home }, task, folder);
     const later = laterChanges(folder, { changes, known, since: lastActAt(await readLog(journal, task.id)) }).map(
       shownPath,
     );
@@ -154,7 +155,7 @@ async function undoDraft(
   const told = telling(put);
   let found: Found = { files: told.slice(0, MAX_FILES).map(toWorkFile), count: told.length, later: [] };
   const approve = async (moved: readonly RawPath[]): Promise<void> => {
-    await requireAlone(journal, task, workspace);
+    await requireAlone({ journal, home }, task, workspace);
     found = { ...found, later: moved.map(shownPath) };
     if (wish.isDryRun === true) throw new DryRun();
     refuseLater(task, wish, { later: found.later, isKnown: true });
@@ -234,12 +235,18 @@ function requireOwnWorkspace(task: TaskRecord): void {
   }
 }
 
-async function requireAlone(journal: Journal, { id }: TaskRecord, folder: string): Promise<void> {
-  const held = (await journal.tasks.heldIn(folder, { onlyExclusive: false })).find((other) => other.id !== id);
+async function requireAlone(
+  { journal, home }: { readonly journal: Journal; readonly home: string },
+  task: TaskRecord,
+  folder: string,
+): Promise<void> {
+  const inReach = (await tasksBeside({ journal, home, task })).filter(({ holder }) => holder !== undefined);
+  const all = [...(await journal.tasks.heldIn(folder, { onlyExclusive: false })), ...inReach];
+  const held = all.find(({ id }) => id !== task.id);
   if (held === undefined) return;
   throw new HeddleError(
     "task.illegal",
-    `task ${held.id} works in ${folder} now; wait for its end, or heddle task cancel ${held.id} first`,
+    `task ${held.id} works in ${held.folder ?? folder} now; wait for its end, or heddle task cancel ${held.id} first`,
   );
 }
 

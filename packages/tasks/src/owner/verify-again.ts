@@ -17,6 +17,7 @@ import { baseFolder, workFolder } from "../judge/task-rooms.ts";
 import { readFrozenWork } from "../tree/freeze-work.ts";
 import { readKeptTree, verifyKeptTree } from "../tree/keep-tree.ts";
 import { sha256 as hashOf, type Change, type FrozenWork, type KeptTree } from "../tree/manifest.ts";
+import { readBefore } from "../judge/keep-before.ts";
 import { verifyWork, type Verdict } from "../judge/verify.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { keptBaseline, lastJudgement, type TaskLog } from "./recorded.ts";
@@ -89,7 +90,11 @@ export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
     onCheck: (name) => Promise.resolve(options.onCheck?.(name)),
   };
   const earlier = earlierChecks(log, base.sha256);
-  const verdict = await verifyWork(place, { baseline: { ...baseline, folder }, base, frozen, accepted, earlier });
+  const before = await readBefore(home, task.id);
+  // Who else worked there is in no copy either.
+  const beside = checked.review?.reasons.find(({ kind }) => kind === "beside");
+  const began = { ...baseline, folder };
+  const verdict = await verifyWork(place, { baseline: began, base, frozen, accepted, before, beside, earlier });
   const [recorded, now] = [toldOf(task, checked), toldOf(task, verdict)];
   const reasons = differences({ checked, recorded }, { verdict, now });
   const outcome = reasons.length === 0 ? "same" : "differs";

@@ -57,6 +57,8 @@ export interface Change {
   readonly before?: TreeEntry;
   /** Nobody wanted its content when it was frozen, so that there is none; what is large has no hash either. */
   readonly isLeftOut?: true;
+  /** Where its content is, with the time it had: it is no work, but what was there before work that nobody judged. */
+  readonly from?: string;
 }
 
 export interface FrozenWork {

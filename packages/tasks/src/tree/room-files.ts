@@ -128,6 +128,7 @@ function folderOf(
   { base, frozen }: { readonly base: KeptTree; readonly frozen: FrozenWork },
 ): string {
   if (change === undefined) return base.folder;
+  if (change.from !== undefined) return change.from;
   requireContent([change]);
   return frozen.folder;
 }

@@ -3,9 +3,9 @@
  * ends, another encoding, expanded keywords, or run them through a program. The owner's own git is asked, with an index and a
  * folder of Heddle's own, so that no kind of conversion has to be known here.
  */
-import { lstatSync, readlinkSync, type Stats } from "node:fs";
+import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { toRaw, toSystem, type RawPath } from "@heddle/tools/raw-path";
 import { blobOf, gitModeOf, readTree, SUBMODULE_MODE } from "../git/git-tree.ts";
 import { formatOf } from "../git/names.ts";
@@ -27,7 +27,13 @@ export interface Checkout {
   readonly signal: AbortSignal;
 }
 
-/** Those that would not be the bytes of the commit. */
+export interface Converted {
+  /** Those that would be other bytes than in the commit. */
+  readonly changed: readonly RawPath[];
+  /** Those of which git, by rules that are all the owner's, gives the lines other ends and nothing else. */
+  readonly lineEnds: readonly RawPath[];
+}
+
 export async function changedByCheckout({
   repository,
   git,
@@ -35,13 +41,14 @@ export async function changedByCheckout({
   folder,
   signal,
   ...options
-}: Checkout): Promise<readonly RawPath[]> {
+}: Checkout): Promise<Converted> {
   const tree = await readTree(git, commit);
-  const wanted = [...options.paths].flatMap((path) => {
+  const paths = [...options.paths];
+  const wanted = paths.flatMap((path) => {
     const entry = tree.get(path);
     return entry === undefined || entry.mode === SUBMODULE_MODE ? [] : [{ path, ...entry }];
   });
-  if (wanted.length === 0) return [];
+  if (wanted.length === 0) return { changed: [], lineEnds: [] };
   const out = join(folder, "checkout");
   await mkdir(out);
   const variables = {
@@ -53,15 +60,26 @@ export async function changedByCheckout({
   const input = Buffer.from(wanted.map(({ path }) => `${path}\0`).join(""), "latin1");
   // One that cannot be converted is not written, which is seen below.
   await tryGit(repository, ["checkout-index", `--prefix=${out}/`, "-z", "--stdin"], { signal, variables, input });
+  const hasOwnRules = paths.some((path) => posix.basename(path) === ".gitattributes");
   const changed: RawPath[] = [];
+  const lineEnds: RawPath[] = [];
   for (const { path, mode, object } of wanted) {
     const at = toSystem(`${toRaw(out)}/${path}`);
     const entry = entryAt(at);
-    const isSame =
-      entry !== undefined && gitModeOf(entry) === mode && (await blobOf(entry, at, formatOf(commit))) === object;
-    if (!isSame) changed.push(path);
+    const isKind = entry !== undefined && gitModeOf(entry) === mode;
+    if (isKind && (await blobOf(entry, at, formatOf(commit))) === object) continue;
+    const isText = isKind && !hasOwnRules && entry.kind === "file" && entry.size <= MAX_TEXT_BYTES;
+    const isLineEnds = isText && lines(readFileSync(at)) === lines(await git.run(["cat-file", "blob", object]));
+    (isLineEnds ? lineEnds : changed).push(path);
   }
-  return changed;
+  return { changed, lineEnds };
+}
+
+/** What is larger is no text that somebody edits. */
+const MAX_TEXT_BYTES = 8 * 1024 * 1024;
+
+function lines(bytes: Buffer): string {
+  return bytes.toString("latin1").replaceAll("\r\n", "\n");
 }
 
 function entryAt(at: string | Buffer): TreeEntry | undefined {

@@ -98,7 +98,7 @@ test("13: what a checkout of the repository would convert waits for the owner, a
     "b.crlf": "one\n",
   });
   for (const [merge, line, name] of [
-    ["branch", "echo two >> b.crlf", "b.crlf"],
+    ["branch", "echo two >> b.crlf; echo '*.other ident' >> .gitattributes", "b.crlf"],
     ["patch", "printf '$Id$\\n' > c.id", "c.id"],
     ["commit", "printf 'h\\0i\\0' > d.u16", "d.u16"],
   ] as const) {
@@ -107,6 +107,16 @@ test("13: what a checkout of the repository would convert waits for the owner, a
     expect(back.obstacle, name).toContain(`convert ${name} at a checkout`);
   }
   expect(await place.work("echo c > a.txt; ln -s a.txt e", { merge: "commit" })).toMatchObject({ results: [] });
+});
+
+test("13: line ends that the owner's own rules convert at a checkout are said and stop nothing", async () => {
+  await using place = open({ "a.txt": "a\n", ".gitattributes": "*.crlf text eol=crlf\n", "b.crlf": "one\n" });
+  const message = expect.stringContaining("lines of b.crlf, c.crlf other ends");
+  for (const merge of ["branch", "patch", "commit"] as const) {
+    const back = await place.work(`echo ${merge} >> b.crlf; echo ${merge} > c.crlf`, { merge });
+    expect(back, merge).toMatchObject({ merged: { how: merge }, results: [{ outcome: "passed", message }] });
+  }
+  expect(place.git("show", "HEAD:b.crlf")).toBe("one\ncommit");
 });
 
 test("13: only what was picked comes back, and the agent's commits stay behind unless they are exactly that", async () => {

@@ -34,6 +34,8 @@ export interface RoomLayer {
   readonly modes?: ReadonlyMap<RawPath, number>;
   /** When everything in it was last changed, as the room shows it, in milliseconds. Default: the moment it is put. */
   readonly changedAt?: number;
+  /** The same of single paths, which are no work and keep the time they had. */
+  readonly times?: ReadonlyMap<RawPath, number>;
 }
 
 const PERMISSIONS = 0o7777;
@@ -45,7 +47,6 @@ export interface LayerFound {
   readonly removed: readonly RawPath[];
   /** Of its files. */
   readonly bytes: number;
-  readonly changedAt: number;
 }
 
 interface LayerEntry {
@@ -55,11 +56,13 @@ interface LayerEntry {
   readonly stat: Stats;
   /** Permission bits that it is to have. */
   readonly mode: number;
+  /** In seconds. */
+  readonly changedAt: number;
 }
 
 /** Throws for a path that is no plain way down, because a layer may come from a bundle, and for what is not there. */
 export async function findLayer(layer: RoomLayer): Promise<LayerFound> {
-  const { folder, paths, removed, from, modes, changedAt = Date.now() } = layer;
+  const { folder, paths, removed, from, modes, times, changedAt = Date.now() } = layer;
   const source = toRaw(folder);
   for (const path of removed) below(source, path);
   const entries: LayerEntry[] = [];
@@ -72,43 +75,35 @@ export async function findLayer(layer: RoomLayer): Promise<LayerFound> {
       throw broken(path, "is no file, folder or link");
     }
     if (stat.isFile()) bytes += stat.size;
-    entries.push({ path, at, stat, mode: (modes?.get(path) ?? stat.mode) & PERMISSIONS });
+    const time = (times?.get(path) ?? changedAt) / 1000;
+    entries.push({ path, at, stat, mode: (modes?.get(path) ?? stat.mode) & PERMISSIONS, changedAt: time });
   });
-  return { source, entries, removed, bytes, changedAt };
+  return { source, entries, removed, bytes };
 }
 
 export async function putLayer(root: RawPath, layer: LayerFound): Promise<void> {
   const { entries, removed } = layer;
   const tree = new Tree(root, layer);
   await inTurns(removed, (path) => tree.remove(path));
-  await inTurns(entries, ({ path, at: from, stat, mode }) => {
-    if (stat.isDirectory()) tree.putFolder(path);
-    else if (stat.isSymbolicLink()) tree.putLink(path, from);
-    else tree.putFile(path, { from, stat, mode });
+  await inTurns(entries, (entry) => {
+    if (entry.stat.isDirectory()) tree.putFolder(entry.path);
+    else if (entry.stat.isSymbolicLink()) tree.putLink(entry);
+    else tree.putFile(entry);
   });
   // From the innermost: a folder that may not be written is closed when all is in it, and its time is the last one set.
   const folders = entries.filter(({ stat }) => stat.isDirectory());
-  await inTurns(folders.toReversed(), ({ path, mode }) => tree.finishFolder(path, mode));
-}
-
-interface Source {
-  readonly from: RawPath;
-  readonly stat: Stats;
-  readonly mode: number;
+  await inTurns(folders.toReversed(), (entry) => tree.finishFolder(entry));
 }
 
 class Tree {
   readonly #root: RawPath;
   readonly #source: RawPath;
-  /** In seconds. */
-  readonly #changedAt: number;
   /** Known to be real folders. */
   readonly #folders = new Set<RawPath>();
 
-  constructor(root: RawPath, { source, changedAt }: Pick<LayerFound, "source" | "changedAt">) {
+  constructor(root: RawPath, { source }: Pick<LayerFound, "source">) {
     this.#root = root;
     this.#source = source;
-    this.#changedAt = changedAt / 1000;
   }
 
   remove(path: RawPath): void {
@@ -128,25 +123,25 @@ class Tree {
     mkdirSync(toSystem(at), { mode: 0o700 });
   }
 
-  finishFolder(path: RawPath, mode: number): void {
+  finishFolder({ path, mode, changedAt }: LayerEntry): void {
     const at = toSystem(below(this.#root, path));
     chmodSync(at, mode);
-    lutimesSync(at, 0, this.#changedAt);
+    lutimesSync(at, 0, changedAt);
   }
 
-  putFile(path: RawPath, { from, stat, mode }: Source): void {
+  putFile({ path, at: from, stat, mode, changedAt }: LayerEntry): void {
     const at = this.#place(path);
     this.#clear(at);
     copyFileSync(toSystem(from), toSystem(at), constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
     if (mode !== (stat.mode & PERMISSIONS)) chmodSync(toSystem(at), mode);
-    lutimesSync(toSystem(at), 0, this.#changedAt);
+    lutimesSync(toSystem(at), 0, changedAt);
   }
 
-  putLink(path: RawPath, from: RawPath): void {
+  putLink({ path, at: from, changedAt }: LayerEntry): void {
     const at = this.#place(path);
     this.#clear(at);
     symlinkSync(readlinkSync(toSystem(from), "buffer"), toSystem(at));
-    lutimesSync(toSystem(at), 0, this.#changedAt);
+    lutimesSync(toSystem(at), 0, changedAt);
   }
 
   #clear(at: RawPath): void {
