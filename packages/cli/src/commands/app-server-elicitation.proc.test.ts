@@ -148,5 +148,5 @@ test("where nobody is asked the server is told no; in exec it hears from the sta
     world,
     env: KEY,
   });
-  expect(stdout).toContain("no approval is possible");
+  expect(stdout).toContain("nobody to ask");
 });

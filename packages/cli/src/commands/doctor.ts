@@ -218,7 +218,7 @@ async function askProvider(provider: Provider, detail: string): Promise<Finding>
     return { name, state: "ok", detail: `${detail}; answers in ${took}${status === 200 ? "" : ` (HTTP ${status})`}` };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    const why = `${detail}; does not answer: ${provider.redact(cause)}`;
+    const why = `${detail}; does not respond: ${provider.redact(cause)}`;
     if (isOptional) return { name, state: "absent", detail: why };
     return { name, state: "problem", detail: why, fix: `look at the network and at ${provider.baseUrl}` };
   }

@@ -80,10 +80,12 @@ test(
 
 test("13: init delivers, and lint proposes what a spec delivers without proposing what judges it", async () => {
   await using world = await openWorld();
-  expect((await run(["task", "init"], { world })).code).toBe(0);
-  expect(await readFile(path.join(world.workspace, "heddle-task.yaml"), "utf8")).toContain("\ndeliver: [README.md]\n");
   for (const file of ["src/add.js", "src/add.test.js", "test/helper.js", "package.json", "check.sh"])
     await world.file(`workspace/${file}`, "x");
+  await world.file("workspace/package.json", JSON.stringify({ scripts: { test: "node --test" } }));
+  expect((await run(["task", "init", "add numbers"], { world })).code).toBe(0);
+  const made = await readFile(path.join(world.workspace, "heddle-task.yaml"), "utf8");
+  expect(made).toMatch(/^deliver: \[.*src\/\*\*.*\]$/m);
   const cases: readonly (readonly [string, readonly string[] | undefined])[] = [
     ["goal: g, checks: [{tests: npm test}]", ["src/**", "!**/*.test.*"]],
     ["goal: Correct src/add.js and check.sh., checks: [{command: sh check.sh}]", ["src/add.js"]],

@@ -25,7 +25,7 @@ export const http: RunLeaf<"http"> = async (check, { signal }) => {
     if (error instanceof HeddleError) throw error;
     if (limit.aborted) return cannot(`${check.url} had not answered after ${check.timeoutMs} ms`);
     const why = error instanceof Error ? error.message : String(error);
-    const message = `${check.url} does not answer: ${why}`;
+    const message = `${check.url} does not respond: ${why}`;
     const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
     return isRefused ? failed(message) : cannot(message);
   }
