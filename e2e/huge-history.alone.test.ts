@@ -9,8 +9,8 @@ import { turnEvents } from "../bench/turn-events.ts";
 import { figure, openWorld, start, type World } from "./world.ts";
 
 const THREADS = 10_000;
-const LONG_TURNS = 16_800;
-const EVENTS_A_TURN = 6;
+const LONG_TURNS = 14_400;
+const EVENTS_A_TURN = 7;
 const BATCH_TURNS = 200;
 
 const LIST_MS = 100;
