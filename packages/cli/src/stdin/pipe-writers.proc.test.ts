@@ -18,7 +18,7 @@ const CASES: readonly (readonly [string, string, string])[] = [
   ["a pipe that its shell holds", `mkfifo held; exec 3<> held; probe < held`, "ancestors"],
   [
     "a process substitution of the shell that became this program",
-    `mkfifo over; exec 4<> over; (sleep 1; echo >&4) & exec_probe < <(read x <&4; echo X)`,
+    `mkfifo over; exec 4<> over; (sleep 3; echo >&4) & exec_probe < <(read x <&4; echo X)`,
     "others",
   ],
   ["a pipe held by nobody else", `mkfifo own; exec 3<> own; exec_probe <&3`, "nobody"],
