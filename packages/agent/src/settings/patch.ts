@@ -18,7 +18,8 @@ export interface SettingsPatch {
 
 export type SettingKey = keyof SettingsPatch;
 
-export const SETTING_KEYS = [
+/** Kept from turn to turn; the rest is of the configuration, or of the turn alone. */
+export const KEPT_KEYS = [
   "provider",
   "model",
   "effort",
@@ -27,6 +28,10 @@ export const SETTING_KEYS = [
   "writableRoots",
   "approvalPolicy",
   "mode",
+] as const satisfies readonly SettingKey[];
+
+export const SETTING_KEYS = [
+  ...KEPT_KEYS,
   "contextTokens",
   "compactAtTokens",
   "asksUser",

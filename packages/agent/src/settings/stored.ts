@@ -5,7 +5,7 @@
 import type { StoredEvent, TurnSettings } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { lineage, withoutReverted } from "../threads/history.ts";
-import { companionsOf, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
+import { companionsOf, KEPT_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import { patchOf, wordOf } from "./words.ts";
 
 export interface StoredSettings {
@@ -18,18 +18,6 @@ export interface StoredSettings {
   /** Clients have brought tools along. */
   readonly hasClientTools: boolean;
 }
-
-/** Kept from turn to turn; the rest is of the configuration, or of the turn alone. */
-const KEPT = [
-  "provider",
-  "model",
-  "effort",
-  "sandboxMode",
-  "networkAccess",
-  "writableRoots",
-  "approvalPolicy",
-  "mode",
-] as const satisfies readonly SettingKey[];
 
 /** `past`: oldest first, without turns that were taken back. */
 export function storedSettings(past: readonly StoredEvent[]): StoredSettings {
@@ -123,7 +111,7 @@ class SettingsFold {
 
   #keep(settings: TurnSettings, once: readonly string[]): void {
     this.#thread.delete("cwd");
-    for (const key of KEPT) {
+    for (const key of KEPT_KEYS) {
       if (once.includes(key)) continue;
       this.#forget(key);
       const value = key === "mode" ? (settings.mode ?? "default") : settings[key];
