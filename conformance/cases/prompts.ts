@@ -91,7 +91,7 @@ export const PROMPT_CASES: readonly ExecCase[] = [
     about: "an argument and a standard input that stays open and silent",
     script: HELLO,
     runs: [{ args: ["exec", "--json", "do it"], stdin: { isOpen: true } }],
-    deadlineMs: 6_000,
+    deadlineMs: 15_000,
   },
   {
     id: "stdin-not-utf8",
