@@ -225,7 +225,7 @@ describe("F21 calls that make no sense", () => {
     await expectWhole(world);
   });
 
-  test("arguments that are not JSON are an error for the model, and the turn goes on", async () => {
+  test("arguments that are not JSON are an error for the model, and the turn continues", async () => {
     await using world = await openWorld();
     await using server = await startModelServer({
       script: [{ text: "never played" }, { text: "done" }],

@@ -130,7 +130,7 @@ describe("F30 a compaction", () => {
     return runs;
   }
 
-  test("makes room when the settings of the run say so, and the thread goes on", async () => {
+  test("makes room when the settings of the run say so, and the thread continues", async () => {
     await using world = await openWorld();
     await using server = await startModelServer({
       respond: (request) => ({ text: isForSummary(request) ? "SUMMARY of it all" : long }),

@@ -332,7 +332,7 @@ class Engine implements Heddle {
   async summarise(threadId: string): Promise<string | undefined> {
     await workspaceOf(this.journal, threadId);
     if (this.#background !== undefined) return this.#background.summarise(threadId);
-    throw new HeddleError("provider.configuration-required", "summaries are off: background.model says so");
+    throw new HeddleError("provider.configuration-required", "summaries are turned off by background.model");
   }
 
   async sample(question: SampleQuestion, signal: AbortSignal): Promise<Sample> {

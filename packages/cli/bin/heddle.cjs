@@ -242,7 +242,7 @@ function ensureFreshBundle() {
     encoding: "utf8",
   });
   if (built.status === 0 && fs.existsSync(stampFile)) return true;
-  process.stderr.write("heddle: the bundle could not be made, running from source\n" + (built.stderr || ""));
+  process.stderr.write("heddle: the bundle could not be built, running from source\n" + (built.stderr || ""));
   return false;
 }
 

@@ -153,7 +153,7 @@ test.runIf(process.getuid?.() !== 0)(
     await using world = await openWorld();
     const file = await world.file("closed.txt", "old");
     await chmod(file, 0o444);
-    expectOneLine(await run(["exec", "-o", file, "hi"], { world, env: KEY }), 2, /no right to write/);
+    expectOneLine(await run(["exec", "-o", file, "hi"], { world, env: KEY }), 2, /no permission to write/);
   },
 );
 

@@ -19,11 +19,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/token.ts")).tokenCommand,
   },
   task: {
-    summary: "Write, add, list and steer work orders whose completion is decided by checks",
+    summary: "Write, add, list and control tasks whose completion is decided by checks",
     load: async () => (await import("./commands/task.ts")).taskCommand,
   },
   watch: {
-    summary: "Carry out the tasks of this home, and show it",
+    summary: "Run the tasks of this home and show their progress",
     load: async () => (await import("./commands/watch.ts")).watchCommand,
   },
   threads: {
@@ -39,19 +39,19 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/usage.ts")).usageCommand,
   },
   verify: {
-    summary: "Prove that the record is what was written",
+    summary: "Check that the record was not changed",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
   },
   store: {
-    summary: "Give back the room of what was deleted from the record",
+    summary: "Free the disk space of what was deleted",
     load: async () => (await import("./commands/store.ts")).storeCommand,
   },
   login: {
-    summary: "Store a key for a provider, or log in at one",
+    summary: "Store a key for a provider, or log in to one",
     load: async () => (await import("./commands/login.ts")).loginCommand,
   },
   logout: {
-    summary: "Take an account out of the credential store",
+    summary: "Remove an account from the credential store",
     load: async () => (await import("./commands/logout.ts")).logoutCommand,
   },
   accounts: {
@@ -59,11 +59,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/accounts.ts")).accountsCommand,
   },
   mcp: {
-    summary: "List MCP servers, log in at one, or log out",
+    summary: "List MCP servers, log in to one, or log out",
     load: async () => (await import("./commands/mcp.ts")).mcpCommand,
   },
   models: {
-    summary: "List the models that can be asked for",
+    summary: "List the models that can be used",
     load: async () => (await import("./commands/models.ts")).modelsCommand,
   },
   config: {
@@ -71,7 +71,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/config.ts")).configCommand,
   },
   schema: {
-    summary: "Print the schemas of what exec prints and of what serve serves",
+    summary: "Print the JSON Schemas of the output of exec and of the APIs of serve",
     load: async () => (await import("./commands/schema.ts")).schemaCommand,
   },
   completions: {

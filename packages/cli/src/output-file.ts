@@ -69,7 +69,7 @@ function problem(error: unknown, full: string): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "EISDIR") return "is a folder; name a file";
   if (code === "ENOENT") return `cannot be written: ${path.dirname(full)} does not exist`;
-  if (code === "ENOTDIR") return `cannot be written: ${path.dirname(full)} is no folder`;
-  if (code === "EACCES" || code === "EROFS") return `cannot be written: no right to write ${path.dirname(full)}`;
+  if (code === "ENOTDIR") return `cannot be written: ${path.dirname(full)} is not a folder`;
+  if (code === "EACCES" || code === "EROFS") return `cannot be written: no permission to write ${path.dirname(full)}`;
   return `cannot be written: ${error instanceof Error ? error.message : String(error)}`;
 }

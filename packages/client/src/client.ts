@@ -106,7 +106,7 @@ export class HeddleClient {
     return this.#http.json("PATCH", thread(threadId), { ...call, body: { name } });
   }
 
-  /** What its next turns run with, key by key; null takes a key out. */
+  /** What its next turns run with, key by key; null removes a key. */
   changeSettings(threadId: string, settings: Readonly<Record<string, unknown>>, call?: Call): Promise<Thread> {
     return this.#http.json("PATCH", thread(threadId), { ...call, body: { settings } });
   }

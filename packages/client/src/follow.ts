@@ -114,7 +114,7 @@ class Cursor {
 
   #hole(threadId: string, known: number, seq: number): HeddleApiError {
     this.#holes += 1;
-    const message = `events ${known + 1} to ${seq - 1} of ${threadId} did not come`;
+    const message = `events ${known + 1} to ${seq - 1} of ${threadId} are missing`;
     // Asked for once more it has to come; a server that leaves it out again is broken.
     return new HeddleApiError("events.gap", message, { status: this.#holes > 1 ? 400 : 0 });
   }

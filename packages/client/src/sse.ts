@@ -22,7 +22,8 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
       rest += decoder.decode(value, { stream: true });
       const blocks = rest.split("\n\n");
       rest = blocks.pop() ?? "";
-      if (rest.length > MAX_EVENT_CHARS) throw new HeddleApiError("server.failed", "an event of the server never ends");
+      if (rest.length > MAX_EVENT_CHARS)
+        throw new HeddleApiError("server.failed", "an event of the server is too long");
       for (const block of blocks) {
         const event = parseBlock(block);
         if (event !== undefined) yield event;

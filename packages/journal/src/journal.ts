@@ -94,7 +94,7 @@ export interface Damage {
   readonly position?: number;
 }
 
-/** Something is not as it should be, and nothing acknowledged is in doubt because of it. */
+/** Something is not valid, and nothing acknowledged is in doubt because of it. */
 export interface Notice {
   readonly kind:
     | "read-only"

@@ -233,7 +233,7 @@ class HttpSource implements Source {
         .toString("latin1")
         .replace(/^\u00ef\u00bb\u00bf/, "")
         .trimStart();
-      if (first.startsWith("<")) throw malformed(this.#provider, "a page instead of an answer", chunk);
+      if (first.startsWith("<")) throw malformed(this.#provider, "a web page instead of an answer", chunk);
       if (first.startsWith("{") || first.startsWith("[")) throw await this.#document(chunk);
       this.#isStream = first !== "";
     }
@@ -270,7 +270,7 @@ class HttpSource implements Source {
   async #document(first: Buffer): Promise<HeddleError> {
     const body = await this.#rest([first]);
     const failure = failureIn(this.#provider, parseJson(body.toString("utf8")));
-    return failure ?? malformed(this.#provider, "one document instead of a stream", body);
+    return failure ?? malformed(this.#provider, "a single document instead of a stream", body);
   }
 
   async #refusal(): Promise<HeddleError> {

@@ -64,7 +64,7 @@ export class AwsEventReader implements EventSource {
     if (crc32(prelude) !== this.#held.readUInt32BE(start + 8))
       throw this.#wrong("a frame with a wrong checksum", start);
     if (total > MAX_FRAME_BYTES || total < PRELUDE_BYTES + CRC_BYTES)
-      throw this.#wrong("a frame of no possible size", start);
+      throw this.#wrong("a frame of impossible size", start);
     if (this.#size - start < total) return undefined;
     const frame = this.#held.subarray(start, start + total);
     if (crc32(frame.subarray(0, -CRC_BYTES)) !== frame.readUInt32BE(total - CRC_BYTES))

@@ -17,7 +17,7 @@ export function fitEffort(
   effort: string | undefined,
 ): FittedEffort {
   if (effort === undefined) return {};
-  if (info.isReasoning === false) return { note: `${info.model} does not reason; the effort ${effort} is left out` };
+  if (info.isReasoning === false) return { note: `${info.model} has no reasoning; the effort ${effort} is left out` };
   const { efforts = [] } = info;
   const wish = ORDER.indexOf(effort);
   if (efforts.length === 0 || efforts.includes(effort) || wish === -1) return { effort };

@@ -195,7 +195,7 @@ export class Exchange implements AsyncDisposable {
     const idleMs = Math.min(idleTimeoutMs, graceMs ?? idleTimeoutMs);
     const leftMs = Math.max(0, keepAliveTimeoutMs - this.#silentMs);
     if (idleMs <= leftMs) return { ms: idleMs, what: `silence for ${idleMs} ms in the middle of an answer` };
-    return { ms: leftMs, what: `nothing but signs of life for ${keepAliveTimeoutMs} ms` };
+    return { ms: leftMs, what: `only keep-alive messages for ${keepAliveTimeoutMs} ms` };
   }
 
   #stalled(what: string): ProviderError {
@@ -211,7 +211,7 @@ export class Exchange implements AsyncDisposable {
     const code = codeOf(error);
     const { provider } = this.#options;
     if (code.startsWith("HPE_")) {
-      return new ProviderError("provider.malformed", `${provider.name} does not speak HTTP here (${code})`, {
+      return new ProviderError("provider.malformed", `${provider.name} does not answer with HTTP (${code})`, {
         isRetryable: false,
         cause: error,
       });

@@ -137,7 +137,7 @@ function opening(provider: Provider, code: ErrorCode): string {
     case "provider.context-exceeded":
       return `the request is too long for the model`;
     case "provider.rate-limited":
-      return `${provider.name} limits the rate of requests`;
+      return `${provider.name} is rate-limiting requests`;
     case "provider.overloaded":
       return `${provider.name} cannot answer now`;
     case "provider.malformed":

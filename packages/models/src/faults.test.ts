@@ -211,7 +211,7 @@ test("pings do not count as an answer for longer than the limit", async () => {
   const { error } = await collect(testProvider(server, "anthropic", SHORT));
   expect(error).toMatchObject({
     code: "provider.stalled",
-    message: expect.stringContaining("nothing but signs of life for 500 ms"),
+    message: expect.stringContaining("only keep-alive messages for 500 ms"),
   });
 });
 

@@ -187,7 +187,9 @@ describe("12.19: Vertex AI", () => {
       /needs a project: set GOOGLE_CLOUD_PROJECT/,
     );
     const evil = { ...env, GOOGLE_CLOUD_PROJECT: "p/../../../evil" };
-    expect(() => resolveProvider([{ id: "vertex", credential }], "vertex", evil)).toThrow(/is no name of a project/);
+    expect(() => resolveProvider([{ id: "vertex", credential }], "vertex", evil)).toThrow(
+      /is not the name of a project/,
+    );
   });
 });
 

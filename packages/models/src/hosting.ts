@@ -53,7 +53,7 @@ const BEDROCK: Hosting = {
 
 function bodyOf({ body }: WireCall): Readonly<Record<string, unknown>> {
   const fields = record(body);
-  if (fields === undefined) throw new HeddleError("internal", "the body of a request is no object");
+  if (fields === undefined) throw new HeddleError("internal", "the body of a request is not an object");
   return fields;
 }
 

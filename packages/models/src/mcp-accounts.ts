@@ -101,7 +101,7 @@ async function start(
   if (bringsToken(server)) {
     throw new HeddleError(
       "login.failed",
-      `mcp_servers.${server.name} has a token of its own in the configuration; take it out to log in`,
+      `mcp_servers.${server.name} has a token in the configuration; remove it to log in`,
     );
   }
   const key = keyOf(server);

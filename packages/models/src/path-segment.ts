@@ -2,7 +2,6 @@
 import { HeddleError } from "@heddle/protocol";
 
 export function segment(model: string): string {
-  if (model === "" || /^\.{1,2}$/.test(model))
-    throw new HeddleError("model.unknown", `"${model}" is no name of a model`);
+  if (model === "" || /^\.{1,2}$/.test(model)) throw new HeddleError("model.unknown", `"${model}" is not a model name`);
   return encodeURIComponent(model);
 }

@@ -159,7 +159,7 @@ function word({ id, kind, key }: Wanted, value: string | undefined, variable: st
     );
   }
   if (/^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/.test(value)) return value;
-  throw new HeddleError("config.invalid", `provider ${id}: auth.${key}: "${value}" is no name of a ${key}`);
+  throw new HeddleError("config.invalid", `provider ${id}: auth.${key}: "${value}" is not the name of a ${key}`);
 }
 
 /** What obtains tokens sends them over TLS, or to this machine. */

@@ -27,6 +27,6 @@ test("12.18: an effort is lowered to the nearest one that the model has, and a w
   expect(fitEffort(info, "ludicrous")).toEqual({ effort: "ludicrous" });
   expect(fitEffort({ model: "m" }, "xhigh")).toEqual({ effort: "xhigh" });
   expect(fitEffort({ model: "m", isReasoning: false }, "low")).toEqual({
-    note: "m does not reason; the effort low is left out",
+    note: "m has no reasoning; the effort low is left out",
   });
 });

@@ -103,7 +103,7 @@ export const PageQuery = z.strictObject({
 
 export const ThreadsQuery = PageQuery.extend({
   workspace: z.string().max(4096).optional().describe("Only threads that work in this folder"),
-  archived: flag.optional().describe("true: threads that were put away; false or absent: the others"),
+  archived: flag.optional().describe("true: archived threads; false or absent: the others"),
   search: z.string().max(200).optional().describe("Text in the name or the first input"),
   status: z.enum(["running", "idle"]).optional(),
 });
@@ -234,7 +234,7 @@ export const PatchThreadBody = z
     settings: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe("What its next turns run with, as chat.settings.update takes it; null takes a key out"),
+      .describe("What its next turns run with, as chat.settings.update takes it; null removes a key"),
   })
   .refine(({ name, settings }) => name !== undefined || settings !== undefined, "name or settings is missing");
 export const ForkThreadBody = z.strictObject({
@@ -253,7 +253,7 @@ export const StartTurnBody = z.strictObject({
   model: z.string().max(200).optional(),
   provider: z.string().max(200).optional(),
   effort: z.string().max(50).optional(),
-  sandboxMode: SandboxMode.optional().describe("danger-full-access is the owner's alone"),
+  sandboxMode: SandboxMode.optional().describe("danger-full-access is only for the owner"),
   approvalPolicy: ApprovalPolicy.optional(),
   mode: z
     .enum(["plan", "default"])
@@ -268,7 +268,7 @@ export const AnswerBody = z.strictObject({
   answers: UserAnswers.optional().meta({ description: "To questions of the agent, by their ids" }),
   content: z.unknown().optional().meta({ description: "To the question of an MCP server" }),
   granted: Permissions.optional().meta({
-    description: "Of a question for rights: only these of what was asked for; absent: all of it",
+    description: "Of a permission request: grant only these; absent: all of it",
   }),
 });
 export const EmptyBody = z.strictObject({});

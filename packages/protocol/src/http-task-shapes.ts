@@ -45,7 +45,7 @@ const paging = {
 export const TasksQuery = z.strictObject({
   ...paging,
   state: listOf(TASK_STATES).optional().describe("Only these states, separated by commas"),
-  archived: flag.optional().describe("true: those that were put away; absent or false: the others"),
+  archived: flag.optional().describe("true: archived tasks; absent or false: the others"),
   workspace: Folder.optional(),
   label: z.string().max(200).optional(),
   parentId: Id.optional().describe("What this schedule has begun"),
@@ -226,7 +226,7 @@ export const CreateTaskBody = z
   })
   .refine(
     ({ spec, prompt, plan }) => [spec, prompt, plan].filter((one) => one !== undefined).length === 1,
-    "say exactly one of spec, prompt and plan",
+    "give exactly one of spec, prompt and plan",
   );
 export const CreatedTask = Task.extend({
   warnings: z.array(z.string()).readonly(),
@@ -274,7 +274,7 @@ export const InboxBody = z
     thread: Id.optional(),
     clientId: Id.optional().describe("Repeat a request with the same id and it is the same task"),
   })
-  .refine(({ text, path }) => (text === undefined) !== (path === undefined), "say text or path, one of them");
+  .refine(({ text, path }) => (text === undefined) !== (path === undefined), "give either text or path");
 export const WebhookAnswer = z.object({
   outcome: z.enum(["taken", "ignored"]),
   taskId: z.string().optional(),
@@ -339,7 +339,7 @@ export const StateAnswer = z.object({
   now: time,
   position: z.number().int().describe("Follow /api/events after it, and nothing is missed"),
   counts: z.partialRecord(State, z.number().int()),
-  tasks: z.array(TaskSummary).describe("The newest that were not put away"),
+  tasks: z.array(TaskSummary).describe("The newest that are not archived"),
   stalls: StallList.shape.data,
   approvals: z.number().int().describe("Questions that wait for an answer"),
   sinks: z.array(SinkEntry),

@@ -4,10 +4,10 @@ import { Task } from "./http-task-shapes.ts";
 import { WorkFile } from "./task-checks.ts";
 
 export const AcceptTaskBody = z.strictObject({
-  note: z.string().max(2000).optional().describe("Kept where it ends on a person's word"),
+  note: z.string().max(2000).optional().describe("Stored when it ends without verification"),
 });
 export const UndoTaskBody = z.strictObject({
-  dryRun: z.boolean().optional().describe("Only says what would be put back"),
+  dryRun: z.boolean().optional().describe("Only report what would be put back"),
   force: z.boolean().optional().describe("Also what changed after the agent stopped"),
   retry: z.boolean().optional().describe("Begins another attempt from there"),
 });
@@ -40,7 +40,7 @@ export const TaskDiff = z.object({
   files: z
     .array(
       WorkFile.extend({
-        shown: z.string().describe("Its path, with what is no text escaped"),
+        shown: z.string().describe("Its path, with what is not text escaped"),
         standing: z.enum(["delivered", "left-out"]).optional().describe("Whether the verdict stands for it"),
         before: FileFacts.optional(),
         now: FileFacts.optional(),

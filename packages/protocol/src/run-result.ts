@@ -60,7 +60,7 @@ export const RunResult = z.object({
   run_id: z.string(),
   status: RunStatus,
   reason: z.string().optional().meta({ description: "The code of the failure; absent exactly when completed" }),
-  message: z.string().optional().meta({ description: "The failure for people" }),
+  message: z.string().optional().meta({ description: "The failure as text" }),
   details: Details.optional().meta({ description: "Facts of the failure, such as which limit and by how much" }),
   exit_code: z.number().int(),
   retryable: z.boolean().meta({ description: "The same run may succeed later without any change" }),
@@ -68,7 +68,7 @@ export const RunResult = z.object({
   is_response_final: z.boolean().meta({ description: "False: the run broke off after it" }),
   started_at: z.string(),
   duration_ms: z.number(),
-  num_turns: z.number().int().meta({ description: "Questions put to the model in this run" }),
+  num_turns: z.number().int().meta({ description: "Requests to the model in this run" }),
   permission_denials: z.array(
     z.object({ tool: z.string(), call_id: z.string(), code: z.string(), message: z.string() }),
   ),

@@ -25,7 +25,7 @@ export function watchLoop({ log }: WatchdogOptions): Disposable {
     if (lateMs < STOOD_STILL_MS) return;
     // Without work of its own it waited for something outside: a disk, a stopped process, a machine that slept.
     const workedMs = Math.min(lateMs, (user + system) / 1_000);
-    log(`watchdog: the server stood still for ${seconds(lateMs)}, ${seconds(workedMs)} of it at work`);
+    log(`watchdog: the server was blocked for ${seconds(lateMs)}, ${seconds(workedMs)} of it at work`);
   }, BEAT_MS);
   beating.unref();
   return { [Symbol.dispose]: () => clearInterval(beating) };

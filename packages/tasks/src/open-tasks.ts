@@ -95,13 +95,14 @@ function kept(
   { journal, home }: TasksOptions,
   { id }: TaskRecord,
 ): { readonly journal: Journal; readonly home: string } {
-  if (home === undefined) throw new HeddleError("task.illegal", `this door does not reach what was kept of ${id}`);
+  if (home === undefined) throw new HeddleError("task.illegal", `this command cannot read what was kept of ${id}`);
   return { journal, home };
 }
 
 /** Loaded when it is needed: it brings the sandbox. */
 async function runHooksOf(task: TaskRecord, home: string | undefined): Promise<void> {
-  if (home === undefined) throw new HeddleError("task.hook-failed", `${task.id} has hooks, and this door runs none`);
+  if (home === undefined)
+    throw new HeddleError("task.hook-failed", `${task.id} has hooks, which cannot be run from here`);
   const { runHooks } = await import("./owner/before-archive.ts");
   await runHooks(task, home);
 }
@@ -225,9 +226,13 @@ async function find(journal: Journal, selector: string): Promise<TaskRecord> {
   if (only === undefined) throw new HeddleError("task.not-found", `there is no task ${JSON.stringify(selector)}`);
   if (others.length === 0) return only;
   const lines = found.map(({ id, spec, state }) => `${id} (${spec.name}, ${state})`);
-  throw new HeddleError("task.ambiguous", `${JSON.stringify(selector)} may be any of:\n${lines.join("\n")}`, {
-    details: { candidates: found.map(({ id }) => id).join(" ") },
-  });
+  throw new HeddleError(
+    "task.ambiguous",
+    `${JSON.stringify(selector)} fits more than one task; name one by its id:\n${lines.join("\n")}`,
+    {
+      details: { candidates: found.map(({ id }) => id).join(" ") },
+    },
+  );
 }
 
 async function log(
@@ -251,7 +256,7 @@ function resumed(task: TaskRecord, budget: Readonly<Record<string, number>> | un
   for (const [word, more] of Object.entries(budget ?? {})) {
     if (!BUDGET_WORDS.has(word) || !(more > 0)) {
       const words = [...BUDGET_WORDS].join(", ");
-      throw new HeddleError("task.invalid", `${word} = ${more} is no budget; more can be given of ${words}`);
+      throw new HeddleError("task.invalid", `${word} = ${more} is not a budget; more can be given of ${words}`);
     }
   }
   const extraBudget = { ...task.extraBudget };

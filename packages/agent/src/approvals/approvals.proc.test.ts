@@ -29,7 +29,7 @@ test("an answer from another process lets the call run, and a second answer is r
   expect(asked).toHaveLength(1);
 });
 
-test("a declined call is not run, is told to the model, and the turn goes on", async () => {
+test("a declined call is not run, is told to the model, and the turn continues", async () => {
   await using t = await openTestHeddle({
     script: [script[0]!, { text: "fine" }],
     isUnattended: false,

@@ -81,7 +81,7 @@ export function createParkedTurns(engine: CarryOn): ParkedTurns {
     async end(threadId) {
       const open = await journal.threads.lastTurn(threadId);
       if (open?.status !== "open") return;
-      const message = "its question was not answered, and another run has taken the thread";
+      const message = "the approval was not answered, and another run has taken over the thread";
       const failure = { code: "turn.abandoned", message };
       const end = { status: "interrupted", failure, waitsForLease: true } as const;
       await closeParked(journal, { threadId, turnId: open.id }, end);

@@ -151,7 +151,7 @@ export async function takeParked(journal: Journal, threadId: string, turnId: str
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
     }
   }
-  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+  throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
 }
 
 /** Other writers of the stream are people and a process or two. */

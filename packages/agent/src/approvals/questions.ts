@@ -11,19 +11,19 @@ const MAX_ANSWER_CHARS = 10_000;
 export function checkAnswer(question: ApprovalQuestion, { decision, answers, content, granted }: ApprovalAnswer): void {
   if (answers !== undefined) checkWords(question, answers);
   if (content !== undefined && question.kind !== "elicitation") {
-    throw new HeddleError("usage.invalid", "only the question of an MCP server is answered with content");
+    throw new HeddleError("usage.invalid", "only a question from an MCP server can be answered with content");
   }
   if (granted !== undefined && question.kind !== "permissions") {
-    throw new HeddleError("usage.invalid", "only a question for permissions is answered with some of them");
+    throw new HeddleError("usage.invalid", "only a permission request can be granted in part");
   }
   if (decision === "acceptForThread" && (question.kind === "userInput" || question.kind === "elicitation")) {
-    throw new HeddleError("usage.invalid", "such a question is answered once: accept, decline or cancel it");
+    throw new HeddleError("usage.invalid", "this question can only be accepted, declined or cancelled");
   }
 }
 
 function checkWords(question: ApprovalQuestion, answers: NonNullable<ApprovalAnswer["answers"]>): void {
   if (question.kind !== "userInput") {
-    throw new HeddleError("usage.invalid", "this question has no answers but a decision");
+    throw new HeddleError("usage.invalid", "this question takes a decision, not answers");
   }
   const ids = question.questions.map(({ id }) => id);
   for (const [id, given] of Object.entries(answers)) {

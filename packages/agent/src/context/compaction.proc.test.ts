@@ -102,7 +102,7 @@ function inputOf(request: RecordedRequest | undefined): readonly unknown[] {
   return body.input;
 }
 
-test("a request that is too large is compacted once, sent once more, and the turn goes on", async () => {
+test("a request that is too large is compacted once, sent once more, and the turn continues", async () => {
   let refused = 0;
   await using server = await startModelServer({
     respond: (request) => ({ text: isForSummary(request) ? SUMMARY : "fine" }),
@@ -170,7 +170,7 @@ test("F30 when the summary overflows too, the old context stays and the turn fai
   expect(ofType(events, "turn.completed").at(-1)).toMatchObject({ failure: { code: "provider.context-exceeded" } });
 });
 
-test("F30 a compaction that fails near the window keeps the old context, says so once, and the turn goes on", async () => {
+test("F30 a compaction that fails near the window keeps the old context, says so once, and the turn continues", async () => {
   let number = 0;
   await using server = await startModelServer({
     respond: (request) => ({

@@ -18,7 +18,7 @@ End with a short message: what you changed, how you checked it, and what is left
 export const PLAN_INSTRUCTIONS = `The user wants a plan, not yet the work. Change nothing: read, search and run what only looks. Where the request leaves open something that would change the plan and that you cannot find out, ask with request_user_input if you have it; otherwise decide, and say what you assumed. End with the plan: what will be changed and where, in order, how it will be checked, and what is out of scope. Put it, and nothing else, between a line <proposed_plan> and a line </proposed_plan>, as Markdown; a later one takes the place of an earlier one, so write it whole each time. Do not ask there whether to go on: the user decides with the plan before them.`;
 
 /** What a model is told when it is asked for the summary that takes the place of a long conversation. */
-export const SUMMARY_INSTRUCTIONS = `You are shown the record of a coding agent's work so far. Write the summary it will go on from: afterwards the record is gone and only your words are left.
+export const SUMMARY_INSTRUCTIONS = `You are shown the record of a coding agent's work so far. Write the summary it will go on from: afterwards the record is no longer available, only your summary is.
 
 Keep, in short plain lines:
 - what the user wants, with every condition, correction and preference;

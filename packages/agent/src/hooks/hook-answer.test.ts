@@ -72,7 +72,7 @@ test.each([
     '{"hookSpecificOutput":{"updatedInput":{"command":"ls"}}}',
     "it wants to change the input",
   ],
-  ["a no where none is possible", "SessionStart", 2, "stop", "it said no, which a SessionStart hook cannot: stop"],
+  ["a no where none is possible", "SessionStart", 2, "stop", "it refused, which a SessionStart hook cannot: stop"],
 ] as const)("%s is a failure of the hook", (_name, event, exitCode, output, message) => {
   const answer = readHookAnswer(event, exitCode, output);
   expect(answer).toEqual({ kind: "failed", message: expect.stringContaining(message) });

@@ -64,7 +64,7 @@ function decided(event: HookEvent, said: HookOutput): HookAnswer {
 
 function block(event: HookEvent, reason: string, added: readonly string[]): HookAnswer {
   if (!CAN_BLOCK.has(event))
-    return { kind: "failed", message: `it said no, which a ${event} hook cannot: ${short(reason)}` };
+    return { kind: "failed", message: `it refused, which a ${event} hook cannot: ${short(reason)}` };
   return {
     kind: "blocked",
     reason: reason === "" ? "no reason was given" : fitText(reason, MAX_REASON_BYTES),

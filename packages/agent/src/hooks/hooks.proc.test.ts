@@ -96,7 +96,7 @@ test("a hook cannot reach what the thread's commands cannot reach", async () => 
   expect(sent).not.toMatch(/TOP SECRET|sk-hidden/);
 });
 
-test("PreToolUse refuses a call before its intent; the model is told why and goes on", async () => {
+test("PreToolUse refuses a call before its intent; the model is told why and continues", async () => {
   await using server = await startModelServer({
     script: [{ calls: [sh("touch forbidden"), sh("touch allowed")] }, { text: "I see" }],
   });
@@ -297,7 +297,7 @@ test("where somebody is there, a session starts once a thread and process; a res
   expect(lines.map((line) => /"source":"(\w+)"/.exec(line)?.[1])).toEqual(["startup", "resume"]);
 });
 
-test("a matcher that is no regular expression is refused when Heddle opens", async () => {
+test("a matcher that is not a regular expression is refused when Heddle opens", async () => {
   await expect(
     openTestHeddle({ hooks: [{ event: "PreToolUse", matcher: "(", command: "true" }] }),
   ).rejects.toMatchObject({ code: "config.invalid" });

@@ -90,7 +90,7 @@ function matches({ matcher, event }: HookConfig, names: readonly string[]): bool
   } catch (cause) {
     throw new HeddleError(
       "config.invalid",
-      `the matcher ${JSON.stringify(matcher)} of a ${event} hook is no regular expression`,
+      `the matcher ${JSON.stringify(matcher)} of a ${event} hook is not a regular expression`,
       {
         cause,
       },
@@ -147,7 +147,7 @@ async function runHook(
   if (answer.kind === "blocked") return { answer, ran: { ...common, outcome: "blocked", reason: answer.reason } };
   const failure = toFailure(new HeddleError("tool.failed", answer.message));
   if (!isClosed(hook)) return { answer, ran: { ...common, outcome: "failed", failure } };
-  const reason = `a hook of the user failed and so counts as a no: ${answer.message}`;
+  const reason = `a hook failed, which counts as a refusal: ${answer.message}`;
   return { answer: { kind: "blocked", reason, notes: [] }, ran: { ...common, outcome: "blocked", reason, failure } };
 }
 
@@ -187,7 +187,7 @@ async function execute(
   const { question, output, signal } = run;
   const payload = `${JSON.stringify({ ...commonPayload(hook.event, turn), ...question.payload })}\n`;
   if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) {
-    throw new HeddleError("limit.reached", `there is more than ${MAX_PAYLOAD_BYTES} bytes for it to look at`);
+    throw new HeddleError("limit.reached", `there is more than ${MAX_PAYLOAD_BYTES} bytes for it to read`);
   }
   const timeoutMs = Math.min(hook.timeoutMs ?? DEFAULT_TIMEOUT_MS, question.limit?.timeoutMs ?? Infinity);
   await using owned = await startCommand({

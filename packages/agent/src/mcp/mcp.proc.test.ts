@@ -227,7 +227,7 @@ test("a server that keeps dying is given up after a bounded number of starts", a
   const { status, bodies } = await play(t);
   expect(status).toBe("completed");
   const errors = bodies.flatMap((body) => (body.type === "tool.settled" ? [body.failure?.code] : []));
-  // Five lives; then the tool does not exist any more.
+  // Five lives; then the tool no longer exists.
   expect(errors).toEqual(["tool.failed", "tool.failed", "tool.failed", "tool.failed", "tool.failed", "tool.unknown"]);
 }, 60_000);
 

@@ -157,7 +157,7 @@ export function fittingNotes(provider: Provider, { turnId, settings, history }: 
     ({ body }) =>
       body.type === "turn.admitted" && body.turnId === turnId && body.input.some(({ type }) => type === "image"),
   );
-  const unseen = `${info.model} takes no images; the model is only informed that there is one`;
+  const unseen = `${info.model} does not accept images; the model gets a note instead`;
   return [
     ...(note === undefined || isTold ? [] : warning(turnId, "model.effort", note)),
     ...(hasImages && info.readsImages === false ? warning(turnId, "model.images", unseen) : []),

@@ -68,7 +68,7 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
   const verdict = await hooks.run("PreCompact", { subject: hookTrigger, payload: { trigger: hookTrigger } });
   let spent: Spent = NOTHING_SPENT;
   try {
-    if (verdict.isBlocked) throw new HeddleError("policy.denied", `a PreCompact hook said no: ${verdict.reason}`);
+    if (verdict.isBlocked) throw new HeddleError("policy.denied", `a PreCompact hook refused: ${verdict.reason}`);
     const throughVersion = await io.seenVersion();
     using limit = shortLimit(io.signal, MAX_SUMMARY_MS);
     const request = summaryRequest(turn, plan, windowTokens);

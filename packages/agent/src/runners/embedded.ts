@@ -128,7 +128,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     }
     if (stopReason === "refusal") throw declined("the model declined the request", explanation);
     // After its work a model may end without a word; a turn of nothing but silence is no success.
-    if (!hasActed) throw new HeddleError("provider.malformed", "the model answered with nothing at all");
+    if (!hasActed) throw new HeddleError("provider.malformed", "the model's answer is empty");
     if (await hearSteering()) return false;
     if (!isMending && (await mustGoOn(io, turnId, output))) return false;
     const violations = schema === undefined ? [] : outputViolations(schema, output);

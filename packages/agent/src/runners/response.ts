@@ -86,7 +86,7 @@ async function ask(
         return event;
     }
   }
-  throw new HeddleError("provider.cut", "the model's answer ended without an end");
+  throw new HeddleError("provider.cut", "the model's answer stopped before its end");
 }
 
 /** What becomes of an answer that is a refusal. */

@@ -40,7 +40,7 @@ test("12.3: what a command plants after its turn is undone and told when it has 
   await expectUndone(t, turn.threadId, turn.turnId);
 });
 
-test("12.3: and while it goes on", async () => {
+test("12.3: and while it continues", async () => {
   await using t = await open(`${PLANT}; sleep 300`, 20);
   const turn = await t.start("leave it running");
   await turn.done;

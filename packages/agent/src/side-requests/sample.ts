@@ -100,7 +100,7 @@ async function requireLatest(journal: Journal, { threadId, expectedTurnId }: Sam
 /** Tools are offered, not carried out. */
 const NEVER = {
   clientToolMs: 0,
-  clientAnswer: (): Promise<never> => Promise.reject(new HeddleError("internal", "a sample carries out no tool")),
+  clientAnswer: (): Promise<never> => Promise.reject(new HeddleError("internal", "a sample cannot run tools")),
   endGoal: (): Promise<void> => Promise.resolve(),
 };
 

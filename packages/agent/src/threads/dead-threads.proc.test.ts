@@ -150,7 +150,7 @@ test("12.16: a model without eyes is not offered view_image, and is told of pict
   });
   expect((await turn.done).body).toMatchObject({ status: "completed" });
   const said = notices(await bodies(t, threadId)).map(({ code, message }) => `${code}: ${message}`);
-  expect(said).toEqual(["model.images: deepseek-chat takes no images; the model is only informed that there is one"]);
+  expect(said).toEqual(["model.images: deepseek-chat does not accept images; the model gets a note instead"]);
   expect(toolNames(server.requests[2])).not.toContain("view_image");
   const told = JSON.stringify(server.requests[2]?.body);
   expect(told).not.toContain("image_url");

@@ -79,6 +79,6 @@ export function goalText({ objective, tokenBudget, tokensUsed }: StandingGoal): 
   const budget = tokenBudget === undefined ? "" : ` ${tokensUsed} of ${tokenBudget} tokens are used.`;
   return [
     `The user has set a goal for this thread:\n${objective}`,
-    `Work for it now.${budget} When it is reached and you have checked that, call update_goal with complete; when only the user can help, call it with blocked and say why. When you end your turn before, you will be asked to go on.`,
+    `Work for it now.${budget} When it is reached and you have checked that, call update_goal with complete; when only the user can help, call it with blocked and say why. When you end your turn before, you will be asked to continue.`,
   ].join("\n\n");
 }

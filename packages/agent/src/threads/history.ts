@@ -69,7 +69,7 @@ export async function ancestry(journal: ReadJournal, forkedFrom: ForkPoint | und
       throw new HeddleError("store.damaged", `thread ${threadId} is forked from itself`);
     }
     if (parts.length === MAX_FORK_DEPTH) {
-      throw new HeddleError("limit.reached", `forks of forks are followed ${MAX_FORK_DEPTH} times, not further`);
+      throw new HeddleError("limit.reached", `forks of forks are followed ${MAX_FORK_DEPTH} times at most`);
     }
     parts.unshift({ stream: threadId, upTo: version });
   }

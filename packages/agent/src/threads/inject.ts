@@ -14,7 +14,10 @@ export async function injectEntries(
 ): Promise<void> {
   await requireThread(journal, threadId);
   if (entries.length === 0 || entries.length > MAX_ENTRIES || JSON.stringify(entries).length > MAX_CHARS) {
-    throw new HeddleError("usage.invalid", `between 1 and ${MAX_ENTRIES} items of at most 4 MiB can be put in at once`);
+    throw new HeddleError(
+      "usage.invalid",
+      `between 1 and ${MAX_ENTRIES} items of at most 4 MiB can be injected at once`,
+    );
   }
   refuseUnpaired(entries);
   const event: EventBody = { type: "context.injected", v: 1, entries: [...entries] };

@@ -13,7 +13,7 @@ export async function changeGitInfo(
   await requireThread(journal, threadId);
   const values = Object.values(gitInfo);
   if (values.some((value) => typeof value === "string" && (value.trim() === "" || value.length > MAX_CHARS))) {
-    throw new HeddleError("usage.invalid", `a value of gitInfo has 1 to ${MAX_CHARS} characters; null takes it out`);
+    throw new HeddleError("usage.invalid", `a value of gitInfo has 1 to ${MAX_CHARS} characters; null removes it`);
   }
   const events = [{ type: "thread.metadata-changed", v: 1, gitInfo }] as const;
   await journal.append({ stream: threadId, author: by, events });

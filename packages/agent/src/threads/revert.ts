@@ -32,5 +32,5 @@ export async function revertThread(journal: Journal, { threadId, beforeTurnId, b
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
     }
   }
-  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+  throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
 }

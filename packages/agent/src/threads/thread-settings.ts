@@ -7,7 +7,7 @@ type Wishes = Readonly<Record<string, unknown>>;
 const MAX_KEYS = 100;
 const MAX_CHARS = 64 * 1024;
 
-/** Merges; null takes a key out. A running turn is not touched. Answers what stands now. */
+/** Merges; null removes a key. A running turn is not touched. Answers what stands now. */
 export async function changeSettings(
   journal: Journal,
   threadId: string,

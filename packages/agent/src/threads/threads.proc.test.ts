@@ -149,7 +149,7 @@ test("a deleted thread leaves no words, no spilled output, no quarantine and no 
   expect([next.heddle.recoveredTurns, next.heddle.journal.damage]).toEqual([0, undefined]);
 });
 
-test("damage in the past of a fork is named before the fork goes on", async () => {
+test("damage in the past of a fork is named before the fork continues", async () => {
   await using t = await openTestHeddle({ script: [{ text: "first" }, { text: "second" }] });
   const parent = await t.start("one");
   await parent.done;

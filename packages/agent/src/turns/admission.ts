@@ -92,7 +92,7 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
       if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
     }
   }
-  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+  throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
 }
 
 function created(newThread: AdmitOptions["newThread"]): EventBody[] {
@@ -137,7 +137,7 @@ async function findRepeat(journal: Journal, options: AdmitOptions): Promise<Repe
 async function refuseGone(journal: Journal, { threadId, turnId }: AdmitOptions): Promise<void> {
   if (turnId === undefined) return;
   const isQueued = (await journal.threads.queued(threadId)).some((queued) => queued.turnId === turnId);
-  if (!isQueued) throw new HeddleError("turn.not-found", `turn ${turnId} waits no longer`);
+  if (!isQueued) throw new HeddleError("turn.not-found", `turn ${turnId} is not queued`);
 }
 
 async function refuseWhileBusy(journal: Journal, { threadId, newThread }: AdmitOptions): Promise<void> {

@@ -292,7 +292,7 @@ function patternOf(source: string, at: string): RegExp {
     } catch (cause) {
       throw new HeddleError(
         "usage.invalid",
-        `the schema is not usable at ${at}: ${JSON.stringify(source)} is no regular expression`,
+        `the schema is not valid at ${at}: ${JSON.stringify(source)} is not a regular expression`,
         { cause },
       );
     }
@@ -300,7 +300,7 @@ function patternOf(source: string, at: string): RegExp {
 }
 
 function refuse(at: string, reason: string): HeddleError {
-  return new HeddleError("usage.invalid", `the schema is not usable at ${at}: ${reason}`, { details: { at } });
+  return new HeddleError("usage.invalid", `the schema is not valid at ${at}: ${reason}`, { details: { at } });
 }
 
 function same(a: unknown, b: unknown): boolean {

@@ -39,7 +39,7 @@ export function repairText(violations: readonly string[]): string {
 
 export function schemaViolated(violations: readonly string[]): HeddleError {
   const shown = violations.join("; ").slice(0, MAX_SHOWN_CHARS);
-  return new HeddleError("schema.violated", `the answer does not keep to the output schema: ${shown}`, {
+  return new HeddleError("schema.violated", `the answer does not match the output schema: ${shown}`, {
     details: { violations: shown, count: violations.length },
   });
 }

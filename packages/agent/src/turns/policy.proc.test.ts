@@ -57,8 +57,8 @@ test("14.6: a runner records what is on the list, of its own turn and in the nam
   );
   expect(refusals.slice(-3)).toEqual([
     "policy.denied: the runner other may not record item.started for another turn",
-    "policy.denied: the runner other may not record in the name of user:nobody, who has said nothing to this turn",
-    "policy.denied: the runner other may not record in the name of policy:unattended, who has said nothing to this turn",
+    "policy.denied: the runner other may not record in the name of user:nobody, who sent nothing to this turn",
+    "policy.denied: the runner other may not record in the name of policy:unattended, who sent nothing to this turn",
   ]);
   expect(events.map(({ type }) => type)).toEqual([
     "thread.created",

@@ -114,7 +114,7 @@ export function underPolicy(io: BareIo, { turn, runner, policy }: RunnerOf): Tur
     async record(events, author) {
       for (const event of events) checkEvent(event, turn.turnId, runner);
       if (author !== undefined && !speakers.has(author)) {
-        throw refusal(runner, `in the name of ${author}, who has said nothing to this turn`);
+        throw refusal(runner, `in the name of ${author}, who sent nothing to this turn`);
       }
       return await io.record(events, author);
     },

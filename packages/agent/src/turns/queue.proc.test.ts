@@ -97,7 +97,7 @@ test("steering under one client id is added once, and never behind the end of it
   });
 });
 
-test("settings of a thread merge, and null takes a key out", async () => {
+test("settings of a thread merge, and null removes a key", async () => {
   await using t = await openTestHeddle();
   const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
   expect(

@@ -90,7 +90,7 @@ class Queue implements TurnQueue {
     const { journal } = this.#options.heddle;
     const waiting = await journal.threads.queued(threadId);
     if (waiting.length >= MAX_QUEUED) {
-      throw new HeddleError("limit.reached", `thread ${threadId} has ${MAX_QUEUED} inputs waiting; more are not taken`);
+      throw new HeddleError("limit.reached", `thread ${threadId} has ${MAX_QUEUED} queued inputs, which is the limit`);
     }
     const turnId = newTurnId();
     await journal.append({
@@ -127,7 +127,7 @@ class Queue implements TurnQueue {
         if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
       }
     }
-    throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+    throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
   }
 
   async resume(): Promise<void> {

@@ -73,7 +73,7 @@ function commitId(workspace: string, name: string, flag: string): Promise<string
   return git(
     workspace,
     ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`],
-    `${flag} ${name} is no commit of the repository at ${workspace}`,
+    `${flag} ${name} is not a commit of the repository at ${workspace}`,
   );
 }
 

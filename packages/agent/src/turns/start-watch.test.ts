@@ -24,7 +24,7 @@ test("12.13: a start that takes too long says once at which step it stands, and 
   expect(told).toEqual([{ level: "warning", code: "start.slow", message: lines[0] }]);
 });
 
-test("12.13: a process that stood still reports it when it goes on", () => {
+test("12.13: a process that stood still reports it when it continues", () => {
   const told: NoticeText[] = [];
   const watch = new StartWatch("begin", { slowMs: 20 });
   watch.tellTo((text) => told.push(text));

@@ -94,7 +94,7 @@ export class StartWatch implements Disposable {
       `load ${loadavg()
         .map((load) => load.toFixed(1))
         .join(" ")}`,
-      ...(lateMs > this.#slowMs / 5 ? [`the process itself stood still for ${seconds(lateMs)}`] : []),
+      ...(lateMs > this.#slowMs / 5 ? [`the process itself was stopped for ${seconds(lateMs)}`] : []),
       `waiting for: ${counted(process.getActiveResourcesInfo())}`,
       `processes: ${childrenOf(process.pid).join(", ") || "none"}`,
     ].join("; ");

@@ -183,7 +183,7 @@ function remind(meter: Meter, { turnId, history }: TurnRequest): void {
 /** Questions from before that no call has put again. */
 async function takeBackLeft(pen: Pen, { threadId, turnId, carried }: TurnRequest): Promise<void> {
   for (const { approvalId } of carried?.questions.values() ?? []) {
-    await takeBack(pen, { threadId, turnId, approvalId, reason: "the call was settled without it" });
+    await takeBack(pen, { threadId, turnId, approvalId, reason: "the call ended without an answer" });
   }
   carried?.questions.clear();
 }
@@ -297,7 +297,10 @@ async function complete(
       return standing;
     }
   }
-  throw new HeddleError("store.busy", `turn ${turn.turnId} could not be closed: its stream is written without pause`);
+  throw new HeddleError(
+    "store.busy",
+    `turn ${turn.turnId} could not be closed: its stream is being changed by another process`,
+  );
 }
 
 /** undefined when there is none, or when the store cannot be read. */

@@ -54,7 +54,7 @@ export function checkArtifactRoot(root: string, runId: string): void {
   try {
     closeSync(openSync(above, constants.O_RDONLY | constants.O_DIRECTORY));
   } catch {
-    throw usage(`--artifact-root ${root} cannot be a folder: ${above} is none, or may not be read`);
+    throw usage(`--artifact-root ${root} cannot be used: ${above} is not a folder, or cannot be read`);
   }
 }
 

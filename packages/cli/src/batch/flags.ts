@@ -5,10 +5,10 @@ import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 
 /** Each of these asks for the batch contract: a terminal line, and a result where one is named. */
 const CONTRACT: readonly OptionSpec[] = [
-  { name: "idle-timeout", value: "SECONDS", help: "Stop when nothing happens for so long (exit code 124)" },
+  { name: "idle-timeout", value: "SECONDS", help: "Stop after this long without activity (exit code 124)" },
   { name: "max-turns", value: "N", help: "Ask the model at most N times (exit code 6)" },
   { name: "max-tokens", value: "N", help: "Use at most N tokens, in and out together (exit code 6)" },
-  { name: "max-cost", value: "USD", help: "Spend at most so much; refused when the price is not known (exit code 6)" },
+  { name: "max-cost", value: "USD", help: "Spend at most this much; needs a known price (exit code 6)" },
   { name: "retry", value: "N", help: "Start over or resume, up to N times, after a transient failure" },
   { name: "result-json", value: "FILE", completes: "file", help: "Write how it ended to FILE, however it ends" },
   { name: "artifact-root", value: "DIR", completes: "folder", help: "Keep everything about the run in DIR/RUN_ID" },
@@ -19,8 +19,8 @@ const CONTRACT: readonly OptionSpec[] = [
 ];
 
 const ASKING: readonly OptionSpec[] = [
-  { name: "describe-capabilities", help: "Print as JSON what this version can do, and run nothing" },
-  { name: "preflight", help: "Look whether the run could start, and run nothing" },
+  { name: "describe-capabilities", help: "Print what this version can do as JSON, and run nothing" },
+  { name: "preflight", help: "Check whether the run could start, and run nothing" },
 ];
 
 export const BATCH_OPTIONS: readonly OptionSpec[] = [...CONTRACT, ...ASKING];

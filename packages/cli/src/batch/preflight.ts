@@ -132,7 +132,7 @@ function describe(name: string, { workspace, resolved, thread }: Plan): string {
       if (resolved === undefined) return `that of the thread (${thread.kind})`;
       return `${resolved.settings.model} of ${resolved.settings.provider} over ${resolved.provider.wire}`;
     case "key":
-      return resolved === undefined ? "not known before the thread is opened" : "present or not needed";
+      return resolved === undefined ? "not known before the thread is opened" : "present, or not needed";
     default:
       return "understood";
   }
@@ -159,22 +159,22 @@ function checkHome(home: string): string {
   let folder = home;
   while (!existsSync(folder) && path.dirname(folder) !== folder) folder = path.dirname(folder);
   try {
-    if (!statSync(folder).isDirectory()) throw new Error(`${folder} is no folder`);
+    if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new HeddleError(
       "store.read-only",
-      `${home} cannot be written: ${folder} is no folder, or may not be written`,
+      `${home} cannot be written: ${folder} is not a folder, or cannot be written`,
       {
         cause: error,
       },
     );
   }
-  return folder === home ? home : `${home}, to be made`;
+  return folder === home ? home : `${home}, will be created`;
 }
 
 function checkChoices({ resolved, mcpServers }: Plan, args: ParsedArgs, cwd: string): string {
-  if (resolved === undefined) return "looked at when the thread is opened";
+  if (resolved === undefined) return "checked when the thread is opened";
   const { limits, allowedTools: names } = parseBatchFlags(args, cwd);
   const { settings, provider } = resolved;
   if (limits !== undefined) checkLimits(provider, { ...settings, limits });
@@ -192,7 +192,7 @@ async function checkSandbox({ workspace, home }: Plan, settings: TurnSettings | 
     approval: "never",
     masked: [home],
   });
-  if (sandbox === "off") return "off, as asked for";
+  if (sandbox === "off") return "off, as requested";
   await using opened = await openSandbox({ workspace, writeRoots, masked, network });
   return opened.level;
 }

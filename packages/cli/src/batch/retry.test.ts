@@ -22,7 +22,7 @@ const state = (over: Partial<RetryState>): RetryState => ({
   ...over,
 });
 
-test("a passing failure before any effect is begun again, after an effect the thread goes on", () => {
+test("a passing failure before any effect is begun again, after an effect the thread continues", () => {
   expect(nextAttempt(state({}))).toEqual({ kind: "restart", delayMs: 1000, reason: "provider.overloaded" });
   expect(nextAttempt(state({ hasSideEffects: true }))).toMatchObject({ kind: "resume" });
 });

@@ -35,7 +35,7 @@ export function nextAttempt(state: RetryState): NextAttempt {
 /** What a thread is told when it goes on. */
 export function resumeInput(reason: string): readonly InputPart[] {
   const text =
-    `The run stopped because of a failure that was not yours (${reason}). Go on with the task where it stopped, ` +
+    `The run stopped because of a failure that was not yours (${reason}). Continue the task where it stopped, ` +
     "and look at the current state before you repeat anything.";
   return [{ type: "text", text }];
 }

@@ -12,10 +12,10 @@ export const accountsCommand: Command = {
   usage: "accounts [--json] [--validate]",
   about: "Shows each provider, whether it has a key or a login, where that is from, and the vendors' own programs.",
   options: [
-    { name: "json", help: "One JSON object an account" },
+    { name: "json", help: "One JSON object per account" },
     {
       name: "validate",
-      help: "Ask each provider that has one whether it takes it; exit code 3: one is refused, 4: one cannot be reached",
+      help: "Ask each provider whether it accepts its key or login; exit code 3: one is refused, 4: one cannot be reached",
     },
   ],
   examples: ["heddle accounts", "heddle accounts --validate", "heddle accounts --json"],
@@ -67,7 +67,7 @@ function detail(account: AccountStatus): string {
   if (!account.isEnabled)
     return `disabled; enable it with: heddle config set model_providers.${account.provider}.enabled true`;
   const from = {
-    environment: `key in ${variable}${isShadowed === true ? ", which wins over what is stored" : ""}`,
+    environment: `key in ${variable}${isShadowed === true ? ", used instead of what is stored" : ""}`,
     store: email === undefined ? "stored" : `logged in as ${email}${plan === undefined ? "" : ` (${plan})`}`,
     codex: `Codex's login${email === undefined ? "" : `, ${email}`}`,
     program: account.isLoggedIn
@@ -75,11 +75,11 @@ function detail(account: AccountStatus): string {
       : `its own program: ${WORDS[account.problem ?? ""] ?? "no answer"}`,
     machine:
       account.place === undefined
-        ? (account.hint ?? "nothing to use")
+        ? (account.hint ?? "no credentials found")
         : `credentials of this machine: ${account.place}`,
     none: account.isLoggedIn ? "needs no key" : `no key or login; heddle login ${account.provider}`,
   }[source];
-  const validated = isValidated && health === "ok" && source !== "program" ? "; taken by the provider" : "";
+  const validated = isValidated && health === "ok" && source !== "program" ? "; accepted by the provider" : "";
   return `${from}${HEALTH[health] === "" ? "" : `; ${HEALTH[health]}`}${validated}`;
 }
 

@@ -117,7 +117,7 @@ test.each(["SIGKILL", "SIGTERM", "EOF"] as const)(
   },
 );
 
-test("F29: declined after a restart the call is not run, the model is told, and the turn goes on", async () => {
+test("F29: declined after a restart the call is not run, the model is told, and the turn continues", async () => {
   await using world = await openWorld();
   await using model = await modelFor(world);
   const { threadId, turnId } = await leaveAtQuestion(world);

@@ -51,7 +51,7 @@ function told(model: Awaited<ReturnType<typeof startModelServer>>): string {
 
 const tools = (body: unknown) => list(body, "tools").map((tool) => at(tool, "name"));
 
-test("two clients are asked what the agent wants to know; the first answer counts, the other is told, the model hears it", async () => {
+test("two clients are asked what the agent asks; the first answer counts, the other is told, the model hears it", async () => {
   await using world = await openWorld();
   await using model = await withModel(world);
   await using server = await serveOnSocket(world);

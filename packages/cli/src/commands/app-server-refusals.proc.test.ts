@@ -67,7 +67,7 @@ test("W1: refusals are those of the original, and none of them ends the connecti
   client.end();
   const { code, stderr } = await running.ended;
   expect(code).toBe(0);
-  expect(stderr.match(/a line that is no message was passed over/g)).toHaveLength(2);
+  expect(stderr.match(/a line that is not a message was skipped/g)).toHaveLength(2);
   expect((await run(["threads", "list", "--all"], { world, env: KEY })).stdout).not.toContain(threadId);
 });
 
@@ -108,7 +108,7 @@ test("W8: what cannot be listened on, and other machines can reach, is said at o
       ["--listen", "ws://example.org:1"],
       "must be one of stdio://, unix://, unix://PATH, ws://IP:PORT, wss://IP:PORT, off",
     ],
-    [["--listen", `unix://${world.workspace}`], "exists and is no socket"],
+    [["--listen", `unix://${world.workspace}`], "exists and is not a socket"],
     [["--listen", "ws://127.0.0.1:0", "--ws-token-sha256", "abc"], "takes the 64 hexadecimal digits"],
     [["--listen", "ws://127.0.0.1:0", "--ws-token-file", "none"], "there is no token file"],
     [["word"], "app-server takes no arguments"],

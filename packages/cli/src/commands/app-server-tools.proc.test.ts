@@ -95,7 +95,7 @@ test.each([
   ["refuses the call", { error: { code: -32601, message: "no such method" } }, "no such method"],
   ["answers what nobody can read", { result: { words: 1 } }, "dynamic tool response was invalid"],
   ["answers more than can be kept", { result: { ...OPEN, more: "x".repeat(5 * 1024 * 1024) } }, "larger than 4 MiB"],
-])("a client that %s: the item fails and the turn goes on", async (_what, reply, why) => {
+])("a client that %s: the item fails and the turn continues", async (_what, reply, why) => {
   await using world = await openWorld();
   await using model = await withModel(world);
   await using served = serve([], { world, env: KEY });
@@ -110,7 +110,7 @@ test.each([
   expect(model.requests).toHaveLength(2);
 });
 
-test("a client that says nothing fails its call at the deadline, and the turn goes on", async () => {
+test("a client that says nothing fails its call at the deadline, and the turn continues", async () => {
   await using world = await openWorld();
   await using model = await withModel(world);
   await using served = serve(["-c", "client_tool_timeout_sec=0.5"], { world, env: KEY });
@@ -164,7 +164,7 @@ test("a client that goes away fails its call soon; one that comes back in time a
   expect(failed).toMatchObject({ status: "completed" });
   expect(list(failed, "items").find((item) => at(item, "type") === "dynamicToolCall")).toMatchObject({
     status: "failed",
-    error: "no client is connected that could carry the tool out",
+    error: "no client is connected that could run the tool",
   });
   expect(model.requests).toHaveLength(4);
 });

@@ -91,7 +91,7 @@ async function change(env: NodeJS.ProcessEnv, key: readonly string[], value: Tom
   const { file: replaced } = await loadConfig(env);
   if (after !== text) await writeWhole(file, after);
   if (before === undefined && replaced !== undefined) {
-    process.stderr.write(`heddle: ${file} is in force from now on, and ${replaced} is no longer read\n`);
+    process.stderr.write(`heddle: ${file} is used from now on, and ${replaced} is no longer read\n`);
   }
   return EXIT.ok;
 }
@@ -100,7 +100,7 @@ async function change(env: NodeJS.ProcessEnv, key: readonly string[], value: Tom
 function keyOf(text: string): readonly string[] {
   const key = splitKey(text);
   if (key.length === 0)
-    throw usage(`"${text}" is no key; write one such as model or sandbox_workspace_write.network_access`);
+    throw usage(`"${text}" is not a key; write one such as model or sandbox_workspace_write.network_access`);
   return key;
 }
 

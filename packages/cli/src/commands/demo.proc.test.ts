@@ -35,7 +35,7 @@ test("the demo's agent claims too much and is rejected, fixes it, hangs and is f
   expect(places).not.toContain(-1);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
   expect(ran.stdout).toMatch(
-    /stalled: nothing has moved for \d+ s: sh scripts\/release.sh \(pid \d+\) waits for input/,
+    /stalled: there was no progress for \d+ s: sh scripts\/release.sh \(pid \d+\) waits for input/,
   );
   expect(ran.stdout).toMatch(/sandbox: (namespaces|bwrap)/);
 

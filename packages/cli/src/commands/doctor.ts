@@ -20,7 +20,7 @@ export const doctorCommand: Command = {
   about:
     "Looks at Node, the sandbox, Heddle's home, the configuration and the providers, and says how to fix what is missing.",
   options: [
-    { name: "json", help: "One JSON object a finding" },
+    { name: "json", help: "One JSON object per finding" },
     { name: "online", help: "Also ask each provider that has a key, and those on this machine, whether it answers" },
   ],
   examples: ["heddle doctor", "heddle doctor --online", "heddle doctor --json"],
@@ -107,7 +107,7 @@ function kernelFindings({ holds, landlock }: SandboxFound): readonly Finding[] {
           state: "absent",
           detail: "commands can write to named pipes of other programs; it takes Linux 5.19 and perl or python3",
         }
-      : { ...writing, state: "ok", detail: `version ${landlock} holds writing a second time` },
+      : { ...writing, state: "ok", detail: `version ${landlock} restricts writing as a second layer` },
   ];
 }
 
@@ -124,7 +124,7 @@ async function homeFinding(home: string): Promise<Finding> {
     const fix = `chown -R "$(id -u)" ${folder}, or set HEDDLE_HOME to a folder of your own`;
     return { name, state: "problem", detail: `${folder} cannot be written`, fix };
   }
-  return { name, state: "ok", detail: folder === home ? home : `${home}, made at the first run` };
+  return { name, state: "ok", detail: folder === home ? home : `${home}, created at the first run` };
 }
 
 /** Programs that the agent's own work stands on. */
@@ -220,6 +220,6 @@ async function askProvider(provider: Provider, detail: string): Promise<Finding>
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     const why = `${detail}; does not respond: ${provider.redact(cause)}`;
     if (isOptional) return { name, state: "absent", detail: why };
-    return { name, state: "problem", detail: why, fix: `look at the network and at ${provider.baseUrl}` };
+    return { name, state: "problem", detail: why, fix: `check the network and ${provider.baseUrl}` };
   }
 }

@@ -25,7 +25,12 @@ const CHOOSING: readonly OptionSpec[] = [
   },
   { name: "profile", short: "p", value: "NAME", help: "Use [profiles.NAME] of config.toml" },
   { name: "oss", help: "Ask a model on this machine" },
-  { name: "local-provider", value: "NAME", choices: ["ollama", "lmstudio"], help: "Who serves it, with --oss" },
+  {
+    name: "local-provider",
+    value: "NAME",
+    choices: ["ollama", "lmstudio"],
+    help: "With --oss: the program that serves it",
+  },
   { name: "ignore-user-config", help: "Read no config.toml" },
   { name: "strict-config", help: "Refuse unknown keys in Codex's config.toml too" },
 ];
@@ -63,8 +68,8 @@ const WORKING: readonly OptionSpec[] = [
   },
   { name: "skip-git-repo-check", help: "Work in a folder outside any git repository" },
   { name: "ephemeral", help: "Delete the thread when the run is over" },
-  { name: "timeout", value: "SECONDS", help: "Stop the turn after so long (exit code 124)" },
-  { name: "script", value: "FILE", completes: "file", help: "Play a script (JSON) instead of asking a model" },
+  { name: "timeout", value: "SECONDS", help: "Stop the turn after this long (exit code 124)" },
+  { name: "script", value: "FILE", completes: "file", help: "Run a script (JSON) instead of a model" },
   { name: "full-auto", help: "Same as -s workspace-write" },
   {
     name: "dangerously-bypass-approvals-and-sandbox",
@@ -83,16 +88,16 @@ const PRINTING: readonly OptionSpec[] = [
     completes: "file",
     help: "Write the final message to FILE",
   },
-  { name: "output-schema", value: "FILE", completes: "file", help: "JSON Schema the final message must have" },
+  { name: "output-schema", value: "FILE", completes: "file", help: "JSON Schema that the final message must match" },
   { name: "color", value: "WHEN", choices: ["always", "never", "auto"], help: "Colour on stderr" },
-  { name: "codex-exit-codes", help: "Exit with 1 for every failure but bad usage, as codex exec does" },
+  { name: "codex-exit-codes", help: "Exit with 1 for every failure except bad usage, as codex exec does" },
 ];
 
 const OF_SUBCOMMANDS: readonly OptionSpec[] = [
   { name: "last", of: "resume", help: "The thread last used in this folder" },
   { name: "all", of: "resume", help: "With --last: of every folder; it continues in this one" },
   { name: "uncommitted", of: "review", help: "Staged, unstaged and untracked changes" },
-  { name: "base", of: "review", value: "BRANCH", help: "Changes since this branch was left" },
+  { name: "base", of: "review", value: "BRANCH", help: "Changes since the branch point" },
   { name: "commit", of: "review", value: "SHA", help: "The changes of one commit" },
   { name: "title", of: "review", value: "TITLE", help: "What to call that commit" },
 ];

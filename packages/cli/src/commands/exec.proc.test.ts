@@ -87,7 +87,7 @@ test("the scripted model is said plainly, and its files are written by the real 
   );
   const ran = await run(["exec", "-s", "workspace-write", "--script", script, "make it"], { world });
   expect(ran).toMatchObject({ code: 0, stdout: "ok\n" });
-  expect(ran.stderr).toContain(`the script ${script} is played, no model is asked`);
+  expect(ran.stderr).toContain(`the script ${script} is run, no model is used`);
   expect(await readFile(path.join(world.workspace, "made.txt"), "utf8")).toBe("made\n");
   await expect(readFile(path.join(world.root, "escaped.txt"))).rejects.toThrow("ENOENT");
 });

@@ -119,7 +119,7 @@ describe("12.19: heddle exec with a login of another kind", () => {
       "/anthropic/models/claude-sonnet-4-5%4020250929:streamRawPredict",
     ]);
     const listed = await run(["accounts", "--validate"], { world, env });
-    expect(listed.stdout).toMatch(/ok\s+vertex\s.*taken by the provider/);
+    expect(listed.stdout).toMatch(/ok\s+vertex\s.*accepted by the provider/);
     expect(listed.stdout).not.toContain(CANARY);
   });
 

@@ -13,8 +13,8 @@ const DEFAULT_PROVIDER = "openai";
 export const loginCommand: Command = {
   usage: "login [PROVIDER] [--api-key-stdin | --browser | --device] [--profile NAME]\nlogin status",
   about:
-    "Stores a key for a provider, or logs in at one that has logins, in Heddle's own credential store. PROVIDER is openai\n" +
-    "unless another is named. A key in the environment wins over a stored one; heddle accounts shows which is used.",
+    "Stores a key for a provider, or logs in to one that has logins, in Heddle's own credential store. PROVIDER is openai\n" +
+    "unless another is named. A key in the environment is used instead of a stored one; heddle accounts shows which is used.",
   subcommands: ["status"],
   options: [
     { name: "api-key-stdin", aliases: ["with-api-key"], help: "Read the key from standard input" },
@@ -51,14 +51,14 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const { profile } = await accounts.saveKey(name, await readKey(args.has("api-key-stdin"), entry.name));
   tell(`the key for ${entry.id}${profile === "default" ? "" : ` (${profile})`} is stored`);
   const { source, variable } = await accounts.status(name);
-  if (source === "environment") tell(`${variable} is set and wins over it while it is`);
+  if (source === "environment") tell(`${variable} is set and is used instead`);
   return EXIT.ok;
 }
 
 /** Nothing is stored for it: other programs log in, and a run finds what they left. */
 async function machine(accounts: Accounts, name: AccountName, shown: string): Promise<number> {
   const { isLoggedIn, place, hint } = await accounts.status(name);
-  tell(isLoggedIn ? `${shown} needs no login here: it uses ${place}` : (hint ?? `${shown} finds nothing to use`));
+  tell(isLoggedIn ? `${shown} needs no login: it uses ${place}` : (hint ?? `${shown}: no credentials found`));
   return isLoggedIn ? EXIT.ok : EXIT.auth;
 }
 
@@ -78,7 +78,7 @@ async function readKey(isPiped: boolean, name: string): Promise<string> {
 
 async function askKey(name: string): Promise<string> {
   if (!process.stdin.isTTY) {
-    throw usage("standard input is no terminal; hand the key over with --api-key-stdin");
+    throw usage("standard input is not a terminal; pass the key with --api-key-stdin");
   }
   process.stderr.write(`Key for ${name} (not shown): `);
   process.stdin.setRawMode(true).setEncoding("utf8");

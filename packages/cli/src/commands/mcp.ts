@@ -15,8 +15,8 @@ import { openOutput } from "../print/output.ts";
 export const mcpCommand: Command = {
   usage: "mcp list [--json]\nmcp login NAME [--scopes SCOPE,SCOPE] [--json]\nmcp logout NAME [--json]",
   about:
-    "Shows the MCP servers of config.toml and how each takes Heddle, logs in with a browser at one that is reached over HTTP\n" +
-    "(OAuth), and logs out again. Logins are kept with the other credentials; a token of the configuration wins over one.",
+    "Shows the MCP servers of config.toml and how Heddle authenticates, logs in with a browser to one that is reached over HTTP\n" +
+    "(OAuth), and logs out again. Logins are kept with the other credentials; a token in the configuration is used instead.",
   subcommands: ["list", "login", "logout"],
   options: [
     { name: "json", help: "JSON: list prints one array, login the address and then the end, logout what was done" },
@@ -89,7 +89,7 @@ const WORDS: Readonly<Record<McpAuthStatus, string>> = {
   unknown: "does not respond",
   unsupported: "no login",
   notLoggedIn: "not logged in; heddle mcp login NAME",
-  bearerToken: "a token of the configuration",
+  bearerToken: "a token in the configuration",
   oAuth: "logged in",
 };
 

@@ -26,7 +26,7 @@ export const modelsCommand: Command = {
     { name: "search", value: "TEXT", help: "Only names that contain this" },
     { name: "images", help: "Only models that read images" },
     { name: "min-context", value: "TOKENS", help: "Only models with at least this window" },
-    { name: "json", help: "One JSON object a provider" },
+    { name: "json", help: "One JSON object per provider" },
     { name: "refresh", help: "Fetch the catalog of models.dev again into the home, and ask providers again" },
     { name: "reset", help: "Drop the refreshed catalog; the snapshot of this version counts again" },
   ],

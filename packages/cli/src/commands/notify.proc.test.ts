@@ -148,7 +148,7 @@ test("75, 86: watch takes orders from the inbox, tells its sinks, and what is de
   expect(again.stdout).toBe(
     `${String(dead[1]?.["id"])} is queued for hook again\n${String(dead[0]?.["id"])} is queued for hook again\n`,
   );
-  expect((await notify(world, "redeliver", "--all")).stdout).toBe("nothing is dead\n");
+  expect((await notify(world, "redeliver", "--all")).stdout).toBe("no dead notifications\n");
 
   receiver.status = 200;
   await using watching = start(["watch", "--queue"], { world, env: MOCK_KEY });

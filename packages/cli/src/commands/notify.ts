@@ -17,7 +17,7 @@ const VERBS = ["list", "test", "dead", "redeliver"] as const;
 const PAGE = 50;
 
 const OPTIONS: readonly OptionSpec[] = [
-  { name: "json", help: "One JSON object a line" },
+  { name: "json", help: "One JSON object per line" },
   { name: "sink", of: "dead", value: "NAME", help: "Only those of one sink" },
   { name: "after", of: "dead", value: "ID", help: "Continue after this one" },
   { name: "all", of: "redeliver", help: "Every dead one, oldest first" },
@@ -75,7 +75,7 @@ async function list(sinks: readonly Sink[], env: NodeJS.ProcessEnv, { out, isJso
   const gone = [...new Set(counts.map(({ sink }) => sink))].filter((name) => !configured.has(name));
   const rows = [
     ...sinks.map(({ name, kind, target, events }) => ({ name, kind, target, events: [...events] })),
-    ...gone.map((name) => ({ name, kind: "", target: "not configured any more", events: [] as string[] })),
+    ...gone.map((name) => ({ name, kind: "", target: "no longer configured", events: [] as string[] })),
   ];
   for (const row of rows) {
     const numbers = {
@@ -152,7 +152,7 @@ async function putBack(ids: readonly string[], env: NodeJS.ProcessEnv, { out, is
     if (isJson) await out.write(toLine({ id, sink: row.sink, event: row.event, state: row.state }));
     else await out.write(visibleLine(`${id} is queued for ${row.sink} again`) + "\n");
   }
-  if (wanted.length === 0 && !isJson) await out.write("nothing is dead\n");
+  if (wanted.length === 0 && !isJson) await out.write("no dead notifications\n");
   return EXIT.ok;
 }
 

@@ -201,7 +201,7 @@ test("F33: a server that stands still for five seconds says so, and loses neithe
   const events = await following;
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
   expect(events.filter(isTurnEnd).map(({ body }) => body["status"])).toEqual(["completed"]);
-  await served.running.sees("watchdog: the server stood still for ");
+  await served.running.sees("watchdog: the server was blocked for ");
   served.running.child.kill("SIGTERM");
   const [, stood] =
     /stood still for (\d+\.\d) s, \d+\.\d s of it at work/.exec((await served.running.ended).stderr) ?? [];

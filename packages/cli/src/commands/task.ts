@@ -76,18 +76,18 @@ const OPTIONS: readonly OptionSpec[] = [
     value: "ACTION",
     of: "relieve",
     choices: ["eof", "kill-child", "interrupt", "retry"],
-    help: "What to do about a stall; kill-child unless said",
+    help: "What to do about a stall; default kill-child",
   },
-  { name: "dry-run", of: ["collect", "undo"], help: "Only say what would be done" },
+  { name: "dry-run", of: ["collect", "undo"], help: "Only print what would be done" },
   {
     name: "older-than",
     value: "TIME",
     of: "collect",
     help: "How long ago their tasks ended (default 1d for worktrees, 7d for what tasks were judged by)",
   },
-  { name: "back", of: "archive", help: "Take it back from the archive" },
+  { name: "back", of: "archive", help: "Restore it from the archive" },
   { name: "items", of: "run", help: "Show what the agent says and does too" },
-  { name: "verbose", short: "v", of: "run", help: "Say first what it runs with; secrets are masked" },
+  { name: "verbose", short: "v", of: "run", help: "First print the settings it runs with; secrets are masked" },
   ...CONFIG_OPTIONS.map((option) => ({ ...option, of: "run" })),
 ];
 
@@ -98,7 +98,7 @@ export const taskCommand: Command = {
     "task verify ID | --bundle FILE\ntask export ID --bundle FILE\ntask collect [--dry-run]\n" +
     `task ${CHANGES.join("|")} ID...`,
   about:
-    "Work orders whose completion is decided by checks. add puts them into the queue of this home, where heddle watch or a\n" +
+    "Tasks whose completion is decided by checks. add puts them into the queue of this home, where heddle watch or a\n" +
     "running heddle serve finds them; run adds one and watches it to its end. ID is an id, a beginning of one, or a name.\n" +
     "diff shows what a task changed, undo puts its workspace back to how it was when the task began, accept says that what\n" +
     "was put to you is the work. verify judges again from what was kept: 0 the same, 1 another verdict, 3 evidence is missing.",

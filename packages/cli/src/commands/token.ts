@@ -15,7 +15,7 @@ export const tokenCommand: Command = {
     "Makes, lists and revokes tokens for heddle serve. A viewer reads, a user works with threads, an owner does everything.\n" +
     "A token is shown once, when it is made; only its hash is stored.",
   subcommands: ["add", "list", "revoke"],
-  options: [{ name: "json", of: "list", help: "One JSON object a token" }],
+  options: [{ name: "json", of: "list", help: "One JSON object per token" }],
   examples: ["heddle token add viewer dashboard", "heddle token list", "heddle token revoke viewer dashboard"],
   run,
 };

@@ -26,7 +26,7 @@ export const usageCommand: Command = {
     { name: "to", value: "DAY", help: "Last day" },
     { name: "task", value: "ID", help: "Only this task: an id, the beginning of one, or a name" },
     { name: "limit", value: "N", help: `How many rows (default ${DEFAULT_ROWS})` },
-    { name: "json", help: "One JSON object a row" },
+    { name: "json", help: "One JSON object per row" },
   ],
   examples: ["heddle usage", "heddle usage --by model", "heddle usage --by task,model --from 2026-11-01 --json"],
   run,

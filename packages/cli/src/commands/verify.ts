@@ -78,7 +78,8 @@ async function* linesOf(stream: Readable): AsyncGenerator<string, void, void> {
   for await (const chunk of stream.setEncoding("utf8")) {
     const lines = `${rest}${chunk}`.split("\n");
     rest = lines.pop() ?? "";
-    if (rest.length > MAX_LINE_CHARS) throw new HeddleError("usage.invalid", "this is no export: a line is too long");
+    if (rest.length > MAX_LINE_CHARS)
+      throw new HeddleError("usage.invalid", "this is not an export: a line is too long");
     yield* lines;
   }
   if (rest !== "") yield rest;
@@ -87,7 +88,7 @@ async function* linesOf(stream: Readable): AsyncGenerator<string, void, void> {
 async function judgeExport(lines: AsyncIterable<string>, key: string | undefined): Promise<Verdict> {
   try {
     const report = await verifyExport(lines);
-    if (report.thread === undefined) return { ...cannot("this is no export of heddle threads export"), report };
+    if (report.thread === undefined) return { ...cannot("this is not an export of heddle threads export"), report };
     if (report.damage.length > 0) return { result: "tampered", report, violations: [] };
     if (report.keyId === undefined) return { ...cannot("nothing in it is signed"), report, violations: [] };
     if (key !== undefined && key !== report.keyId)

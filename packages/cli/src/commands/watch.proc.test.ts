@@ -69,7 +69,7 @@ test("5: what is not verified makes the exit code, and says how to go on", async
   expect(ran.stderr).toMatch(/heddle task resume task_\S+ and then heddle watch continue it/);
 });
 
-test("5 43: a budget that is used up pauses the task and makes the exit code of a limit; more of it goes on", async () => {
+test("5 43: a budget that is used up pauses the task and makes the exit code of a limit; more of it continues", async () => {
   await using mock = await openMockWorld({
     respond: ({ number }) => (number === 0 ? { text: "TASK COMPLETE" } : (DONE[number - 1] ?? { text: "Yes." })),
   });
@@ -373,7 +373,7 @@ test("an empty queue is told, and is no failure", async () => {
   await using mock = await openMockWorld({ script: [] });
   const ran = await watch(mock, "--once");
   expect(ran).toMatchObject({ code: 0, stdout: "" });
-  expect(ran.stderr).toContain("there is nothing to do; heddle task add FILE brings something");
+  expect(ran.stderr).toContain("there are no tasks to run; add one with heddle task add FILE");
 });
 
 /** Waits for what a child process does, with a deadline. */

@@ -16,7 +16,7 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "items", help: "Show what the agents say and do too" },
   { name: "ui", help: "Open the doors of heddle serve meanwhile, to look and to act: HTTP, WebSocket, a socket" },
   { name: "accept-spec", help: "Take a task file as the agent of an earlier task left it" },
-  { name: "verbose", short: "v", help: "Say first what tasks run with; secrets are masked" },
+  { name: "verbose", short: "v", help: "First print the settings tasks run with; secrets are masked" },
   ...CONFIG_OPTIONS,
   ...DOOR_OPTIONS.map((option) => ({ ...option, of: "--ui" })),
 ];
@@ -24,7 +24,7 @@ const OPTIONS: readonly OptionSpec[] = [
 export const watchCommand: Command = {
   usage: "watch [FILE|DIR] [--once] [--ui]",
   about:
-    "Carries out the tasks of this home and shows what happens to them. With FILE or DIR these tasks are added first, and\n" +
+    "Runs the tasks of this home and shows their progress. With FILE or DIR these tasks are added first, and\n" +
     "only they are shown; heddle-task.yaml or openloom.yaml of this folder is taken when nothing is named. Ctrl-C stops\n" +
     "the work and leaves the tasks to continue later.",
   options: OPTIONS,

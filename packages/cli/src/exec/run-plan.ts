@@ -83,8 +83,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   const notice = (text: string): Promise<void> => err.write(`heddle: ${behind(text)}\n`);
   if (heddle.recoveredTurns > 0) await notice(`${heddle.recoveredTurns} turns of dead processes were closed`);
   const { scriptFile } = plan.choices;
-  if (args.has("json") && scriptFile !== undefined)
-    await notice(`the script ${scriptFile} is played, no model is asked`);
+  if (args.has("json") && scriptFile !== undefined) await notice(`the script ${scriptFile} is run, no model is used`);
   stop.signal.throwIfAborted();
   watch.step("find the thread");
   const target = await findTarget(heddle, plan, notice);

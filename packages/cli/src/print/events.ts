@@ -33,7 +33,7 @@ export function eventLines(event: StoredEvent, style: Style): readonly string[] 
 function words(body: EventBody): readonly string[] {
   switch (body.type) {
     case "turn.queued":
-      return [`waits for its turn: ${inputText(body.input)}`];
+      return [`queued: ${inputText(body.input)}`];
     case "turn.dequeued":
       return [`will not be run: ${visibleLine(body.failure.message)}`];
     case "background.ran":
@@ -164,7 +164,7 @@ function threadWords(body: ThreadEvent): readonly string[] {
     case "thread.tools-declared":
       return [body.tools.map(({ name }) => visibleLine(name)).join(", ")];
     case "thread.reverted":
-      return [`the past ends before turn ${body.beforeTurnId}`];
+      return [`history is reverted to before turn ${body.beforeTurnId}`];
     case "thread.deleted":
       return [visibleLine(body.reason)];
     default:

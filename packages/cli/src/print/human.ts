@@ -274,7 +274,7 @@ function header(threadId: string, body: EventOf<"turn.admitted">, options: Human
   const model =
     scriptFile === undefined
       ? visibleLine(settings.model)
-      : `none: the script ${visibleLine(scriptFile)} is played, no model is asked`;
+      : `none: the script ${visibleLine(scriptFile)} is run, no model is used`;
   const sandbox = `sandbox: ${accessText(settings)}`;
   return [
     style.bold(`heddle ${version}`),
@@ -309,7 +309,7 @@ function promptText(input: readonly InputPart[]): string {
 }
 
 function sandboxText({ sandboxLevel }: EventOf<"turn.started">): string {
-  return sandboxLevel === "none" ? "none: commands run with your own rights" : sandboxLevel;
+  return sandboxLevel === "none" ? "none: commands run with your own permissions" : sandboxLevel;
 }
 
 function retryText({ attempt, maxAttempts, delayMs, cause }: EventOf<"model.retried">): string {
@@ -329,7 +329,7 @@ function questionText({ question }: EventOf<"approval.requested">): string {
     case "elicitation":
       return `${visibleLine(question.server)}: ${visibleLine(question.message)}`;
     case "permissions":
-      return `more rights: ${rightsText(question.permissions)}`;
+      return `more permissions: ${rightsText(question.permissions)}`;
     default:
       return never(question);
   }
@@ -337,7 +337,7 @@ function questionText({ question }: EventOf<"approval.requested">): string {
 
 function wishText(wish: HopWish | undefined): string {
   if (wish === undefined) return "";
-  return wish.kind === "outside" ? " outside the sandbox" : ` with more rights: ${rightsText(wish.permissions)}`;
+  return wish.kind === "outside" ? " outside the sandbox" : ` with more permissions: ${rightsText(wish.permissions)}`;
 }
 
 function rightsText({ read, write, network }: Permissions): string {

@@ -27,6 +27,6 @@ export async function acceptTask(selector: string, args: ParsedArgs, { env }: Co
   ];
   await out.write(`${lines.join("\n")}\n`);
   if (isJudgedAgain) say("accepted; heddle watch, or a running heddle serve, judges it again with these files");
-  else say("accepted on your word: it ends as claimed, because no check speaks for it");
+  else say("accepted without verification: the task ends as claimed, because no check proves it");
   return EXIT.ok;
 }

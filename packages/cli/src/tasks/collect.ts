@@ -36,6 +36,6 @@ export async function collect(args: ParsedArgs, { env }: CommandContext): Promis
 
 function msOf(age: string): number {
   const ms = parseDuration(age);
-  if (ms === undefined) throw usage(`--older-than ${age} is no length of time; write 1d, 12h or 0s`);
+  if (ms === undefined) throw usage(`--older-than ${age} is not a duration; write 1d, 12h or 0s`);
   return ms;
 }

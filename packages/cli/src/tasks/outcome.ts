@@ -97,7 +97,7 @@ export function standing(task: TaskRecord): string {
     case "waiting":
       return `${task.wait?.message ?? "for something to happen"}${task.nextAt === undefined ? "" : `, next at ${zonedTime(task.nextAt)}`}`;
     case "stalled":
-      return task.stall?.message ?? "nothing moves";
+      return task.stall?.message ?? "no progress";
     case "rejected":
       return failing(task).join(", ") || "no check passed that proves the work";
     case "archived":

@@ -77,7 +77,7 @@ function taskPage(
     ...(spec.steps.length === 0 ? [] : ["steps"]),
     ...spec.steps.map(
       ({ title }, index) =>
-        `  ${task.stepsDone.includes(index + 1) ? "said to be done" : "open           "} ${index + 1}. ${visibleLine(title)}`,
+        `  ${task.stepsDone.includes(index + 1) ? "reported as done" : "open           "} ${index + 1}. ${visibleLine(title)}`,
     ),
     ...(task.lastCheck === undefined
       ? line("checks", spec.checks.length === 0 ? "none: nothing can verify it" : `${spec.checks.length}, not run yet`)

@@ -56,7 +56,7 @@ export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): r
     case "task.turn-ended":
       return [turnEnded(body, style)];
     case "task.progressed":
-      return [`steps said to be done: ${body.stepsDone.join(", ")}`];
+      return [`steps reported as done: ${body.stepsDone.join(", ")}`];
     case "task.claimed":
       return [style.yellow(`claimed, not verified: ${CLAIMED_BY[body.by]}${said(body.summary)}`)];
     case "task.checked":
@@ -107,7 +107,7 @@ function other(body: Other, style: Style): string {
     case "task.undone":
       return `the workspace was reverted: ${count(body.files, "file")}`;
     case "task.archived":
-      return body.isArchived ? "archived" : "taken back from the archive";
+      return body.isArchived ? "archived" : "restored from the archive";
     case "task.deleted":
       return "deleted";
   }

@@ -232,7 +232,7 @@ async function tellEnd(tasks: readonly TaskRecord[], { args, out, style, stop }:
 function whatNext(tasks: readonly TaskRecord[], exitCode: number, stop: Stop): string | undefined {
   if (stop.exitCode !== undefined)
     return "stopped; unfinished tasks continue with the next heddle watch or heddle serve";
-  if (tasks.length === 0) return "there is nothing to do; heddle task add FILE brings something";
+  if (tasks.length === 0) return "there are no tasks to run; add one with heddle task add FILE";
   if (exitCode === EXIT.ok) return undefined;
   const paused = tasks.filter(({ state }) => state === "paused");
   const reviewed = paused.find(isPutToOwner);

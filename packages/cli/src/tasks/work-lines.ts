@@ -68,7 +68,7 @@ export function wayOnLines(task: TaskRecord): readonly string[] {
     ];
   if (review.deliver === undefined)
     return [
-      `  heddle task accept ${id}   takes it on your word: claimed, never verified`,
+      `  heddle task accept ${id}   accepts it without verification: claimed, never verified`,
       `  heddle task resume ${id}   lets the agent continue`,
     ];
   const isLong = review.deliver.length > MAX_IN_LINE;

@@ -15,7 +15,7 @@ const Base = {
   live: z
     .literal(true)
     .optional()
-    .meta({ description: "Not stored, not told again: the end of its item holds it all" }),
+    .meta({ description: "Not stored and not repeated: the end of its item holds it all" }),
 };
 
 const Turn = z.enum(["queued", "running", "completed", "interrupted", "failed"]);

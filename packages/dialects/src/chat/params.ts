@@ -56,7 +56,7 @@ export const ApprovalParams = z
     answers: UserAnswers.optional().meta({ description: "To questions of the agent, by their ids" }),
     content: z.record(z.string(), z.unknown()).optional().meta({ description: "To the question of an MCP server" }),
     granted: Permissions.optional().meta({
-      description: "Of a question for rights: only these of what was asked for; absent: all of it",
+      description: "Of a permission request: grant only these; absent: all of it",
     }),
   })
   .refine((given) => given.request_id !== undefined || given.codex_request_id !== undefined, {
@@ -90,7 +90,7 @@ export const SettingsUpdateParams = z.object({ chat_id: id, settings: ChatSettin
 export const FilesSearchParams = z.object({
   chat_id: id,
   query: z.string().max(1000),
-  limit: z.int().min(1).optional().meta({ description: "40 unless said; never more than 200" }),
+  limit: z.int().min(1).optional().meta({ description: "Default 40, at most 200" }),
   base_path: path.optional(),
 });
 
@@ -124,7 +124,7 @@ export const SubscribeParams = z.object({
     .string()
     .max(200)
     .regex(/^(\*|[a-z]+(\.[a-z]+)*(\.\*)?)$/, "must be a topic, a beginning with .*, or *"),
-  after: z.record(id, seq).optional().meta({ description: "Chats whose events after this number are told first" }),
+  after: z.record(id, seq).optional().meta({ description: "Chats whose events after this number are sent first" }),
 });
 export const UnsubscribeParams = z.object({ subscription_id: id });
 
@@ -150,5 +150,5 @@ export function invalidParam(issues: readonly z.core.$ZodIssue[]): {
 } {
   const [issue] = issues;
   const field = issue === undefined || issue.path.length === 0 ? "params" : issue.path.map(String).join(".");
-  return { message: `Invalid params: ${field}: ${issue?.message ?? "is not as it should be"}`, field };
+  return { message: `Invalid params: ${field}: ${issue?.message ?? "is not valid"}`, field };
 }

@@ -80,7 +80,7 @@ export const ThreadReadResult = z.object({ thread: ThreadView, settings: ChatSet
 export const ThreadSummarizeResult = z.object({
   chat_id: id,
   thread_id: id,
-  summary: z.string().nullable().meta({ description: "null when none could be had" }),
+  summary: z.string().nullable().meta({ description: "null when none is available" }),
 });
 export const ThreadListResult = z.object({ threads: z.array(ChatRecord), next_cursor: id.optional() });
 export const RenameResult = z.object({ ok, title: z.string() });

@@ -76,6 +76,6 @@ function modeOf(mode: CollaborationMode | undefined): string | undefined {
 }
 
 export const COLLABORATION_MODES = [
-  { name: "Plan", mode: "plan", description: "Reads and thinks, changes nothing" },
+  { name: "Plan", mode: "plan", description: "Reads and plans, changes nothing" },
   { name: "Code", mode: "code", description: "Works in the folder of the chat" },
 ] as const;

@@ -161,7 +161,7 @@ export function clientAnswerFrom(result: unknown): ClientAnswer {
   }
   const { contentItems, success } = parsed.data;
   const content = contentItems.map(inputPart);
-  return success ? { content } : { content, failure: "the tool of the client says that it failed" };
+  return success ? { content } : { content, failure: "the client's tool reported a failure" };
 }
 
 function inputPart(item: z.infer<typeof Content>): InputPart {

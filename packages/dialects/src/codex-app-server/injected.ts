@@ -63,7 +63,7 @@ export function injectedEntries(items: readonly unknown[]): ReadItems {
       case "message": {
         const parts = partsOf(item.content);
         if (parts === undefined)
-          return { kind: "invalid", message: `items[${index}] has an image that is no data: address` };
+          return { kind: "invalid", message: `items[${index}] has an image that is not a data: URL` };
         entries.push(item.role === "assistant" ? said(parts) : { kind: "user", parts: [...parts] });
         break;
       }
@@ -80,7 +80,7 @@ export function injectedEntries(items: readonly unknown[]): ReadItems {
         const parts = partsOf(item.output);
         const call = calls.get(item.call_id);
         if (parts === undefined || call === undefined)
-          return { kind: "invalid", message: `items[${index}] is the output of no call before it` };
+          return { kind: "invalid", message: `items[${index}] is an output without a call before it` };
         entries.push({ kind: "toolResult", callId: item.call_id, ...call, isError: false, parts: [...parts] });
         break;
       }

@@ -32,7 +32,7 @@ export function inputFrom(input: UserInput): ReadInput {
     case "text":
       return { type: "text", text: input.text };
     case "image": {
-      return dataImage(input.url ?? "") ?? { type: "unsupported", what: "an image that is no data: address" };
+      return dataImage(input.url ?? "") ?? { type: "unsupported", what: "an image that is not a data: URL" };
     }
     case "localImage":
       return { type: "localImage", path: input.path };

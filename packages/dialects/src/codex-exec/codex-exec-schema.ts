@@ -12,7 +12,7 @@ const Status = z.enum(["in_progress", "completed", "failed"]);
 /** Codex has no word for these; it would say `failed`, and so does `status`. */
 const Outcome = z
   .enum(["declined", "interrupted", "unknown"])
-  .meta(own("what `failed` stands for, when it is not that"));
+  .meta(own("the exact status, when `failed` stands for another one"));
 
 const Details = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
@@ -115,7 +115,7 @@ export const CodexExecLine = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("turn.started"),
     turn_id: z.string().meta(own("the turn's id in the record")),
-    sandbox: z.string().meta(own("what holds the wall: namespaces, bwrap, seatbelt or none")),
+    sandbox: z.string().meta(own("the sandbox back-end: namespaces, bwrap, seatbelt or none")),
   }),
   z.object({ type: z.literal("item.started"), item: CodexItem }),
   z
@@ -140,7 +140,7 @@ export const CodexExecLine = z.discriminatedUnion("type", [
       max_attempts: z.number().int().meta({ description: "How many there can be" }),
       delay_ms: z.number(),
     })
-    .meta(own("a request met no answer and is sent again; Codex does so without a word")),
+    .meta(own("a request had no answer and is sent again; Codex does not report this")),
 ]);
 export type CodexExecLine = z.infer<typeof CodexExecLine>;
 

@@ -93,7 +93,7 @@ function parse(path: string, create: (pem: string) => KeyObject): KeyObject {
   try {
     return create(content);
   } catch (cause) {
-    throw new HeddleError("store.damaged", `${path} is not a key any more; put it back from a copy`, { cause });
+    throw new HeddleError("store.damaged", `${path} is no longer a key; restore it from a copy`, { cause });
   }
 }
 

@@ -19,7 +19,7 @@ export async function missingWitness(
   if (turnEnds.length === 0 && !(await hasSeveralAppends(rows))) return [];
   // Read after the events: a line that another process wrote meanwhile counts.
   if (readClaims(paths.witness, NEWEST_BYTES).claims.length > 0) return [];
-  const message = `${paths.witness} has no line of any append; that the end of the record is whole cannot be shown`;
+  const message = `${paths.witness} has no line of any append, so it cannot be shown that the end of the record is complete`;
   return [{ kind: "witness", message }];
 }
 

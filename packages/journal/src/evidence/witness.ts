@@ -157,5 +157,5 @@ function lossOf(claim: Claim, last: number): Damage {
 }
 
 export function tornMessage(path: string, lines: number): string {
-  return `${path} has ${lines} unfinished line(s) from a crash; the others stand`;
+  return `${path} has ${lines} unfinished line(s) from a crash; the others are valid`;
 }

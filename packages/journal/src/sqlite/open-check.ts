@@ -45,7 +45,7 @@ function newestClaims(path: string): { claims: readonly Claim[]; notices: readon
   } catch (error) {
     // Somebody else's store, opened to read: its owner checks the witness.
     if (faultOf(error) !== "read-only") throw error;
-    return { claims: [], notices: [{ kind: "witness-unreadable", message: `${path} cannot be read by you` }] };
+    return { claims: [], notices: [{ kind: "witness-unreadable", message: `${path} cannot be read by this user` }] };
   }
 }
 
@@ -70,8 +70,7 @@ function checkNewest(connection: Connection): Damage | undefined {
  * The witness is read before the database is looked at again, because another process may be creating it right now.
  */
 export function proofOfLoss(paths: HomePaths): Damage | undefined {
-  const message = (proof: string): string =>
-    `${paths.database} is missing or empty, but ${proof} tells of events in it`;
+  const message = (proof: string): string => `${paths.database} is missing or empty, but ${proof} lists events in it`;
   const [claim] = readClaims(paths.witness).claims.toSorted((a, b) => a.position - b.position);
   if (claim !== undefined) return { kind: "tail-lost", message: message(paths.witness), position: 1 };
   if (hasCheckpoints(paths.checkpoints)) return { kind: "tail-lost", message: message(paths.checkpoints), position: 1 };

@@ -261,7 +261,7 @@ describe("12.14: a store that is too large to be written anew", () => {
   });
 });
 
-test("12.14: a purge whose process is killed between two slices is clean before and after the next one goes on", async () => {
+test("12.14: a purge whose process is killed between two slices is clean before and after the next one continues", async () => {
   await using home = await testHome();
   const program = fileURLToPath(new URL("../../test/purge-in-child.ts", import.meta.url));
   const child = spawnSync(process.execPath, ["--conditions=heddle-source", program, home.path], {

@@ -90,7 +90,7 @@ function refuseWhileNeeded(connection: Connection, stream: string): void {
   }
   const forks = connection.all(THREADS.forksOf, stream, MAX_NAMED_FORKS).map((row) => text(row, "id"));
   if (forks.length === 0) return;
-  const message = `thread ${stream} is the past of ${forks.join(", ")}; delete ${forks.length === 1 ? "that one" : "those"} first`;
+  const message = `thread ${stream} was forked as ${forks.join(", ")}; delete ${forks.length === 1 ? "that one" : "those"} first`;
   throw new HeddleError("thread.has-forks", message, { details: { threadId: stream, forks: forks.join(" ") } });
 }
 
@@ -137,7 +137,8 @@ export async function settle(
       await inTurn(() => untilFree(() => rewrite(connection), SETTLE_DEADLINE_MS));
       return await inTurn(() => emptied(connection, file));
     }
-    if (!canBeCut(connection)) return `${file} keeps the room of what was deleted; heddle store compact gives it back`;
+    if (!canBeCut(connection))
+      return `${file} still uses the disk space of what was deleted; heddle store compact frees it`;
     while (signal?.aborted !== true && integer(connection.get("PRAGMA freelist_count"), "freelist_count") > 0) {
       await inTurn(() =>
         untilFree(() => connection.exec(`PRAGMA incremental_vacuum(${SLICE_PAGES})`), SETTLE_DEADLINE_MS),

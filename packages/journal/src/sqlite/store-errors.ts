@@ -57,7 +57,7 @@ export function toStoreError(error: unknown, file: string): HeddleError {
   const said = error instanceof Error ? error.message : String(error);
   switch (writeFaultOf(error, file)) {
     case "busy":
-      return new HeddleError("store.busy", `${file} stays locked by another process; try again`, { cause });
+      return new HeddleError("store.busy", `${file} is locked by another process; try again`, { cause });
     case "full":
       return fullError(file, cause);
     case "read-only":

@@ -24,7 +24,7 @@ export function processSuite(name: string, { newStore }: Backend): void {
     });
 
     const points = FAILPOINTS.filter((point) => point.startsWith("journal."));
-    test.each(points)("8. after a kill at %s the store opens whole, and goes on", async (point) => {
+    test.each(points)("8. after a kill at %s the store opens whole, and continues", async (point) => {
       await using store = await newStore();
       const occurrences = point.includes("checkpoint") || point.includes("migrate") ? [1] : [1, 5];
       for (const occurrence of occurrences) {

@@ -19,7 +19,7 @@ import { createTokenCache, type FreshToken } from "./token-cache.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Throws `auth.missing` where it can be told now that there is nothing to use. */
+/** Throws `auth.missing` where it can be told now that there are no credentials. */
 export async function ambientSource(
   config: ProviderConfig,
   auth: CommandAuth | VertexAuth | BedrockAuth,

@@ -61,10 +61,10 @@ function whyNot(ended: ChildEnd, program: string, timeoutMs: number): string {
     case "timeout":
       return `gave no token within ${timeoutMs} ms; ${byHand}`;
     case "flood":
-      return `printed more than ${MAX_OUTPUT_BYTES / 1024} KiB, which is no token`;
+      return `printed more than ${MAX_OUTPUT_BYTES / 1024} KiB, which is not a token`;
     case "exited":
       if (ended.code !== 0) return `ended with exit code ${ended.code}; ${byHand}`;
-      return "must print one token on one line, or a JSON object with accessToken and expires_on; what it printed is neither";
+      return "must print one token on one line, or a JSON object with accessToken and expires_on; it printed neither";
   }
 }
 

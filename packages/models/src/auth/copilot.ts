@@ -179,7 +179,7 @@ async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promis
     throw new HeddleError("provider.overloaded", `GitHub gives no token for Copilot now (status ${status})`);
   const answer = CopilotToken.safeParse(json);
   if (!answer.success)
-    throw new HeddleError("provider.malformed", "GitHub answered with something that is no token for Copilot");
+    throw new HeddleError("provider.malformed", "GitHub answered with something that is not a token for Copilot");
   const { token, expires_at, refresh_in, endpoints, sku } = answer.data;
   const at = new Date(now).toISOString();
   return {

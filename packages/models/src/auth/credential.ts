@@ -135,7 +135,7 @@ export function parseDocument(text: string, place: string): readonly Credential[
   const document = Document.safeParse(json);
   if (!document.success) throw damaged(place, `wrong at ${document.error.issues[0]?.path.join(".") ?? "its top"}`);
   const keys = document.data.entries.map(keyText);
-  if (new Set(keys).size < keys.length) throw damaged(place, "it holds the same account twice");
+  if (new Set(keys).size < keys.length) throw damaged(place, "it has the same account twice");
   return document.data.entries;
 }
 

@@ -119,7 +119,7 @@ function keyOf({ private_key, client_email }: z.infer<typeof ServiceAccount>): R
     // What the parser says of it may quote it.
   }
   throw missing(
-    `the private key of ${client_email} is no RSA key; make a new one: gcloud iam service-accounts keys create`,
+    `the private key of ${client_email} is not an RSA key; make a new one: gcloud iam service-accounts keys create`,
   );
 }
 
@@ -150,7 +150,7 @@ function tokenIn({ status, json }: PinnedAnswer, now: number, what: string): Fre
   const word = Refused.safeParse(json).data?.error ?? `status ${status}`;
   if (status === 429) throw new HeddleError("provider.rate-limited", `Google gives no token now (${word})`);
   if (status >= 500) throw new HeddleError("provider.overloaded", `Google gives no token now (${word})`);
-  if (status === 200) throw new HeddleError("provider.malformed", "Google answered with something that is no token");
+  if (status === 200) throw new HeddleError("provider.malformed", "Google answered with something that is not a token");
   throw new HeddleError("auth.rejected", `${what} are refused (${word}); run: ${LOGIN}`);
 }
 

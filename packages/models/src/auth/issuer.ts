@@ -223,7 +223,7 @@ function ask(
 function tokensOf(answer: PinnedAnswer): Tokens {
   const tokens = Tokens.safeParse(answer.json);
   if (tokens.success) return tokens.data;
-  throw new HeddleError("provider.malformed", "the issuer answered with something that is no token");
+  throw new HeddleError("provider.malformed", "the issuer answered with something that is not a token");
 }
 
 const Refusal = z.object({

@@ -80,7 +80,7 @@ async function bodyText(response: Response, place: string, maxBytes: number): Pr
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > maxBytes) throw new HeddleError("provider.malformed", `${place} sends an endless answer`);
+    if (size > maxBytes) throw new HeddleError("provider.malformed", `${place} sends an answer that is too long`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

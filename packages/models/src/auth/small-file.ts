@@ -18,7 +18,7 @@ export async function readSmallFile(file: string): Promise<string | undefined> {
   }
   await using _open = handle;
   const facts = await handle.stat();
-  if (!facts.isFile()) throw new HeddleError("auth.missing", `${file} is no plain file`);
+  if (!facts.isFile()) throw new HeddleError("auth.missing", `${file} is not a regular file`);
   if (facts.size > MAX_BYTES) throw new HeddleError("auth.missing", `${file} is too large to be a file of credentials`);
   return handle.readFile("utf8");
 }

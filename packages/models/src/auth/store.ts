@@ -85,7 +85,7 @@ export function openCredentialStore(options: StoreOptions): CredentialStore {
       const next = await decide(current);
       if (next === current) return current;
       if (next !== undefined && !sameKey(next, wanted)) {
-        throw new HeddleError("internal", `a credential of ${keyText(next)} was to be kept as ${keyText(wanted)}`);
+        throw new HeddleError("internal", `a credential of ${keyText(next)} was to be stored as ${keyText(wanted)}`);
       }
       if (next !== undefined) onSecrets?.(secretsOf(next));
       const others = before.filter((entry) => entry !== current);

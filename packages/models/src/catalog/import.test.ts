@@ -108,9 +108,9 @@ describe("12.19: a provider of models.dev", () => {
     [{ api: "file:///etc/passwd" }, "its address is not plain https"],
     [{ api: "javascript:alert(1)" }, "its address is not plain https"],
     [{ api: "nonsense" }, "its address is not plain https"],
-    [{ api: "https://169.254.169.254/v1" }, "its address is not a name of the internet"],
-    [{ api: "https://[::1]/v1" }, "its address is not a name of the internet"],
-    [{ api: "https://localhost/v1" }, "its address is not a name of the internet"],
+    [{ api: "https://169.254.169.254/v1" }, "its address is not a public host name"],
+    [{ api: "https://[::1]/v1" }, "its address is not a public host name"],
+    [{ api: "https://localhost/v1" }, "its address is not a public host name"],
     [{ api: "https://${HOST}/v1" }, "its address depends on more than a key"],
     [{ env: ["PATH"] }, "it needs more than a key"],
     [{ env: ["HOME"] }, "it needs more than a key"],
@@ -121,7 +121,7 @@ describe("12.19: a provider of models.dev", () => {
     [{ env: [] }, "its row is not understood"],
     [{ env: "A_KEY" }, "its row is not understood"],
     [{ name: 7 }, "its row is not understood"],
-    [{ npm: "constructor" }, "no wire of Heddle's: constructor"],
+    [{ npm: "constructor" }, "no supported wire: constructor"],
     [{ models: {} }, "it has no model that writes text"],
   ])("with %j is left out", (more, why) => {
     expect(imported(sampleProvider("subject", more))).toEqual({ taken: [], why: [why] });

@@ -130,7 +130,7 @@ function groupModels(key: string, provider: z.infer<typeof Provider>): Groups {
   return {
     providers: [...groups.values()].map(({ head, models }) => ({ ...head, models })),
     unusable,
-    why: main === undefined ? `no wire of Heddle's: ${provider.npm.slice(0, 60)}` : "it has no model that writes text",
+    why: main === undefined ? `no supported wire: ${provider.npm.slice(0, 60)}` : "it has no model that writes text",
   };
 }
 

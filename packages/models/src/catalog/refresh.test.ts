@@ -158,7 +158,7 @@ describe("12.19: a refresh", () => {
       { text: " ".repeat(70_000) },
       { maxBytes: 65_536 },
       "provider.malformed",
-      /sends an endless answer/,
+      /sends an answer that is too long/,
     ],
     ["never", { isSilent: true }, { timeoutMs: 100 }, "provider.unreachable", /no answer in time/],
     ["with a redirect", { status: 302 }, {}, "provider.rejected", /redirects/],

@@ -100,7 +100,7 @@ export function refusal({ id, baseUrl, keys }: CatalogProvider, from: "elsewhere
   const isPlain = url !== null && url.username === "" && url.password === "" && url.search === "" && url.hash === "";
   const isHere = from === "home" && isPlain && url.protocol === "http:" && HERE.includes(url.hostname);
   if (!isPlain || (url.protocol !== "https:" && !isHere)) return "its address is not plain https";
-  if (!isHere && !/\.[a-z][a-z0-9-]*$/.test(url.hostname)) return "its address is not a name of the internet";
+  if (!isHere && !/\.[a-z][a-z0-9-]*$/.test(url.hostname)) return "its address is not a public host name";
   return keys.length > 0 && keys.every(isKeyVariable) ? undefined : "it needs more than a key";
 }
 

@@ -157,7 +157,10 @@ function checked(raw: unknown, where: Place): ConfigFile {
   const result = ConfigFile.safeParse(raw);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  throw new HeddleError("config.invalid", issue === undefined ? "the configuration is wrong" : explain(issue, where));
+  throw new HeddleError(
+    "config.invalid",
+    issue === undefined ? "the configuration is not valid" : explain(issue, where),
+  );
 }
 
 function place(text: string, file: string, key: readonly string[]): string {

@@ -172,7 +172,7 @@ const TasksTable = z.strictObject({
   /** No schedule begins a task more often. */
   min_interval: z
     .string()
-    .regex(/^[1-9]\d*(?:s|m|h|d)$/, 'must be a length of time with its unit, such as "1m"')
+    .regex(/^[1-9]\d*(?:s|m|h|d)$/, 'must be a duration with its unit, such as "1m"')
     .optional(),
 });
 export type TasksTable = z.infer<typeof TasksTable>;

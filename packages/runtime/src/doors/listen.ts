@@ -67,6 +67,6 @@ async function tokenHash({ token: { file, sha256 }, home, log }: ListenContext):
   if (file !== undefined) return readTokenFile(file);
   const own = path.join(home, OWN_TOKEN);
   const made = await ensureTokenFile(own);
-  log(`clients show the token in ${own}: Authorization: Bearer TOKEN`);
+  log(`clients send the token in ${own}: Authorization: Bearer TOKEN`);
   return made;
 }

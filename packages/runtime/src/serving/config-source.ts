@@ -81,7 +81,7 @@ async function write(
   if (choices.isIgnored === true) throw readonlyLayer("this server was started with --ignore-user-config");
   const { file: inForce } = await loadConfig(env, choices);
   if (inForce !== undefined && inForce !== file) {
-    throw readonlyLayer(`${inForce} is in force, which is not Heddle's; make ${file} first`);
+    throw readonlyLayer(`${inForce} is used, which is not Heddle's; create ${file} first`);
   }
   const before = readConfigText(file) ?? "";
   if (expectedVersion !== undefined && expectedVersion !== versionOf(before)) {

@@ -145,7 +145,7 @@ describe("G6: when neither a provider nor a model is named", () => {
     expect((await at.resolve({}, { model: "claude-opus-5" })).settings.provider).toBe("anthropic");
   });
 
-  test("with nothing to use, the missing key is named as ever", async () => {
+  test("with no credentials found, the missing key is named as ever", async () => {
     await using at = await place();
     await expect(at.resolve()).rejects.toThrow("OpenAI needs a key: set the environment variable OPENAI_API_KEY");
   });

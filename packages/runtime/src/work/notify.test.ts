@@ -55,7 +55,7 @@ describe("[notify.NAME]", () => {
     { table: { url: "https://a.example", url_env: "U" }, says: "keep one" },
     { table: { url_env: "U" }, says: "takes url_env from U, which is not set" },
     { table: { url: "https://a.example", secret_env: "S" }, says: "takes secret_env from S, which is not set" },
-    { table: { url: "https://a.example", events: "TASK_DONE" }, says: '[notify.x] "TASK_DONE" is no notification' },
+    { table: { url: "https://a.example", events: "TASK_DONE" }, says: '[notify.x] "TASK_DONE" is not a notification' },
     { table: { type: "file" as const }, says: "needs folder" },
     { table: { type: "telegram" as const, chat_id: "1" }, says: "needs token_env" },
     { table: { type: "telegram" as const, token_env: "T" }, says: "needs chat_id" },

@@ -56,7 +56,8 @@ export async function ensureTokenFile(path: string): Promise<string> {
     await file.sync();
   } catch (error) {
     const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
-    if (!isThere) throw new HeddleError("store.failed", `the token file ${path} could not be made`, { cause: error });
+    if (!isThere)
+      throw new HeddleError("store.failed", `the token file ${path} could not be created`, { cause: error });
   }
   return readTokenFile(path);
 }

@@ -10,7 +10,7 @@ export function requireCodexOwner({ role }: Principal): void {
   if (scopeAllows(role, "admin")) return;
   throw new RpcError(
     RPC.invalidRequest,
-    `methods of codex app-server are the owner's alone; a ${role} may use chat.* or HTTP`,
+    `methods of codex app-server are only for the owner; a ${role} may use chat.* or HTTP`,
     { code: "door.forbidden", role },
   );
 }

@@ -113,7 +113,7 @@ test("C8 a second client sees and answers the question of the first; the second 
   });
 });
 
-test("C9 cancel: one end, the words so far are kept, nothing stays running, and what waits goes on", async () => {
+test("C9 cancel: one end, the words so far are kept, nothing stays running, and what waits continues", async () => {
   await using world = await openChatWorld({
     respond: ({ number }) => (number === 0 ? { text: "some words so far", calls: [sh("sleep 60")] } : { text: "next" }),
   });
@@ -235,7 +235,7 @@ test("C11 archived chats are hidden and come back; deleting takes everything, th
   await expect(world.heddle.journal.read({ stream: chatId, after: 0 })).rejects.toMatchObject({ code: "store.purged" });
 });
 
-test("C14 settings merge, null takes a key out, and a change counts from the next turn on", async () => {
+test("C14 settings merge, null removes a key, and a change counts from the next turn on", async () => {
   await using world = await openChatWorld({
     respond: ({ answers }) => (answers === 0 ? { calls: [sh("sleep 0.3")] } : { text: "done" }),
   });

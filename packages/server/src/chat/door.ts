@@ -74,5 +74,5 @@ export class ChatDoor implements Disposable {
 }
 
 function noAccounts(): Promise<Accounts> {
-  return Promise.reject(new HeddleError("provider.configuration-required", "this server has no accounts to look at"));
+  return Promise.reject(new HeddleError("provider.configuration-required", "this server has no accounts"));
 }

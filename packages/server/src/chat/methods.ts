@@ -71,7 +71,11 @@ export async function callChatMethod(name: string, params: unknown, call: ChatCa
   const { role } = call.connection.principal;
   if (!scopeAllows(role, scope)) {
     const data = { code: "door.forbidden", scope, role };
-    throw new RpcError(CHAT_RPC.unauthorized, `${method} needs the scope ${scope}, which a ${role} has not`, data);
+    throw new RpcError(
+      CHAT_RPC.unauthorized,
+      `${method} needs the scope ${scope}, which the role ${role} does not have`,
+      data,
+    );
   }
   try {
     return await carryOut(method, params, call);

@@ -8,8 +8,8 @@ export interface DescribedMethod extends CodexMethod {
   readonly note: string;
 }
 
-const CLOUD = "belongs to the cloud of its maker";
-const ORDER = "how a client orders its threads is the client's";
+const CLOUD = "belongs to OpenAI's cloud";
+const ORDER = "ordering of threads is left to the client";
 
 /** The longest beginning that fits counts. */
 const WHY_NOT: Readonly<Record<string, string>> = {
@@ -17,21 +17,21 @@ const WHY_NOT: Readonly<Record<string, string>> = {
   accountSession: CLOUD,
   app: "there are no apps",
   environment: "a server works on its own machine",
-  "experimentalFeature/enablement/set": "nothing unfinished can be switched on",
-  externalAgentConfig: "Codex's own configuration is read where it lies",
+  "experimentalFeature/enablement/set": "there are no experimental features",
+  externalAgentConfig: "Codex's own configuration is read in place",
   feedback: CLOUD,
-  "fuzzyFileSearch/session": "`fuzzyFileSearch` answers each letter from one listing",
-  getConversationSummary: "`thread/read` says it",
+  "fuzzyFileSearch/session": "`fuzzyFileSearch` answers each keystroke from one listing",
+  getConversationSummary: "use `thread/read`",
   marketplace: "there are no plugins",
   "mcpServer/event": "events of MCP servers are not passed on",
   memory: "threads are the only memory",
-  mock: "a test of the original",
+  mock: "a test of Codex itself",
   plugin: "there are no plugins",
   process: "`command/exec` runs commands, in a sandbox",
   project: ORDER,
   remoteControl: CLOUD,
   rollout: "threads are in the journal, not in files",
-  "server/diagnostics": "`heddle doctor` says it",
+  "server/diagnostics": "use `heddle doctor`",
   "thread/approveGuardianDeniedAction": "no model reviews approvals",
   "thread/attachment": ORDER,
   "thread/attachmentOwner": ORDER,
@@ -39,7 +39,7 @@ const WHY_NOT: Readonly<Record<string, string>> = {
   "thread/increment_elicitation": "a question waits without a timer",
   "thread/items/read": "`thread/items/list` reads them in pages",
   "thread/memory": "threads are the only memory",
-  "thread/prediction": "nothing is predicted; `thread/sample` asks",
+  "thread/prediction": "nothing is predicted; use `thread/sample`",
   "thread/queue": "input that waits is added, listed and deleted",
   "thread/readState": ORDER,
   "thread/realtime": "no audio",

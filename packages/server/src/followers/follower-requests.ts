@@ -44,6 +44,6 @@ export function callFor({ journal }: Heddle, threadId: string, out: OutgoingOf<"
       const failing = failure === undefined ? {} : { failure: { code: "tool.failed", message: failure } };
       return answerClientCall(journal, { threadId, turnId, itemId, content, ...failing, by });
     },
-    abandoned: () => failed("no client is connected that could carry the tool out", "system"),
+    abandoned: () => failed("no client is connected that could run the tool", "system"),
   };
 }

@@ -77,7 +77,7 @@ export function sendError(response: ServerResponse, error: unknown, { headers = 
   if (closes === true) response.setHeader("connection", "close");
   const { code, details } = failure;
   // What is wrong inside is for the log of the server, not for whoever calls.
-  const message = code === "internal" ? "something went wrong inside; see the log of the server" : failure.message;
+  const message = code === "internal" ? "internal error; see the log of the server" : failure.message;
   sendJson(response, statusOf(failure), {
     error: { code, message, ...(Object.keys(details).length === 0 ? {} : { details }) },
   });

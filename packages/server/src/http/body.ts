@@ -25,7 +25,7 @@ async function whole(request: IncomingMessage): Promise<Buffer> {
   } catch (cause) {
     if (isHeddleError(cause)) throw cause;
     // The client went away in the middle of it, or took too long: nothing that is wrong inside.
-    throw new HeddleError("usage.invalid", "the body did not come whole", { cause });
+    throw new HeddleError("usage.invalid", "the body is incomplete", { cause });
   }
   return Buffer.concat(parts, size);
 }

@@ -7,7 +7,7 @@ import type { Followed } from "./sse/frames.ts";
 
 async function follow(of: Followed, query: z.output<typeof EventsQuery>, call: HttpCall): Promise<void> {
   const { context, principal, response, lastEventId } = call;
-  if (principal === undefined) throw new HeddleError("door.unauthorized", "show your token");
+  if (principal === undefined) throw new HeddleError("door.unauthorized", "a token is needed");
   await context.hub.follow({
     response,
     principal,
@@ -22,7 +22,7 @@ async function follow(of: Followed, query: z.output<typeof EventsQuery>, call: H
 function cursorOf(after: number | undefined, lastEventId: string | undefined): number {
   if (lastEventId === undefined || lastEventId === "") return after ?? 0;
   if (!/^\d{1,15}$/.test(lastEventId))
-    throw new HeddleError("cursor.expired", "Last-Event-ID is no cursor of this server");
+    throw new HeddleError("cursor.expired", "Last-Event-ID is not a cursor of this server");
   return Number(lastEventId);
 }
 

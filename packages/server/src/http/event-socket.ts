@@ -74,7 +74,7 @@ function followBySocket({ journal, of, after, log }: EventSocket): OnChannel {
       }
     };
     follow()
-      .catch((error: unknown) => log(`a WebSocket of events broke off: ${String(error)}`))
+      .catch((error: unknown) => log(`a WebSocket of events ended early: ${String(error)}`))
       .finally(() => channel.close());
   };
 }

@@ -25,11 +25,11 @@ export type Entrance =
 export function checkOrigin(request: IncomingMessage, entrance: Entrance): void {
   const { headers } = request;
   const repeated = repeatedHeader(request);
-  if (repeated !== undefined) throw new HeddleError("usage.invalid", `the header ${repeated} is there more than once`);
+  if (repeated !== undefined) throw new HeddleError("usage.invalid", `the header ${repeated} is given more than once`);
   const { host, origin } = headers;
   const own = entrance.kind === "tcp" ? entrance.hosts : undefined;
   if (own !== undefined && !own.has((host ?? "").toLowerCase())) {
-    throw new HeddleError("door.wrong-host", "this server is not known under that name");
+    throw new HeddleError("door.wrong-host", "this server does not answer to that host name");
   }
   const isOwn = origin === undefined || isOwnOrigin(origin, entrance);
   const site = headers["sec-fetch-site"];
@@ -57,7 +57,7 @@ export class Guard {
     if (entrance.kind === "private") return LOCAL_OWNER;
     const token = bearerOf(request) ?? (inQuery ? queryToken(request) : undefined);
     if (token === undefined) {
-      throw new HeddleError("door.unauthorized", "show your token: Authorization: Bearer TOKEN");
+      throw new HeddleError("door.unauthorized", "a token is needed: Authorization: Bearer TOKEN");
     }
     const principal = await this.#book.principalOf(token);
     if (principal !== undefined) {
@@ -66,7 +66,7 @@ export class Guard {
     }
     if (this.#wrong.count(request.socket.remoteAddress))
       throw new HeddleError("limit.reached", "too many wrong tokens; wait a minute");
-    throw new HeddleError("door.unauthorized", "that token is not known here");
+    throw new HeddleError("door.unauthorized", "the token is not valid");
   }
 
   isStillGood(principal: Principal): Promise<boolean> {

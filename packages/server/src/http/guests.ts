@@ -21,7 +21,7 @@ export class Guests implements Disposable {
   constructor(options: GuestsOptions) {
     this.#options = options;
     this.#looking = setInterval(() => {
-      this.#look().catch((error: unknown) => options.log(`the tokens could not be looked at: ${String(error)}`));
+      this.#look().catch((error: unknown) => options.log(`the tokens could not be read: ${String(error)}`));
     }, options.lookMs);
     this.#looking.unref();
   }

@@ -38,7 +38,7 @@ export const HOST_ROUTES: readonly Route[] = [
     scope: "read",
     answer: ServerAnswer,
     async handle(_given, { context: { version, facts }, principal }) {
-      if (principal === undefined) throw new HeddleError("door.unauthorized", "show your token");
+      if (principal === undefined) throw new HeddleError("door.unauthorized", "a token is needed");
       const { level, backends } = await facts.sandbox();
       return {
         version,

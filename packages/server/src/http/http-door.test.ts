@@ -137,7 +137,7 @@ test("S11: contradictory lengths and endless headers are refused", async () => {
   expect((await world.ask(`/api/threads?search=${"x".repeat(9_000)}`)).status).toBe(400);
 });
 
-test("S12: an endless body is cut at its cap, and the server goes on", async () => {
+test("S12: an endless body is cut at its cap, and the server continues", async () => {
   await using world = await openHttpWorld();
   const status = await new Promise<number>((resolve, reject) => {
     const sent = request(

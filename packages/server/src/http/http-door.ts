@@ -251,7 +251,7 @@ function refuseRole({ name, scope }: Route, principal: Principal | undefined): v
 
 function addressOf(request: IncomingMessage): URL {
   const url = (request.url ?? "").length > MAX_URL_CHARS ? undefined : urlOf(request);
-  if (url === undefined) throw new HeddleError("usage.invalid", "the address is too long, or no path");
+  if (url === undefined) throw new HeddleError("usage.invalid", "the address is too long, or not a path");
   return url;
 }
 
@@ -265,7 +265,7 @@ function tryFind(method: string, pathname: string): ReturnType<typeof findRoute>
 
 function queryOf({ searchParams }: URL): Readonly<Record<string, string>> {
   const names = new Set(searchParams.keys());
-  if (names.size !== searchParams.size) throw new HeddleError("usage.invalid", "the query says something twice");
+  if (names.size !== searchParams.size) throw new HeddleError("usage.invalid", "the query has a name twice");
   return Object.fromEntries(searchParams);
 }
 

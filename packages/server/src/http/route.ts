@@ -126,7 +126,7 @@ function parse(schema: z.ZodType, value: unknown, where: string): unknown {
   const field = issue?.path.join(".") ?? "";
   throw new HeddleError(
     "usage.invalid",
-    `${where} does not fit${field === "" ? "" : ` at ${field}`}: ${issue?.message ?? ""}`,
+    `${where} is not valid${field === "" ? "" : ` at ${field}`}: ${issue?.message ?? ""}`,
     {
       details: { field },
     },

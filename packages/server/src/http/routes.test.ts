@@ -127,7 +127,7 @@ test("a thread or a turn that is not there is not found", async () => {
 
 test("a path that is known otherwise says how; one that is not known says where to look", () => {
   expect(() => findRoute("PUT", "/api/threads")).toThrow("only GET, POST here");
-  expect(() => findRoute("GET", "/api/threads/")).toThrow("there is nothing here");
+  expect(() => findRoute("GET", "/api/threads/")).toThrow("there is no such route");
 });
 
 test("S18: a field that nobody knows is refused by its name", async () => {

@@ -35,7 +35,7 @@ export function findRoute(method: string, pathname: string): Matched {
     method === "HEAD" ? route.method === "GET" && route.answer !== "stream" : route.method === method,
   );
   if (found !== undefined) return { route: found.route, params: paramsOf(found.pattern, parts) };
-  if (fitting.length === 0) throw new HeddleError("door.not-found", "there is nothing here; see /api/openapi.json");
+  if (fitting.length === 0) throw new HeddleError("door.not-found", "there is no such route; see /api/openapi.json");
   const allowed = fitting.map(({ route }) => route.method).join(", ");
   throw new HeddleError("door.wrong-method", `only ${allowed} here`, { details: { allow: allowed } });
 }

@@ -158,21 +158,20 @@ const MOVES: readonly Route[] = [
   move(
     {
       name: "complete",
-      summary: "Takes a person's word: claimed, marked as such, never verified",
+      summary: "Ends it as done by the user: claimed, never verified",
       body: CompleteTaskBody,
     },
-    (tasks, taskId, { note }, who) => tasks.complete(taskId, note ?? `${who} says that it is done`),
+    (tasks, taskId, { note }, who) => tasks.complete(taskId, note ?? `${who} marked it as done`),
   ),
   move(
-    { name: "archive", summary: "Puts a task away that has ended; its hooks are run first", body: EmptyBody },
+    { name: "archive", summary: "Archives a task that has ended; its hooks are run first", body: EmptyBody },
     (tasks, taskId) => tasks.archive(taskId),
   ),
-  move({ name: "unarchive", summary: "Brings a task back that was put away", body: EmptyBody }, (tasks, taskId) =>
+  move({ name: "unarchive", summary: "Restores an archived task", body: EmptyBody }, (tasks, taskId) =>
     tasks.archive(taskId, false),
   ),
-  move(
-    { name: "relieve", summary: "Has something done about its stall", body: RelieveTaskBody },
-    (tasks, taskId, { action }) => tasks.relieve(taskId, action),
+  move({ name: "relieve", summary: "Acts on its stall", body: RelieveTaskBody }, (tasks, taskId, { action }) =>
+    tasks.relieve(taskId, action),
   ),
 ];
 
@@ -191,7 +190,7 @@ export const TASK_ROUTES: readonly Route[] = [
     name: "createTask",
     method: "POST",
     path: "/api/tasks",
-    summary: "A new task from a spec, a plan or a goal; durable when it is answered, carried out when its time comes",
+    summary: "A new task from a spec, a plan or a goal; durable when it is answered, run when its time comes",
     scope: "write",
     body: CreateTaskBody,
     answer: CreatedTask,
@@ -232,7 +231,7 @@ export const TASK_ROUTES: readonly Route[] = [
     name: "readTask",
     method: "GET",
     path: "/api/tasks/{taskId}",
-    summary: "One task, whole",
+    summary: "One task in full",
     scope: "read",
     params: TaskParams,
     answer: Task,
@@ -243,7 +242,7 @@ export const TASK_ROUTES: readonly Route[] = [
     name: "deleteTask",
     method: "DELETE",
     path: "/api/tasks/{taskId}",
-    summary: "Takes a task that has ended out of every list",
+    summary: "Removes a task that has ended from every list",
     scope: "admin",
     params: TaskParams,
     answer: Accepted,

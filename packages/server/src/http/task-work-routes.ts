@@ -42,8 +42,7 @@ export const TASK_WORK_ROUTES: readonly Route[] = [
     name: "acceptTask",
     method: "POST",
     path: "/api/tasks/{taskId}/accept",
-    summary:
-      "What was put to its owner is the work: judged again with it, or ended on a person's word, never verified by it",
+    summary: "Accepts what was put to the owner as the work: judged again with it, or ended as claimed, never verified",
     scope: "write",
     params: TaskParams,
     body: AcceptTaskBody,

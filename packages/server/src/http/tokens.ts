@@ -53,7 +53,7 @@ async function readEntry(path: string): Promise<TokenEntry | undefined> {
   try {
     return Entry.parse(JSON.parse(text));
   } catch (cause) {
-    throw new HeddleError("credentials.unsafe", `${path} says nothing about a token; remove it`, { cause });
+    throw new HeddleError("credentials.unsafe", `${path} does not describe a token; remove it`, { cause });
   }
 }
 
@@ -91,7 +91,7 @@ export async function ensureOwnerToken(home: string): Promise<OwnerToken> {
     await file.sync();
   } catch (error) {
     if (!isCode(error, "EEXIST")) {
-      throw new HeddleError("store.failed", `the token file ${path} could not be made`, { cause: error });
+      throw new HeddleError("store.failed", `the token file ${path} could not be created`, { cause: error });
     }
     isNew = false;
   }
@@ -166,7 +166,7 @@ async function readPrivate(path: string): Promise<string | undefined> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return undefined;
   if (!found.isFile() || found.size > MAX_FILE_BYTES) {
-    throw new HeddleError("credentials.unsafe", `${path} is not a small plain file`);
+    throw new HeddleError("credentials.unsafe", `${path} is not a small regular file`);
   }
   if ((found.mode & 0o077) !== 0) {
     throw new HeddleError("credentials.unsafe", `${path} can be read by others; run chmod 600 ${path}`);

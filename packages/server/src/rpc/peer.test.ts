@@ -84,7 +84,7 @@ test("more than 512 calls at once are refused, and none is lost", async () => {
   expect(channel.sent).toHaveLength(600);
 });
 
-test("S42: a message that is too long is said to be so, and the connection goes on", async () => {
+test("S42: a message that is too long is said to be so, and the connection continues", async () => {
   const { channel } = openPeer();
   channel.listener.onTooLong();
   expect(channel.sent).toMatchObject([{ error: { code: -32600 }, id: null }]);

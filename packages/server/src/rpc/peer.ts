@@ -152,7 +152,7 @@ export class Peer {
     this.#passedOver += 1;
     if (this.#passedOver > MAX_TOLD) return;
     const more = this.#passedOver === MAX_TOLD ? " (further ones of this client are not reported)" : "";
-    this.#handlers.log(`a line that is no message was passed over: ${visibleLine(text.slice(0, 200))}${more}`);
+    this.#handlers.log(`a line that is not a message was skipped: ${visibleLine(text.slice(0, 200))}${more}`);
   }
 
   #tooMuch(message: Incoming, excess: string): void {

@@ -89,7 +89,8 @@ async function listen(server: Server, path: string): Promise<void> {
 async function removeStale(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return;
-  if (!found.isSocket()) throw new HeddleError("usage.invalid", `${path} exists and is no socket; name another path`);
+  if (!found.isSocket())
+    throw new HeddleError("usage.invalid", `${path} exists and is not a socket; name another path`);
   if (await answers(path)) throw new HeddleError("usage.invalid", `another server listens on ${path}`);
   await unlink(path).catch(() => undefined);
 }

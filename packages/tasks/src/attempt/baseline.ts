@@ -71,7 +71,7 @@ async function realFolder(folder: string): Promise<string> {
     throw new HeddleError("workspace.missing", `the workspace ${folder} does not exist`, { cause });
   });
   if ((await stat(real)).isDirectory()) return real;
-  throw new HeddleError("workspace.missing", `the workspace ${folder} is no folder`);
+  throw new HeddleError("workspace.missing", `the workspace ${folder} is not a folder`);
 }
 
 /** Heddle's own folders are no part of a workspace, wherever they lie. */

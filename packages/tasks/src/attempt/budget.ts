@@ -33,7 +33,7 @@ export function describe({ what, spent, limit }: Line): string {
     case "time":
       return `its time is used up: ${seconds(spent)} of ${seconds(limit)}`;
     case "cost":
-      return `its money is used up: $${spent.toFixed(4)} of $${limit}`;
+      return `its cost limit is used up: $${spent.toFixed(4)} of $${limit}`;
     case "turns":
     case "tokens":
       return `its ${what} are used up: ${spent} of ${limit}`;

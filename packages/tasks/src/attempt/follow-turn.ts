@@ -229,6 +229,6 @@ function describe(question: ApprovalQuestion): string {
     case "elicitation":
       return `${question.server} asks: ${question.message}`;
     case "permissions":
-      return `may it have more rights`;
+      return `may it have more permissions`;
   }
 }

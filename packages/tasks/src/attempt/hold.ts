@@ -52,7 +52,7 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
   function stale(found: TaskRecord | undefined): HeddleError {
     if (found !== undefined && found.attempt !== attempt) return leaseLost(lease, found.attempt);
     const what = found === undefined ? "deleted" : (found.reason ?? found.state);
-    return new HeddleError("task.stale", `${id} is not this worker's any more: ${what}`);
+    return new HeddleError("task.stale", `${id} no longer belongs to this worker: ${what}`);
   }
 
   async function watch(): Promise<void> {
@@ -84,7 +84,7 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
         }
         await refresh();
       }
-      throw new HeddleError("store.busy", `task ${id} is written without pause`);
+      throw new HeddleError("store.busy", `task ${id} is being changed by another process`);
     },
     async account(ended) {
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {

@@ -126,5 +126,5 @@ export async function endProcesses(shop: Workshop, hold: Hold, place: Place, sig
     await clearThread(shop, hold, place, signal);
     if (await shop.heddle.endCommands(place.threadId)) return;
   }
-  throw new HeddleError("turn.active", `thread ${place.threadId} is worked in without a pause`);
+  throw new HeddleError("turn.active", `thread ${place.threadId} is always busy with other turns`);
 }

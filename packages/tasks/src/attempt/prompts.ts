@@ -99,7 +99,7 @@ export function reviewText(taskId: string, review: WorkReview): string {
   const why = reasons.map(({ message }) => message).join("; ");
   if (isObstructed(review))
     return `the work passed its checks and could not be written to the workspace: ${why.slice(0, MAX_OBSTACLE)}. When the obstacle is removed: heddle task resume ${taskId} judges it again and delivers it, without the agent. To have the agent change its work instead: heddle task cancel ${taskId}, then heddle task retry ${taskId}; it is told what is in the way`;
-  if (deliver === undefined) return `${why}. heddle task accept ${taskId} takes it on your word, not as verified`;
+  if (deliver === undefined) return `${why}. heddle task accept ${taskId} accepts it as claimed, not as verified`;
   if (deliver.length > MAX_IN_LINE)
     return `${why}. If these ${deliver.length} files are the work: heddle task accept ${taskId}, or say so in the spec (deliver: [globs])`;
   const line = `deliver: [${deliver.map((path) => JSON.stringify(path)).join(", ")}]`;

@@ -137,7 +137,7 @@ async function judgeClaim(
     const frozen = known ?? (await freezeClaim(checks, task, base).catch(refuseFaults));
     const { deliver: accepted, lastCheck } = task;
     if (accepted !== undefined && lastCheck?.work?.sha256 !== frozen.sha256)
-      return { verdict: unjudged(checks, "the work that was accepted is not there any more as it was judged") };
+      return { verdict: unjudged(checks, "the accepted work no longer exists as it was judged") };
     const verdict = await verifyWork(checks, {
       baseline,
       base,

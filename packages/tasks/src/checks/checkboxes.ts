@@ -11,10 +11,10 @@ const FENCE = /^\s*(```|~~~)/;
 
 export const checkboxes: RunLeaf<"checkboxes"> = async (check, { files, baseline, name }) => {
   if (check.paths === undefined && check.change === undefined) {
-    throw new HeddleError("usage.invalid", "say paths, or the change of OpenSpec");
+    throw new HeddleError("usage.invalid", "give paths, or the change of OpenSpec");
   }
   if (/[/*?[\]{}]/.test(check.change ?? "")) {
-    throw new HeddleError("usage.invalid", `${JSON.stringify(check.change)} is no name of a change`);
+    throw new HeddleError("usage.invalid", `${JSON.stringify(check.change)} is not the name of a change`);
   }
   const { entries } = await files.find(boxGlobs(check));
   const found = entries.filter(({ kind }) => kind === "file").map(({ path }) => path);

@@ -176,7 +176,7 @@ export function openCommands(place: CheckPlace, files: Workspace): Commands {
 async function requireFolder(files: Workspace, cwd: string): Promise<void> {
   const entry = await files.entry(cwd);
   if (entry?.kind === "directory") return;
-  throw new HeddleError("path.invalid", `${cwd} is no folder of the workspace to run a command in`);
+  throw new HeddleError("path.invalid", `${cwd} is not a folder of the workspace to run a command in`);
 }
 
 function policyOf(place: CheckPlace, root: string, network: SandboxPolicy["network"]): SandboxPolicy {

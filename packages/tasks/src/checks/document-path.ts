@@ -64,6 +64,6 @@ function unquote(path: string, text: string): string {
 function refuse(path: string, at: number): HeddleError {
   return new HeddleError(
     "usage.invalid",
-    `${JSON.stringify(path)} is no path in a document: not understood from character ${at + 1} on; write it like a.b[0]["odd key"]`,
+    `${JSON.stringify(path)} is not a path in a document: cannot be read from character ${at + 1} on; write it like a.b[0]["odd key"]`,
   );
 }

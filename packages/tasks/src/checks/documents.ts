@@ -52,7 +52,7 @@ export interface Expectation {
 export async function expectAt(check: Expectation, format: Format, context: CheckContext): Promise<Finding> {
   const wishes = [check.equals, check.matches, check.exists].filter((wish) => wish !== undefined);
   if (wishes.length !== 1) {
-    throw new HeddleError("usage.invalid", "say exactly one of equals, matches and exists");
+    throw new HeddleError("usage.invalid", "give exactly one of equals, matches and exists");
   }
   const document = await readDocument(check.path, format, context);
   if ("finding" in document) return document.finding;
@@ -65,10 +65,10 @@ export async function expectAt(check: Expectation, format: Format, context: Chec
 
 async function judge(check: Expectation, found: Found, where: string, signal: AbortSignal): Promise<Finding> {
   if (check.exists !== undefined) {
-    const message = found.isThere ? `${where} is there` : `${where}: there is nothing`;
+    const message = found.isThere ? `${where} is there` : `${where}: no value`;
     return found.isThere === check.exists ? passed(message) : failed(message);
   }
-  if (!found.isThere) return failed(`${where}: there is nothing`, { isMoot: true });
+  if (!found.isThere) return failed(`${where}: no value`, { isMoot: true });
   const { value } = found;
   if (check.matches !== undefined) {
     const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");

@@ -20,7 +20,7 @@ const MAX_COMMITS = 1_000;
 export const git: RunLeaf<"git"> = async (check, context) => {
   const { room } = context;
   const asked = [check.clean, check.commit, check.branch, check.only].filter((one) => one !== undefined);
-  if (asked.length === 0) throw new HeddleError("usage.invalid", "say at least one of clean, commit, branch and only");
+  if (asked.length === 0) throw new HeddleError("usage.invalid", "give at least one of clean, commit, branch and only");
   const findings: Finding[] = [];
   if (check.only !== undefined) findings.push(judgeOnly(check.only, room.picked));
   const judged: JudgedTree = { ...room, signal: context.signal };
@@ -42,7 +42,7 @@ export const git: RunLeaf<"git"> = async (check, context) => {
 };
 
 function nothing(): Finding {
-  return failed("the workspace is no git repository, or has no commit", { isMoot: true });
+  return failed("the workspace is not a git repository, or has no commit", { isMoot: true });
 }
 
 /** Git's own files are judged by what they say, not as changes. */
@@ -53,7 +53,7 @@ function judgeOnly(globs: readonly string[], changes: readonly Change[]): Findin
     .map(({ path }) => toText(path));
   const outside = changed.filter((path) => !allowed.some(({ matches }) => matches(path)));
   if (outside.length === 0) return passed(`${changed.length} files changed, all within ${listed(globs)}`);
-  const message = `changed outside ${listed(globs)}: ${listedNames(outside)}; with deliver: in the spec, what is no part of the work is left out`;
+  const message = `changed outside ${listed(globs)}: ${listedNames(outside)}; with deliver: in the spec, what is not part of the work is left out`;
   return failed(message, { output: outside.join("\n") });
 }
 

@@ -84,7 +84,7 @@ const guardedLookup: LookupFunction = (hostname, options, done) => {
 /** Where clouds keep their credentials for machines. */
 function refuse(address: string): void {
   if (reachOf(address) !== "metadata") return;
-  throw new HeddleError("policy.denied", `${address} belongs to the machine's own surroundings and is not asked`);
+  throw new HeddleError("policy.denied", `${address} is an address of this machine's network and is not requested`);
 }
 
 async function readBody(response: IncomingMessage): Promise<{ body: string; isWhole: boolean }> {

@@ -56,12 +56,12 @@ export async function testPattern(question: Question, signal: AbortSignal): Prom
 /** Only compiled here, which is quick; it is never executed on this thread. */
 function compile(source: string, flags: string): void {
   if (/[gy]/.test(flags)) {
-    throw new HeddleError("usage.invalid", `the flags ${JSON.stringify(flags)} have g or y, which say nothing here`);
+    throw new HeddleError("usage.invalid", `the flags ${JSON.stringify(flags)} have g or y, which have no effect here`);
   }
   try {
     RegExp(source, flags);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new HeddleError("usage.invalid", `${JSON.stringify(source)} is no regular expression: ${why}`, { cause });
+    throw new HeddleError("usage.invalid", `${JSON.stringify(source)} is not a regular expression: ${why}`, { cause });
   }
 }

@@ -139,7 +139,7 @@ function combine(kind: "all" | "any" | "not", parts: readonly Ran[]): Finding {
   const output = parts.map(({ result }) => `${result.outcome}: ${result.name}: ${result.message}`).join("\n");
   if (kind === "any" && good.length > 0) return { outcome: "passed", message: `passed: ${listed(good)}`, output };
   if (broken.length > 0) {
-    return { outcome: "error", message: `could not be carried out: ${listed(broken)}`, output };
+    return { outcome: "error", message: `could not be run: ${listed(broken)}`, output };
   }
   if (kind === "not") {
     if (good.length > 0) return { outcome: "failed", message: `passed, and must not: ${listed(good)}`, output };

@@ -48,7 +48,7 @@ async function violationsOf(
     const told = await testPatterns([...asked.values()], context.signal);
     for (const [index, key] of [...asked.keys()].entries()) answers.set(key, told[index] === true);
   }
-  throw new HeddleError("limit.reached", `the patterns of the schema of ${shown(name)} ask without end`);
+  throw new HeddleError("limit.reached", `the patterns of the schema of ${shown(name)} take too long`);
 }
 
 function formatOf(path: string): Format {

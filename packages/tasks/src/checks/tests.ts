@@ -59,7 +59,7 @@ function judge(
 async function countsOf(check: TestsCheck, end: Ended, context: CheckContext): Promise<TestCounts | string> {
   if (check.report === undefined) {
     if (!end.isWhole) return "it printed too much; let it write a report";
-    return count(end.text, check.format) ?? `nothing in its output is understood as ${wanted(check)}`;
+    return count(end.text, check.format) ?? `its output cannot be read as ${wanted(check)}`;
   }
   const file = await context.commands.run({ ...besideRun(check), run: ["cat", "--", relativePath(check.report)] });
   if (isBroken(file) || file.exitCode !== 0) return `it has written no ${check.report}`;
@@ -69,7 +69,7 @@ async function countsOf(check: TestsCheck, end: Ended, context: CheckContext): P
 }
 
 function wanted({ format }: TestsCheck): string {
-  return format === "auto" ? "JUnit, TAP or a summary of a known runner; say the format, or name a report" : format;
+  return format === "auto" ? "JUnit, TAP or a summary of a known runner; name the format, or a report" : format;
 }
 
 function count(text: string, format: TestsCheck["format"]): TestCounts | undefined {

@@ -67,7 +67,7 @@ export async function openWorkspace(folder: string, options: WorkspaceOptions): 
   });
   const rules: PathRules = { writeRoots: [], masked: options.masked };
   const stat = await statInside(root, rules);
-  if (stat?.kind !== "directory") throw new HeddleError("workspace.missing", `the workspace ${folder} is no folder`);
+  if (stat?.kind !== "directory") throw new HeddleError("workspace.missing", `the workspace ${folder} is not a folder`);
   const hashes: Workspace["hashes"] = async (paths) => {
     const groups = Map.groupBy(new Set(paths), dirname);
     const found = new Map<string, string>();

@@ -98,7 +98,7 @@ export function gitFilesAt(folder: string): GitFiles {
 export function gitPlace(files: GitFiles, path: RawPath): string {
   const place = files.placeOf(path);
   if (typeof place === "string") return place;
-  throw new HeddleError("path.invalid", `a git folder at ${place.toString("utf8")}: its name is no text`);
+  throw new HeddleError("path.invalid", `a git folder at ${place.toString("utf8")}: its name is not text`);
 }
 
 /** Of a regular file, without following a link; undefined when there is none. */

@@ -161,7 +161,7 @@ describe("what is no order says why, and is never tried again", () => {
     { name: "latin1.md", text: Buffer.from([0x77, 0xe4, 0xff, 0xfe]), why: "parse-failed", reason: "not UTF-8" },
     { name: "latin1.yaml", text: Buffer.from([0x77, 0xe4, 0xff, 0xfe]), why: "parse-failed", reason: "not UTF-8" },
     { name: "big.md", text: Buffer.alloc(50 * 1024 * 1024, 0x61), why: "too-large", reason: "over 1 MiB" },
-    { name: "letter.docx", text: "PK", why: "parse-failed", reason: "it is no .docx, or its end is missing" },
+    { name: "letter.docx", text: "PK", why: "parse-failed", reason: "it is not a .docx, or its end is missing" },
     { name: "letter.odt", text: "PK", why: "unknown-kind", reason: "Save it as Markdown, text, YAML, JSON or docx" },
     { name: "thread.md", text: "---\nthread: 0190-none\n---\nx\n", why: "dispatch-raised", reason: "0190-none" },
     {
@@ -176,7 +176,7 @@ describe("what is no order says why, and is never tried again", () => {
     await t.put(name, text);
     await t.appears(`${name}.error-${why}.reason.txt`);
     const told = await readFile(path.join(t.folder, `${name}.error-${why}.reason.txt`), "utf8");
-    expect(told).toContain(`${name} became no task.`);
+    expect(told).toContain(`${name} did not become a task.`);
     expect(told).toContain(reason);
     expect(await t.files()).toEqual([`${name}.error-${why}`, `${name}.error-${why}.reason.txt`]);
     expect(await t.tasks()).toEqual([]);
@@ -238,14 +238,14 @@ describe("what is no order says why, and is never tried again", () => {
 });
 
 describe("places", () => {
-  test("F42: a folder that is deleted is made again, said, and goes on", async () => {
+  test("F42: a folder that is deleted is made again, said, and continues", async () => {
     await using t = await openTestInbox();
     await using _inbox = await t.open({ rescanMs: 200 });
     await t.put("one.md", order(t.workspace));
     await t.appears("one.md.processed-");
     await rm(t.folder, { recursive: true });
     await eventually("it is back", async () => (await readdir(t.folder).catch(() => undefined)) && t.said[0]);
-    expect(t.said).toEqual([expect.stringContaining("was gone and is made again")]);
+    expect(t.said).toEqual([expect.stringContaining("was missing and is created again")]);
     await t.put("sub/two.md", order(t.workspace));
     await t.appears("sub/two.md.processed-");
     expect(await t.tasks()).toHaveLength(2);

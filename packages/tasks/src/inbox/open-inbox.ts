@@ -94,7 +94,7 @@ async function takeOrders(inbox: Inbox): Promise<void> {
   using watched = watchFolders(connector);
   while (!signal.aborted) {
     if (await connector.ensure()) {
-      inbox.log(`inbox ${connector.place} was gone and is made again`);
+      inbox.log(`inbox ${connector.place} was missing and is created again`);
       watched.forget();
     }
     const mark = watched.changes();
@@ -247,8 +247,8 @@ async function refuse({ connector, log }: Inbox, from: string, order: string, { 
   if (now === undefined) return;
   const name = path.posix.basename(order);
   const help = `\n\nFix it and put it here again as ${name}.\n`;
-  await connector.upload(`${now}.reason.txt`, `${name} became no task.\n\n${text}${help}`);
-  log(`inbox ${connector.place}: ${order} became no task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
+  await connector.upload(`${now}.reason.txt`, `${name} did not become a task.\n\n${text}${help}`);
+  log(`inbox ${connector.place}: ${order} did not become a task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
 }
 
 /** Follows the tasks of this place, from where it was when it last ran, and writes down what becomes of them. */

@@ -77,7 +77,7 @@ describe("answers", () => {
     const second = await t.open();
     const result = await t.appears("fix.result.md");
     expect(await readFile(path.join(t.folder, result), "utf8")).toContain(
-      "Said to be done. Nothing has checked it.\n\n> all done",
+      "Reported as done. Nothing has checked it.\n\n> all done",
     );
     await second[Symbol.asyncDispose]();
     // Whoever waited has taken it away; it is not written again.

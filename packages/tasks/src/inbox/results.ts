@@ -163,7 +163,7 @@ function page(task: TaskRecord, facts: Readonly<Record<string, unknown>>): strin
   const lines = [
     `# ${visibleLine(task.spec.name)}: ${task.state}`,
     "",
-    ...(task.state === "claimed" ? ["Said to be done. Nothing has checked it.", ""] : []),
+    ...(task.state === "claimed" ? ["Reported as done. Nothing has checked it.", ""] : []),
     ...(claim === undefined ? [] : [...quotedLines(claim.summary), ""]),
     ...(task.reason === undefined ? [] : [...quotedLines(task.reason), ""]),
     ...(lastCheck === undefined

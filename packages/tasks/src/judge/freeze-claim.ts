@@ -35,10 +35,7 @@ export async function readBase(
     throw new HeddleError("store.damaged", `the task began without a copy of its workspace to judge on; ${again}`);
   const base = await readKeptTree(baseFolder(home, id));
   if (base === undefined || base.sha256 !== baseline.kept.sha256)
-    throw new HeddleError(
-      "store.damaged",
-      `the copy of the workspace from the beginning is not there any more; ${again}`,
-    );
+    throw new HeddleError("store.damaged", `the copy of the workspace from the beginning no longer exists; ${again}`);
   return base;
 }
 

@@ -160,7 +160,7 @@ test("13: an order that an agent wrote into an inbox becomes no task, and that i
     return (has(names, "yours.md.processed-") && has(names, "zz.md.") && !has(names, "zz.md.processed-")) || undefined;
   });
   await eventually("it is said", () => said.some((line) => line.includes(`as the agent of ${id}`)) || undefined);
-  expect(said.filter((line) => line.includes("zz.md became no task"))).toHaveLength(1);
+  expect(said.filter((line) => line.includes("zz.md did not become a task"))).toHaveLength(1);
 });
 
 test("13: what the agent of a cancelled task wrote is on record", async () => {
@@ -204,7 +204,7 @@ test("13: what an agent writes while it works becomes no task, in an inbox and b
       rescanMs: 50,
       log: (line) => said.push(line),
     });
-    await eventually("it is said", () => said.find((line) => line.includes("zz.md became no task")));
+    await eventually("it is said", () => said.find((line) => line.includes("zz.md did not become a task")));
     await eventually(
       "the other is taken",
       async () => (await readdir(folder)).some((name) => name.startsWith("yours.md.processed-")) || undefined,

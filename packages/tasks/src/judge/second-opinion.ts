@@ -48,7 +48,7 @@ export async function secondOpinion(request: OpinionRequest): Promise<Opinion | 
   } catch (error) {
     request.place.signal.throwIfAborted();
     const { code, message } = toHeddleError(error);
-    const reason = `no second opinion could be had: ${message}`.slice(0, MAX_REASON_CHARS);
+    const reason = `no second opinion is available: ${message}`.slice(0, MAX_REASON_CHARS);
     return { model: wanted.model, accepts: !wanted.required, reason, failure: { code, message }, ...asked };
   }
 }

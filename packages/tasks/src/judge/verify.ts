@@ -274,10 +274,10 @@ export async function workspaceFault(folder: string, baseline: TaskBaseline): Pr
     message: `the workspace ${folder} ${what}`,
   });
   const real = await realpath(folder).catch(() => undefined);
-  if (real === undefined) return fault("does not exist any more");
+  if (real === undefined) return fault("no longer exists");
   if (real !== baseline.folder) return fault(`leads to ${real} now, not to ${baseline.folder}, where the task began`);
   const stat = await lstat(real).catch(() => undefined);
-  return stat?.isDirectory() === true ? undefined : fault("is no folder any more");
+  return stat?.isDirectory() === true ? undefined : fault("is no longer a folder");
 }
 
 /** No check could be carried out, and each says so. */

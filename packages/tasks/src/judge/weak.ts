@@ -26,7 +26,7 @@ function isGround({ outcome, isVacuous, isGuard }: CheckResult): boolean {
 export function weakness(results: readonly CheckResult[]): WorkReview["reasons"][number] | undefined {
   const flaky = results.filter(({ isFlaky }) => isFlaky === true).map(({ name }) => name);
   if (flaky.length > 0) {
-    const message = `flaky checks do not speak for the work: ${listed(flaky)} passed and failed on the same files`;
+    const message = `flaky checks prove nothing about the work: ${listed(flaky)} passed and failed on the same files`;
     return { kind: "flaky", message, files: [] };
   }
   if (results.some(isGround)) return undefined;
@@ -41,6 +41,6 @@ export function flakyFailure(results: readonly CheckResult[]): WorkReview["reaso
   const failing = results.filter(({ outcome }) => outcome !== "passed");
   if (failing.length === 0 || failing.some(({ isFlaky }) => isFlaky !== true)) return undefined;
   const names = listed(failing.map(({ name }) => name));
-  const message = `nothing but flaky checks speaks against the work: ${names} came out differently on the same files before`;
+  const message = `only flaky checks fail for this work: ${names} came out differently on the same files before`;
   return { kind: "flaky", message, files: [] };
 }

@@ -60,7 +60,7 @@ test("13: what was added, changed, removed, made executable or into something el
       "-g",
       "",
       "=== new file image.bin",
-      "not shown, because it is no text or too large: nothing before, 3 bytes now",
+      "not shown, because it is not text, or too large: nothing before, 3 bytes now",
       "",
       "=== changed kind: was a file, is a folder",
       "@@ -1 +0,0 @@",
@@ -72,7 +72,7 @@ test("13: what was added, changed, removed, made executable or into something el
       "\\ No newline at end of file",
       "",
       "=== new file latin.txt",
-      "not shown, because it is no text or too large: nothing before, 2 bytes now",
+      "not shown, because it is not text, or too large: nothing before, 2 bytes now",
       "",
       "=== new link link",
       "+leads to a.txt",
@@ -107,7 +107,7 @@ test("13: a long change cannot push a short one out of sight, and what is left o
   );
   expect(text.length).toBeLessThan(6_500);
   expect(text).toContain("-honest\n+dishonest\n");
-  expect(text).toContain("huge.txt\nnot shown, because it is no text or too large");
+  expect(text).toContain("huge.txt\nnot shown, because it is not text, or too large");
   expect(text.match(/characters left out/g)).toHaveLength(3);
   expect(await described({}, () => undefined)).toBe("Nothing has changed.");
 });

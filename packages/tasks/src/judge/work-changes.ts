@@ -101,7 +101,7 @@ function bodyOf(work: Pick<WorkToShow, "base" | "frozen">, change: Change): stri
   if (before?.kind !== "file" && now?.kind !== "file") return [];
   if (old === undefined || fresh === undefined) {
     const size = (entry: TreeEntry | undefined): string => (entry?.kind === "file" ? `${entry.size} bytes` : "nothing");
-    return [`${title}not shown, because it is no text or too large: ${size(before)} before, ${size(now)} now\n`];
+    return [`${title}not shown, because it is not text, or too large: ${size(before)} before, ${size(now)} now\n`];
   }
   if (old === fresh) return [];
   const { diff, diffTruncatedBytes } = unifiedDiff(old, fresh);

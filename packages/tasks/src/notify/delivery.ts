@@ -82,7 +82,7 @@ async function keepGoing(options: DeliveryOptions, pause: Pause, running: Runnin
     } catch (error) {
       if (running.signal.aborted) return;
       options.log(
-        `notifications to ${options.sink.name} wait: ${error instanceof Error ? error.message : String(error)}`,
+        `notifications to ${options.sink.name} are delayed: ${error instanceof Error ? error.message : String(error)}`,
       );
       pause.failures += 1;
       await running.bell.after(running.bell.rung(), pause.waitMs(pause.failures));

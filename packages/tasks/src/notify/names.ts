@@ -46,6 +46,6 @@ function toName(word: string): NotificationName {
   if (name !== undefined) return name;
   throw new HeddleError(
     "config.invalid",
-    `"${word}" is no notification; write * for all of them, or some of ${NOTIFICATION_NAMES.join(", ")}`,
+    `"${word}" is not a notification; write * for all of them, or some of ${NOTIFICATION_NAMES.join(", ")}`,
   );
 }

@@ -212,7 +212,7 @@ describe("what is told", () => {
       "LOG_LINE",
     ]);
     expect([...readNames("TASK_FAILED *")]).toEqual([...NOTIFICATION_NAMES]);
-    expect(() => readNames("TASK_DONE")).toThrow(/"TASK_DONE" is no notification; write \*/);
+    expect(() => readNames("TASK_DONE")).toThrow(/"TASK_DONE" is not a notification; write \*/);
   });
 
   test("a task names the sinks it is told to; others hear nothing of it", async () => {

@@ -89,7 +89,7 @@ function completed(task: TaskRecord): Told {
 function ending(task: TaskRecord): Readonly<Record<string, unknown>> {
   const isVerified = task.state === "verified";
   const summary = task.claim?.summary ?? "";
-  return { verified: isVerified, summary: isVerified ? summary : `said to be done, not checked: ${summary}` };
+  return { verified: isVerified, summary: isVerified ? summary : `reported as done, not checked: ${summary}` };
 }
 
 function failedChecks({ results, violations, opinion }: EventOf<"task.checked">): Readonly<Record<string, unknown>> {

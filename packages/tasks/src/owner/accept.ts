@@ -9,12 +9,12 @@ export function accepted(task: TaskRecord, note: string | undefined): TaskEventB
   if (state !== "paused" || review === undefined)
     throw new HeddleError(
       "task.illegal",
-      `task ${id} is ${state} and has nothing that waits for you to accept it; heddle task show ${id} says how it stands`,
+      `task ${id} is ${state} and has nothing that waits for you to accept it; heddle task show ${id} shows its state`,
     );
   if (task.undone !== undefined)
     throw new HeddleError(
       "task.illegal",
-      `the workspace of ${id} was put back, so that its work is not there any more; heddle task retry ${id} --from-baseline begins again`,
+      `the workspace of ${id} was put back, so its work no longer exists; heddle task retry ${id} --from-baseline begins again`,
     );
   if (review.deliver !== undefined) return { type: "task.resumed", v: 1, deliver: [...review.deliver] };
   const many = review.reasons.find(({ kind, count }) => kind === "rests" && count !== undefined);

@@ -23,7 +23,7 @@ export async function collectRooms(options: CollectOptions): Promise<readonly Co
   return collectFolders(root, {
     ...options,
     keeps: (taskId, path) => keeps(options, taskId, path),
-    unneeded: "its task ended long ago; undo and verify need it no more",
+    unneeded: "its task ended long ago; undo and verify no longer need it",
   });
 }
 

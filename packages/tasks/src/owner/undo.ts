@@ -149,7 +149,7 @@ async function undoDraft(
   if (frozen === undefined)
     throw new HeddleError(
       "task.illegal",
-      `the work of ${task.id} is not kept any more; your version control takes its files back`,
+      `the work of ${task.id} is no longer kept; your version control takes its files back`,
     );
   const put = deliveredWork(task, lastJudgement(log), { base, frozen, folder: baseline.folder });
   const told = telling(put);

@@ -123,7 +123,7 @@ async function readEvidence(
     readonly signal: AbortSignal;
   },
 ): Promise<Evidence | { readonly reason: string }> {
-  const gone = `is not there any more; heddle task collect and heddle task delete remove it`;
+  const gone = `no longer exists; heddle task collect and heddle task delete remove it`;
   try {
     const base = await readKeptTree(baseFolder(home, task.id));
     if (base === undefined) return { reason: `the copy of the workspace from the beginning ${gone}` };

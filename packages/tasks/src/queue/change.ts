@@ -31,7 +31,7 @@ export async function changeTask(journal: Journal, taskId: string, { author, dec
     const next = await appendTo(journal, task, { author, events });
     if (next !== undefined) return next;
   }
-  throw new HeddleError("store.busy", `task ${taskId} is changed without pause; try again`);
+  throw new HeddleError("store.busy", `task ${taskId} is being changed by another process; try again`);
 }
 
 export async function existing(journal: Journal, taskId: string): Promise<TaskRecord> {

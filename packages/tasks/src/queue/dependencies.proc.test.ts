@@ -36,7 +36,7 @@ test("tasks that would wait for each other are refused when the circle closes", 
   await t.add({ name: "b", dependsOn: ["c"] });
   await expect(t.add({ name: "c", dependsOn: ["a"] })).rejects.toMatchObject({
     code: "task.invalid",
-    message: "depends_on goes in a circle: c → a → b → c; take one of them out",
+    message: "depends_on is circular: c → a → b → c; remove one of them",
   });
   await expect(t.add({ name: "self", dependsOn: ["self"] })).rejects.toMatchObject({ code: "task.invalid" });
 });

@@ -48,7 +48,7 @@ export async function refuseCycle(journal: Journal, spec: TaskSpec): Promise<voi
     for (const name of names) {
       if (name === spec.name) {
         const circle = [spec.name, ...path, name].join(" → ");
-        throw new HeddleError("task.invalid", `depends_on goes in a circle: ${circle}; take one of them out`);
+        throw new HeddleError("task.invalid", `depends_on is circular: ${circle}; remove one of them`);
       }
       if (seen.has(name)) continue;
       seen.add(name);

@@ -170,7 +170,7 @@ class Worker implements Harness {
         failures = 0;
         await this.#sleep(sleepMs);
       } catch (error) {
-        this.#shop.log(`tasks could not be looked at: ${toHeddleError(error).message}`);
+        this.#shop.log(`tasks could not be read: ${toHeddleError(error).message}`);
         await pause(backoff(AGAIN_MS, failures), signal);
         failures += 1;
       }

@@ -72,7 +72,7 @@ export function checkSchedule(schedule: TaskSchedule): void {
     throw new HeddleError("task.invalid", "schedule: give exactly one of cron, every and at");
   }
   if (at !== undefined && Number.isNaN(Date.parse(at))) {
-    throw new HeddleError("task.invalid", `schedule: at: ${at} is no time; write it as 2026-11-15T09:00:00Z`);
+    throw new HeddleError("task.invalid", `schedule: at: ${at} is not a time; write it as 2026-11-15T09:00:00Z`);
   }
   if (cron === undefined) return;
   try {

@@ -66,7 +66,7 @@ export async function reckonAnew(journal: Journal, now: number): Promise<void> {
     const next =
       schedule === undefined || !isSchedule(task) ? undefined : nextTime(schedule, now, task.firstAt ?? task.createdAt);
     if (next === undefined || task.nextAt === undefined || task.nextAt <= next) continue;
-    const message = "waits for its time; the clock was put back";
+    const message = "waits for its time; the clock was set back";
     await changeTask(journal, task.id, {
       author: "system",
       decide: ({ state }) =>

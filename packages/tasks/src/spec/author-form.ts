@@ -69,7 +69,7 @@ function tableIn(places: Places, shape: Readonly<Record<string, unknown>>, table
     const name = nameIn(shape, word);
     const before = name === undefined ? undefined : taken.get(name);
     if (name === undefined) entries.push([word, value, word]);
-    else if (before !== undefined) places.problem(table, word, `"${word}" says the same as "${before}"; keep one`);
+    else if (before !== undefined) places.problem(table, word, `"${word}" means the same as "${before}"; keep one`);
     else {
       taken.set(name, word);
       const spot = { places, container: table, key: word };
@@ -88,7 +88,7 @@ function durationAt({ places, container, key }: Spot, value: unknown): unknown {
   const ms = typeof value === "string" ? parseDuration(value) : undefined;
   if (ms !== undefined && ms > 0) return ms;
   const example = typeof value === "number" ? `"${value}s", "${value}m"` : `"90s", "5m", "1h", "1d"`;
-  places.problem(container, key, `${places.word(container, key)} is a length of time with its unit: ${example}`);
+  places.problem(container, key, `${places.word(container, key)} must be a duration with its unit: ${example}`);
   return 1;
 }
 
@@ -207,7 +207,7 @@ function longCheck(places: Places, table: Table): Table {
   const isWhole = isTable(value) && !COMBINED.some((combined) => combined === kind);
   const inside = isWhole ? Object.keys(value) : [main ?? ""];
   for (const other of inside.filter((name) => name !== word && name in table))
-    places.problem(table, other, `"${other}" and "${word}" say the same; keep one`);
+    places.problem(table, other, `"${other}" and "${word}" mean the same; keep one`);
   if (!isWhole && main !== undefined)
     return places.table(table, [["kind", kind, word], [main, value, word], ...others]);
   if (!isTable(value)) return places.table(table, [["kind", kind, word], ...others]);

@@ -144,7 +144,7 @@ test("9: a folder is all its tasks, dependencies first; a page without front mat
   const { found, warnings } = await readSpecFiles(place, { cwd: folder });
   expect(found.map(({ spec }) => spec.name)).toEqual(["c", "a", "b"]);
   expect(found[0]?.spec.workspace).toBe(place);
-  expect(warnings).toContain("many/README.md: passed over, a page without front matter is no task");
+  expect(warnings).toContain("many/README.md: skipped, a page without front matter is not a task");
 
   write("c.md", `---\nworkspace: .\ndepends_on: a\n---\nDo c.\n`);
   expect((await problemsOf(() => readSpecFiles(place, { cwd: folder })))[0]?.message).toContain(

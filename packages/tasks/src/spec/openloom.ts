@@ -43,7 +43,7 @@ export function withoutOpenLoom(places: Places, table: Table): Table {
   for (const word of Object.keys(table)) {
     const name = Object.hasOwn(RENAMED, word) ? RENAMED[word] : undefined;
     if (name !== undefined && name in table)
-      places.problem(table, word, `"${word}" says the same as "${name}"; keep ${name}`);
+      places.problem(table, word, `"${word}" means the same as "${name}"; keep ${name}`);
     else if (name !== undefined || !(OWN.includes(word) || isInterval(word)))
       kept.push([name ?? word, table[word], word]);
   }
@@ -155,7 +155,7 @@ function intervalMs(places: Places, table: Table): number | undefined {
     typeof value === "number" ? value : typeof value === "string" && /^\d+$/.test(value) ? Number(value) : undefined;
   const unit = word === "check_interval_seconds" ? 1000 : 60_000;
   const ms = number === undefined ? parseDuration(String(value)) : number * unit;
-  if (ms === undefined || ms <= 0) places.problem(table, word, `${word} is a length of time: "5m", "300s", "1h", "1d"`);
+  if (ms === undefined || ms <= 0) places.problem(table, word, `${word} must be a duration: "5m", "300s", "1h", "1d"`);
   return ms;
 }
 

@@ -38,7 +38,7 @@ export async function readSpecFiles(
     try {
       const text = await readFile(file);
       if (files.isFolder && isPlainPage(file, text)) {
-        warnings.push(`${shown}: passed over, a page without front matter is no task`);
+        warnings.push(`${shown}: skipped, a page without front matter is not a task`);
         continue;
       }
       const read = readSpec({ file: shown, text, folder: path.dirname(file) }, options);

@@ -173,7 +173,7 @@ describe("17, D11: lengths of time mean what they say", () => {
         line: 4,
         column: 10,
         key: "time",
-        message: 'time is a length of time with its unit: "5s", "5m"',
+        message: 'time must be a duration with its unit: "5s", "5m"',
       },
     ]);
     expect(problems(`${HEAD}schedule: 10s`)[0]?.message).toContain("every must be at least 1m; [tasks] min_interval");
@@ -236,8 +236,8 @@ describe("18: a mistake is told with its file, line, column, key and what to wri
       /there is no folder .*nowhere; make it, or name another workspace/,
     ],
     [`${HEAD}runner: codex\n`, 4, 1, "runner", 'there is no runner "codex" here; leave it out, or write embedded'],
-    [`${HEAD}goal: again\n`, 4, 1, "goal", '"goal" is there twice; keep one of them'],
-    [`${HEAD}max_nudges: 1\nmaxNudges: 2\n`, 5, 1, "maxNudges", '"maxNudges" says the same as "max_nudges"; keep one'],
+    [`${HEAD}goal: again\n`, 4, 1, "goal", '"goal" is given twice; keep one of them'],
+    [`${HEAD}max_nudges: 1\nmaxNudges: 2\n`, 5, 1, "maxNudges", '"maxNudges" means the same as "max_nudges"; keep one'],
     ["name: a\n\tgoal: b\n", 2, 1, "", /spaces, not with tabs|this is not YAML|indented/],
     ["- just\n- a list\n", 1, 1, "", /a task is a table/],
     ["", 1, 1, "", "there is no task in it"],

@@ -66,7 +66,7 @@ function plainText({ file, text }: SpecText): string {
   } catch {
     throw refuse("it is not UTF-8 text; save it as UTF-8");
   }
-  if (plain.includes("\0")) throw refuse("it has a NUL byte in it; it is no text");
+  if (plain.includes("\0")) throw refuse("it has a NUL byte, so it is not text");
   return plain;
 }
 

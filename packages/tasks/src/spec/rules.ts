@@ -151,6 +151,6 @@ function isPattern(source: string, flags: string, at: readonly PropertyKey[], te
   try {
     new RegExp(source, flags);
   } catch (error) {
-    tell(at, `this is no regular expression: ${error instanceof Error ? error.message : String(error)}`);
+    tell(at, `this is not a regular expression: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

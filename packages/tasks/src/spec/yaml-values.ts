@@ -96,7 +96,7 @@ function tableOf(
       places.problemAt(keyAt, "", "a key is one plain word");
       continue;
     }
-    if (keys.has(word)) places.problemAt(keyAt, word, `"${word}" is there twice; keep one of them`);
+    if (keys.has(word)) places.problemAt(keyAt, word, `"${word}" is given twice; keep one of them`);
     else if (word === "__proto__") places.problemAt(keyAt, word, `unknown key "${word}"`);
     else {
       table[word] = valueOf(value, walk);

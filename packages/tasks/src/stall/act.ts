@@ -32,7 +32,7 @@ export async function act(turn: StalledTurn, action: StallAction, named: Named |
     case "retry":
       await turn.heddle
         .as("system")
-        .interrupt(turn.turnId, { code: "turn.interrupted", message: "stopped because nothing moved" });
+        .interrupt(turn.turnId, { code: "turn.interrupted", message: "stopped because there was no progress" });
       return action === "retry" ? "stopped the turn for a new attempt" : "stopped the turn";
   }
 }

@@ -100,14 +100,14 @@ export interface Silence {
 export function describeSilence({ quietMs, culprits, hasInput, otherwise }: Silence): string {
   const [first, ...others] = culprits;
   const seconds = `${Math.round(quietMs / 1000)} s`;
-  if (first === undefined) return `nothing has moved for ${seconds}; ${otherwise}`;
+  if (first === undefined) return `there was no progress for ${seconds}; ${otherwise}`;
   const { culprit, input } = first;
   const more = others.length === 0 ? "" : ` (+${others.length} more)`;
   const helps =
     input === undefined
       ? ""
       : `; the action ${hasInput ? "eof ends its input, kill-child ends it" : "kill-child ends it"}`;
-  return `nothing has moved for ${seconds}: ${culprit.command} (pid ${culprit.pid}) ${stateWords(culprit, input)}${more}${helps}`;
+  return `there was no progress for ${seconds}: ${culprit.command} (pid ${culprit.pid}) ${stateWords(culprit, input)}${more}${helps}`;
 }
 
 const STATES: Readonly<Record<string, string>> = {

@@ -13,7 +13,7 @@ export function treePlace(folder: string, skip: readonly string[]): TreePlace {
   let root: string;
   try {
     root = realpathSync(folder);
-    if (!statSync(root).isDirectory()) throw new Error("it is no folder");
+    if (!statSync(root).isDirectory()) throw new Error("it is not a folder");
   } catch (cause) {
     throw new HeddleError("workspace.missing", `the workspace ${folder} does not exist`, { cause });
   }

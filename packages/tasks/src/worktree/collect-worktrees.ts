@@ -84,7 +84,7 @@ async function onlyThere(worktree: Worktree, { home, signal }: CollectOptions): 
       : "it has changes that are not committed";
   } catch (error) {
     signal.throwIfAborted();
-    return `whether something is only there cannot be sent: ${toHeddleError(error).message}`;
+    return `it is not known whether something exists only there: ${toHeddleError(error).message}`;
   }
 }
 

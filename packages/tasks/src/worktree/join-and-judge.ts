@@ -64,7 +64,7 @@ export async function joinAndJudge(joining: Joining, options: JoinOptions): Prom
     const end = await tryGit(result, [...IDENTITY, "merge", "--quiet", "--no-edit", "--no-verify", commit], place);
     if (end.exitCode !== 0) {
       const words = `${end.stdout}\n${end.stderr}`.trim();
-      return { obstacle: `the repository has moved on since, and the work does not join with it:\n${words}` };
+      return { obstacle: `the repository has changed since, and the work does not join with it:\n${words}` };
     }
     const joined = await git(result, ["rev-parse", "--verify", "HEAD"], place);
     // Taken over before anything of the result is run.

@@ -145,7 +145,7 @@ async function bring({ how, worktree, built, folder }: Bringing, options: MergeO
   if ("obstacle" in joined) return obstructed(joined.obstacle);
   if (joined.failing.length > 0) {
     const names = listed(joined.failing.map(({ name }) => name));
-    const obstacle = `the repository has moved on since, and with it the work does not pass: ${names}`;
+    const obstacle = `the repository has changed since, and with it the work does not pass: ${names}`;
     return { results: joined.failing, obstacle };
   }
   return await asJudged(joined.commit);
@@ -189,7 +189,7 @@ async function asBranch({ worktree, commit }: Delivery, { place, task }: MergeOp
   const { repository } = worktree;
   const end = await tryGit(repository, ["branch", "--quiet", "--force", "--no-track", branch, commit], place);
   if (end.exitCode === 0) return { merged: { how: "branch", ref: branch }, results: [] };
-  return obstructed(`the branch ${branch} could not be made in ${repository}: ${end.stderr.trim()}`);
+  return obstructed(`the branch ${branch} could not be created in ${repository}: ${end.stderr.trim()}`);
 }
 
 /** By git itself, in the repository of Heddle's own: what it changes may be no text, and may be large. */

@@ -19,7 +19,7 @@ const NAME = "request_permissions";
 export const requestPermissions: Tool<Input> = {
   name: NAME,
   description:
-    "Asks the user for more rights in the sandbox: folders to write, or the network. The commands that follow have what is granted.",
+    "Asks the user for more permissions in the sandbox: folders to write, or the network. The commands that follow have what is granted.",
   shape: "json",
   input: Input,
   // Those of the commands it is for; so it is not called beside others.
@@ -42,7 +42,7 @@ export const requestPermissions: Tool<Input> = {
   }),
   async run(args, { granted, ...place }) {
     const item = callItem(NAME, args, place);
-    if (granted === undefined) return callResult(item, "These rights are there already.");
+    if (granted === undefined) return callResult(item, "These permissions are already granted.");
     const { scope, wish } = granted;
     const { read, write, network } =
       wish.kind === "wider" ? wish.permissions : { read: [], write: ["/"], network: true };

@@ -139,7 +139,7 @@ async function refuseHop(
 ): Promise<Refusal | undefined> {
   try {
     if (decision.kind === "deny") throw new HeddleError(decision.code, decision.message);
-    if (hops === undefined) throw new HeddleError("policy.denied", "nothing leads out of this envelope");
+    if (hops === undefined) throw new HeddleError("policy.denied", "this envelope cannot be left");
     hops.check(wish);
     return undefined;
   } catch (error) {

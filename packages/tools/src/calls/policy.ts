@@ -40,7 +40,7 @@ export function decide(facts: CallFacts, envelope: Envelope, remembered: Readonl
   if (facts.hop !== undefined && envelope.sandbox === "required")
     return decideHop(facts, facts.hop.reason, { envelope, remembered });
   const isForPerson = facts.needsPerson === true && !isHarmless(facts);
-  const reason = isForPerson ? "the configuration wants it approved" : reasonToAsk(facts, envelope);
+  const reason = isForPerson ? "the configuration requires an approval" : reasonToAsk(facts, envelope);
   if (reason === undefined || remembered.has(facts.approvalKey)) return RUN;
   if (isForPerson && envelope.approval === "never") {
     return {
@@ -53,7 +53,7 @@ export function decide(facts: CallFacts, envelope: Envelope, remembered: Readonl
 }
 
 function decideQuestion({ approval }: Envelope): PolicyDecision {
-  if (approval !== "never") return { kind: "ask", reason: "the agent wants to know" };
+  if (approval !== "never") return { kind: "ask", reason: "the agent asks" };
   const message = "no question can be asked in this thread; decide yourself and tell the user what you assumed";
   return { kind: "deny", code: "policy.denied", message };
 }
@@ -85,10 +85,10 @@ function reasonToAsk(facts: CallFacts, envelope: Envelope): string | undefined {
       return undefined;
     case "on-request":
       if (envelope.sandbox === "required" || isHarmless(facts)) return undefined;
-      if (facts.effects.includes("exec")) return "no sandbox holds this command";
+      if (facts.effects.includes("exec")) return "no sandbox confines this command";
       return facts.writePaths.every((path) => isInside(path, facts.cwd))
         ? undefined
-        : "it writes outside the working folder and no sandbox holds it";
+        : "it writes outside the working folder and no sandbox confines it";
     case "untrusted":
       return isHarmless(facts) ? undefined : "it is not known to be read-only";
     default:

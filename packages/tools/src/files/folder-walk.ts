@@ -126,7 +126,7 @@ class Walk {
       return;
     }
     closeSync(fd);
-    if (!stat.isSymbolicLink()) throw withCode("ENOTDIR", `${this.#realPath(name)} is no folder`);
+    if (!stat.isSymbolicLink()) throw withCode("ENOTDIR", `${this.#realPath(name)} is not a folder`);
     this.#follow(name);
   }
 

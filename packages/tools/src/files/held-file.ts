@@ -44,7 +44,7 @@ export function holdFile(file: string, options: HoldFileOptions, links = 0): Hel
       if (isOfAgents && !found.isFile()) throw isStream(file);
       return withLinks(intoEntry(file, folder.at(name), constants.O_NOFOLLOW), folder.links);
     }
-    if (!takesNames(folder)) throw withCode("EACCES", `no right to write ${folder.path}`);
+    if (!takesNames(folder)) throw withCode("EACCES", `no permission to write ${folder.path}`);
     isKept = true;
     return replaced(file, folder, { name, mode: options.mode ?? ORDINARY_MODE });
   } finally {
@@ -91,7 +91,7 @@ function isReplaceable(file: string, found: Stats, folder: HeldFolder): boolean 
   if (found.isSymbolicLink()) return true;
   if (found.isFile()) return found.nlink > 1 || takesNames(folder);
   if (found.isFIFO() || found.isCharacterDevice()) return false;
-  throw withCode(found.isDirectory() ? "EISDIR" : "EINVAL", `${file} is no file`);
+  throw withCode(found.isDirectory() ? "EISDIR" : "EINVAL", `${file} is not a file`);
 }
 
 function takesNames(folder: HeldFolder): boolean {

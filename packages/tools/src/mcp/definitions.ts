@@ -62,7 +62,7 @@ function readDefinition(entry: unknown): ToolDefinition | string {
   const bytes = Buffer.byteLength(JSON.stringify(inputSchema));
   if (bytes > MAX_SCHEMA_BYTES) return `${shown(name)}: a schema of ${bytes} bytes`;
   if (inputSchema["type"] !== undefined && inputSchema["type"] !== "object") {
-    return `${shown(name)}: its arguments are no object`;
+    return `${shown(name)}: its arguments are not an object`;
   }
   return {
     name,

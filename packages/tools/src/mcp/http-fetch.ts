@@ -67,7 +67,7 @@ function checkedLookup(isAllowed: (address: string) => boolean): LookupFunction 
       if (error !== null) return callback(error, "");
       const [first] = addresses;
       if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
-        return callback(mcpError(`${hostname} stands for an address that is not safe`), "");
+        return callback(mcpError(`${hostname} resolves to an address that is not safe`), "");
       }
       return options.all === true ? callback(null, addresses) : callback(null, first.address, first.family);
     });

@@ -75,7 +75,7 @@ function refuseFaults(response: Response, place: string): Response {
   if (status >= 300 && status < 400) {
     throw new HeddleError("provider.rejected", `${place} redirects (status ${status}); a login is not sent on`);
   }
-  if (status === 429) throw new HeddleError("provider.rate-limited", `${place} is asked too often (status 429)`);
+  if (status === 429) throw new HeddleError("provider.rate-limited", `${place} gets too many requests (status 429)`);
   if (status >= 500) throw new HeddleError("provider.overloaded", `${place} fails (status ${status})`);
   return response;
 }

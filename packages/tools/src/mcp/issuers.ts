@@ -234,6 +234,6 @@ async function refusal(error: unknown): Promise<never> {
     throw new HeddleError("auth.rejected", `the login was refused (${error.code})`, { details });
   }
   const isMismatch = error instanceof IssuerMismatchError;
-  const why = isMismatch ? "names another issuer than the one that was asked" : "is not to be understood";
+  const why = isMismatch ? "names another issuer than the one that was asked" : "cannot be read";
   throw new HeddleError("login.failed", `what the issuer answered ${why}`);
 }

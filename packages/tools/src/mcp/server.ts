@@ -182,7 +182,7 @@ export class McpServer implements AsyncDisposable {
       return connection;
     } catch (error) {
       signal.throwIfAborted();
-      await this.#lose(connection, `the server gave no sign of life: ${messageOf(error)}`);
+      await this.#lose(connection, `the server did not respond: ${messageOf(error)}`);
       return this.#connectedAgain(signal);
     }
   }

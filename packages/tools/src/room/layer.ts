@@ -72,7 +72,7 @@ export async function findLayer(layer: RoomLayer): Promise<LayerFound> {
     const stat = lookUp(at);
     if (stat === undefined) throw broken(path, "is not there");
     if (!stat.isDirectory() && !stat.isSymbolicLink() && !stat.isFile()) {
-      throw broken(path, "is no file, folder or link");
+      throw broken(path, "is not a file, folder or link");
     }
     if (stat.isFile()) bytes += stat.size;
     const time = (times?.get(path) ?? changedAt) / 1000;
@@ -188,7 +188,7 @@ function removeEntry(at: RawPath): boolean {
 
 function below(root: RawPath, path: RawPath): RawPath {
   const isPlain = path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
-  if (!isPlain || path.includes("\0")) throw broken(path, "is no path below the workspace");
+  if (!isPlain || path.includes("\0")) throw broken(path, "is not a path below the workspace");
   return `${root}/${path}`;
 }
 

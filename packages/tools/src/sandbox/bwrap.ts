@@ -92,7 +92,7 @@ async function tryOut(words: (steps: readonly Step[]) => readonly string[], layo
     if (tries < MAX_TRIALS && !steps.every(isStillThere)) continue;
     if (!trial.isOk) throw unavailable(trial.stderr.trim());
     const deviations = findDeviations(parseMountinfo(trial.stdout), { ...layout, steps }, hostMounts);
-    if (deviations.length > 0) throw unavailable(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
+    if (deviations.length > 0) throw unavailable(`the mounts are wrong: ${deviations.slice(0, 5).join(", ")}`);
     return;
   }
 }

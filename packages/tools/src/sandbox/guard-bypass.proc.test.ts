@@ -199,7 +199,7 @@ describe("12.2: in a git folder there are files and folders", () => {
     expect(await look()).toEqual([]);
   });
 
-  test("a rebase that waits must not run anything when it goes on", async () => {
+  test("a rebase that waits must not run anything when it continues", async () => {
     git(root, "init", "-q");
     const { look } = await world.start();
     await put(".git/rebase-merge/git-rebase-todo", "pick abc one\n\texec touch /tmp/evil\n");
@@ -284,7 +284,7 @@ test.runIf(hasPython)(
   },
 );
 
-describe("12.2: honest work with git goes on", () => {
+describe("12.2: honest work with git continues", () => {
   beforeEach(async () => {
     git(root, "init", "-q", join(base, "origin"));
     await writeFile(join(base, "origin/f"), "1\n");

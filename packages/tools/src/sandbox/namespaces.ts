@@ -197,7 +197,7 @@ function longName(name: string): string {
 function verifyMounts(pid: number, layout: Layout, hostMounts: readonly Mount[]): void {
   const inside = parseMountinfo(readFileSync(`/proc/${pid}/mountinfo`, "utf8"));
   const deviations = findDeviations(inside, layout, hostMounts);
-  if (deviations.length > 0) throw new Error(`the mounts came out wrong: ${deviations.slice(0, 5).join(", ")}`);
+  if (deviations.length > 0) throw new Error(`the mounts are wrong: ${deviations.slice(0, 5).join(", ")}`);
 }
 
 /**

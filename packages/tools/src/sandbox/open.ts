@@ -59,7 +59,7 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
     throw new HeddleError(
       "sandbox.unavailable",
       `Heddle has no kernel sandbox for ${process.platform} yet. Run it in a Linux container or virtual machine, ` +
-        "or choose danger-full-access if you accept that nothing confines the commands.",
+        "or choose danger-full-access if you accept that commands are not confined.",
     );
   }
   const { backend = "auto", mayWait = false } = options;
@@ -182,7 +182,7 @@ async function openFirst(
   }
   throw new HeddleError(
     "sandbox.unavailable",
-    `this host gives no kernel sandbox (${reasons.join("; ")}). ` +
+    `this host has no kernel sandbox (${reasons.join("; ")}). ` +
       "Allow unprivileged user namespaces (sysctl user.max_user_namespaces above 0; on Ubuntu " +
       "kernel.apparmor_restrict_unprivileged_userns=0; for a container a security profile that permits unshare and mount), " +
       "or install bubblewrap.",

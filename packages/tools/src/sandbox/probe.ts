@@ -14,7 +14,7 @@ export type ProbeResult = SandboxFound | { readonly ok: false; readonly reason: 
 export interface SandboxFound {
   readonly ok: true;
   readonly holds: SandboxHolds;
-  /** The version of Landlock that holds writing a second time; absent: only mounts do, and named pipes can be written. */
+  /** The version of Landlock that restricts writing as a second layer; absent: only mounts do, and named pipes can be written. */
   readonly landlock?: number;
 }
 

@@ -152,7 +152,7 @@ export class Standbys {
     const pid = childrenOf(this.#holderPid ?? 0).find((carrier) =>
       childrenOf(carrier).some((first) => argumentsOf(first).slice(-2).join(" ") === `${NAME} ${number}`),
     );
-    if (pid === undefined) throw new Error("the standby is not to be seen");
+    if (pid === undefined) throw new Error("the standby does not respond");
     return pid;
   }
 

@@ -30,7 +30,7 @@ async function rootOf(row: ThreadRow, wanted: string | undefined, hidden: string
   const roots = await Promise.all([...given, row.workspace].map(realFolder));
   const known = roots.filter((root) => root !== undefined);
   const [first] = known;
-  if (first === undefined) throw new HeddleError("workspace.missing", `${row.workspace} does not exist any more`);
+  if (first === undefined) throw new HeddleError("workspace.missing", `${row.workspace} no longer exists`);
   const folder = wanted === undefined ? first : await realFolder(path.resolve(first, wanted));
   const isOwn = folder !== undefined && known.some((root) => isWithin(folder, root));
   if (isOwn && !isWithin(folder, hidden)) return folder;

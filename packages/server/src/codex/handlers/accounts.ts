@@ -111,14 +111,14 @@ export async function readRateLimits(_: unknown, { server }: Call): Promise<Repl
   const status = accounts === undefined ? undefined : await loggedIn(accounts);
   throw refuse(
     status?.provider === LOGIN_PROVIDER
-      ? "account/rateLimits/read: the limits of an account are known to its maker alone"
+      ? "account/rateLimits/read: the limits of an account are known only to its provider"
       : "codex account authentication required to read rate limits",
   );
 }
 
 async function requireAccounts({ host }: ServerContext): Promise<Accounts> {
   const accounts = await host.accounts?.();
-  if (accounts === undefined) throw refuse("this server keeps no accounts");
+  if (accounts === undefined) throw refuse("this server has no accounts");
   return accounts;
 }
 

@@ -195,7 +195,7 @@ export async function writeCommand(params: CommandExecWriteParams, { connection 
   if (!Buffer.isBuffer(bytes)) throw invalidArgument(`invalid deltaBase64: ${bytes.problem}`);
   const command = requireCommand(connection, processId);
   if (!command.takesInput) throw refuse("stdin streaming is not enabled for this command/exec");
-  if (!command.write(bytes)) throw refuse("the command does not read its input; try again later");
+  if (!command.write(bytes)) throw refuse("the command is not reading its input; try again later");
   if (closeStdin === true) command.endInput();
   return { result: {} };
 }

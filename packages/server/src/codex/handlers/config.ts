@@ -70,7 +70,7 @@ async function write(
     overruled === undefined
       ? null
       : {
-          message: `${overruled.key} is overruled by the command line of the server`,
+          message: `${overruled.key} is overridden by the command line of the server`,
           overridingLayer: { name: overruled.layer.name, version: overruled.layer.version },
           effectiveValue: overruled.value,
         };

@@ -24,7 +24,7 @@ export async function injectItems(
   if (read.entries.length > 0) {
     await injectEntries(server.heddle.journal, id, { entries: read.entries, by: connection.by });
   }
-  const message = `items of these types were passed over: ${read.passedOver.join(", ")}`;
+  const message = `items of these types were skipped: ${read.passedOver.join(", ")}`;
   const warning = { method: "warning", params: { threadId: id, message } };
   return { result: {}, after: () => (read.passedOver.length === 0 ? undefined : connection.notify(warning)) };
 }

@@ -23,7 +23,7 @@ export async function nameThread(
 
 export async function archiveThread({ threadId }: Thread, { server, connection }: Call): Promise<Reply> {
   const { id, lastTurnStatus } = await requireRow(server, threadId, NO_ROLLOUT);
-  if (lastTurnStatus === "open") throw new HeddleError("turn.active", `thread ${id} is at work; interrupt it first`);
+  if (lastTurnStatus === "open") throw new HeddleError("turn.active", `thread ${id} is busy; interrupt it first`);
   return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).archiveThread({ threadId: id, isArchived: true });
     await caughtUp(server);

@@ -8,9 +8,9 @@ import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";
 
 const EFFORTS = [
-  { reasoningEffort: "low", description: "Answers soon" },
-  { reasoningEffort: "medium", description: "Thinks as long as most work needs" },
-  { reasoningEffort: "high", description: "Thinks long" },
+  { reasoningEffort: "low", description: "Answers fast" },
+  { reasoningEffort: "medium", description: "Reasons as much as most work needs" },
+  { reasoningEffort: "high", description: "Reasons for a long time" },
 ] as const;
 
 export async function listModels(wish: z.infer<typeof ModelListParams>, { server }: Call): Promise<Reply> {

@@ -86,7 +86,7 @@ async function startOrSteer(
     const running = await openTurn(server, threadId);
     if (running !== undefined && (await steered(acts, running, input))) return { turnId: running, isSteered: true };
   }
-  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+  throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
 }
 
 /** False when the turn has ended meanwhile. */

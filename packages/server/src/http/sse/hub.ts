@@ -62,7 +62,7 @@ export class EventHub implements AsyncDisposable {
     const reader = new Reader({ ...follow, stuckMs: this.#options.stuckMs ?? STUCK_MS });
     const served = this.#serve(reader, follow).catch((error: unknown) => {
       const isGone = isHeddleError(error) && error.code === "store.purged";
-      if (!isGone) this.#options.log(`a stream of events broke off: ${String(error)}`);
+      if (!isGone) this.#options.log(`a stream of events ended early: ${String(error)}`);
       reader.end(isGone ? "cursor.expired" : "failed");
     });
     this.#readers.set(reader, served);
@@ -170,7 +170,7 @@ export class EventHub implements AsyncDisposable {
         else reader.end("revoked");
       }
     } catch (error) {
-      this.#options.log(`the tokens could not be looked at: ${String(error)}`);
+      this.#options.log(`the tokens could not be read: ${String(error)}`);
     }
   }
 }
@@ -187,7 +187,7 @@ export async function requireCursor(journal: Journal, stream: string | undefined
     stream === undefined
       ? (await journal.read({ after: after - 1, limit: 1 })).length > 0
       : after <= (await journal.version(stream));
-  if (!isKnown) throw expired(after, "nothing is stored there; begin again without a cursor");
+  if (!isKnown) throw expired(after, "there is no event at this cursor; begin again without one");
 }
 
 async function requireStream(journal: Journal, stream: string, after: number): Promise<void> {

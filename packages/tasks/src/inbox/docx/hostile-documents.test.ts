@@ -31,10 +31,10 @@ function withBoth(count: number): Buffer {
 }
 
 const HOSTILE: readonly (readonly [name: string, bytes: Buffer, reason: string])[] = [
-  ["two-letters", Buffer.from("PK"), "it is no .docx, or its end is missing"],
+  ["two-letters", Buffer.from("PK"), "it is not a .docx, or its end is missing"],
   ["renamed-doc", Buffer.concat([Buffer.from("d0cf11e0a1b11ae1", "hex"), bomb(600)]), "without a password"],
-  ["cut-off", docx(BODY).subarray(0, -40), "it is no .docx, or its end is missing"],
-  ["bytes-behind", Buffer.concat([docx(BODY), bomb(3)]), "it is no .docx, or its end is missing"],
+  ["cut-off", docx(BODY).subarray(0, -40), "it is not a .docx, or its end is missing"],
+  ["bytes-behind", Buffer.concat([docx(BODY), bomb(3)]), "it is not a .docx, or its end is missing"],
   ["entries-elsewhere", withEnd(10, 7, 2), "one part of a divided archive"],
   ["more-entries", withBoth(7), "its list of parts is cut off"],
   ["many-entries", withBoth(3_000), "over 2000 parts"],
@@ -44,7 +44,7 @@ const HOSTILE: readonly (readonly [name: string, bytes: Buffer, reason: string])
   ["zip64-entry", part({ packedBytes: 0xffffffff, sizeBytes: 0xffffffff }), "zip64"],
   ["other-disk", withEnd(4, 1, 2), "divided archive"],
   ["encrypted", part({ flags: 1 }), "it is encrypted; save it without a password"],
-  ["packed-otherwise", part({ method: 12 }), "packed in a way that is not read (12)"],
+  ["packed-otherwise", part({ method: 12 }), "packed in a way that is not supported (12)"],
   ["honest-bomb", xml(bomb(64 * MIB)), "its text is over 8 MiB"],
   ["lying-bomb", zipAs([{ name: NAME, data: bomb(64 * MIB), says: { sizeBytes: 100 } }]), "does not unpack"],
   ["stored-lie", docx(BODY, { isStored: true, says: { sizeBytes: 5 } }), "is not what the archive says"],
@@ -57,7 +57,7 @@ const HOSTILE: readonly (readonly [name: string, bytes: Buffer, reason: string])
   ["two-names", part({ localName: "word/documenu.xml" }), "is not where the archive says"],
   ["twice", zipAs([1, 2].map((n) => ({ name: NAME, data: documentXml(table(row("goal", `${n}`))) }))), "in it twice"],
   ["no-document", zipAs([{ name: "../word/document.xml", data: documentXml(BODY) }]), "no text document in it"],
-  ["spreadsheet", xml("<workbook/>"), "it is no text document"],
+  ["spreadsheet", xml("<workbook/>"), "it is not a text document"],
   ["empty", xml(""), "it ends too early"],
   [
     "entities",
@@ -104,7 +104,7 @@ test("78: whatever is wrong with a document becomes a reason beside it, once, an
   });
   for (const [name, , reason] of HOSTILE) {
     const told = await readFile(path.join(t.folder, `${name}.docx.error-parse-failed.reason.txt`), "utf8");
-    expect(told, name).toContain(`${name}.docx became no task.`);
+    expect(told, name).toContain(`${name}.docx did not become a task.`);
     expect(told, name).toContain(reason);
   }
   // The inbox goes on, has tried nothing twice, and nothing was written anywhere else.

@@ -41,7 +41,7 @@ export function parseXml(text: string, namespaces: ReadonlySet<string>): XmlElem
     } else if (text.startsWith("</", next)) {
       at = after(text, ">", next + 2);
       if (open.length === 1 || nameIn(prefix, text.slice(next + 2, at - 1).trimEnd()) !== inside.name)
-        throw damaged("its elements do not end as they begin");
+        throw damaged("its elements are not closed in order");
       open.pop();
     } else {
       at = tagEnd(text, next + 1);
@@ -91,7 +91,7 @@ function prefixOf(attributes: string, namespaces: ReadonlySet<string>): string {
   for (const [name, value] of attributesOf(attributes)) {
     if ((name === "xmlns" || name.startsWith("xmlns:")) && namespaces.has(value)) return name.slice("xmlns:".length);
   }
-  throw refused("it is no text document");
+  throw refused("it is not a text document");
 }
 
 function nameIn(prefix: string | undefined, name: string): string {

@@ -89,7 +89,7 @@ function findEntry(archive: Buffer, { at: begin, end, count }: Directory, name: 
     const next = nameEnd + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
     if (next > end) throw damaged("its list of parts is cut off");
     if (wanted.equals(archive.subarray(at + ENTRY_BYTES, nameEnd))) {
-      if (found !== undefined) throw damaged(`${name} is in it twice`);
+      if (found !== undefined) throw damaged(`${name} is twice in it`);
       found = {
         flags: archive.readUInt16LE(at + 8),
         method: archive.readUInt16LE(at + 10),
@@ -122,7 +122,7 @@ function packedBytesOf(
 
 function unpack(packed: Buffer, { method, sizeBytes }: Entry, maxBytes: number): Buffer {
   if (method === STORED) return packed;
-  if (method !== DEFLATED) throw refused(`it is packed in a way that is not read (${method})`, SAVE_AGAIN);
+  if (method !== DEFLATED) throw refused(`it is packed in a way that is not supported (${method})`, SAVE_AGAIN);
   try {
     // One byte more than it was said to be is enough to know that it lies.
     return inflateRawSync(packed, { maxOutputLength: Math.min(sizeBytes, maxBytes) + 1 });
@@ -155,5 +155,5 @@ const COMPOUND_FILE = Buffer.from("d0cf11e0a1b11ae1", "hex");
 function notZip(archive: Buffer): HeddleError {
   if (archive.subarray(0, COMPOUND_FILE.length).equals(COMPOUND_FILE))
     return refused("it has a password, or is a .doc by another name", "save it as .docx without a password");
-  return refused("it is no .docx, or its end is missing", SAVE_AGAIN);
+  return refused("it is not a .docx, or its end is missing", SAVE_AGAIN);
 }

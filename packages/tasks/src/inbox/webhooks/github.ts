@@ -25,7 +25,7 @@ export const github: Parser = {
     const id = createHash("sha256").update(inbound.body).digest("hex");
     if (event === "issues") return withId(labelled(given, source), id);
     if (event === "issue_comment") return withId(commented(given, source), id);
-    return ignored(`nothing is done about ${event === "" ? "a request without x-github-event" : event}`);
+    return ignored(`no order is made from ${event === "" ? "a request without x-github-event" : event}`);
   },
 };
 
@@ -46,7 +46,8 @@ function commented(given: Table, source: WebhookSource): Parsed {
   if (given["action"] !== "created" || !text.startsWith(command) || !/^(?:\s|$)/.test(rest)) {
     return ignored(`only a new comment that begins with ${command} is an order`);
   }
-  if (!WITH_RIGHTS.has(comment["author_association"])) return ignored("its author has no rights in the repository");
+  if (!WITH_RIGHTS.has(comment["author_association"]))
+    return ignored("its author has no write access to the repository");
   const asked = words(rest.trim()) ?? words(issue["title"]);
   const about = `It is about: ${words(issue["title"]) ?? ""} ${words(comment["html_url"]) ?? ""}`.trim();
   return orderOf(given, source, [asked, about, words(issue["body"])]);

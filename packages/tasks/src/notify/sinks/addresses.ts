@@ -17,9 +17,9 @@ export function refusalOf(address: string, rule: AddressRule): string | undefine
   const reach = reachOf(address);
   switch (reach) {
     case undefined:
-      return `${address} is no address`;
+      return `${address} is not an IP address`;
     case "metadata":
-      return `${address} is link-local, where clouds keep their metadata`;
+      return `${address} is link-local, where cloud metadata services are`;
     case "loopback":
       return rule.allowsLoopback || rule.allowsPrivate
         ? undefined

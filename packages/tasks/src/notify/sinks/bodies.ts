@@ -25,7 +25,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   BUDGET_PAUSED: "has used up its budget",
   TASK_CREATED: "is queued",
   TASK_STARTED: "has started",
-  TASK_UPDATED: "goes on",
+  TASK_UPDATED: "continues",
   LOG_LINE: "says",
   NOTIFY_TEST: "a test",
 };

@@ -92,7 +92,7 @@ describe("where a webhook may connect to", () => {
     });
     expect(await sink.send(notification(), { signal })).toEqual({
       kind: "dead",
-      message: "169.254.169.254 is link-local, where clouds keep their metadata",
+      message: "169.254.169.254 is link-local, where cloud metadata services are",
     });
   });
 

@@ -54,7 +54,7 @@ export async function unpackBundle(file: string, home: string, signal: AbortSign
 }
 
 function bad(what: string, cause?: unknown): HeddleError {
-  return new HeddleError("store.damaged", `this is no bundle that can be trusted: ${what}`, { cause });
+  return new HeddleError("store.damaged", `this bundle cannot be trusted: ${what}`, { cause });
 }
 
 interface Read {
@@ -173,7 +173,7 @@ class Unpacker {
       const entry = fromRow(line.entry);
       requireAfter(last, path);
       last = path;
-      if (!isFolder(entries.get(parentOf(path)), path)) throw bad(`${shownPath(path)} lies in no folder`);
+      if (!isFolder(entries.get(parentOf(path)), path)) throw bad(`${shownPath(path)} is in no folder`);
       if (entries.size >= MAX_ENTRIES) throw bad("it has too many files");
       await this.#put(folder, { path, entry, hasContent: true });
       entries.set(path, entry);
@@ -198,7 +198,7 @@ class Unpacker {
         (how === "added") !== (before === undefined) ||
         (how === "removed") !== (now === undefined)
       )
-        throw bad(`${shownPath(path)} did not change like this`);
+        throw bad(`${shownPath(path)} did not change in this way`);
       const change: Change = {
         path,
         how,
@@ -211,12 +211,12 @@ class Unpacker {
       if (now === undefined) continue;
       for (const parent of foldersOf(path)) {
         const above = changes.has(parent) ? changes.get(parent)?.now : base.get(parent);
-        if (above?.kind !== "folder") throw bad(`${shownPath(path)} lies in no folder`);
+        if (above?.kind !== "folder") throw bad(`${shownPath(path)} is in no folder`);
         if (made.has(parent)) continue;
         await mkdir(toSystem(`${toRaw(folder)}/${parent}`), { mode: 0o700 });
         made.set(parent, above);
       }
-      if (now.kind === "folder" && made.has(path)) throw bad("it has something twice");
+      if (now.kind === "folder" && made.has(path)) throw bad("it has an entry twice");
       await this.#put(folder, { path, entry: now, hasContent });
       if (now.kind === "folder") made.set(path, now);
     }
@@ -230,14 +230,14 @@ class Unpacker {
   ): Promise<void> {
     const at = toSystem(`${toRaw(folder)}/${path}`);
     if ((entry.kind === "link") !== (entry.target !== undefined))
-      throw bad(`${shownPath(path)} is no link and no file`);
+      throw bad(`${shownPath(path)} is neither a link nor a file`);
     switch (entry.kind) {
       case "folder":
         await mkdir(at, { mode: 0o700 });
         return;
       case "link":
         if (linkEntry(entry.target ?? "", entry).sha256 !== entry.sha256 || entry.target?.includes("\0") !== false)
-          throw bad(`${shownPath(path)} leads elsewhere than its hash says`);
+          throw bad(`${shownPath(path)} points elsewhere than its hash says`);
         await symlink(toSystem(entry.target), at);
         return;
       case "file":
@@ -292,13 +292,13 @@ function requirePath(path: RawPath): void {
     !path.includes("\0") &&
     !/[^\0-\xff]/.test(path) &&
     parts.every((part) => part !== "" && part !== "." && part !== ".." && part.length <= 255);
-  if (!isFine) throw bad(`${shownPath(path.slice(0, 200))} is no path below a folder`);
+  if (!isFine) throw bad(`${shownPath(path.slice(0, 200))} is not a path below a folder`);
 }
 
 function requireAfter(last: RawPath | undefined, path: RawPath): void {
   requirePath(path);
   if (last !== undefined && comparePaths(last, path) >= 0)
-    throw bad(`${shownPath(path)} is not in order, or is there twice`);
+    throw bad(`${shownPath(path)} is out of order, or there twice`);
 }
 
 /** Last and deepest first: a closed folder cannot be filled. */

@@ -97,11 +97,11 @@ function doubtOf(
 ): string | undefined {
   const [[first], [end]] = [damage, unsigned];
   if (first !== undefined) return `its record was changed: ${first.message}`;
-  if (publicKey === undefined) return "nothing in its record is signed, so that anybody can have written it";
+  if (publicKey === undefined) return "nothing in its record is signed, so that anybody could have written it";
   if (end !== undefined)
-    return `its record is signed up to event ${end.signedTo} of ${end.lastVersion}; anybody can have written the others`;
+    return `its record is signed up to event ${end.signedTo} of ${end.lastVersion}; anybody could have written the others`;
   if (signature !== undefined && isSealedBy(publicKey, sha256, signature)) return undefined;
-  return `its record is signed by key ${keyId}, and the bundle as a whole is not: anybody can have changed its files`;
+  return `its record is signed by key ${keyId}, and the bundle as a whole is not: anybody could have changed its files`;
 }
 
 /** Every sandbox has one of its own here, empty when it opens. */

@@ -40,7 +40,7 @@ export async function writeBundle({ journal, home, task, file, signal }: WriteBu
     throw new HeddleError(
       "task.illegal",
       round === undefined
-        ? `task ${task.id} was never judged; heddle task show ${task.id} says how it stands`
+        ? `task ${task.id} was never judged; heddle task show ${task.id} shows its state`
         : `what task ${task.id} was judged by no longer exists; heddle task collect removes it for tasks that ended long ago`,
     );
   const fresh = `${file}.${randomBytes(6).toString("hex")}`;
