@@ -109,7 +109,7 @@ test.each([
   ["a negative count", { minItems: -1 }, "#/minItems"],
   ["what cannot be kept", { unevaluatedProperties: false }, "#"],
 ])("a schema with %s is refused with its place", (_name, schema, at) => {
-  expect(() => parseJsonSchema(schema)).toThrow(`not usable at ${at}:`);
+  expect(() => parseJsonSchema(schema)).toThrow(`not valid at ${at}:`);
 });
 
 test("a schema that refers to itself without end is refused, not followed for ever", () => {

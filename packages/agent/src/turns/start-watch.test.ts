@@ -31,7 +31,7 @@ test("12.13: a process that stood still reports it when it continues", () => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40);
   watch[Symbol.dispose]();
   watch[Symbol.dispose]();
-  expect(told).toEqual([{ level: "warning", code: "start.slow", message: expect.stringContaining("stood still") }]);
+  expect(told).toEqual([{ level: "warning", code: "start.slow", message: expect.stringContaining("was stopped") }]);
 });
 
 test("12.13: what may take its time is not counted, and a start that went well says nothing", async () => {

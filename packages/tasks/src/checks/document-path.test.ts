@@ -27,9 +27,9 @@ test.each(["b", "a.b[1]", "a.b.c", "a[0]", "list.length", "a.b[0].c.d", "toStrin
 test.each([".a", "a.", "a..b", "a.*", "$.a[*]", "a[-1]", "a[0", "a[0]b", "a b", "a['b']", '["\\x"]', "/a/b", "a[1e3]"])(
   "%s is no path, and a spec with it is refused",
   (path) => {
-    expect(() => parsePath(path)).toThrow(/is no path in a document/);
+    expect(() => parsePath(path)).toThrow(/is not a path in a document/);
     const check = JSON.stringify({ kind: "json", path: "x.json", at: path, exists: true });
     const text = `name: x\nworkspace: .\ngoal: y\nchecks: [${check}]\n`;
-    expect(() => readSpec({ file: "x.yaml", text, folder: tmpdir() })).toThrow(/is no path in a document/);
+    expect(() => readSpec({ file: "x.yaml", text, folder: tmpdir() })).toThrow(/is not a path in a document/);
   },
 );

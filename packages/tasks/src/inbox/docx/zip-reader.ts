@@ -89,7 +89,7 @@ function findEntry(archive: Buffer, { at: begin, end, count }: Directory, name: 
     const next = nameEnd + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
     if (next > end) throw damaged("its list of parts is cut off");
     if (wanted.equals(archive.subarray(at + ENTRY_BYTES, nameEnd))) {
-      if (found !== undefined) throw damaged(`${name} is twice in it`);
+      if (found !== undefined) throw damaged(`${name} is in it twice`);
       found = {
         flags: archive.readUInt16LE(at + 8),
         method: archive.readUInt16LE(at + 10),
