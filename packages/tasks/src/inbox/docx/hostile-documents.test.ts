@@ -75,7 +75,7 @@ const HOSTILE: readonly (readonly [name: string, bytes: Buffer, reason: string])
   ["deep", docx(deep(10_000)), "nested more than 200 deep"],
   ["deep-tables", docx("<w:tbl><w:tr><w:tc>".repeat(3_000)), "nested more than 200 deep"],
   ["unclosed", xml(documentXml(BODY).slice(0, -30)), "its text is damaged"],
-  ["crossed", docx("<w:p><w:r></w:p></w:r>"), "do not end as they begin"],
+  ["crossed", docx("<w:p><w:r></w:p></w:r>"), "are not closed in order"],
   ["unclosed-comment", docx("<!-- ".repeat(1_000)), "ends too early"],
   ["unclosed-quote", docx('<w:p a="'), "begins nothing"],
   ["angle-brackets", docx("<".repeat(MIB)), "begins nothing"],
