@@ -2,9 +2,14 @@ import { join } from "node:path";
 import type { TestHeddleOptions } from "../../test/test-heddle.ts";
 import { runnerSuite, type AgentStep } from "./runner.suite.ts";
 
+const argsOf = ({ runs, asksOut }: Extract<AgentStep, { runs: string }>): object => ({
+  cmd: runs,
+  ...(asksOut === true ? { sandbox_permissions: "require_escalated", justification: "it has to" } : {}),
+});
+
 const script = (steps: readonly AgentStep[]): NonNullable<TestHeddleOptions["script"]> =>
   steps.map((step) =>
-    "says" in step ? { text: step.says } : { calls: [{ tool: "exec_command", args: { cmd: step.runs } }] },
+    "says" in step ? { text: step.says } : { calls: [{ tool: "exec_command", args: argsOf(step) }] },
   );
 
 runnerSuite({

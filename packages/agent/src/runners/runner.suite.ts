@@ -13,8 +13,8 @@ import { describe, expect, test } from "vitest";
 import { openTestHeddle, type TestHeddle, type TestHeddleOptions } from "../../test/test-heddle.ts";
 import { RUNNER_EVENTS } from "./runner.ts";
 
-/** What the agent does next: says something, or runs a command and goes on. */
-export type AgentStep = { readonly says: string } | { readonly runs: string };
+/** What the agent does next: says something, or runs a command and goes on. With `asksOut` it asks to run it without a sandbox. */
+export type AgentStep = { readonly says: string } | { readonly runs: string; readonly asksOut?: boolean };
 
 export interface RunnerSubject {
   readonly name: string;
@@ -120,6 +120,39 @@ function promisesOfPolicy(open: Open): void {
     expect(ofType(events, "hook.ran").map(({ event }) => event)).toEqual(points);
     expect(ofType(events, "tool.settled").map(({ outcome }) => outcome)).toEqual(["denied"]);
     expect(existsSync(join(t.workspace, "made.txt"))).toBe(false);
+  });
+
+  test("tells the hooks of what was done", async () => {
+    await using t = await open([MAKE, DONE], { hooks: [{ event: "PostToolUse", command: "true" }] });
+    const turn = await t.start("make a file");
+    expect((await turn.done).body).toMatchObject({ status: "completed" });
+    const events = await t.events(turn.threadId);
+    const types = events.map(({ body }) => body.type);
+    expect(ofType(events, "hook.ran").map(({ event }) => event)).toEqual(["PostToolUse"]);
+    expect(types.indexOf("hook.ran")).toBeGreaterThan(types.indexOf("tool.settled"));
+  });
+
+  test("leaves its envelope by a recorded hop alone: after a yes, and never above the ceiling", async () => {
+    const steps = [{ ...MAKE, asksOut: true }, DONE];
+    const settings = { approvalPolicy: "on-request" } as const;
+    await using t = await open(steps, { isUnattended: false, settings });
+    const allowed = await t.start("make a file");
+    const { approvalId } = await t.next(allowed.threadId, "approval.requested");
+    expect(existsSync(join(t.workspace, "made.txt"))).toBe(false);
+    await t.heddle.as("user:owner").answer({ threadId: allowed.threadId, approvalId, decision: "accept" });
+    expect((await allowed.done).body).toMatchObject({ status: "completed" });
+    const events = await t.events(allowed.threadId);
+    expect(ofType(events, "hop.taken")).toMatchObject([{ scope: "call" }]);
+    expect(events.find(({ body }) => body.type === "hop.taken")?.author).toBe("user:owner");
+
+    await using low = await open(steps, { isUnattended: false, settings: { ...settings, ceiling: "workspace-write" } });
+    const refused = await low.start("make a file");
+    expect((await refused.done).body).toMatchObject({ status: "completed" });
+    const others = await low.events(refused.threadId);
+    expectClosed(others);
+    expect(ofType(others, "hop.taken")).toEqual([]);
+    expect(ofType(others, "hop.refused")).toHaveLength(1);
+    expect(ofType(others, "tool.settled").map(({ outcome }) => outcome)).toEqual(["denied"]);
   });
 
   test("ends with the limit of its turn", async () => {
