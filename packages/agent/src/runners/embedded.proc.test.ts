@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { TestHeddleOptions } from "../../test/test-heddle.ts";
 import { runnerSuite, type AgentStep } from "./runner.suite.ts";
 
-const argsOf = ({ runs, asksOut }: Extract<AgentStep, { runs: string }>): object => ({
+const argsOf = ({ runs, asksOut }: Extract<AgentStep, { runs: string }>): Record<string, unknown> => ({
   cmd: runs,
   ...(asksOut === true ? { sandbox_permissions: "require_escalated", justification: "it has to" } : {}),
 });
