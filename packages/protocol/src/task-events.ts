@@ -25,7 +25,7 @@ export type TaskSource = z.infer<typeof TaskSource>;
 export const PromptReason = z.enum(["first", "rejected", "continue", "restarted", "resumed", "retry", "stall", "user"]);
 export type PromptReason = z.infer<typeof PromptReason>;
 
-export const WaitCause = z.enum(["schedule", "dependency", "workspace", "backoff", "approval", "provider"]);
+export const WaitCause = z.enum(["schedule", "dependency", "workspace", "backoff", "store", "approval", "provider"]);
 export type WaitCause = z.infer<typeof WaitCause>;
 
 /** One process that is, or looks like, what everybody waits for. */
@@ -167,7 +167,7 @@ export const taskEvents = [
   z.object({
     type: z.literal("task.paused"),
     v: v1,
-    cause: z.enum(["user", "budget", "nudges", "stall", "question", "review"]),
+    cause: z.enum(["user", "budget", "nudges", "stall", "question", "review", "fault"]),
     message: z.string(),
   }),
   z.object({

@@ -196,7 +196,7 @@ const NUDGES: ReadonlySet<PromptReason> = new Set(["rejected", "continue", "stal
 function prompted(task: TaskRecord, body: EventOf<"task.prompted">, at: number): TaskRecord {
   demand(task, body, task.holder !== undefined && task.openPrompt === undefined && body.round === task.round + 1);
   // What was accepted was accepted of the work as it was.
-  const { wait: _, deliver: __, checking: ___, undone: ____, ...rest } = task;
+  const { wait: _, deliver: __, checking: ___, undone: ____, faults: _____, ...rest } = task;
   return {
     ...rest,
     state: "running",
@@ -245,12 +245,8 @@ function checked(task: TaskRecord, body: EventOf<"task.checked">, at: number): T
     costUsd: task.spent.costUsd + (opinion?.costUsd ?? 0),
     isCostPartial: task.spent.isCostPartial || (usage !== undefined && opinion?.costUsd === undefined),
   };
-  const { checking: _, ...rest } = task;
-  return {
-    ...rest,
-    lastCheck: checkRunOf(body, at),
-    spent,
-  };
+  const { checking: _, faults: __, ...rest } = task;
+  return { ...rest, lastCheck: checkRunOf(body, at), spent };
 }
 
 /** What one run of the checks found, as records and doors show it. */
@@ -313,13 +309,17 @@ function retried(task: TaskRecord, body: EventOf<"task.retried">, at: number): T
   const isKept = threadId !== undefined && (isFresh !== true || task.spec.thread !== undefined);
   const back = isKept ? { ...rest, threadId } : rest;
   if (!isByRule) return heard(back);
+  // The store or the thread failed, not the attempt.
+  const fault = body.class === undefined ? body.failure : undefined;
   const retries = task.retries + (body.class === undefined ? 0 : 1);
-  if (notBefore === undefined || notBefore <= at) return { ...back, retries };
-  return { ...back, retries, state: "waiting", wait: { cause: "backoff", message: body.reason } };
+  const counted = { ...back, retries, ...(fault === undefined ? {} : { faults: (task.faults ?? 0) + 1 }) };
+  if (notBefore === undefined || notBefore <= at) return counted;
+  const cause = fault?.code.startsWith("store.") === true ? "store" : "backoff";
+  return { ...counted, state: "waiting", wait: { cause, message: body.reason } };
 }
 
 /** A person had a say: what is bounded while nobody looks begins anew. */
-function heard(task: TaskRecord): TaskRecord {
+function heard({ faults: _, ...task }: TaskRecord): TaskRecord {
   return { ...task, retries: 0, spent: { ...task.spent, nudges: 0 } };
 }
 

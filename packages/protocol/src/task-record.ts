@@ -70,6 +70,8 @@ export interface TaskRecord {
   /** Why it is paused, has failed or was cancelled. */
   readonly reason?: string;
   readonly failure?: Failure & { readonly class: FailureClass };
+  /** Times in a row that an attempt was given back because of the store or its thread, at no cost to the task. */
+  readonly faults?: number;
   readonly claim?: { readonly by: EventOf<"task.claimed">["by"]; readonly summary: string; readonly attempt: number };
   /** The check that is run now. */
   readonly checking?: {

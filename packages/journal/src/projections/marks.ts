@@ -11,7 +11,8 @@ const table = "marks";
 export const marks: Projection = {
   table,
   changes({ stream, version, body }) {
-    if (body.type === "thread.deleted") return [{ kind: "delete", table, where: { stream } }];
+    if (body.type === "thread.deleted" || body.type === "task.deleted")
+      return [{ kind: "delete", table, where: { stream } }];
     const found = marksOf(body);
     return found.length === 0
       ? NO_CHANGES
@@ -26,6 +27,8 @@ export const marks: Projection = {
 
 type Mark = readonly [kind: MarkKind, name: string];
 const NONE: readonly Mark[] = [];
+const STEP: Mark = ["task.step", ""];
+const BASELINE: Mark = ["task.baseline", ""];
 
 function marksOf(body: EventBody): readonly Mark[] {
   switch (body.type) {
@@ -51,6 +54,23 @@ function marksOf(body: EventBody): readonly Mark[] {
       return body.item.type === "userMessage" ? [["userMessage", body.item.id]] : NONE;
     case "tool.settled":
       return body.processId === undefined ? NONE : [["processLeft", body.processId]];
+    case "task.taken":
+      return [[body.type, ""]];
+    case "task.prepared":
+      return body.baseline === undefined ? [[body.type, ""]] : [[body.type, ""], BASELINE];
+    case "task.checked":
+      return [[body.type, body.work?.base ?? ""], ...(body.review === undefined ? NONE : [STEP])];
+    case "task.retried":
+      return body.attempt === undefined ? [STEP, BASELINE] : [STEP];
+    case "task.created":
+    case "task.claimed":
+    case "task.rejected":
+    case "task.resumed":
+    case "task.failed":
+    case "task.cancelled":
+      return [STEP];
+    case "task.turn-ended":
+      return [STEP, [body.type, ""]];
     default:
       return NONE;
   }

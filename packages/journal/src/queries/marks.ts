@@ -18,7 +18,16 @@ export type MarkKind =
   /** Input that a client sent under an id of its own: its turn, its place in the queue, or an addition to a turn. */
   | "sent"
   /** A command that outlived its call, named by its number. */
-  | "processLeft";
+  | "processLeft"
+  | "task.taken"
+  | "task.prepared"
+  | "task.turn-ended"
+  /** Named by the hash of the tree that was judged on. */
+  | "task.checked"
+  /** Decides what the next attempt begins with. */
+  | "task.step"
+  /** A baseline, or the user's retry, which may ask for a new one. */
+  | "task.baseline";
 
 export interface MarkLook {
   readonly stream: string;

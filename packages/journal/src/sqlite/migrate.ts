@@ -16,9 +16,9 @@ import { integer } from "../record/rows.ts";
  * The first makes the tables that only grow; the others change projections, which are made anew after the last step:
  * 2 names, previews and forks of threads, 3 moved and ephemeral ones, 4 archived ones, 5 settings and queued input, 6 git
  * info, 7 tasks and notifications, 8 sinks, 9 the ledger, 10 marks and the folders of tasks, 11 leases (whose owners have a
- * table of their own that is no projection: renewing is no fact).
+ * table of their own that is no projection: renewing is no fact), 12 marks of tasks.
  */
-const MIGRATIONS: readonly string[] = [EVENTS_TABLE, ...Array.from({ length: 9 }, () => ""), LEASE_OWNERS_TABLE];
+const MIGRATIONS: readonly string[] = [EVENTS_TABLE, ...Array.from({ length: 9 }, () => ""), LEASE_OWNERS_TABLE, ""];
 const NEWEST = MIGRATIONS.length;
 
 /** "hedl": tells a Heddle store from any other SQLite file. */

@@ -18,7 +18,8 @@ export const HOST_ROUTES: readonly Route[] = [
     name: "readyz",
     method: "GET",
     path: "/readyz",
-    summary: "Whether the store can be written, and with 503 why not; needs no token and says nothing else",
+    summary:
+      "Whether the store can be written and tasks find space there, and with 503 why not; needs no token and says nothing else",
     scope: "public",
     answer: Health,
     async handle(_given, { context: { heddle } }) {
@@ -27,6 +28,8 @@ export const HOST_ROUTES: readonly Route[] = [
       if (refusal !== undefined) {
         throw new HeddleError("door.overloaded", `the store cannot be written: ${refusal.code}`);
       }
+      if ((await heddle.journal.tasks.waitingFor("store")).length > 0)
+        throw new HeddleError("door.overloaded", "tasks wait until the store can be written");
       return { ok: true };
     },
   }),

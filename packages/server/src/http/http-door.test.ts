@@ -3,6 +3,8 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { thisHolder } from "@heddle/agent";
+import { TaskSpec } from "@heddle/protocol/tasks";
 import { openHttpWorld, type HttpWorld } from "../../test/http-world.ts";
 import { follow } from "../../test/sse-client.ts";
 import { addToken, ensureOwnerToken, listTokens, revokeToken } from "./tokens.ts";
@@ -221,6 +223,24 @@ test("health needs no token and tells nothing else; a WebSocket needs one", asyn
   expect(await world.ask("/readyz", { token: "" })).toMatchObject({ status: 200, text: '{"ok":true}\n' });
   expect(await upgrade(world, { authorization: `Bearer ${world.tokens.viewer}` })).toBe(404);
   expect(await upgrade(world, { authorization: "Bearer nobody" })).toBe(401);
+});
+
+test("14: a server whose tasks wait for space in the store says that it is not ready", async () => {
+  await using world = await openHttpWorld();
+  const spec = TaskSpec.parse({ name: "fix", goal: "fix it", workspace: world.home });
+  const failure = { code: "store.full", message: "no space left" };
+  const notBefore = Date.now() + 60_000;
+  await world.heddle.journal.append({
+    stream: "task_1",
+    author: "system",
+    events: [
+      { type: "task.created", v: 1, spec, source: { kind: "cli" } },
+      { type: "task.taken", v: 1, attempt: 1, holder: thisHolder() },
+      { type: "task.retried", v: 1, attempt: 1, failure, notBefore, reason: "store.full: no space left" },
+    ],
+  });
+  const { status, text } = await world.ask("/readyz", { token: "" });
+  expect([status, text]).toEqual([503, expect.stringContaining("tasks wait until the store can be written")]);
 });
 
 test("a WebSocket whose token is revoked is closed", async () => {

@@ -29,10 +29,10 @@ import { isTaken, type Hold } from "./hold.ts";
 import { dropEarlier } from "../judge/freeze-claim.ts";
 import { noteLeft } from "../judge/left.ts";
 import { undeliverable } from "../judge/protected.ts";
-import { pastOf, type Step } from "./past.ts";
+import { readPast, type Step } from "./past.ts";
 import { clearThread, endProcesses, prepare, type Place } from "./prepare.ts";
 import { promptText, reviewText } from "./prompts.ts";
-import { settleFailure } from "./retry.ts";
+import { backoff, settleFailure } from "./retry.ts";
 import { judgeWork, watchTurn } from "./work.ts";
 
 /** What all attempts of a harness share. */
@@ -77,7 +77,7 @@ async function goToWork(
   using _slot = await shop.preparing.take(signal);
   signal.throwIfAborted();
   watch.goOn("read the task");
-  const past = pastOf(hold.task, await hold.log());
+  const past = await readPast(shop.heddle.journal, hold.task);
   return { place: await prepare(shop, hold, { ...past, signal, watch }), next: past.next };
 }
 
@@ -121,18 +121,23 @@ async function checkAndForget(round: Round, claim: Claimed): Promise<Step | unde
 const MAX_REVIEW = 2000;
 
 function ending({ closing, now }: Workshop, { task }: Hold, error: unknown): TaskEventBody {
-  const { attempt } = task;
+  const { id, attempt, faults = 0 } = task;
   if (closing.aborted) return { type: "task.retried", v: 1, attempt, reason: "the harness closed" };
   const { code, message } = toHeddleError(error);
   const failure: Failure = { code, message };
-  // The store, not the task, is what is wrong: it costs the task nothing.
-  if (code.startsWith("store.") || code === "turn.active") {
-    return { type: "task.retried", v: 1, attempt, notBefore: now() + STORE_AGAIN_MS, reason: message };
+  if (!code.startsWith("store.") && code !== "turn.active") return settleFailure(task, failure, now());
+  // The store or the thread failed, not the task: it costs the task nothing, and no retry of its spec.
+  if (faults < MAX_FAULTS) {
+    const notBefore = now() + backoff(FAULT_AGAIN_MS, faults);
+    return { type: "task.retried", v: 1, attempt, failure, notBefore, reason: `${code}: ${message}` };
   }
-  return settleFailure(task, failure, now());
+  const why = `${message} (tried ${faults + 1} times); when that is fixed, run: heddle task resume ${id}`;
+  return { type: "task.paused", v: 1, cause: "fault", message: why };
 }
 
-const STORE_AGAIN_MS = 5000;
+const FAULT_AGAIN_MS = 5000;
+/** With growing pauses: for ten minutes. */
+const MAX_FAULTS = 7;
 
 async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Promise<Step | undefined> {
   const { hold, place, shop } = round;
@@ -149,7 +154,7 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
     await hold.append(outOfNudges(shop.now(), hold));
     return undefined;
   }
-  const isFirst = !(await isKnown(shop, place.threadId, task.id));
+  const isFirst = !(await isKnown(shop, place.threadId, task));
   const why = isFirst ? "first" : wanted === "first" ? "restarted" : wanted;
   const next = task.round + 1;
   await hold.append({
@@ -157,7 +162,7 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
     v: 1,
     attempt: task.attempt,
     round: next,
-    clientId: `${task.id}.${next}`,
+    clientId: promptId(task.id, next),
     why,
     text: promptText(hold.task, why),
   });
@@ -165,10 +170,14 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
   return { kind: "turn" };
 }
 
-/** This task has spoken in the thread before. */
-async function isKnown({ heddle }: Workshop, threadId: string, taskId: string): Promise<boolean> {
-  const events = await heddle.journal.read({ stream: threadId, after: 0, types: ["turn.admitted"] });
-  return events.some(({ body }) => body.type === "turn.admitted" && body.clientId?.startsWith(`${taskId}.`) === true);
+/** Its last prompt was sent to this thread: the agent knows the task. */
+async function isKnown({ heddle }: Workshop, stream: string, { id, round }: TaskRecord): Promise<boolean> {
+  const sent = await heddle.journal.marks.versions({ stream, kinds: ["sent"], name: promptId(id, round) });
+  return sent.length > 0;
+}
+
+function promptId(taskId: string, round: number): string {
+  return `${taskId}.${round}`;
 }
 
 async function turn(round: Round): Promise<Step | undefined> {

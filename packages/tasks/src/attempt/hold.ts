@@ -9,7 +9,6 @@ import {
   isTaskEvent,
   leaseLost,
   type ErrorCode,
-  type StoredEvent,
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
@@ -28,7 +27,6 @@ export interface Hold extends AsyncDisposable {
   append(...events: readonly TaskEventBody[]): Promise<TaskRecord>;
   /** The cost of a turn that ran on after the task was lost. */
   account(ended: TaskEventBody): Promise<void>;
-  log(): Promise<readonly StoredEvent<TaskEventBody>[]>;
 }
 
 const MAX_TRIES = 50;
@@ -92,10 +90,6 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
         if (found?.attempt !== attempt || found.openPrompt === undefined || found.state === "archived") return;
         if ((await appendTo(journal, found, { author: "system", events: [ended] })) !== undefined) return;
       }
-    },
-    async log() {
-      const events = await journal.read({ stream: id, after: 0 });
-      return events.filter((event): event is StoredEvent<TaskEventBody> => isTaskEvent(event.body));
     },
     async [Symbol.asyncDispose]() {
       lease[Symbol.dispose]();

@@ -1,11 +1,11 @@
-/** Where a task stands, read from its own stream: what an attempt goes on with, whoever began it. */
+/** Where a task stands, read from its own stream: what an attempt continues with, whichever worker began it. */
+import type { Journal } from "@heddle/journal";
 import {
   isObstructed,
   type EventOf,
   type PromptReason,
   type StoredEvent,
   type TaskBaseline,
-  type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
 
@@ -20,27 +20,37 @@ export type Step =
   | { readonly kind: "check"; readonly claim: Pick<EventOf<"task.claimed">, "by" | "summary"> }
   | { readonly kind: "prompt"; readonly why: PromptReason };
 
-export function pastOf(task: TaskRecord, log: readonly StoredEvent<TaskEventBody>[]): Past {
-  const bodies = log.map(({ body }) => body);
-  return { baseline: baselineIn(bodies), next: nextStep(task, bodies) };
+/** So many of the newest events tell the next step, unless a harness was restarted more often than that in one step. */
+const FIRST_LOOK = 16;
+
+/** From the marks of the stream: the cost does not grow with its length. */
+export async function readPast({ marks }: Pick<Journal, "marks">, task: TaskRecord): Promise<Past> {
+  const stream = task.id;
+  const baseline = baselineIn(await marks.events({ stream, kinds: ["task.baseline"], name: "" }));
+  for (let newest = FIRST_LOOK; ; newest *= 4) {
+    const steps = await marks.events({ stream, kinds: ["task.step"], name: "", newest });
+    const next = nextStep(task, steps);
+    if (next !== undefined || steps.length < newest) return { baseline, next: next ?? prompt("first") };
+  }
 }
 
 /** The first there is. One without a copy of the workspace is of no use when a user has it tried again. */
-function baselineIn(bodies: readonly TaskEventBody[]): TaskBaseline | undefined {
+export function baselineIn(events: readonly StoredEvent[]): TaskBaseline | undefined {
   let found: TaskBaseline | undefined;
-  for (const body of bodies) {
+  for (const { body } of events) {
     if (body.type === "task.prepared") found ??= body.baseline;
     if (body.type === "task.retried" && body.attempt === undefined && found?.kept === undefined) found = undefined;
   }
   return found;
 }
 
-function nextStep(task: TaskRecord, bodies: readonly TaskEventBody[]): Step {
+/** undefined: these events do not tell. */
+function nextStep(task: TaskRecord, events: readonly StoredEvent[]): Step | undefined {
   if (task.openPrompt !== undefined) return { kind: "turn" };
   /** What the next prompt is about, unless something before it tells better. */
   let why: PromptReason = "restarted";
   let isAccepted = false;
-  for (const body of bodies.toReversed()) {
+  for (const { body } of events.toReversed()) {
     switch (body.type) {
       case "task.claimed":
         return body.by === "user" ? prompt(why) : { kind: "check", claim: { by: body.by, summary: body.summary } };
@@ -71,7 +81,7 @@ function nextStep(task: TaskRecord, bodies: readonly TaskEventBody[]): Step {
         continue;
     }
   }
-  return prompt("first");
+  return undefined;
 }
 
 function prompt(why: PromptReason): Step {

@@ -12,7 +12,7 @@ import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
 import { besideReason } from "../judge/beside.ts";
-import { earlierChecks } from "../judge/earlier-checks.ts";
+import { readEarlierChecks } from "../judge/earlier-checks.ts";
 import { readBefore } from "../judge/keep-before.ts";
 import { leftBefore } from "../judge/left-before.ts";
 import { sweepScratch } from "../judge/scratch.ts";
@@ -79,12 +79,10 @@ export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet:
   const { hold } = place;
   const began = performance.now();
   const checks = checkPlace(place, () => performance.now() - began);
-  const log = await hold.log();
   await sweepScratch(checks.home, checks.signal).catch((error: unknown) => place.shop.log(String(error)));
   const { verdict, base, frozen } = await judgeClaim(checks, {
     task: hold.task,
     journal: place.shop.heddle.journal,
-    log,
     baseline,
     quiet,
   });
@@ -117,14 +115,13 @@ function obstructed(message: string): WorkReview {
 interface Claim {
   readonly task: TaskRecord;
   readonly journal: Workshop["heddle"]["journal"];
-  readonly log: Awaited<ReturnType<Hold["log"]>>;
   readonly baseline: TaskBaseline;
   readonly quiet: () => Promise<void>;
 }
 
 async function judgeClaim(
   checks: CheckPlace,
-  { task, journal, log, baseline, quiet }: Claim,
+  { task, journal, baseline, quiet }: Claim,
 ): Promise<{ readonly verdict: Verdict } & Partial<FrozenClaim>> {
   try {
     const base = await readBase(checks.home, task, baseline);
@@ -144,8 +141,8 @@ async function judgeClaim(
       frozen,
       accepted,
       before: await readBefore(checks.home, task.id),
-      beside: await besideReason({ journal, home: checks.home, task }, log),
-      earlier: earlierChecks(log, base.sha256),
+      beside: await besideReason({ journal, home: checks.home, task }),
+      earlier: await readEarlierChecks(journal, task.id, base.sha256),
     });
     if (verdict.work === undefined) return { verdict, base, frozen };
     const work = { ...verdict.work, ...(await changedSpec(task, baseline, frozen)) };

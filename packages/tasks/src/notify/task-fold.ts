@@ -31,6 +31,8 @@ export function foldTasks(journal: Journal): TaskFold {
 }
 
 async function readUpTo(journal: Journal, { stream, version }: StoredEvent): Promise<TaskRecord | undefined> {
+  const newest = await journal.tasks.get(stream);
+  if (newest?.version === version) return newest;
   let task: TaskRecord | undefined;
   for (let after = 0; after < version;) {
     const events = await journal.read({ stream, after });

@@ -9,7 +9,7 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
-import { pastOf } from "../attempt/past.ts";
+import { baselineIn } from "../attempt/past.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
 import type { KeptTree } from "../tree/manifest.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
@@ -44,8 +44,8 @@ export interface KeptBaseline extends TaskBaseline {
 }
 
 /** undefined: the task began without a copy of its workspace, or has not begun. */
-export function keptBaseline(task: TaskRecord, log: TaskLog): KeptBaseline | undefined {
-  const { baseline } = pastOf(task, log);
+export function keptBaseline(log: TaskLog): KeptBaseline | undefined {
+  const baseline = baselineIn(log);
   return baseline?.kept === undefined ? undefined : { ...baseline, kept: baseline.kept };
 }
 
@@ -55,7 +55,7 @@ export async function requireBase(
   task: TaskRecord,
   log: TaskLog,
 ): Promise<{ readonly base: KeptTree; readonly baseline: TaskBaseline }> {
-  const baseline = keptBaseline(task, log);
+  const baseline = keptBaseline(log);
   if (baseline === undefined) {
     const why = task.attempt === 0 ? "has not begun" : "began without a copy of its workspace";
     throw new HeddleError("task.illegal", `task ${task.id} ${why}, so there is nothing to compare with`);

@@ -55,7 +55,7 @@ export interface AgainOptions {
 export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
   const { home, task, log, signal } = options;
   const judgement = lastJudgement(log);
-  const baseline = keptBaseline(task, log);
+  const baseline = keptBaseline(log);
   if (judgement?.checked.work === undefined)
     return missing("it was never judged in a clean room, so there is no verdict to repeat");
   if (baseline === undefined) return missing("it began without a copy of its workspace");

@@ -73,7 +73,7 @@ export async function reckonAnew(journal: Journal, now: number): Promise<void> {
         state === "waiting" ? [{ type: "task.waited", v: 1, cause: "schedule", message, until: next }] : [],
     });
   }
-  for (const task of await journal.tasks.waitingFor("backoff")) {
+  for (const task of [...(await journal.tasks.waitingFor("backoff")), ...(await journal.tasks.waitingFor("store"))]) {
     if (task.nextAt === undefined || task.nextAt <= now + LONGEST_BACKOFF_MS) continue;
     await changeTask(journal, task.id, {
       author: "system",

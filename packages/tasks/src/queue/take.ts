@@ -55,9 +55,9 @@ export function folderOf({ folder, spec }: TaskRecord): string | undefined {
   return folder ?? (hasOwnTree(spec) ? undefined : spec.workspace);
 }
 
-async function takenAt(journal: Journal, taskId: string): Promise<number> {
-  const events = await journal.read({ stream: taskId, after: 0, types: ["task.taken"] });
-  return events.at(-1)?.position ?? Number.POSITIVE_INFINITY;
+async function takenAt(journal: Journal, stream: string): Promise<number> {
+  const [taken] = await journal.marks.events({ stream, kinds: ["task.taken"], name: "", newest: 1 });
+  return taken?.position ?? Number.POSITIVE_INFINITY;
 }
 
 /** Its worker is gone for good, or its lease has run out on a host that cannot be seen from here. */

@@ -66,7 +66,7 @@ export async function verifyBundle({
     );
     if (open !== undefined)
       return { ...missing(`its check ${open.kind} reaches the network, which checks of a bundle do not`), ...who };
-    const workspace = await placeFor(keptBaseline(task, log)?.folder, own);
+    const workspace = await placeFor(keptBaseline(log)?.folder, own);
     const found = await verifyAgain({
       home: unpacked,
       task,
