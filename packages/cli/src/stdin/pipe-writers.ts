@@ -43,8 +43,11 @@ export async function pipeWriters(fd: number): Promise<PipeWriters> {
  */
 function isStartedHere(pid: number, self: number): boolean {
   if (!ancestorsOf(pid).includes(self)) return false;
+  // In this order: a delay between the two lets the program look younger, and a producer is never taken for its child.
+  const ageOfProgram = process.uptime();
   const [sinceBoot] = read("/proc/uptime").split(" ");
-  return startedAt(pid) > Number(sinceBoot) - process.uptime();
+  // The uptime is cut to hundredths, so the program may have started one later than the difference says.
+  return startedAt(pid) > Number(sinceBoot) + 0.01 - ageOfProgram;
 }
 
 /** In seconds since the boot; the kernel counts hundredths. */
