@@ -10,6 +10,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { openJournal } from "@heddle/journal";
 import { expect, test } from "vitest";
+import { bundled } from "./bundled.ts";
 import type { BusyLine, BusyThread } from "./busy-worker.ts";
 import { check, NOTHING_FOUND, reopen, type Acknowledged } from "./checker.ts";
 import { figure, linesOf, openWorld, percentile, randomFrom, sourceEnv, type World } from "./world.ts";
@@ -25,7 +26,7 @@ const KILLS_PER_ERA = 15;
 const EARLY_SHARE = 0.25;
 const EARLY_MS = 200;
 const WORK_MS = 400;
-const WORKER = path.join(import.meta.dirname, "busy-worker.ts");
+const WORKER = await bundled("busy-worker.ts");
 
 test(
   `F02 ${KILLS} kills (${FULL_KILLS} with HEDDLE_E2E_FULL=1) at random times, seed ${SEED}: no acknowledged input lost, none run twice, no tool run again, one end each, chain clean (G1 G2 G3 G4 G5 G8)`,
@@ -136,7 +137,7 @@ interface Worker {
 }
 
 function startWorker(world: World): Worker {
-  const child = spawn(process.execPath, ["--conditions=heddle-source", WORKER], {
+  const child = spawn(process.execPath, [WORKER], {
     env: { ...world.env, ...sourceEnv() },
     stdio: "pipe",
   });
