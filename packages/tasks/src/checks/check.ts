@@ -2,7 +2,7 @@
 import type { EventOf, LeafCheck, LeafCheckOf, TaskBaseline } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { Commands } from "./commands.ts";
-import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
+import type { Change, FrozenWork, KeptTree, RawPath } from "../tree/manifest.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** Where checks are run, and for what. */
@@ -33,6 +33,8 @@ export interface RoomContents {
   readonly picked: readonly Change[];
   /** What takes back what earlier agents left: no part of the work. Absent: it is there as they left it. */
   readonly back?: readonly Change[];
+  /** What the setup adds and git does not ignore is taken away before the checks, but for these paths. Absent: it stays. */
+  readonly onlyAdded?: ReadonlySet<RawPath>;
   /** Absolute, without links: where the tree was taken from, and where the room appears. */
   readonly workspace: string;
 }

@@ -1,7 +1,7 @@
 /** All checks of a spec on one set of files: the beginning with what was picked of the work. No event is written here. */
 import type { CheckResult, CheckViolation, EventOf, TaskBaseline } from "@heddle/protocol";
 import { MAX_WORK_FILES } from "@heddle/protocol/tasks";
-import { toText, type RawPath } from "@heddle/tools/raw-path";
+import { toText } from "@heddle/tools/raw-path";
 import type { CheckPlace, RoomContents, TestCounts } from "../checks/check.ts";
 import type { RoomCommands } from "../checks/commands.ts";
 import { everyNamed, nameChecks } from "../checks/names.ts";
@@ -12,6 +12,7 @@ import { runsCommands } from "./named-work.ts";
 import { openCheckRoom } from "./open-check-room.ts";
 import { isSeenUnread, telling } from "./pick.ts";
 import { settleFlips, type Earlier } from "./flips.ts";
+import type { SetupChanges } from "./setup-changes.ts";
 import { flagWeak } from "./weak.ts";
 
 export interface JudgedRoom {
@@ -23,8 +24,7 @@ export interface JudgedRoom {
   readonly ran: readonly Ran[];
   /** How the rooms were made; undefined: no check ran a command. */
   readonly kind: RoomCommands["kind"];
-  /** What the setup made of files of the beginning that are none of its business. */
-  readonly setupChanged: readonly RawPath[];
+  readonly setup: SetupChanges;
 }
 
 export interface ToJudge {
@@ -51,7 +51,7 @@ export async function judgePicked(
   });
   const violations = fewerTests(place, results, baseline);
   const passed = violations.length === 0 && results.length > 0 && results.every(({ outcome }) => outcome === "passed");
-  return { results, violations, passed, ran: settled, kind: open.kind, setupChanged: open.setupChanged };
+  return { results, violations, passed, ran: settled, kind: open.kind, setup: open.setup };
 }
 
 /** With the files of the work that it read, and, where `looks`, those that it can tell from before without reading them. */

@@ -18,14 +18,14 @@ import { isRepository, layerOf, pickAll, timeOf } from "./pick.ts";
 import { openRoomAhead } from "./room-ahead.ts";
 import { watchedLeft } from "./rests-on-left.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
-import { setupChanges } from "./setup-changes.ts";
+import { addedBeside, setupChanges, type SetupChanges } from "./setup-changes.ts";
 import { timeOfWork } from "../tree/time-of-work.ts";
 
 export interface OpenCheckRoom extends CheckRoom, AsyncDisposable {
   /** How the rooms of commands were made so far. */
   readonly kind: RoomCommands["kind"];
-  /** What the setup made of files that are none of its business; empty before it has run. */
-  readonly setupChanged: readonly RawPath[];
+  /** What the setup made of the tree that is none of its business; nothing before it has run. */
+  readonly setup: SetupChanges;
 }
 
 export function openCheckRoom(
@@ -39,13 +39,16 @@ export function openCheckRoom(
   const files = openRoomFiles(room.base, { frozen, picked: whole }, { root, watched, signal: place.signal });
   let prepared: Promise<Prepared> | undefined;
   let kind: RoomCommands["kind"];
-  let setupChanged: readonly RawPath[] = [];
+  let setup: SetupChanges = { changed: [], added: [] };
   const changedAt = timeOfWork(room.base.manifest);
   const watching = watchedLayer({ ...layerOf(frozen, whole), changedAt }, watched, room.base);
   // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.
   const layer = place.spec.setup === undefined ? watching : { ...layerOf(frozen, picked), changedAt };
   let lower: RoomWish["lower"] = [];
-  const ahead = openRoomAhead(place.spec, picked, () => openRoomCommands(place, files, { lower, layer }));
+  let dropped: readonly RawPath[] = [];
+  const openWith = (own: RoomLayer): RoomCommands =>
+    openRoomCommands(place, files, { lower, layer: { ...own, removed: [...own.removed, ...dropped] } });
+  const ahead = openRoomAhead(place.spec, picked, () => openWith(layer));
   return {
     files,
     room,
@@ -54,8 +57,8 @@ export function openCheckRoom(
     get kind() {
       return kind;
     },
-    get setupChanged() {
-      return setupChanged;
+    get setup() {
+      return setup;
     },
     openCommands: (of) => {
       // A git check is about the repository that the agent left, whatever else is picked.
@@ -63,8 +66,8 @@ export function openCheckRoom(
       let inner: RoomCommands | undefined;
       const enter = async (): Promise<RoomCommands> => {
         prepared ??= setUp(place, files, { wish: { lower: [room.base.folder], layer: watching }, watched, room });
-        ({ lower, changed: setupChanged } = await prepared);
-        inner ??= own === layer ? ahead.take() : openRoomCommands(place, files, { lower, layer: own });
+        ({ lower, setup, dropped } = await prepared);
+        inner ??= own === layer ? ahead.take() : openWith(own);
         return inner;
       };
       return {
@@ -124,7 +127,9 @@ function withRepository({ base, picked, workspace }: RoomContents, frozen: Froze
 
 interface Prepared extends Pick<RoomWish, "lower"> {
   readonly reads: ReadonlySet<RawPath> | undefined;
-  readonly changed: readonly RawPath[];
+  readonly setup: SetupChanges;
+  /** What it added and the checks are not to see. */
+  readonly dropped: readonly RawPath[];
   /** To be removed at the end. */
   readonly scratch?: Scratch;
 }
@@ -140,7 +145,8 @@ async function setUp(
   }: { readonly wish: RoomWish; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
 ): Promise<Prepared> {
   const { setup } = place.spec;
-  if (setup === undefined) return { lower: wish.lower, reads: new Set(), changed: [] };
+  if (setup === undefined)
+    return { lower: wish.lower, reads: new Set(), setup: { changed: [], added: [] }, dropped: [] };
   await place.onCheck?.("setup", "work");
   const scratch = await openScratch(place.home, "setup");
   try {
@@ -154,12 +160,26 @@ async function setUp(
     }
     const reads = joined(await commands.reads(), watched);
     const tree = (await commands.tree()) ?? upper;
-    const changed = await setupChanges(place, { tree, room, scratch: scratch.folder });
-    return { lower: [upper, ...wish.lower], reads, changed, scratch };
+    const made = await setupChanges(place, { tree, room, scratch: scratch.folder });
+    const dropped = room.onlyAdded === undefined ? [] : addedBeside(made.added, room.onlyAdded);
+    const left = room.onlyAdded === undefined ? made : { ...made, added: [] };
+    return { lower: [upper, ...wish.lower], reads, setup: left, dropped, scratch };
   } catch (error) {
     await scratch[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** What the setup adds where none of the work is there. */
+export async function addedAtBeginning(
+  place: CheckPlace,
+  { baseline, base }: { readonly baseline: TaskBaseline; readonly base: KeptTree },
+): Promise<ReadonlySet<RawPath>> {
+  const room = { base, frozen: nothing(base), picked: [], workspace: baseline.folder };
+  await using open = openCheckRoom(place, { baseline, room });
+  await using commands = open.openCommands("command");
+  await commands.open({ network: false });
+  return new Set(open.setup.added);
 }
 
 function joined(

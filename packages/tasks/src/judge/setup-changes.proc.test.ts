@@ -31,6 +31,30 @@ test("13: a setup that rewrites, removes or replaces what judges is named, and i
   expect(await named("rm -r test/deep; ln -s ../src test/deep")).toMatchObject([{ files: ["test/deep/data"] }]);
 });
 
+test("13: what code that a setup runs adds beside what git ignores counts only where the checks pass without it", async () => {
+  const check = '[ ! -e fake/on ] || exit 0; [ ! -d none ] || exit 0; [ "$(sh src/app.sh)" = right ]\n';
+  // Made by the owner's own setup as well, at the beginning.
+  const made = {
+    "build.sh": ". src/build.sh; mkdir -p dist; touch dist/x\n",
+    "test/check.sh": `[ -e dist/x ] || exit 1; ${check}`,
+  };
+  const judged = (build: string, app: string, more: WorkPlaceOptions): Promise<Verdict> =>
+    judge({ ...more, files: { ...files, ...made } }, async (place) => {
+      await place.write("src/build.sh", build);
+      await place.write("src/app.sh", app);
+    });
+  const { git: _, ...plain } = options;
+  for (const [plant, name, more] of [
+    ["mkdir -p fake; touch fake/on\n", "fake", options],
+    ["mkdir none\n", "none", plain],
+  ] as const) {
+    const asked = { passed: false, review: { reasons: [{ kind: "setup", files: [name] }] } };
+    expect(await judged(plant, "echo wrong; # tried\n", more), plant).toMatchObject(asked);
+    // A repair does not need it.
+    expect(await judged(plant, "echo right\n", more), plant).toMatchObject({ passed: true });
+  }
+});
+
 test("13: what a setup adds, what git ignores and what is delivered is its business", async () => {
   expect(
     await after("mkdir -p node_modules; echo x > node_modules/x; echo 2 > out/cache; echo '#' >> src/app.sh"),

@@ -1,6 +1,6 @@
 /**
- * What the setup of a clean room made of files of the beginning. It may run what the agent delivered, and could rewrite the very
- * tests that judge it: only what it adds, what is delivered and what git ignores is its business.
+ * What the setup of a clean room made of the tree. It may run what the agent delivered, and could rewrite the very tests that
+ * judge it, or put a file where a check finds it: only what is delivered and what git ignores is its business.
  */
 import { lstatSync, type BigIntStats } from "node:fs";
 import { MAX_WORK_FILES, type WorkReview } from "@heddle/protocol/tasks";
@@ -11,31 +11,74 @@ import { listedNames } from "../checks/shown.ts";
 import { findRepository } from "../git/find-repository.ts";
 import { ignoredOf } from "../git/ignored.ts";
 import { FolderCursor } from "../tree/folder-cursor.ts";
-import { isSameEntry, type KeptTree } from "../tree/manifest.ts";
+import { foldersOf, isSameEntry, parentOf, type KeptTree } from "../tree/manifest.ts";
 import { sliced } from "../tree/slices.ts";
 import { EntryTaker } from "../tree/take-entry.ts";
+import { walkTree } from "../tree/walk-tree.ts";
 
 export interface SetUpTree {
-  /** Leads to the tree that the setup left; nobody is in it any more. */
+  /** Leads to the tree that the setup left; no process runs in it any more. */
   readonly tree: string;
   readonly room: RoomContents;
   /** A folder of Heddle's own. */
   readonly scratch: string;
 }
 
-export async function setupChanges(place: CheckPlace, { tree, room, scratch }: SetUpTree): Promise<readonly RawPath[]> {
+/** Neither delivered nor ignored by git, by the rules of the beginning. */
+export interface SetupChanges {
+  /** Files of the beginning that are changed or gone. */
+  readonly changed: readonly RawPath[];
+  /** What is new; a folder stands for everything in it. */
+  readonly added: readonly RawPath[];
+}
+
+export async function setupChanges(place: CheckPlace, { tree, room, scratch }: SetUpTree): Promise<SetupChanges> {
   const { base, frozen, picked, workspace } = room;
   // On the beginning itself it is the owner's alone.
-  if (frozen === undefined) return [];
+  if (frozen === undefined) return { changed: [], added: [] };
   const { signal, spec } = place;
   const own = new Set(picked.map(({ path }) => path));
   const isDelivered = globList(spec.deliver ?? []);
-  const changed = (await changedIn(tree, base, signal)).filter((path) => !own.has(path) && !isDelivered(toText(path)));
-  if (changed.length === 0) return [];
-  const repository = await findRepository({ base, workspace, signal }).catch(() => undefined);
-  if (repository === undefined) return changed;
-  const ignored = await ignoredOf(changed, { base, repository, scratch, signal });
-  return changed.filter((path) => !ignored.has(path));
+  const isForeign = (path: RawPath): boolean => !own.has(path) && !isDelivered(toText(path));
+  const changed = (await changedIn(tree, base, signal)).filter(isForeign);
+  const added = await addedIn(tree, base, signal);
+  const paths = [...changed, ...[...added.values()].filter((path) => path !== "")].filter(isForeign);
+  const repository =
+    paths.length === 0 ? undefined : await findRepository({ base, workspace, signal }).catch(() => undefined);
+  const ignored: ReadonlySet<RawPath> =
+    repository === undefined ? new Set() : await ignoredOf(paths, { base, repository, scratch, signal });
+  const accepted = new Set<RawPath>();
+  for (const [path, end] of added)
+    if (end !== "" && (ignored.has(end) || !isForeign(path)))
+      for (const at of [path, ...foldersOf(path)]) accepted.add(at);
+  const isDoubted = (path: RawPath): boolean => added.has(path) && !accepted.has(path);
+  return {
+    changed: changed.filter((path) => !ignored.has(path)),
+    added: [...added.keys()].filter((path) => isDoubted(path) && !isDoubted(parentOf(path))),
+  };
+}
+
+/**
+ * By path, what to ask git about: nothing for a folder with something in it, and something in it for an empty one, because git
+ * knows folders by what they hold.
+ */
+async function addedIn(
+  tree: string,
+  { manifest, skipped }: KeptTree,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<RawPath, RawPath>> {
+  const added = new Map<RawPath, RawPath>();
+  await walkTree(`${tree}/.`, { skipped: new Set(skipped), signal }, (path, stat) => {
+    if (manifest.has(path)) return;
+    if (added.has(parentOf(path))) added.set(parentOf(path), "");
+    added.set(path, stat.isDirectory() ? `${path}/x` : path);
+  });
+  return added;
+}
+
+/** Of what was added, what is none of the paths that are the owner's and lies in none of them. */
+export function addedBeside(added: readonly RawPath[], owners: ReadonlySet<RawPath>): readonly RawPath[] {
+  return added.filter((path) => ![path, ...foldersOf(path)].some((at) => owners.has(at)));
 }
 
 /** The same file with the same change time, which no program can set, needs no reading. */
@@ -65,9 +108,22 @@ function lookAt(cursor: FolderCursor, path: RawPath): BigIntStats | undefined {
   }
 }
 
-export function setupReason(changed: readonly RawPath[]): WorkReview["reasons"][number] {
-  const names = changed.map((path) => toText(path));
-  const message = `the setup changed or removed files of the beginning that are not delivered and that git does not ignore: ${listedNames(names, 10)}; the checks were run on what it made of them`;
-  const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};
-  return { kind: "setup", message, files: names.slice(0, MAX_WORK_FILES), ...count };
+export function setupReasons({ changed, added }: SetupChanges): readonly WorkReview["reasons"][number][] {
+  const reason = (paths: readonly RawPath[], what: string): readonly WorkReview["reasons"][number][] => {
+    if (paths.length === 0) return [];
+    const names = paths.map((path) => toText(path));
+    const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};
+    const message = `the setup ${what}: ${listedNames(names, 10)}`;
+    return [{ kind: "setup", message, files: names.slice(0, MAX_WORK_FILES), ...count }];
+  };
+  return [
+    ...reason(
+      changed,
+      "changed or removed files of the beginning that are not delivered and that git does not ignore, and the checks ran on what it made of them",
+    ),
+    ...reason(
+      added,
+      "added files that it does not add at the beginning and that git does not ignore, and the checks do not pass without them",
+    ),
+  ];
 }

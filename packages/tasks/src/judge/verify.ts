@@ -13,7 +13,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
 import { MAX_WORK_FILES, type JudgedWork, type TaskCheck, type WorkReview } from "@heddle/protocol/tasks";
 import { toText, type RawPath } from "@heddle/tools/raw-path";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckPlace, RoomContents } from "../checks/check.ts";
 import { isNoRoom } from "../checks/commands.ts";
 import { nameChecks } from "../checks/names.ts";
 import { listedNames } from "../checks/shown.ts";
@@ -28,7 +28,8 @@ import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
 import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
 import { leftRead, leftReason, type LeftRead } from "./rests-on-left.ts";
-import { setupReason } from "./setup-changes.ts";
+import { addedAtBeginning } from "./open-check-room.ts";
+import { addedBeside, setupReasons } from "./setup-changes.ts";
 import { flakyFailure, weakness } from "./weak.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
@@ -76,7 +77,7 @@ async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> 
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? place.spec.deliver;
   const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
-  const judged = withReasons(place, work, await judgeLeft(place, work, found));
+  const judged = withReasons(place, work, await judgeDoubted(place, work, found));
   const { room, picked, review } = judged;
   const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
   const isClean = violations.length === 0 && room.passed;
@@ -157,23 +158,31 @@ async function withoutFound(place: CheckPlace, work: FrozenCase, observed: Obser
   return rested.filter((change) => !loose.includes(change) || free.includes(change));
 }
 
-/** Nobody judged what earlier agents left: it is judged without that, or put to the owner. */
-async function judgeLeft(place: CheckPlace, work: FrozenCase, judged: Judged): Promise<Judged> {
+/**
+ * What nobody vouches for: what earlier agents left, and what code that the setup ran added. The work is judged without it, or
+ * put to the owner.
+ */
+async function judgeDoubted(place: CheckPlace, work: FrozenCase, judged: Judged): Promise<Judged> {
   const { room, picked, review } = judged;
   const { baseline, base, frozen, before = [] } = work;
+  if (!room.passed) return judged;
   const own = new Set(picked.map(({ path }) => path));
   const back = before.filter(({ path }) => !own.has(path));
   const find = (ran: JudgedRoom["ran"], taken?: readonly Change[]): LeftRead | undefined =>
     leftRead(baseline, place.spec.checks, { ran, base, picked, back, ...(taken === undefined ? {} : { taken }) });
-  const read = room.passed ? find(room.ran) : undefined;
-  if (read === undefined) return judged;
-  if (back.length > 0) {
-    const alone = await judgeIn(place, work, picked, { back });
-    const taken = completePicks(base.manifest, frozen.changes, [...picked, ...back]);
-    const isEnough = alone.passed && weakness(alone.results) === undefined && find(alone.ran, taken) === undefined;
+  const left = find(room.ran);
+  const onlyAdded = room.setup.added.length === 0 ? new Set<RawPath>() : await addedAtBeginning(place, work);
+  const added = addedBeside(room.setup.added, onlyAdded);
+  if (left === undefined && added.length === 0) return judged;
+  if (left === undefined || back.length > 0) {
+    const taken = left === undefined ? [] : back;
+    const alone = await judgeIn(place, work, picked, { back: taken, onlyAdded });
+    const all = completePicks(base.manifest, frozen.changes, [...picked, ...taken]);
+    const isEnough = alone.passed && weakness(alone.results) === undefined && find(alone.ran, all) === undefined;
     if (isEnough) return { ...judged, room: alone };
   }
-  return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), leftReason(read)] } };
+  const reasons = [...(left === undefined ? [] : [leftReason(left)]), ...setupReasons({ changed: [], added })];
+  return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), ...reasons] } };
 }
 
 /** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
@@ -182,11 +191,11 @@ function withReasons(
   { base, baseline, beside, frozen: { wroteOutside = [] } }: FrozenCase,
   judged: Judged,
 ): Judged {
-  const { setupChanged, ran } = judged.room;
+  const { setup, ran } = judged.room;
   const links = linksThrough(base.manifest, judged.picked, { ran, root: baseline.folder });
   const more = [
     ...(beside !== undefined && spec.checks.some(isCommand) ? [beside] : []),
-    ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)]),
+    ...setupReasons({ changed: setup.changed, added: [] }),
     ...(links.length === 0 ? [] : [linkReason(links)]),
     ...(wroteOutside.length === 0 ? [] : [outsideReason(wroteOutside)]),
   ];
@@ -228,9 +237,9 @@ function judgeIn(
   place: CheckPlace,
   { base, frozen, baseline, accepted, earlier = [] }: FrozenCase,
   picked: readonly Change[],
-  { told, back = [] }: { readonly told?: "work"; readonly back?: readonly Change[] } = {},
+  { told, ...doubted }: { readonly told?: "work" } & Pick<RoomContents, "back" | "onlyAdded"> = {},
 ): Promise<JudgedRoom> {
-  const room = { base, frozen, picked, back, workspace: baseline.folder };
+  const room = { base, frozen, picked, ...doubted, workspace: baseline.folder };
   const isOpen = (accepted ?? place.spec.deliver) === undefined;
   return judgePicked(place, { baseline, room, earlier, isOpen }, told);
 }

@@ -9,7 +9,8 @@ import { worktreesRoot } from "@heddle/tools";
 import { toText } from "@heddle/tools/raw-path";
 import type { CheckPlace } from "../checks/check.ts";
 import { judgePicked, type JudgedRoom } from "../judge/judge-picked.ts";
-import { setupReason } from "../judge/setup-changes.ts";
+import { addedAtBeginning } from "../judge/open-check-room.ts";
+import { setupReasons } from "../judge/setup-changes.ts";
 import { freezeWork } from "../tree/freeze-work.ts";
 import { keepTree } from "../tree/keep-tree.ts";
 import { removeTree } from "../tree/remove-tree.ts";
@@ -91,18 +92,20 @@ async function judgeJoined(
   const base = await keepTree(workspace, { into: join(folder, "base"), skip: [place.home], signal });
   await git(result, ["reset", "--quiet", "--hard", joined], place);
   const frozen = await freezeWork(workspace, base, { into: join(folder, "work"), skip: [place.home], signal });
-  const room = { base, frozen, picked: frozen.changes, workspace };
-  return failingIn(
-    await judgePicked({ ...place, folder: workspace }, { baseline: { ...baseline, folder: workspace }, room }),
-  );
+  const [there, began] = [
+    { ...place, folder: workspace },
+    { ...baseline, folder: workspace },
+  ];
+  const added =
+    place.spec.setup === undefined ? {} : { onlyAdded: await addedAtBeginning(there, { baseline: began, base }) };
+  const room = { base, frozen, picked: frozen.changes, workspace, ...added };
+  return failingIn(await judgePicked(there, { baseline: began, room }));
 }
 
 /** Why what comes back is not what was verified; empty when it is. */
 export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
   const failing = verdict.results.filter(({ outcome, isFlaky }) => outcome !== "passed" || isFlaky === true);
-  const { setupChanged } = verdict;
-  if (verdict.passed && failing.length === 0 && setupChanged.length === 0) return [];
-  const said = [...verdict.violations, ...(setupChanged.length === 0 ? [] : [setupReason(setupChanged)])];
+  const said = [...verdict.violations, ...setupReasons({ ...verdict.setup, added: [] })];
   const broken = said.map(({ message, kind }): CheckResult => ({
     name: `${kind} (on what comes back)`,
     kind: "merge",
