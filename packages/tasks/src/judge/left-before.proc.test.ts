@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { TaskRecord } from "@heddle/protocol";
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
+import { verifyBundle } from "../owner/bundle/verify-bundle.ts";
+import { writeBundle } from "../owner/bundle/write-bundle.ts";
 import { openTestHarness, shell, type TestHarness } from "../../test/test-harness.ts";
 
 const files = {
@@ -117,6 +119,10 @@ test("13: checks that pass as well with everything left taken back verify the wo
   expect(third.state).toBe("verified");
   expect(third.lastCheck?.results[0]?.restsOn).toEqual(["b.sh"]);
   expect((await t.of(third.id, "task.prepared"))[0]?.baseline?.left?.count).toBe(1102);
+  // A bundle carries what there was before, and is judged the same.
+  const [file, signal] = [join(t.folder, "work.gz"), AbortSignal.timeout(20_000)];
+  await writeBundle({ journal: t.heddle.journal, home: t.home, task: third, file, signal });
+  expect(await verifyBundle({ file, home: join(t.folder, "other"), signal })).toMatchObject({ outcome: "same" });
 });
 
 test("13: a check that needs what was left, or only looks whether it is there, puts the claim to the owner; verified work is not to be undone", async () => {

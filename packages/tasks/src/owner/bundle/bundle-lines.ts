@@ -4,6 +4,7 @@
  *   header · record* (the task's events with their hash chain and checkpoints, as journal exports have them)
  *   tree · { entry · data* }*  (the workspace at the beginning)
  *   work · { change · data* }* (what was frozen and judged)
+ *   before · { change · data* }* (only where earlier agents had left something: what takes it back)
  *   end (how many lines there were, their hash, and the signature of the home that wrote them)
  *
  * Paths are raw: one character for each byte. Content follows its entry in pieces of base64.
@@ -31,6 +32,7 @@ export const BundleLine = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("tree"), skipped: z.array(z.string()) }),
   z.strictObject({ kind: z.literal("entry"), path: z.string(), entry: Row }),
   z.strictObject({ kind: z.literal("work"), round: z.int().positive() }),
+  z.strictObject({ kind: z.literal("before") }),
   z.strictObject({
     kind: z.literal("change"),
     how: z.enum(["added", "changed", "removed"]),

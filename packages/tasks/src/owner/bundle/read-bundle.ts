@@ -13,7 +13,7 @@ import { toRaw, toSystem } from "@heddle/tools/raw-path";
 import { comparePaths, foldersOf, isSameEntry, linkEntry, parentOf } from "../../tree/manifest.ts";
 import type { Change, RawPath, TreeEntry } from "../../tree/manifest.ts";
 import { FILES, writeTree, writeWork } from "../../tree/manifest-file.ts";
-import { baseFolder, workFolder } from "../../judge/task-rooms.ts";
+import { baseFolder, beforeFolder, workFolder } from "../../judge/task-rooms.ts";
 import { shownPath } from "../../judge/work-changes.ts";
 import { BundleLine, fromRow, PIECE_BYTES } from "./bundle-lines.ts";
 
@@ -116,9 +116,11 @@ class Unpacker {
     const base = await this.#tree(join(dir, FILES));
     await writeTree(dir, base, { skipped, signal: this.#signal });
     const { round } = await this.#take("work");
-    const into = workFolder(this.#home, taskId, round);
-    const changes = await this.#work(join(into, FILES), base);
-    await writeWork(into, { changes }, this.#signal);
+    await this.#work(workFolder(this.#home, taskId, round), base);
+    if (this.#next?.kind === "before") {
+      await this.#take("before");
+      await this.#work(beforeFolder(this.#home, taskId), base);
+    }
     if (this.#next !== undefined) throw bad("something follows its end");
     return { taskId, record, ...this.#end };
   }
@@ -182,7 +184,8 @@ class Unpacker {
     return entries;
   }
 
-  async #work(folder: string, base: ReadonlyMap<RawPath, TreeEntry>): Promise<readonly Change[]> {
+  async #work(into: string, base: ReadonlyMap<RawPath, TreeEntry>): Promise<void> {
+    const folder = join(into, FILES);
     const changes = new Map<RawPath, Change>();
     const made = new Map<RawPath, TreeEntry>();
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -221,7 +224,7 @@ class Unpacker {
       if (now.kind === "folder") made.set(path, now);
     }
     await closeFolders(folder, made);
-    return [...changes.values()];
+    await writeWork(into, { changes: [...changes.values()] }, this.#signal);
   }
 
   async #put(

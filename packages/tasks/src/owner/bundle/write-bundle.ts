@@ -8,7 +8,7 @@ import { createGzip } from "node:zlib";
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
 import { seal, type Journal } from "@heddle/journal";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
-import { baseFolder, workFolder } from "../../judge/task-rooms.ts";
+import { baseFolder, beforeFolder, workFolder } from "../../judge/task-rooms.ts";
 import { readFrozenWork } from "../../tree/freeze-work.ts";
 import { readKeptTree } from "../../tree/keep-tree.ts";
 import type { FrozenWork, KeptTree, RawPath } from "../../tree/manifest.ts";
@@ -43,9 +43,10 @@ export async function writeBundle({ journal, home, task, file, signal }: WriteBu
         ? `task ${task.id} was never judged; heddle task show ${task.id} shows its state`
         : `what task ${task.id} was judged by no longer exists; heddle task collect removes it for tasks that ended long ago`,
     );
+  const before = await readFrozenWork(beforeFolder(home, task.id));
   const fresh = `${file}.${randomBytes(6).toString("hex")}`;
   try {
-    const lines = sealed(linesOf({ journal, task, base, frozen, round }), home);
+    const lines = sealed(linesOf({ journal, task, base, frozen, before, round }), home);
     await pipeline(Readable.from(lines), createGzip(), createWriteStream(fresh, { flags: "wx", mode: 0o600 }), {
       signal,
     });
@@ -68,10 +69,12 @@ interface Bundled {
   readonly task: TaskRecord;
   readonly base: KeptTree;
   readonly frozen: FrozenWork;
+  /** Takes back what agents of earlier tasks left. */
+  readonly before: FrozenWork | undefined;
   readonly round: number;
 }
 
-async function* linesOf({ journal, task, base, frozen, round }: Bundled): AsyncGenerator<BundleLine> {
+async function* linesOf({ journal, task, base, frozen, before, round }: Bundled): AsyncGenerator<BundleLine> {
   yield { kind: "header", format: FORMAT, v: 1, task: task.id };
   for await (const line of journal.exportLines([{ stream: task.id }])) yield { kind: "record", line };
   yield { kind: "tree", skipped: [...base.skipped] };
@@ -80,8 +83,15 @@ async function* linesOf({ journal, task, base, frozen, round }: Bundled): AsyncG
     if (entry.kind === "file") yield* contentOf(base.folder, path, entry.size);
   }
   yield { kind: "work", round };
-  for (const { how, path, now, before } of frozen.changes) {
-    const hasContent = now?.kind === "file" && (await isThere(frozen.folder, path));
+  yield* changesOf(frozen);
+  if (before === undefined) return;
+  yield { kind: "before" };
+  yield* changesOf(before);
+}
+
+async function* changesOf({ folder, changes }: FrozenWork): AsyncGenerator<BundleLine> {
+  for (const { how, path, now, before } of changes) {
+    const hasContent = now?.kind === "file" && (await isThere(folder, path));
     yield {
       kind: "change",
       how,
@@ -90,7 +100,7 @@ async function* linesOf({ journal, task, base, frozen, round }: Bundled): AsyncG
       ...(before === undefined ? {} : { before: toRow(before) }),
       hasContent,
     };
-    if (hasContent) yield* contentOf(frozen.folder, path, now.size);
+    if (hasContent) yield* contentOf(folder, path, now.size);
   }
 }
 
