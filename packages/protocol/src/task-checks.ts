@@ -279,6 +279,8 @@ export const TaskBaseline = z.object({
           taskId: z.string(),
           /** Undoing that task takes back nothing that was verified or accepted. */
           isUndoable: z.literal(true).optional(),
+          /** It had a name outside the workspace too, and was written there as well: nothing takes that back. */
+          isOutside: z.literal(true).optional(),
         }),
       ),
       count: z.number().int(),

@@ -83,10 +83,11 @@ function tasksOf(options: TasksOptions, by: Author): Tasks {
     },
     relieve: (taskId, action) => change(taskId, (task) => [relieved(task, action)]),
     async remove(taskId) {
+      const { home } = options;
+      const rooms = home === undefined ? undefined : await import("./owner/collect-rooms.ts");
+      if (home !== undefined) await rooms?.keepGoneOf(home, await existing(journal, taskId));
       await change(taskId, () => [{ type: "task.deleted", v: 1 }]);
-      if (options.home === undefined) return;
-      const { removeRooms } = await import("./owner/collect-rooms.ts");
-      await removeRooms(options.home, taskId);
+      if (home !== undefined) await rooms?.removeRooms(home, taskId);
     },
   };
 }

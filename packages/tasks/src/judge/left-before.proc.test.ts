@@ -1,10 +1,11 @@
 /** 13: what agents of earlier tasks left in a folder and nobody judged is not how the next task begins. */
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { TaskRecord } from "@heddle/protocol";
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
+import { collectRooms } from "../owner/collect-rooms.ts";
 import { verifyBundle } from "../owner/bundle/verify-bundle.ts";
 import { writeBundle } from "../owner/bundle/write-bundle.ts";
 import { openTestHarness, shell, type TestHarness } from "../../test/test-harness.ts";
@@ -81,6 +82,52 @@ test("13: the same of a task that was rejected and given up, and of a folder bel
   await t.tasks.cancel(first.id);
   const second = await run(t, "b", "agent-2", { workspace: join(t.workspace, "sub") });
   expect(second).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "left" }] } } });
+});
+
+test("13: what an agent left is not forgotten when its task is deleted and its folder, or one in it, has another name", async () => {
+  await using t = await open(`${FIX_A}; ${PLANT}`, CHEAT_B, CHEAT_B);
+  const first = await run(t, "a", "agent-1");
+  await t.tasks.archive(first.id);
+  await t.tasks.remove(first.id);
+  expect(await readdir(join(t.home, "rooms", first.id))).toEqual(["folder.json", "gone"]);
+  const [renamed, outer] = [`${t.workspace}-2`, join(t.folder, "outer")];
+  await rename(t.workspace, renamed);
+  const left = { lastCheck: { review: { reasons: [{ kind: "left", files: ["check-b.sh"] }] } } };
+  const second = await run(t, "b", "agent-2", { workspace: renamed });
+  expect(second).toMatchObject({ state: "paused", ...left });
+  expect(second.reason).toContain(first.id);
+  await t.tasks.cancel(second.id);
+  await mkdir(outer);
+  await rename(renamed, join(outer, "in"));
+  const third = await run(t, "b", "agent-3", { workspace: outer, checks: [{ kind: "file-exists", path: "new" }] });
+  const [prepared] = await t.of(third.id, "task.prepared");
+  expect(prepared?.baseline?.left?.files).toMatchObject([
+    { path: "in/check-b.sh", taskId: first.id },
+    { path: "in/b.sh", taskId: second.id },
+  ]);
+  // As old as other rooms are removed.
+  const collect = { journal: t.heddle.journal, home: t.home, isDryRun: false, signal: AbortSignal.timeout(10_000) };
+  await collectRooms({ ...collect, olderThanMs: 0, now: () => Date.now() + 1000 });
+  expect(await readdir(join(t.home, "rooms"))).not.toContain(first.id);
+});
+
+test("13: a file outside the folder that an earlier agent wrote through a hard link puts claims to the owner until it is taken", async () => {
+  await using t = await open("echo 'grep -q ok b.sh' > in.sh", CHEAT_B, "echo 'echo 2' > b.sh");
+  const outside = join(t.folder, "check.sh");
+  await writeFile(outside, '[ "$(sh b.sh)" = 2 ]\n');
+  await link(outside, join(t.workspace, "in.sh"));
+  // Stands for one that reads the other name.
+  const checks = [{ kind: "command" as const, run: "grep -q ok b.sh" }];
+  const first = await run(t, "a", "agent-1");
+  await t.tasks.cancel(first.id);
+  // Under this name it is as it was again, and another file.
+  await t.tasks.undo(first.id, { signal: AbortSignal.timeout(10_000) });
+  const second = await run(t, "b", "agent-2", { checks });
+  expect(second.lastCheck?.review?.reasons).toMatchObject([{ kind: "left", files: ["in.sh"] }]);
+  expect(second.reason).toContain(`in.sh (changed by ${first.id}, outside the workspace too)`);
+  await t.tasks.accept(second.id);
+  await writeFile(join(t.workspace, "b.sh"), "echo 1\n");
+  expect(await run(t, "b", "agent-3")).toMatchObject({ state: "verified" });
 });
 
 test("13: what is not needed, what the owner wrote since and what was taken back stop nobody", async () => {

@@ -5,7 +5,7 @@
  * content they left; what was changed since is the owner's.
  */
 import { readdir, realpath } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { hasEnded, hasOwnTree, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
 import { MAX_LEFT_FILES, type WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
@@ -14,10 +14,27 @@ import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { globList } from "../checks/globs.ts";
 import { readFrozenWork } from "../tree/freeze-work.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
-import { FILES } from "../tree/manifest-file.ts";
-import { comparePaths, isSameEntry, parentOf, type KeptTree, type TreeEntry } from "../tree/manifest.ts";
+import { FILES, writeWork } from "../tree/manifest-file.ts";
+import {
+  comparePaths,
+  isSameEntry,
+  parentOf,
+  type Change,
+  type FrozenWork,
+  type KeptTree,
+  type TreeEntry,
+} from "../tree/manifest.ts";
+import { makeWhole } from "../tree/new-folder.ts";
 import { tasksIn } from "./earlier-tasks.ts";
 import { isKept, keepBefore, takingBack, type Before } from "./keep-before.ts";
+import {
+  folderFinder,
+  foldersAround,
+  goneFolder,
+  identityOf,
+  readFolderRecord,
+  writeFolderRecord,
+} from "./left-folder.ts";
 import { isRepository } from "./pick.ts";
 import { baseFolder, beforeFolder, roomsOf, roomsRoot, roundOf } from "./task-rooms.ts";
 
@@ -46,8 +63,22 @@ interface Trace {
 export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<Pick<TaskBaseline, "left">> {
   const { home, task } = options;
   const here = await realOr(task.spec.workspace);
+  await writeFolderRecord(home, task.id, { path: here, ...(await identityOf(here)) });
   const traces = new Map<RawPath, Trace>();
-  for (const earlier of await tasksAround(options, here)) await follow(earlier, { home, here, base, traces });
+  const outside = new Map<RawPath, string>();
+  const find = folderFinder(here, base.manifest);
+  const leavers = [...(await tasksAround(options, here)).map(ofTask(home)), ...(await deletedTasks(options))];
+  for (const one of leavers.toSorted((a, b) => a.endedAt - b.endedAt)) {
+    const record = await readFolderRecord(home, one.id);
+    const folder = record === undefined ? await realOr(one.workspace) : await find(record);
+    await follow(one, { home, folder, here, base, traces, outside });
+  }
+  const written = [...outside].map(([path, taskId]) => ({
+    path: toText(path),
+    how: "changed" as const,
+    taskId,
+    isOutside: true as const,
+  }));
   const found = [...traces]
     .filter(([path, { isJudged, isStill, before }]) => {
       const now = base.manifest.get(path);
@@ -55,18 +86,19 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
     })
     .toSorted(([one], [other]) => comparePaths(one, other));
   const told = found.filter(isTold(found, base));
-  if (told.length === 0) return {};
+  if (told.length + written.length === 0) return {};
   const isLost = ([, { before }]: Traced): boolean => before === undefined || !isKept(before);
   // What cannot be taken back is always named, so that it is seen when a check reads it.
   const [lost, known] = [told.filter(isLost), told.filter((one) => !isLost(one))];
   await keep(options, base, lost.length > MAX_LEFT_FILES ? [] : found.filter((one) => !isLost(one)));
-  const files = [...lost, ...known].slice(0, MAX_LEFT_FILES).map(([path, { how, taskId, isUndoable }]) => ({
+  const files = [...lost, ...known].map(([path, { how, taskId, isUndoable }]) => ({
     path: toText(path),
     how,
     taskId,
     ...(isUndoable ? { isUndoable } : {}),
   }));
-  return { left: { files, count: told.length } };
+  const all = [...written, ...files];
+  return { left: { files: all.slice(0, MAX_LEFT_FILES), count: all.length } };
 }
 
 type Traced = readonly [RawPath, Trace];
@@ -90,20 +122,19 @@ async function keep({ home, task, signal }: LeftOptions, base: KeptTree, found: 
   await keepBefore(beforeFolder(home, task.id), changes, { at: (path) => sources.get(path) ?? "", signal });
 }
 
-/** In this folder, around it or in it; those that ended last come last. */
+/** In this folder, around it or in it, and others whose folder may have another name now. */
 async function tasksAround(
   { journal, home, task: { spec } }: Omit<LeftOptions, "signal">,
   here: string,
 ): Promise<readonly TaskRecord[]> {
-  const folders = new Set([spec.workspace]);
-  for (let at = here; at !== dirname(at); at = dirname(at)) folders.add(at);
+  const folders = new Set([spec.workspace, ...foldersAround(here)]);
   const known = new Map((await tasksIn(journal, folders)).map((task) => [task.id, task]));
   for (const id of await readdir(roomsRoot(home)).catch(() => [])) {
     if (known.has(id)) continue;
     const task = await journal.tasks.get(id);
     if (task !== undefined) known.set(id, task);
   }
-  return [...known.values()].toSorted((one, other) => one.updatedAt - other.updatedAt);
+  return [...known.values()];
 }
 
 /** Other tasks that work in this folder, around it or in it, and in no tree of their own. */
@@ -117,26 +148,113 @@ export async function tasksBeside(options: Omit<LeftOptions, "signal">): Promise
   return beside;
 }
 
+/** An earlier task, as far as it matters for what it left. */
+interface Leaver {
+  readonly id: string;
+  readonly workspace: string;
+  readonly endedAt: number;
+  readonly isUndoable: boolean;
+  /** What its owner took on their word, although earlier agents had left it. */
+  readonly taken: readonly string[];
+  readonly changes: () => Promise<Changes>;
+  /** Absent: it is deleted. */
+  readonly task?: TaskRecord;
+}
+
+interface Changes {
+  readonly changes: readonly Found[];
+  /** Also of the last round that the agent worked in. */
+  readonly isKnown: boolean;
+  /** What it wrote outside the folder too. */
+  readonly outside: readonly RawPath[];
+}
+
+function ofTask(home: string): (task: TaskRecord) => Leaver {
+  return (task) => ({
+    id: task.id,
+    workspace: task.spec.workspace,
+    endedAt: task.updatedAt,
+    isUndoable: task.lastCheck?.passed !== true && !isTaken(task),
+    taken: takenBy(task),
+    changes: async () => await changesOf(home, task),
+    task,
+  });
+}
+
+/** Of a tree of its own only what was judged came here. */
+function hasWorked({ round, spec }: TaskRecord): boolean {
+  return round > 0 && !hasOwnTree(spec);
+}
+
+/** Undoing takes nothing back that was written outside. */
+function outsideOf(task: TaskRecord, frozen?: FrozenWork): readonly RawPath[] {
+  if (isTaken(task)) return [];
+  const told = (task.lastCheck?.review?.reasons ?? []).flatMap(({ kind, files }) => (kind === "outside" ? files : []));
+  return frozen?.wroteOutside ?? told.map(toRaw);
+}
+
+function takenBy(task: TaskRecord): readonly string[] {
+  if (!isTaken(task) || task.undone !== undefined) return [];
+  return (task.lastCheck?.review?.reasons ?? []).flatMap(({ kind, files }) => (kind === "left" ? files : []));
+}
+
+async function deletedTasks({ journal, home }: Pick<LeftOptions, "journal" | "home">): Promise<readonly Leaver[]> {
+  const found: Leaver[] = [];
+  for (const id of await readdir(roomsRoot(home)).catch(() => [])) {
+    const record = await readFolderRecord(home, id);
+    if (record?.gone === undefined || (await journal.tasks.get(id)) !== undefined) continue;
+    const { at: endedAt, taken } = record.gone;
+    const changes = async (): Promise<Changes> => {
+      const frozen = await readFrozenWork(goneFolder(home, id)).catch(() => undefined);
+      const outside = frozen?.wroteOutside ?? [];
+      return { changes: foundIn(home, id, frozen?.changes ?? []), isKnown: true, outside };
+    };
+    found.push({ id, workspace: record.path, endedAt, isUndoable: false, taken, changes });
+  }
+  return found;
+}
+
+/** What a task that is about to be deleted leaves in its folder and nobody judged: names and hashes, no content. */
+export async function keepGone(home: string, task: TaskRecord, signal: AbortSignal): Promise<void> {
+  const { frozen } = (hasWorked(task) ? await newestOf(home, task) : undefined) ?? {};
+  const isJudged = judgedBy(task, frozen?.sha256);
+  const left = task.undone === undefined ? (frozen?.changes ?? []) : [];
+  const changes = left.filter(({ path }) => !isJudged(toText(path)));
+  const wroteOutside = frozen === undefined ? [] : outsideOf(task, frozen);
+  const taken = takenBy(task);
+  if (changes.length + wroteOutside.length + taken.length === 0) return;
+  const work = { changes, ...(wroteOutside.length === 0 ? {} : { wroteOutside }) };
+  await makeWhole(goneFolder(home, task.id), signal, (dir) => writeWork(dir, work, signal));
+  const path = await realOr(task.spec.workspace);
+  const record = (await readFolderRecord(home, task.id)) ?? { path, ...(await identityOf(path)) };
+  await writeFolderRecord(home, task.id, { ...record, gone: { at: task.updatedAt, taken: [...taken] } });
+}
+
 interface Following extends Pick<LeftOptions, "home"> {
+  /** Where the earlier task worked, as it is called now. */
+  readonly folder: string;
   readonly here: string;
   readonly base: KeptTree;
   readonly traces: Map<RawPath, Trace>;
+  /** Which task wrote a file that has a name outside. */
+  readonly outside: Map<RawPath, string>;
 }
 
-async function follow(task: TaskRecord, { home, here, base, traces }: Following): Promise<void> {
-  const place = placeOf(await realOr(task.spec.workspace), here);
-  if (task.round === 0 || task.undone !== undefined || place === undefined) return;
-  // What its owner took on their word, although earlier agents had left it.
-  if (isTaken(task))
-    for (const { kind, files } of task.lastCheck?.review?.reasons ?? [])
-      for (const file of kind === "left" ? files : []) {
-        const trace = traces.get(place.toHere(toRaw(file)) ?? "");
-        if (trace !== undefined) trace.isJudged = true;
-      }
-  // Of a tree of its own only what was judged came here.
-  if (hasOwnTree(task.spec)) return;
-  const { changes, isKnown } = await changesOf(home, task);
-  const of = { taskId: task.id, isUndoable: task.lastCheck?.passed !== true && !isTaken(task) };
+async function follow(one: Leaver, { home, folder, here, base, traces, outside }: Following): Promise<void> {
+  const place = placeOf(folder, here);
+  if (place === undefined) return;
+  for (const file of one.taken) {
+    const at = place.toHere(toRaw(file)) ?? "";
+    const trace = traces.get(at);
+    if (trace !== undefined) trace.isJudged = true;
+    outside.delete(at);
+  }
+  const { changes, isKnown, outside: written } = await one.changes();
+  for (const path of written) {
+    const at = place.toHere(path);
+    if (at !== undefined) outside.set(at, one.id);
+  }
+  const of = { taskId: one.id, isUndoable: one.isUndoable };
   for (const { path, ...trace } of changes) {
     const at = place.toHere(path);
     if (at === undefined) continue;
@@ -146,7 +264,8 @@ async function follow(task: TaskRecord, { home, here, base, traces }: Following)
       last !== undefined && !last.isJudged && trace.before !== undefined && last.isStill(trace.before.entry);
     traces.set(at, { ...trace, ...of, before: isOnTop ? last.before : trace.before });
   }
-  if (isKnown || !(hasEnded(task) || task.state === "paused")) return;
+  const { task } = one;
+  if (isKnown || task === undefined || !(hasEnded(task) || task.state === "paused")) return;
   for (const { path, before } of await guessed(home, task, { base, toThere: place.toThere })) {
     const entry = base.manifest.get(path);
     traces.set(path, { how: "changed", ...of, isStill: (now) => now === entry, isJudged: false, before });
@@ -155,38 +274,58 @@ async function follow(task: TaskRecord, { home, here, base, traces }: Following)
 
 type Found = Omit<Trace, "taskId" | "isUndoable"> & { readonly path: RawPath };
 
-/** By the newest that was frozen, which is told against the beginning and so says it all; else by what the record names. */
-async function changesOf(
+/** By the newest that was frozen; else by what the record names. */
+async function changesOf(home: string, task: TaskRecord): Promise<Changes> {
+  if (!hasWorked(task)) return { changes: [], isKnown: true, outside: [] };
+  const newest = await newestOf(home, task);
+  const outside = outsideOf(task, newest?.frozen);
+  if (task.undone !== undefined) return { changes: [], isKnown: true, outside };
+  if (newest !== undefined) {
+    const isJudged = judgedBy(task, newest.frozen.sha256);
+    return {
+      changes: foundIn(home, task.id, newest.frozen.changes, isJudged),
+      isKnown: newest.round === task.round,
+      outside,
+    };
+  }
+  const { work } = task.lastCheck ?? {};
+  const isJudged = judgedBy(task, work?.sha256);
+  const changes = [...(work?.delivered ?? []), ...(work?.others ?? [])].map(({ path, how, sha256 = "" }) => ({
+    path: toRaw(path),
+    how,
+    isStill: (now: TreeEntry | undefined) => (now?.sha256 ?? "") === sha256,
+    isJudged: isJudged(path),
+    before: how === "added" ? { at: "" } : undefined,
+  }));
+  return { changes, isKnown: false, outside };
+}
+
+/** It is told against the beginning, and so says it all. */
+async function newestOf(
   home: string,
-  task: TaskRecord,
-): Promise<{ readonly changes: readonly Found[]; readonly isKnown: boolean }> {
-  const rooms = roomsOf(home, task.id);
+  { id }: TaskRecord,
+): Promise<{ readonly frozen: FrozenWork; readonly round: number } | undefined> {
+  const rooms = roomsOf(home, id);
   const names = await readdir(rooms).catch(() => []);
   const newest = names.toSorted((one, other) => (roundOf(one) ?? -1) - (roundOf(other) ?? -1)).at(-1) ?? "";
   const round = roundOf(newest);
   const frozen = round === undefined ? undefined : await readFrozenWork(join(rooms, newest)).catch(() => undefined);
-  const { work } = task.lastCheck ?? {};
-  if (frozen === undefined) {
-    const told = [...(work?.delivered ?? []), ...(work?.others ?? [])];
-    const isJudged = judgedBy(task);
-    const changes = told.map(({ path, how, sha256 = "" }) => ({
-      path: toRaw(path),
-      how,
-      isStill: (now: TreeEntry | undefined) => (now?.sha256 ?? "") === sha256,
-      isJudged: isJudged(path),
-      before: how === "added" ? { at: "" } : undefined,
-    }));
-    return { changes, isKnown: false };
-  }
-  const isJudged = work?.sha256 === frozen.sha256 ? judgedBy(task) : () => false;
-  const changes = frozen.changes.map(({ path, how, now: left, before }) => ({
+  return round === undefined || frozen === undefined ? undefined : { frozen, round };
+}
+
+function foundIn(
+  home: string,
+  taskId: string,
+  changes: readonly Change[],
+  isJudged: (path: string) => boolean = () => false,
+): readonly Found[] {
+  return changes.map(({ path, how, now: left, before }) => ({
     path,
     how,
-    isStill: (now: TreeEntry | undefined) => isAsLeft(now, left),
+    isStill: (now) => isAsLeft(now, left),
     isJudged: isJudged(toText(path)),
-    before: { entry: before, at: keptAt(home, task.id, path) },
+    before: { entry: before, at: keptAt(home, taskId, path) },
   }));
-  return { changes, isKnown: round === task.round };
 }
 
 function keptAt(home: string, taskId: string, path: RawPath): RawPath {
@@ -204,9 +343,10 @@ function isTaken({ state, claim, lastCheck }: TaskRecord): boolean {
   return state === "claimed" && claim?.by === "user" && lastCheck?.review !== undefined;
 }
 
-function judgedBy(task: TaskRecord): (path: string) => boolean {
+/** Of the work with this hash. */
+function judgedBy(task: TaskRecord, sha256: string | undefined): (path: string) => boolean {
   const { work, passed } = task.lastCheck ?? {};
-  if (work === undefined || !(passed === true || isTaken(task))) return () => false;
+  if (work === undefined || work.sha256 !== sha256 || !(passed === true || isTaken(task))) return () => false;
   const deliver = task.deliver ?? task.spec.deliver;
   const refused = new Set(work.others.map(({ path }) => path));
   if (deliver === undefined) {

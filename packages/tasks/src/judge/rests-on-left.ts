@@ -58,8 +58,9 @@ export function leftRead(
   const watched = watchedLeft({ left }, base, done);
   const own = new Set(done.flatMap(({ path }) => [path, ...foldersOf(path)]));
   const seen = new Set(back.filter(isSeenUnread).map(({ path }) => path));
-  const files = left.files.filter(({ path }) => {
+  const files = left.files.filter(({ path, isOutside }) => {
     const raw = toRaw(path);
+    if (isOutside === true) return hasCommands;
     if (own.has(raw)) return false;
     if (!watched.has(raw) || seen.has(raw)) return hasCommands;
     return ran.some(({ reads }) => reads === undefined || reads.has(raw));
@@ -72,7 +73,12 @@ export function leftRead(
 
 export function leftReason({ files, isMore }: LeftRead): WorkReview["reasons"][number] {
   const how = { added: "new", changed: "changed", removed: "removed" };
-  const shown = files.slice(0, SHOWN).map((file) => `${visibleName(file.path)} (${how[file.how]} by ${file.taskId})`);
+  const shown = files
+    .slice(0, SHOWN)
+    .map(
+      (file) =>
+        `${visibleName(file.path)} (${how[file.how]} by ${file.taskId}${file.isOutside === true ? ", outside the workspace too" : ""})`,
+    );
   const more = files.length > SHOWN ? ` and ${files.length - SHOWN} more` : "";
   const many = isMore ? `${shown.length === 0 ? "" : ", and "}more files than can be watched` : "";
   const [first] = files;

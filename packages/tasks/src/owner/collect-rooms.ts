@@ -1,9 +1,11 @@
 /** Removes what was kept to judge tasks by (their beginning, their frozen work) when it is not needed any more. */
 import { existsSync } from "node:fs";
-import { stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { hasEnded } from "@heddle/protocol";
+import { hasEnded, type TaskRecord } from "@heddle/protocol";
 import { collectFolders, type Collected } from "./collect-folders.ts";
+import { keepGone } from "../judge/left-before.ts";
+import { goneFolder, readFolderRecord, recordFile } from "../judge/left-folder.ts";
 import { roomsOf, roomsRoot } from "../judge/task-rooms.ts";
 import { collectFolderClaims } from "../tree/folder-claims.ts";
 import { resumePutting } from "../tree/put-back.ts";
@@ -27,14 +29,23 @@ export async function collectRooms(options: CollectOptions): Promise<readonly Co
   });
 }
 
-/** Of a task that is deleted. What was being put into a workspace is finished first. */
+/** To be called before a task is deleted, for the tasks that begin in its folder later. */
+export async function keepGoneOf(home: string, task: TaskRecord): Promise<void> {
+  if (existsSync(roomsOf(home, task.id))) await keepGone(home, task, new AbortController().signal);
+}
+
+/** Of a deleted task, but for what `keepGoneOf` kept. What was being put into a workspace is finished first. */
 export async function removeRooms(home: string, taskId: string): Promise<void> {
   const { signal } = new AbortController();
-  if (!existsSync(roomsOf(home, taskId))) return;
+  const rooms = roomsOf(home, taskId);
+  if (!existsSync(rooms)) return;
   await resumePutting(roomsRoot(home), signal, ({ dir, error }) => {
-    if (dir === roomsOf(home, taskId)) throw error;
+    if (dir === rooms) throw error;
   });
-  await removeTree(roomsOf(home, taskId), signal);
+  if ((await readFolderRecord(home, taskId))?.gone === undefined) return await removeTree(rooms, signal);
+  const kept = new Set([recordFile(home, taskId), goneFolder(home, taskId)]);
+  for (const name of await readdir(rooms))
+    if (!kept.has(join(rooms, name))) await removeTree(join(rooms, name), signal);
 }
 
 /** undefined: nothing does. */
