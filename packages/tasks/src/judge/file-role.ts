@@ -29,6 +29,11 @@ const RULES: readonly (readonly [FileRole, RegExp])[] = [
   ["source", SOURCE],
 ];
 
+/** Whatever folder it is in. */
+export function hasSourceEnding(path: string): boolean {
+  return SOURCE.test(path);
+}
+
 /** `path`: relative to the workspace, as text. */
 export function roleOf(path: string): FileRole {
   return RULES.find(([, pattern]) => pattern.test(path))?.[0] ?? "other";

@@ -163,3 +163,37 @@ describe.each(CASES)("13: $language", ({ isHere, files, run, planted, honest }) 
     expect(verdict).toMatchObject({ passed: true, work: { deliveredCount, othersCount: left } });
   });
 });
+
+test.skipIf(!has("python3", "--version"))(
+  "13: a new file that takes the place of a tool is put to the owner however the command comes to its name (needs python3)",
+  async () => {
+    const suite =
+      "import unittest\nfrom add import add\nclass T(unittest.TestCase):\n    def test_add(self): self.assertEqual(add(1, 2), 3)\n";
+    const forms: readonly (readonly [Record<string, string>, string | string[], string])[] = [
+      [{ "run.sh": "cd x || exit 1\nexec python3 -m unittest suite\n" }, "sh run.sh", "x/"],
+      [{ "package.json": '{"scripts": {"test": "python3 -m unittest suite"}}' }, [node, "--run", "test"], ""],
+      ...(has("make", "--version")
+        ? [
+            [{ Makefile: "test:\n\tpython3 -m unittest suite\n" }, "make test", ""] as [
+              { Makefile: string },
+              string,
+              string,
+            ],
+          ]
+        : []),
+    ];
+    for (const [more, run, folder] of forms) {
+      const files = { [`${folder}suite.py`]: suite, ...more };
+      const judged = (add: string, fake?: string): Promise<Verdict> =>
+        judge({ files, checks: [{ kind: "command", run }] }, async (place) => {
+          if (fake !== undefined) await place.write(`${folder}unittest.py`, fake);
+          await place.write(`${folder}add.py`, `import unittest\ndef add(a, b): return ${add}\n`);
+        });
+      expect(await judged("0", "# fake\n")).toMatchObject({
+        passed: false,
+        review: { reasons: [{ kind: "rests", files: [`${folder}unittest.py`] }] },
+      });
+      if (folder !== "") expect(await judged("a + b")).toMatchObject({ passed: true });
+    }
+  },
+);

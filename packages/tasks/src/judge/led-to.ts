@@ -4,7 +4,9 @@
  * looking through a folder; by-other-name.ts tells these two apart.
  *
  * Naming is by whole words: the file's full name, or its name without the ending as imports write it, or the name of the new
- * folder that it is in. The last two say nothing where the beginning has something of that name already: it is meant.
+ * folder that it is in. The last two say nothing where the beginning has something of that name already: it is meant. Where a
+ * command line of the beginning (of a Makefile, a package.json, a script) gives such a name to a program, `python3 -m unittest`,
+ * only a path in a file of the beginning, `./unittest`, leads to a new file of that name: a program may mean something else.
  */
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
@@ -19,8 +21,9 @@ import {
   type Manifest,
   type RawPath,
 } from "../tree/manifest.ts";
-import { sliced } from "../tree/slices.ts";
-import { roleOf } from "./file-role.ts";
+import { sliced, type Slices } from "../tree/slices.ts";
+import { hasSourceEnding, roleOf } from "./file-role.ts";
+import { isRunBy, wordsOf } from "./named-work.ts";
 
 export interface LeadPlace {
   readonly spec: Pick<TaskSpec, "goal" | "checks" | "setup">;
@@ -41,15 +44,15 @@ export async function ledTo(
   work: readonly Change[],
 ): Promise<ReadonlySet<RawPath>> {
   const { base, frozen, spec, signal } = place;
-  const naming = new Naming(found, base.manifest);
-  naming.take(ownersText(spec), "full");
   const slices = sliced(signal);
+  const naming = new Naming(found, base.manifest, await runByName(place, found, slices));
+  naming.take(ownersText(spec), "full");
   let bytes = 0;
   for (const [path, { kind, size }] of base.manifest) {
     if (naming.open === 0 || bytes > MAX_BYTES) break;
     if (kind !== "file" || size > MAX_FILE_BYTES || !canName(path)) continue;
     bytes += size;
-    naming.take(read(base.folder, path), "any");
+    naming.take(read(base.folder, path), "beginning");
     if (slices.isOverSoon()) await slices.rest();
   }
   // What is led to leads on.
@@ -60,11 +63,34 @@ export async function ledTo(
   for (let next = all.filter(isLeading); next.length > 0 && naming.open > 0; next = all.filter(isLeading)) {
     for (const { path, now } of next) {
       seen.add(path);
-      if (now?.kind === "file" && now.size <= MAX_FILE_BYTES) naming.take(read(frozen.folder, path), "any");
+      if (now?.kind === "file" && now.size <= MAX_FILE_BYTES) naming.take(read(frozen.folder, path), "work");
     }
     await slices.rest();
   }
   return naming.led;
+}
+
+/** Of `found`, what a command line of the beginning may come to by a shorter name. */
+async function runByName({ base }: LeadPlace, found: readonly Change[], slices: Slices): Promise<ReadonlySet<RawPath>> {
+  const run = new Set<RawPath>();
+  let bytes = 0;
+  for (const [path, { kind, size }] of base.manifest) {
+    if (kind !== "file" || size > MAX_FILE_BYTES || bytes > MAX_BYTES || !hasCommandLines(path)) continue;
+    bytes += size;
+    const lines = [{ at: parentOf(path), words: wordsOf(argumentsIn(read(base.folder, path))) }];
+    for (const { path: own } of found) if (isRunBy(lines, own)) run.add(own);
+    if (slices.isOverSoon()) await slices.rest();
+  }
+  return run;
+}
+
+/** What follows a word and a blank: not the value of a key, as in `name: sum`. */
+function argumentsIn(text: string): string {
+  return [...text.matchAll(/(?<=[\w./-][ \t]+)[^\s"'`;&|()<>=$,]+/g)].join(" ");
+}
+
+function hasCommandLines(path: RawPath): boolean {
+  return canName(path) && (!hasSourceEnding(path) || /\.(sh|bash)$/i.test(path));
 }
 
 /** Which of `found` the others of it lead to, when nothing else does. */
@@ -76,7 +102,7 @@ export function ledByEachOther({ base, frozen }: LeadPlace, found: readonly Chan
       found.filter((other) => other.path !== path),
       base.manifest,
     );
-    naming.take(read(frozen.folder, path), "any");
+    naming.take(read(frozen.folder, path), "work");
     for (const other of naming.led) led.add(other);
   }
   return led;
@@ -108,7 +134,11 @@ class Naming {
   readonly #count: number;
   readonly #pattern: RegExp;
 
-  constructor(found: readonly Change[], manifest: Manifest) {
+  readonly #run: ReadonlySet<RawPath>;
+
+  /** `run`: those that a command line may come to by a shorter name. */
+  constructor(found: readonly Change[], manifest: Manifest, run: ReadonlySet<RawPath> = new Set()) {
+    this.#run = run;
     const taken = namesIn(manifest);
     const add = (to: Map<string, RawPath[]>, name: string, path: RawPath): void => {
       to.set(name, [...(to.get(name) ?? []), path]);
@@ -130,10 +160,13 @@ class Naming {
     return this.#count - this.led.size;
   }
 
-  take(text: string, by: "full" | "any"): void {
-    for (const [word] of text.matchAll(this.#pattern)) {
-      for (const path of this.#full.get(word) ?? []) this.led.add(path);
-      if (by === "any") for (const path of this.#short.get(word) ?? []) this.led.add(path);
+  take(text: string, by: "full" | "beginning" | "work"): void {
+    for (const match of text.matchAll(this.#pattern)) {
+      const [word] = match;
+      const isPath = by === "beginning" && /[./]/.test(text[match.index - 1] ?? "");
+      for (const path of this.#full.get(word) ?? []) if (by !== "work" || !this.#run.has(path)) this.led.add(path);
+      if (by === "full") continue;
+      for (const path of this.#short.get(word) ?? []) if (isPath || !this.#run.has(path)) this.led.add(path);
     }
   }
 }

@@ -46,11 +46,49 @@ export function isJudge({ checks }: Pick<TaskSpec, "checks">): (path: string) =>
  */
 export function isRun({ checks }: Pick<TaskSpec, "checks">): (path: string) => boolean {
   const judges = new Set(leavesOf(checks).flatMap(judgesOf));
-  return (path) => {
-    const name = withoutEnding(path);
-    if (name !== path && judges.has(name)) return true;
-    return /^(index|main|__init__|__main__)$/.test(posix.basename(name)) && judges.has(posix.dirname(path));
-  };
+  const lines = leavesOf(checks).flatMap((check) =>
+    check.kind === "command" || check.kind === "tests"
+      ? [{ at: relativeOr(check.cwd), words: wordsOf([check.run].flat().join(" ")) }]
+      : [],
+  );
+  return (path) => shortNames(path).some((name) => judges.has(name)) || isRunBy(lines, path);
+}
+
+/** Words of one command line, and the folder it is run in; "": the workspace. */
+export interface CommandLine {
+  readonly at: string;
+  readonly words: ReadonlySet<string>;
+}
+
+export function wordsOf(line: string): ReadonlySet<string> {
+  return new Set(line.split(/[\s"'`;&|()<>=$,]+/).map((word) => word.replace(/^(\.\/)+|\/+$/g, "")));
+}
+
+/** Also where the line goes into a folder first: `cd x && python3 -m unittest`. */
+export function isRunBy(lines: readonly CommandLine[], path: string): boolean {
+  const isNamed = (words: ReadonlySet<string>, name: string): boolean =>
+    words.has(name) || words.has(name.replaceAll("/", "."));
+  return lines.some(({ at, words }) =>
+    shortNames(path).some((name) => {
+      if (at !== "" && !name.startsWith(`${at}/`)) return false;
+      const inside = at === "" ? name : name.slice(at.length + 1);
+      if (isNamed(words, inside)) return true;
+      return [...foldersOf(inside)].some(
+        (folder) => words.has(folder) && isNamed(words, inside.slice(folder.length + 1)),
+      );
+    }),
+  );
+}
+
+function shortNames(path: string): readonly string[] {
+  const name = withoutEnding(path);
+  const folder = posix.dirname(path);
+  const isMain = folder !== "." && /^(index|main|__init__|__main__)$/.test(posix.basename(name));
+  return [...(name === path ? [] : [name]), ...(isMain ? [folder] : [])];
+}
+
+function relativeOr(cwd: string): string {
+  return paths(cwd)[0] ?? "";
 }
 
 function withoutEnding(path: string): string {

@@ -103,10 +103,12 @@ test("13: a wildcard names no configuration that became a folder, as it names no
 });
 
 test("13: new source that a command comes to by a shorter name is a judge; what it names in full is what it asks for", () => {
-  const run = (line: string, path: string): readonly string[] =>
+  const run = (line: string | string[], path: string): readonly string[] =>
     rested([{ kind: "command", run: line }], [added(path)], [path]);
   expect(run("python3 -m unittest suite", "unittest.py")).toEqual([]);
   expect(run("python3 -m unittest suite", "unittest/__main__.py")).toEqual([]);
+  expect(run(["sh", "-c", "python3 -m unittest suite"], "unittest.py")).toEqual([]);
+  expect(run("cd ./x/ && python3 -m unittest suite", "x/unittest.py")).toEqual([]);
   expect(run("python3 -m tools.verify", "tools/verify.py")).toEqual([]);
   expect(run("node check", "check.js")).toEqual([]);
   expect(run("node ./tools/check", "tools/check/index.js")).toEqual([]);
