@@ -12,7 +12,7 @@ import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
 import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
 import { besideReason } from "../judge/beside.ts";
-import { readEarlierChecks } from "../judge/earlier-checks.ts";
+import { readEarlierChecks } from "../judge/flips.ts";
 import { readBefore } from "../judge/keep-before.ts";
 import { leftBefore } from "../judge/left-before.ts";
 import { sweepScratch } from "../judge/scratch.ts";

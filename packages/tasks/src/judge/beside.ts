@@ -3,10 +3,10 @@
  * neither its beginning nor its work, and no copy tells it apart.
  */
 import { hasOwnTree, type StoredEvent, type TaskRecord } from "@heddle/protocol";
-import type { WorkReview } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { listedNames } from "../checks/shown.ts";
 import { tasksBeside } from "./left-before.ts";
+import { reasonOf, type Reason } from "./pick.ts";
 
 const SHOWN = 10;
 
@@ -18,7 +18,7 @@ export async function besideReason({
   readonly journal: Journal;
   readonly home: string;
   readonly task: TaskRecord;
-}): Promise<WorkReview["reasons"][number] | undefined> {
+}): Promise<Reason | undefined> {
   if (hasOwnTree(task.spec)) return undefined;
   const newest = async (stream: string, kind: "task.prepared" | "task.turn-ended"): Promise<StoredEvent | undefined> =>
     (await journal.marks.events({ stream, kinds: [kind], name: "", newest: 1 }))[0];
@@ -34,5 +34,5 @@ export async function besideReason({
   }
   if (ids.length === 0) return undefined;
   const message = `agents of other tasks worked in the same folder meanwhile, so that what the checks found may be their doing: ${listedNames(ids, SHOWN)}; heddle task diff ${ids[0]} shows what one changed, exclusive: true and folders apart keep tasks apart`;
-  return { kind: "beside", message, files: [] };
+  return reasonOf("beside", message);
 }

@@ -6,7 +6,8 @@
 import type { CheckPlace, RoomContents } from "../checks/check.ts";
 import { nameChecks, type NamedCheck } from "../checks/names.ts";
 import { runCheck, type CheckRoom, type Ran } from "../checks/run-check.ts";
-import type { CheckResult, TaskBaseline } from "@heddle/protocol";
+import type { Journal } from "@heddle/journal";
+import type { CheckResult, StoredEvent, TaskBaseline } from "@heddle/protocol";
 import type { JudgedWork } from "@heddle/protocol/tasks";
 import { toText } from "@heddle/tools/raw-path";
 import type { Change } from "../tree/manifest.ts";
@@ -20,6 +21,23 @@ const MAX_AGAIN = 3;
 export interface Earlier {
   readonly results: readonly CheckResult[];
   readonly work: Pick<JudgedWork, "sha256" | "delivered" | "deliveredCount">;
+}
+
+/** The last ones say enough: a check that flips is run again anyway. */
+const MAX_ROUNDS = 20;
+
+/** In earlier rounds of a task. `base`: the beginning it is judged on, by its hash; what was judged on another cannot be compared. */
+export async function readEarlierChecks(journal: Journal, stream: string, base: string): Promise<readonly Earlier[]> {
+  const kinds = ["task.checked"] as const;
+  return earlierChecks(await journal.marks.events({ stream, kinds, name: base, newest: MAX_ROUNDS }), base);
+}
+
+/** The same from a log that was read whole. */
+export function earlierChecks(log: readonly StoredEvent[], base: string): readonly Earlier[] {
+  return log
+    .flatMap(({ body }) => (body.type === "task.checked" && body.work?.base === base ? [body] : []))
+    .flatMap(({ results, work }) => (work === undefined ? [] : [{ results, work }]))
+    .slice(-MAX_ROUNDS);
 }
 
 export interface Flips {

@@ -5,17 +5,19 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, type TaskBaseline } from "@heddle/protocol";
+import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { RawPath } from "@heddle/tools/raw-path";
 import type { RoomLayer } from "@heddle/tools/room";
 import type { CheckPlace, RoomContents } from "../checks/check.ts";
-import { isBroken, openRoomCommands, type RoomCommands, type RoomWish } from "../checks/commands.ts";
+import { isBroken, openRoomCommands, type Command, type RoomCommands, type RoomWish } from "../checks/commands.ts";
+import { leavesOf } from "../checks/names.ts";
 import type { CheckRoom } from "../checks/run-check.ts";
-import type { FrozenWork, KeptTree } from "../tree/manifest.ts";
+import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
 import { openRoomFiles, type RoomFiles } from "../tree/room-files.ts";
 import { admit } from "./admit.ts";
+import { runsCommands, seesOutside } from "./named-work.ts";
 import { isRepository, layerOf, pickAll, timeOf } from "./pick.ts";
-import { openRoomAhead } from "./room-ahead.ts";
 import { watchedLeft } from "./rests-on-left.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
 import { addedBeside, setupChanges, type SetupChanges } from "./setup-changes.ts";
@@ -187,4 +189,48 @@ function joined(
   b: ReadonlySet<RawPath> | undefined,
 ): ReadonlySet<RawPath> | undefined {
   return a === undefined || b === undefined ? undefined : new Set([...a, ...b]);
+}
+
+/** Of work; rooms have it in memory. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The room of the next command, made ready while one runs, so that nobody waits for it. Each is still used once. At most one
+ * is ahead, and none where rooms are copies or the work is large: it would be there twice.
+ */
+interface RoomAhead extends AsyncDisposable {
+  /** The one that is ready, or on its way; a new one otherwise. */
+  take(): RoomCommands;
+  /** Runs it, and makes the next room ready meanwhile if another command is to come. */
+  run(command: Command, commands: RoomCommands): ReturnType<RoomCommands["run"]>;
+}
+
+function openRoomAhead(
+  { checks }: Pick<TaskSpec, "checks">,
+  picked: readonly Change[],
+  open: () => RoomCommands,
+): RoomAhead {
+  const isSmall = picked.reduce((bytes, { now }) => bytes + (now?.size ?? 0), 0) <= MAX_BYTES;
+  let toCome = leavesOf(checks).filter((leaf) => runsCommands(leaf) && !seesOutside(leaf)).length;
+  let next: RoomCommands | undefined;
+  return {
+    take() {
+      const taken = next ?? open();
+      next = undefined;
+      return taken;
+    },
+    async run(command, commands) {
+      await commands.open(command);
+      if (!command.network) toCome -= 1;
+      if (next === undefined && toCome > 0 && isSmall && commands.kind === "overlay") {
+        next = open();
+        // Who runs something in it meets what went wrong.
+        next.open({ network: false }).catch(() => undefined);
+      }
+      return await commands.run(command);
+    },
+    async [Symbol.asyncDispose]() {
+      await next?.[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -1,6 +1,5 @@
 /** What of the frozen work goes into a room, and how it is told. Nothing here looks at a disk. */
-import type { JudgedWork, WorkFile } from "@heddle/protocol/tasks";
-import { MAX_WORK_FILES } from "@heddle/protocol/tasks";
+import { MAX_WORK_FILES, type JudgedWork, type WorkFile, type WorkReview } from "@heddle/protocol/tasks";
 import type { RoomLayer } from "@heddle/tools/room";
 import { toText } from "@heddle/tools/raw-path";
 import { globList, globOf, mayHoldMatches } from "../checks/globs.ts";
@@ -106,4 +105,13 @@ export function toldWork(
     others: others.slice(0, MAX_WORK_FILES).map(toWorkFile),
     othersCount: others.length,
   };
+}
+
+/** Why the owner is asked. */
+export type Reason = WorkReview["reasons"][number];
+
+/** With as many of its files as can be stored, and how many there are. */
+export function reasonOf(kind: Reason["kind"], message: string, files: readonly string[] = []): Reason {
+  const count = files.length > MAX_WORK_FILES ? { count: files.length } : {};
+  return { kind, message, files: files.slice(0, MAX_WORK_FILES), ...count };
 }

@@ -3,12 +3,12 @@
  * it taken back, that is what the verdict stands for; otherwise the owner decides. Pure.
  */
 import { visibleName, type TaskBaseline } from "@heddle/protocol";
-import { MAX_WORK_FILES, type TaskCheck, type WorkReview } from "@heddle/protocol/tasks";
+import type { TaskCheck } from "@heddle/protocol/tasks";
 import { toRaw, type RawPath } from "@heddle/tools/raw-path";
 import type { Ran } from "../checks/run-check.ts";
 import { foldersOf, type Change, type KeptTree } from "../tree/manifest.ts";
 import { runsCommands } from "./named-work.ts";
-import { isSeenUnread } from "./pick.ts";
+import { isSeenUnread, reasonOf, type Reason } from "./pick.ts";
 
 type LeftFile = NonNullable<TaskBaseline["left"]>["files"][number];
 
@@ -71,7 +71,7 @@ export function leftRead(
   return files.length > 0 || isMore ? { files, isMore } : undefined;
 }
 
-export function leftReason({ files, isMore }: LeftRead): WorkReview["reasons"][number] {
+export function leftReason({ files, isMore }: LeftRead): Reason {
   const how = { added: "new", changed: "changed", removed: "removed" };
   const shown = files
     .slice(0, SHOWN)
@@ -85,7 +85,9 @@ export function leftReason({ files, isMore }: LeftRead): WorkReview["reasons"][n
   const undo = first?.isUndoable === true ? `, heddle task undo ${first.taskId} takes them back` : "";
   const help = first === undefined ? "" : `; heddle task diff ${first.taskId} shows them${undo}`;
   const message = `the checks rest on what agents of earlier tasks left in the workspace and nobody judged: ${shown.join(", ")}${more}${many}${help}`;
-  const names = files.map(({ path }) => path);
-  const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};
-  return { kind: "left", message, files: names.slice(0, MAX_WORK_FILES), ...count };
+  return reasonOf(
+    "left",
+    message,
+    files.map(({ path }) => path),
+  );
 }

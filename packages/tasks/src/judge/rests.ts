@@ -12,7 +12,7 @@ import { isText, toText, type RawPath } from "@heddle/tools/raw-path";
 import { literalGlob } from "../checks/globs.ts";
 import type { Change } from "../tree/manifest.ts";
 import { described, roleOf } from "./file-role.ts";
-import { isRepository, telling } from "./pick.ts";
+import { isRepository, reasonOf, telling } from "./pick.ts";
 
 export interface Observed {
   readonly changes: readonly Change[];
@@ -107,13 +107,8 @@ export function restsReview(
 
 function reviewOf(message: string, needed: readonly Change[], wanted: readonly Change[]): WorkReview {
   const deliver = proposed(wanted);
-  const reason = {
-    kind: "rests" as const,
-    message,
-    files: needed.slice(0, MAX_WORK_FILES).map(({ path }) => toText(path)),
-    ...(needed.length > MAX_WORK_FILES ? { count: needed.length } : {}),
-  };
-  return { reasons: [reason], ...(deliver.length === 0 ? {} : { deliver: [...deliver] }) };
+  const files = needed.map(({ path }) => toText(path));
+  return { reasons: [reasonOf("rests", message, files)], ...(deliver.length === 0 ? {} : { deliver: [...deliver] }) };
 }
 
 /** Exactly these, each by a glob for it alone; nothing where they are too many, or a name is no text that leads back to it. */

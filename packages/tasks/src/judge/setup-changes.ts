@@ -3,7 +3,6 @@
  * judge it, or put a file where a check finds it: only what is delivered and what git ignores is its business.
  */
 import { lstatSync, type BigIntStats } from "node:fs";
-import { MAX_WORK_FILES, type WorkReview } from "@heddle/protocol/tasks";
 import { toRaw, toSystem, toText, type RawPath } from "@heddle/tools/raw-path";
 import type { CheckPlace, RoomContents } from "../checks/check.ts";
 import { globList } from "../checks/globs.ts";
@@ -15,6 +14,7 @@ import { foldersOf, isSameEntry, parentOf, type KeptTree } from "../tree/manifes
 import { sliced } from "../tree/slices.ts";
 import { EntryTaker } from "../tree/take-entry.ts";
 import { walkTree } from "../tree/walk-tree.ts";
+import { reasonOf, type Reason } from "./pick.ts";
 
 export interface SetUpTree {
   /** Leads to the tree that the setup left; no process runs in it any more. */
@@ -108,22 +108,18 @@ function lookAt(cursor: FolderCursor, path: RawPath): BigIntStats | undefined {
   }
 }
 
-export function setupReasons({ changed, added }: SetupChanges): readonly WorkReview["reasons"][number][] {
-  const reason = (paths: readonly RawPath[], what: string): readonly WorkReview["reasons"][number][] => {
-    if (paths.length === 0) return [];
+export function setupReasons({ changed, added }: SetupChanges): readonly Reason[] {
+  const reason = (paths: readonly RawPath[], what: string, why: string): readonly Reason[] => {
     const names = paths.map((path) => toText(path));
-    const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};
-    const message = `the setup ${what}: ${listedNames(names, 10)}`;
-    return [{ kind: "setup", message, files: names.slice(0, MAX_WORK_FILES), ...count }];
+    const message = `the setup ${what} and that git does not ignore: ${listedNames(names, 10)}; ${why}`;
+    return names.length === 0 ? [] : [reasonOf("setup", message, names)];
   };
   return [
     ...reason(
       changed,
-      "changed or removed files of the beginning that are not delivered and that git does not ignore, and the checks ran on what it made of them",
+      "changed or removed files of the beginning that are not delivered",
+      "the checks were run on what it made of them",
     ),
-    ...reason(
-      added,
-      "added files that it does not add at the beginning and that git does not ignore, and the checks do not pass without them",
-    ),
+    ...reason(added, "added files that it does not add at the beginning", "the checks do not pass without them"),
   ];
 }

@@ -11,7 +11,7 @@
  */
 import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
-import { MAX_WORK_FILES, type JudgedWork, type TaskCheck, type WorkReview } from "@heddle/protocol/tasks";
+import type { JudgedWork, TaskCheck, WorkReview } from "@heddle/protocol/tasks";
 import { toText, type RawPath } from "@heddle/tools/raw-path";
 import type { CheckPlace, RoomContents } from "../checks/check.ts";
 import { isNoRoom } from "../checks/commands.ts";
@@ -22,9 +22,9 @@ import type { Earlier } from "./flips.ts";
 import { foundByAnyName } from "./by-other-name.ts";
 import { judgePicked, type JudgedRoom } from "./judge-picked.ts";
 import { ledTo } from "./led-to.ts";
-import { linkReason, linksThrough } from "./links-through.ts";
+import { linkReason, linksThrough } from "./links.ts";
 import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-work.ts";
-import { pickAll, pickDelivered, telling, toldWork } from "./pick.ts";
+import { pickAll, pickDelivered, reasonOf, telling, toldWork, type Reason } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
 import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
 import { leftRead, leftReason, type LeftRead } from "./rests-on-left.ts";
@@ -57,7 +57,7 @@ export interface FrozenCase {
   /** What takes back what agents of earlier tasks left; undefined: it cannot be taken back. */
   readonly before?: readonly Change[] | undefined;
   /** Said where other agents worked in the folder meanwhile; it counts where a check is a command. */
-  readonly beside?: WorkReview["reasons"][number] | undefined;
+  readonly beside?: Reason | undefined;
   /** What the checks found in earlier rounds of the task. */
   readonly earlier?: readonly Earlier[] | undefined;
 }
@@ -203,11 +203,10 @@ function withReasons(
   return { ...judged, review: { ...judged.review, reasons: [...(judged.review?.reasons ?? []), ...more] } };
 }
 
-function outsideReason(paths: readonly RawPath[]): WorkReview["reasons"][number] {
+function outsideReason(paths: readonly RawPath[]): Reason {
   const names = paths.map((path) => toText(path));
   const message = `files with further names outside the workspace (hard links) are not as they were, so that what lies there, and what checks read of it, may have been changed: ${listedNames(names, 10)}`;
-  const count = names.length > MAX_WORK_FILES ? { count: names.length } : {};
-  return { kind: "outside", message, files: names.slice(0, MAX_WORK_FILES), ...count };
+  return reasonOf("outside", message, names);
 }
 
 function admitTo(place: CheckPlace, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {

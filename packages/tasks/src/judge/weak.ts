@@ -5,9 +5,10 @@
  * of these.
  */
 import type { CheckResult, TaskBaseline } from "@heddle/protocol";
-import type { TaskCheck, WorkReview } from "@heddle/protocol/tasks";
+import type { TaskCheck } from "@heddle/protocol/tasks";
 import { listed } from "../checks/shown.ts";
 import { isGuardKind } from "./named-work.ts";
+import { reasonOf, type Reason } from "./pick.ts";
 
 export function flagWeak(result: CheckResult, check: TaskCheck, { passed }: TaskBaseline): CheckResult {
   const parts = result.parts?.map((part) =>
@@ -23,24 +24,24 @@ function isGround({ outcome, isVacuous, isGuard }: CheckResult): boolean {
 }
 
 /** Why passes are not enough; undefined when one of them is a ground and none is flaky. */
-export function weakness(results: readonly CheckResult[]): WorkReview["reasons"][number] | undefined {
+export function weakness(results: readonly CheckResult[]): Reason | undefined {
   const flaky = results.filter(({ isFlaky }) => isFlaky === true).map(({ name }) => name);
   if (flaky.length > 0) {
     const message = `flaky checks prove nothing about the work: ${listed(flaky)} passed and failed on the same files`;
-    return { kind: "flaky", message, files: [] };
+    return reasonOf("flaky", message);
   }
   if (results.some(isGround)) return undefined;
   const message =
     "every check passed before the task began as well, so none of them proves anything about the work; " +
     "add a check that fails without it";
-  return { kind: "vacuous", message, files: [] };
+  return reasonOf("vacuous", message);
 }
 
 /** Nothing speaks against the work but checks that passed on the same files before; undefined when something else does. */
-export function flakyFailure(results: readonly CheckResult[]): WorkReview["reasons"][number] | undefined {
+export function flakyFailure(results: readonly CheckResult[]): Reason | undefined {
   const failing = results.filter(({ outcome }) => outcome !== "passed");
   if (failing.length === 0 || failing.some(({ isFlaky }) => isFlaky !== true)) return undefined;
   const names = listed(failing.map(({ name }) => name));
   const message = `only flaky checks fail for this work: ${names} came out differently on the same files before`;
-  return { kind: "flaky", message, files: [] };
+  return reasonOf("flaky", message);
 }

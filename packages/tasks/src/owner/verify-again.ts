@@ -11,7 +11,7 @@ import { toHeddleError, type EventOf, type TaskRecord } from "@heddle/protocol";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
 import type { CheckPlace } from "../checks/check.ts";
 import { nameChecks } from "../checks/names.ts";
-import { earlierChecks } from "../judge/earlier-checks.ts";
+import { earlierChecks } from "../judge/flips.ts";
 import { pickAll, pickDelivered } from "../judge/pick.ts";
 import { baseFolder, workFolder } from "../judge/task-rooms.ts";
 import { readFrozenWork } from "../tree/freeze-work.ts";

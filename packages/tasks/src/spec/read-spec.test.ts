@@ -227,7 +227,13 @@ describe("18: a mistake is told with its file, line, column, key and what to wri
       "checks[0].path",
       '"../x" leads out of the workspace; write a path relative to it',
     ],
-    [`${HEAD}checks:\n  - {kind: matches, path: x, regex: "("}\n`, 5, 30, "checks[0].regex", /not a regular expression/],
+    [
+      `${HEAD}checks:\n  - {kind: matches, path: x, regex: "("}\n`,
+      5,
+      30,
+      "checks[0].regex",
+      /not a regular expression/,
+    ],
     [
       `name: a\nworkspace: ./nowhere\ngoal: g\n`,
       2,

@@ -20,7 +20,7 @@ import { worktreesRoot } from "@heddle/tools";
 import type { CheckPlace } from "../checks/check.ts";
 import { listed } from "../checks/shown.ts";
 import type { OwnGit } from "../git/own-git.ts";
-import { inGitForm } from "../judge/git-form.ts";
+import { inGitForm } from "../judge/admit.ts";
 import { judgePicked } from "../judge/judge-picked.ts";
 import { openScratch } from "../judge/scratch.ts";
 import type { RawPath } from "../tree/manifest.ts";

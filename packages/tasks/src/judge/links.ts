@@ -1,9 +1,15 @@
 /**
- * Links that the agent made and that lead out of the workspace. What lies there was never frozen and may be the agent's own:
- * another task's workspace, a second mount of this one, a folder that it may write. Pure: names in, names out.
+ * Links that the agent made and that lead elsewhere. Out of the workspace lies what was never frozen and may be the agent's own:
+ * another task's workspace, a second mount of this one, a folder that it may write. Whoever reads through one to what is not
+ * delivered takes something of the beginning for the work: a result that is a link to the file it is compared with. Pure.
  */
+import { visibleName } from "@heddle/protocol";
+import { toText } from "@heddle/tools/raw-path";
+import type { Ran } from "../checks/run-check.ts";
+import { listed } from "../checks/shown.ts";
 import { foldersOf, type Change, type Manifest, type RawPath } from "../tree/manifest.ts";
 import { unionTree, type UnionTree } from "../tree/union-tree.ts";
+import { reasonOf, type Reason } from "./pick.ts";
 
 /**
  * Of the changes that are in a room together. A link of the beginning that leads out stays. One that leads out only through
@@ -47,4 +53,33 @@ function turnsOwnersLink(
     if (leadsOut(tree, path) && !leadsOut(before, path)) return true;
   }
   return false;
+}
+
+/** Links to what is not delivered that a check followed; where reads are not known, all of them. */
+export function linksThrough(
+  base: Manifest,
+  picked: readonly Change[],
+  { ran, root }: { readonly ran: readonly Ran[]; readonly root: string },
+): readonly Change[] {
+  const links = picked.filter(({ now }) => now?.kind === "link");
+  if (links.length === 0) return [];
+  const own = new Set(picked.map(({ path }) => path));
+  const tree = unionTree(base, picked, root);
+  const isRead = (path: RawPath): boolean => ran.some(({ reads }) => reads === undefined || reads.has(path));
+  return links.filter(({ path }) => {
+    const end = tree.resolve(path);
+    return end.kind === "found" && !own.has(end.path) && isRead(path);
+  });
+}
+
+export function linkReason(links: readonly Change[]): Reason {
+  const names = links.map(
+    ({ path, now }) => `${visibleName(toText(path))} to ${visibleName(toText(now?.target ?? ""))}`,
+  );
+  const message = `the checks read through delivered links to what is not delivered: ${listed(names, 10)}`;
+  return reasonOf(
+    "link",
+    message,
+    links.map(({ path }) => toText(path)),
+  );
 }
