@@ -31,6 +31,8 @@ export interface TaskQueries {
   nextDue(after: number): Promise<number | undefined>;
   /** Those that a worker holds, or says it does. */
   held(): Promise<readonly TaskRecord[]>;
+  /** The ids of those that are at work now, or have not begun. */
+  busy(): Promise<ReadonlySet<string>>;
   /** Those of them that work in this folder; `onlyExclusive`: that mind others there. */
   heldIn(folder: string, options: { readonly onlyExclusive: boolean }): Promise<readonly TaskRecord[]>;
   /** Nobody holds them, and they wait for this. */

@@ -1,6 +1,6 @@
 /** 13: what agents of earlier tasks left in a folder and nobody judged is not how the next task begins. */
 import { existsSync } from "node:fs";
-import { link, mkdir, readdir, rename, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { TaskRecord } from "@heddle/protocol";
@@ -89,7 +89,7 @@ test("13: what an agent left is not forgotten when its task is deleted and its f
   const first = await run(t, "a", "agent-1");
   await t.tasks.archive(first.id);
   await t.tasks.remove(first.id);
-  expect(await readdir(join(t.home, "rooms", first.id))).toEqual(["folder.json", "gone"]);
+  expect(await readdir(join(t.home, "rooms", first.id))).toEqual(["gone"]);
   const [renamed, outer] = [`${t.workspace}-2`, join(t.folder, "outer")];
   await rename(t.workspace, renamed);
   const left = { lastCheck: { review: { reasons: [{ kind: "left", files: ["check-b.sh"] }] } } };
@@ -215,4 +215,23 @@ test("13: an agent of another task that works in the folder meanwhile puts the c
   });
   await writeFile(join(t.workspace, "go"), "");
   await t.settled(outer.id);
+});
+
+test("13: a begin looks only at tasks that left something, and a store of an older version is entered once", async () => {
+  await using t = await open(FIX_A, "true", `${FIX_A}; ${PLANT}`, CHEAT_B);
+  const entered = async (): Promise<readonly string[]> => {
+    const [folder = "", ...others] = await readdir(join(t.home, "left"));
+    expect(others).toEqual([]);
+    return (await readdir(join(t.home, "left", folder))).filter((name) => name !== "folder.json");
+  };
+  await run(t, "a", "agent-1");
+  const second = await run(t, "a", "agent-2");
+  expect(await entered()).toEqual([second.id]);
+  await t.tasks.cancel(second.id);
+  const planted = await run(t, "a", "agent-3");
+  expect(await entered()).toEqual([planted.id]);
+  await rm(join(t.home, "left"), { recursive: true });
+  const last = await run(t, "b", "agent-4");
+  expect(last).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "left" }] } } });
+  expect((await entered()).toSorted()).toEqual([planted.id, last.id].toSorted());
 });

@@ -4,9 +4,8 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasEnded, type TaskRecord } from "@heddle/protocol";
 import { collectFolders, type Collected } from "./collect-folders.ts";
-import { keepGone } from "../judge/left-before.ts";
-import { goneFolder, readFolderRecord, recordFile } from "../judge/left-folder.ts";
-import { roomsOf, roomsRoot } from "../judge/task-rooms.ts";
+import { keepGone } from "../judge/leavers.ts";
+import { goneFolder, roomsOf, roomsRoot } from "../judge/task-rooms.ts";
 import { collectFolderClaims } from "../tree/folder-claims.ts";
 import { resumePutting } from "../tree/put-back.ts";
 import { hasIntent } from "../tree/put-intent.ts";
@@ -31,7 +30,7 @@ export async function collectRooms(options: CollectOptions): Promise<readonly Co
 
 /** To be called before a task is deleted, for the tasks that begin in its folder later. */
 export async function keepGoneOf(home: string, task: TaskRecord): Promise<void> {
-  if (existsSync(roomsOf(home, task.id))) await keepGone(home, task, new AbortController().signal);
+  await keepGone(home, task, new AbortController().signal);
 }
 
 /** Of a deleted task, but for what `keepGoneOf` kept. What was being put into a workspace is finished first. */
@@ -42,10 +41,9 @@ export async function removeRooms(home: string, taskId: string): Promise<void> {
   await resumePutting(roomsRoot(home), signal, ({ dir, error }) => {
     if (dir === rooms) throw error;
   });
-  if ((await readFolderRecord(home, taskId))?.gone === undefined) return await removeTree(rooms, signal);
-  const kept = new Set([recordFile(home, taskId), goneFolder(home, taskId)]);
-  for (const name of await readdir(rooms))
-    if (!kept.has(join(rooms, name))) await removeTree(join(rooms, name), signal);
+  const gone = goneFolder(home, taskId);
+  if (!existsSync(gone)) return await removeTree(rooms, signal);
+  for (const name of await readdir(rooms)) if (join(rooms, name) !== gone) await removeTree(join(rooms, name), signal);
 }
 
 /** undefined: nothing does. */

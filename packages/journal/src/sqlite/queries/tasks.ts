@@ -6,6 +6,9 @@ import { integer, optionalInteger, text } from "../../record/rows.ts";
 import type { Read } from "../driver.ts";
 import { LAST_ID } from "./threads.ts";
 
+const BUSY = `SELECT id FROM tasks WHERE is_held = 1
+  AND (record ->> '$.openPrompt' IS NOT NULL OR record ->> '$.round' = 0)`;
+
 export function taskQueries(read: Read): TaskQueries {
   const tasks = (sql: string, ...values: (string | number)[]): Promise<readonly TaskRecord[]> =>
     read((connection) => connection.all(sql, ...values).map(toTask));
@@ -58,6 +61,7 @@ export function taskQueries(read: Read): TaskQueries {
         return row === undefined ? undefined : optionalInteger(row, "at");
       }),
     held: () => tasks("SELECT record FROM tasks WHERE is_held = 1"),
+    busy: () => read((connection) => new Set(connection.all(BUSY).map((row) => text(row, "id")))),
     heldIn: (folder, { onlyExclusive }) =>
       tasks(
         "SELECT record FROM tasks WHERE is_held = 1 AND folder = ? AND is_exclusive >= ?",
