@@ -253,7 +253,7 @@ describe("12.14: a store that is too large to be written anew", () => {
     await fillLarge(journal);
     await journal.purge({ stream: "large", author, reason });
     await journal.settled();
-    expect(journal.notices).toMatchObject([{ message: expect.stringContaining("heddle store compact gives it back") }]);
+    expect(journal.notices).toMatchObject([{ message: expect.stringContaining("heddle store compact frees it") }]);
     expect(sizeOf(home.path)).toBeGreaterThan(40_000_000);
     await journal.compact();
     expect(sizeOf(home.path)).toBeLessThan(8_000_000);

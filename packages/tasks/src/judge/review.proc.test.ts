@@ -94,7 +94,7 @@ test("13: a task keeps its beginning and its last work, and no more; what dead p
   const harness = await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "verified", round: 2 }]);
   await harness[Symbol.asyncDispose]();
-  expect((await readdir(join(t.home, "rooms", id))).toSorted()).toEqual(["base", "folder.json", "work-2"]);
+  expect((await readdir(join(t.home, "rooms", id))).toSorted()).toEqual(["base", "work-2"]);
   expect(await readdir(scratch), "what a living process needs stays").toEqual([basename(own.folder)]);
 });
 
