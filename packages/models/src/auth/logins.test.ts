@@ -1,4 +1,5 @@
 import { createServer, type Server } from "node:net";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { CODEX_KEY, openAuthHome } from "../../test/auth-home.ts";
@@ -59,11 +60,18 @@ function portOf(server: Server): number {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
+/** Below those that the system hands out, so that nobody is given one between the look and the use. */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listen("127.0.0.1")));
-  const ports = servers.map(portOf);
-  for (const server of servers) server.close();
-  return ports;
+  const free = new Set<number>();
+  while (free.size < count) {
+    const port = randomInt(20_000, 32_000);
+    const server = await listen("127.0.0.1", port).catch(() => undefined);
+    if (server === undefined) continue;
+    free.add(port);
+    server.close();
+    await once(server, "close");
+  }
+  return [...free];
 }
 
 async function startBrowser(b: Bench): Promise<StartedLogin & { method: "browser" }> {

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { createHash } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, symlink } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -68,20 +68,23 @@ test("text that a flood may have held in its middle is an error, not a failure",
 });
 
 test("F40: a command that hangs is an error at its limit, and nothing of it is left", async () => {
+  const seconds = ownSeconds();
   await using place = await openWorkPlace({
-    checks: [{ kind: "command", run: "setsid sleep 987123 & sleep 987123", timeoutMs: 300 }],
+    checks: [{ kind: "command", run: `setsid sleep ${seconds} & sleep ${seconds}`, timeoutMs: 300 }],
   });
   const began = performance.now();
   const [result] = await place.runChecks();
   expect(result).toMatchObject({ outcome: "error", message: expect.stringContaining("after 300 ms") });
   expect(performance.now() - began).toBeLessThan(10_000);
-  expect(running("987123")).toEqual([]);
+  expect(running(seconds)).toEqual([]);
 });
 
 test("a command that leaves something behind is judged, and what it left is ended", async () => {
-  const [result] = await run({ checks: [{ kind: "command", run: "setsid sleep 987124 >/dev/null 2>&1 & echo ok" }] });
+  const seconds = ownSeconds();
+  const left = `setsid sleep ${seconds} >/dev/null 2>&1 & echo ok`;
+  const [result] = await run({ checks: [{ kind: "command", run: left }] });
   expect(result).toMatchObject({ outcome: "passed" });
-  expect(running("987124")).toEqual([]);
+  expect(running(seconds)).toEqual([]);
 });
 
 test("50: commands see neither keys nor Heddle's home nor the network, and write only the workspace", async () => {
@@ -136,12 +139,13 @@ test("a check that says so reaches the network", async () => {
 });
 
 test("stopping ends a running check, and nothing is judged", async () => {
-  await using place = await openWorkPlace({ checks: [{ kind: "command", run: "sleep 987125" }] });
+  const seconds = ownSeconds();
+  await using place = await openWorkPlace({ checks: [{ kind: "command", run: `sleep ${seconds}` }] });
   const done = place.runChecks();
-  await expect.poll(() => running("987125").length, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => running(seconds).length, { timeout: 10_000 }).toBeGreaterThan(0);
   place.stop();
   await expect(done).rejects.toThrow();
-  expect(running("987125")).toEqual([]);
+  expect(running(seconds)).toEqual([]);
 });
 
 test("51: git tells what is uncommitted, new commits, the branch, and whether only some files changed", async () => {
@@ -272,6 +276,11 @@ async function serve(answer: (path: string, respond: Respond) => void) {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** A time that no other process of this machine sleeps for, so that it names its own. */
+function ownSeconds(): string {
+  return String(randomInt(1e8, 1e9));
 }
 
 /** Processes whose command line has this word. */

@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { commandEnvironment } from "../commands/environment.ts";
 import { CappedOutput } from "../commands/output.ts";
@@ -45,8 +47,21 @@ async function run(sandbox: Sandbox, command: string): Promise<number | undefine
   return (await owned.exited).exitCode;
 }
 
-test("the first sandbox is opened at once, the next ones with their first command, with the same wall", async () => {
-  await using first = await openSandbox(policy(), { mayWait: true, tmpDir });
+test("the first sandbox of a process is opened at once, whoever may wait", async () => {
+  const source = `
+    const { openSandbox } = await import(${JSON.stringify(join(import.meta.dirname, "open.ts"))});
+    const { readdirSync } = await import("node:fs");
+    const [policy, tmpDir] = process.argv.slice(1);
+    await using sandbox = await openSandbox(JSON.parse(policy), { mayWait: true, tmpDir });
+    process.stdout.write(String(readdirSync(tmpDir).length));
+  `;
+  const node = ["--conditions=heddle-source", "--input-type=module", "-e", source];
+  const { stdout } = await promisify(execFile)(process.execPath, [...node, JSON.stringify(policy()), tmpDir]);
+  expect(stdout).toBe("1");
+});
+
+test("the next sandboxes are opened with their first command, with the same level", async () => {
+  await using first = await openSandbox(policy(), { tmpDir });
   expect(await openFolders()).toHaveLength(1);
   await using second = await openSandbox(policy(), { mayWait: true, tmpDir });
   expect(second.level).toBe(first.level);
