@@ -1,17 +1,15 @@
 /**
  * `npm test`: every test, ending with one line `N passed, N failed`. The exit code is zero exactly when N failed is 0.
  * A file that does not load, an unhandled error, a crash, an interrupt and a run without tests count as failed.
- * Usage: npm test -- [path or pattern …] [--fast] [--stall-after=seconds]
+ * Usage: npm test -- [path or pattern …] [--fast] [--hostile] [--stall-after=seconds]
  * Nothing is written into the checkout; home and temporary folder are fresh and removed at the end.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { testEnvironment } from "./test-environment.ts";
+import { makeFolders, type Folders } from "./test-folders.ts";
 import {
   count,
   failures,
@@ -22,6 +20,7 @@ import {
   type Tally,
   type TestMessage,
 } from "./test-messages.ts";
+import { startNeighbours } from "./test-neighbours.ts";
 
 const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
 const VITEST = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
@@ -33,6 +32,7 @@ const STALL_AFTER_S = 600;
 const GRACE_MS = 5_000;
 const FLAGS = {
   fast: { type: "boolean", default: false },
+  hostile: { type: "boolean", default: false },
   root: { type: "string", default: REPOSITORY },
   "stall-after": { type: "string", default: String(STALL_AFTER_S) },
 } as const;
@@ -43,6 +43,7 @@ interface Options {
   readonly root: string;
   readonly filters: readonly string[];
   readonly isFast: boolean;
+  readonly isHostile: boolean;
   readonly stallAfterMs: number;
 }
 
@@ -53,11 +54,9 @@ async function main(): Promise<number> {
     return 2;
   }
   const startedAt = performance.now();
-  const folders = makeFolders();
   const tally = newTally();
-  const { end, signal } = await run(options, { folders, tally });
+  const { end, signal } = await runAmong(options, tally);
   settle(tally, end);
-  removeFolder(folders.root);
   report(tally, (performance.now() - startedAt) / 1000);
   console.log(lastLine(tally));
   if (signal !== undefined) return SIGNAL_CODES[signal];
@@ -70,34 +69,17 @@ function readOptions(args: string[]): Options | string {
     const { values, positionals } = parseArgs({ args, allowPositionals: true, options: FLAGS });
     const stallAfterMs = Number(values["stall-after"]) * 1000;
     if (!(stallAfterMs > 0)) return "--stall-after takes a number of seconds";
-    return { root: values.root, filters: positionals, isFast: values.fast, stallAfterMs };
+    const { root, fast: isFast, hostile: isHostile } = values;
+    return { root, filters: positionals, isFast, isHostile, stallAfterMs };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-interface Folders {
-  readonly root: string;
-  readonly home: string;
-  readonly temporary: string;
-  readonly compiled: string;
-}
-
-function makeFolders(): Folders {
-  const root = mkdtempSync(join(tmpdir(), "heddle-test-"));
-  const folders = {
-    root,
-    home: join(root, "home"),
-    temporary: join(root, "tmp"),
-    compiled: join(root, "compiled"),
-  };
-  mkdirSync(folders.home);
-  mkdirSync(folders.compiled, { mode: 0o700 });
-  mkdirSync(folders.temporary);
-  // Tests that run as root and step down to another user need the same rights as in the usual temporary folder.
-  chmodSync(root, 0o711);
-  chmodSync(folders.temporary, 0o1777);
-  return folders;
+async function runAmong(options: Options, tally: Tally): Promise<Watched> {
+  using folders = makeFolders(options);
+  using _neighbours = options.isHostile ? startNeighbours() : undefined;
+  return await run(options, { folders, tally });
 }
 
 function startVitest(options: Options, folders: Folders): ChildProcess {
@@ -180,15 +162,6 @@ function report(tally: Tally, seconds: number): void {
   for (const test of tally.slowest) console.log(`${test.durationMs.toFixed(0).padStart(7)} ms  ${test.label}`);
   for (const problem of tally.problems) console.log(`failed outside a test: ${problem}`);
   console.log(`time ${seconds.toFixed(1)} s`);
-}
-
-/** A test may leave folders that nobody may enter; that is worth a line and no more. */
-function removeFolder(folder: string): void {
-  try {
-    rmSync(folder, { recursive: true, force: true });
-  } catch (error) {
-    console.error(`could not remove ${folder}: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }
 
 process.exitCode = await main();
