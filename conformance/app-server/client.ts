@@ -1,6 +1,7 @@
 /** One client of `app-server`: messages in both directions over a pipe or a socket, kept in the order they came. */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { WebSocket } from "ws";
 
@@ -110,7 +111,10 @@ const TRY_AGAIN_MS = 100;
 /** Both programs speak WebSocket over their unix socket. It is there some time after the program. */
 export async function overSocket(file: string, client: Client): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const socket = new WebSocket(`ws+unix://${file}:/`, { perMessageDeflate: false });
+    const socket = new WebSocket("ws://localhost/", {
+      createConnection: () => connect(file),
+      perMessageDeflate: false,
+    });
     socket.on("message", (data) => client.hear(Buffer.isBuffer(data) ? data.toString("utf8") : ""));
     try {
       await once(socket, "open");

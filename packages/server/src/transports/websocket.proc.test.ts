@@ -118,7 +118,7 @@ test("a unix socket takes lines and WebSocket alike", async () => {
   const file = path.join(folder, "s");
   try {
     await using _listener = await listenUnix(file, echo);
-    const socket = new WebSocket(`ws+unix://${file}:/`);
+    const socket = new WebSocket("ws://localhost/", { createConnection: () => connect(file) });
     await once(socket, "open");
     expect(await answerOf(socket, { id: 2, method: "y", params: [] })).toEqual({
       id: 2,
