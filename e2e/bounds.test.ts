@@ -13,8 +13,8 @@ const MIB = 1024 * 1024;
 const GROWTH_BYTES = 64 * MIB;
 const SPILL_BYTES = 64 * MIB;
 const LAG_MS = 50;
-/** Several times what may be kept, in memory and in the file. */
-const FLOOD_BYTES = process.env["HEDDLE_E2E_FULL"] === "1" ? 1_000_000_000 : 300_000_000;
+/** More than twice what may be kept, in memory and in the file. */
+const FLOOD_BYTES = process.env["HEDDLE_E2E_FULL"] === "1" ? 1_000_000_000 : 150_000_000;
 
 describe(`F24 ${FLOOD_BYTES / 1e6} MB of output (1,000 with HEDDLE_E2E_FULL=1)`, () => {
   test.each([
@@ -110,12 +110,26 @@ function lagFile(world: World): string {
   return path.join(world.root, "lag");
 }
 
-/** Loading a program blocks the loop once and is no part of the promise, so the measurement begins after it. */
+/**
+ * How long one turn of the loop keeps the processor, so that a busy machine changes nothing. Loading a program blocks the loop
+ * once and is no part of the promise, so the measurement begins after it.
+ */
 function measureLag(world: World): string[] {
-  const source = `import { monitorEventLoopDelay } from "node:perf_hooks"; import { writeFileSync } from "node:fs";
-    const delay = monitorEventLoopDelay({ resolution: 5 });
-    setTimeout(() => delay.enable(), 400).unref();
-    process.on("exit", () => writeFileSync(${JSON.stringify(lagFile(world))}, String(Math.round(delay.percentile(99) / 1e6))));`;
+  const source = `import { writeFileSync } from "node:fs";
+    const turns = [0];
+    const measure = () => {
+      let used = process.threadCpuUsage();
+      setInterval(() => {
+        const { user, system } = process.threadCpuUsage(used);
+        turns.push((user + system) / 1000);
+        used = process.threadCpuUsage();
+      }, 5).unref();
+    };
+    setTimeout(measure, 400).unref();
+    process.on("exit", () => {
+      turns.sort((a, b) => a - b);
+      writeFileSync(${JSON.stringify(lagFile(world))}, String(Math.round(turns[Math.floor(turns.length * 0.99)])));
+    });`;
   return ["--import", `data:text/javascript,${encodeURIComponent(source)}`];
 }
 

@@ -1,4 +1,7 @@
-/** F34: a store with very many threads and a very long one. Reading its end must not cost reading all of it. */
+/**
+ * F34: a store with very many threads and a very long one, with HEDDLE_E2E_FULL=1 of a hundred thousand events. Reading its
+ * end must not cost reading all of it.
+ */
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { HeddleClient } from "@heddle/client";
@@ -6,15 +9,18 @@ import { openJournal } from "@heddle/journal";
 import { newThreadId, type EventBody } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { turnEvents } from "../bench/turn-events.ts";
-import { figure, openWorld, start, type World } from "./world.ts";
+import { usedMs } from "./processes.ts";
+import { figure, openWorld, start, type Running, type World } from "./world.ts";
 
 const THREADS = 10_000;
-const LONG_TURNS = 14_400;
+const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
+const LONG_TURNS = isFull ? 14_400 : 4_400;
 const EVENTS_A_TURN = 7;
 const BATCH_TURNS = 200;
 
-const LIST_MS = 100;
-const RESUME_MS = 500;
+/** Of processor time. The shorter thread would take more than this to be read as a whole, too. */
+const LIST_MS = 200;
+const RESUME_MS = isFull ? 500 : 150;
 const MAX_RSS_MB = 400;
 
 /** Answers the id of the long thread. */
@@ -40,35 +46,35 @@ interface Timed<T> {
   readonly ms: number;
 }
 
-/** The best of three: what else the machine does is not what is measured. */
-async function timed<T>(work: () => Promise<T>): Promise<Timed<T>> {
+/** What the server worked for it, the least of three: the first one also compiles. */
+async function timed<T>({ pid }: Running, work: () => Promise<T>): Promise<Timed<T>> {
   let best: Timed<T> | undefined;
   for (let time = 0; time < 3; time += 1) {
-    const startedAt = performance.now();
+    const before = usedMs(pid);
     const value = await work();
-    const ms = performance.now() - startedAt;
+    const ms = usedMs(pid) - before;
     if (best === undefined || ms < best.ms) best = { value, ms };
   }
   if (best === undefined) throw new Error("never done");
   return best;
 }
 
-test("F34: 10,000 threads are listed, and a thread of 100,000 events is read at its end, at once and in little memory", async () => {
+test("F34: 10,000 threads are listed, and a thread of 30,000 events (100,000 with HEDDLE_E2E_FULL=1) is read at its end, at once and in little memory", async () => {
   await using world = await openWorld();
   const threadId = await fill(world);
-  await using server = start(["serve"], { world, env: { OPENAI_API_KEY: "none" }, deadlineMs: 120_000 });
+  await using server = start(["serve"], { world, env: { OPENAI_API_KEY: "none" }, deadlineMs: 180_000 });
   await server.sees("serving  unix");
   const { url } = JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8")) as { url: string };
   const token = (await readFile(path.join(world.home, "serve.token"), "utf8")).trim();
   const client = new HeddleClient({ url, token });
   await client.server();
 
-  const listed = await timed(() => client.listThreads({ limit: 100 }));
+  const listed = await timed(server, () => client.listThreads({ limit: 100 }));
   expect(listed.value.data).toHaveLength(100);
-  const read = await timed(() => client.readThread(threadId));
+  const read = await timed(server, () => client.readThread(threadId));
   const last = LONG_TURNS * EVENTS_A_TURN + 1;
   expect(read.value.seq).toBe(last);
-  const followed = await timed(async () => {
+  const followed = await timed(server, async () => {
     for await (const heard of client.follow({ threadId, after: last - 3, live: false }))
       if (heard.kind === "event" && heard.event.seq === last) return true;
     return false;
@@ -83,4 +89,4 @@ test("F34: 10,000 threads are listed, and a thread of 100,000 events is read at 
   expect(read.ms).toBeLessThan(RESUME_MS);
   expect(followed.ms).toBeLessThan(RESUME_MS);
   expect(rssMb).toBeLessThan(MAX_RSS_MB);
-}, 180_000);
+}, 400_000);
