@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const ALONE = "{packages/*/src,e2e}/**/*.alone.test.ts";
 /** More than there are cores: tests spend much of their time waiting for processes, disks and time limits. */
-const WORKERS = Math.max(2, Math.ceil(availableParallelism() * 1.5));
+const WORKERS = Math.max(2, availableParallelism() * 2);
 
 // Workspace packages are entered from source through the private export condition, so tests need no build.
 const resolve = { conditions: ["heddle-source"] };
@@ -46,6 +46,8 @@ export default defineConfig({
           include: ["packages/*/src/**/*.proc.test.ts", "scripts/**/*.proc.test.ts", "e2e/**/*.test.ts"],
           exclude: [ALONE],
           pool: "forks",
+          // A process for each file would load the same modules two hundred times.
+          isolate: false,
           maxWorkers: WORKERS,
           // After the unit tests, never beside them.
           sequence: { groupOrder: 2 },

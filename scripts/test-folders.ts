@@ -1,14 +1,15 @@
 /**
- * The folders of a run of the tests: fresh, named by their real path and short enough for sockets, wherever TMPDIR leads. A
- * hostile run gets a folder with a space in its name inside somebody else's repository.
+ * The folders of a run of the tests: fresh, in nobody's repository, named by their real path and short enough for sockets,
+ * wherever TMPDIR leads. A hostile run gets a folder with a space in its name and a stray .git above its temporary folder.
  */
-import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** A path of a socket holds 107 bytes, and tests need most of them below the temporary folder. */
 const MAX_BASE_BYTES = 30;
+/** Where else there is room, when TMPDIR is too long or in a repository. */
+const OTHER_BASES = ["/tmp", "/var/tmp", "/dev/shm"];
 
 export interface Folders extends Disposable {
   readonly home: string;
@@ -17,10 +18,10 @@ export interface Folders extends Disposable {
 }
 
 export function makeFolders({ isHostile }: { readonly isHostile: boolean }, base = tmpdir()): Folders {
-  const outer = mkdtempSync(join(shortened(base), isHostile ? "heddle t-" : "heddle-test-"));
+  const outer = mkdtempSync(join(usable(base), isHostile ? "heddle t-" : "heddle-test-"));
   // Tests that run as root and step down to another user need the same rights as in the usual temporary folder.
   chmodSync(outer, 0o711);
-  if (isHostile) execFileSync("git", ["init", "--quiet", outer]);
+  if (isHostile) mkdirSync(join(outer, ".git"));
   const folders = {
     home: join(outer, "home"),
     temporary: join(outer, "tmp"),
@@ -33,9 +34,14 @@ export function makeFolders({ isHostile }: { readonly isHostile: boolean }, base
   return { ...folders, [Symbol.dispose]: () => remove(outer) };
 }
 
-function shortened(base: string): string {
-  const real = realpathSync(base);
-  return Buffer.byteLength(real) <= MAX_BASE_BYTES ? real : realpathSync("/tmp");
+function usable(base: string): string {
+  const bases = [base, ...OTHER_BASES.filter((other) => existsSync(other))].map((one) => realpathSync(one));
+  return bases.find((one) => Buffer.byteLength(one) <= MAX_BASE_BYTES && !isInRepository(one)) ?? realpathSync(base);
+}
+
+function isInRepository(folder: string): boolean {
+  if (existsSync(join(folder, ".git"))) return true;
+  return dirname(folder) !== folder && isInRepository(dirname(folder));
 }
 
 /** A test may leave folders that nobody may enter; that is worth a line and no more. */
