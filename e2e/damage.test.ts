@@ -189,7 +189,7 @@ async function expectRefusal(home: DamagedHome): Promise<void> {
   const { code, stdout, stderr } = await heddle(home, ...execArgs("--script", script));
   expect({ code, stdout, stderr }).toMatchObject({ code: 8 });
   expect(refusals(stdout)).toEqual(["store.damaged"]);
-  const told = stderr.split("\n").filter((line) => line !== "" && !line.includes("is played"));
+  const told = stderr.split("\n").filter((line) => line !== "" && !line.includes("no model is used"));
   expect(told).toEqual([expect.stringMatching(/^heddle: /)]);
 }
 

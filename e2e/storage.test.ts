@@ -159,7 +159,7 @@ describe("F07 a home that cannot be written", () => {
         ran.stderr
           .trim()
           .split("\n")
-          .filter((line) => !line.includes("is played")),
+          .filter((line) => !line.includes("no model is used")),
       ).toHaveLength(1);
       expect(await filesOf(world.home)).toEqual(before);
     },

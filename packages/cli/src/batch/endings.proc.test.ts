@@ -240,10 +240,12 @@ test("a second signal ends the process at once and still leaves a result", async
   const script = await scripted(world, SLEEP);
   await using running = start(batch(world, "--script", script, "go"), { world });
   await running.sees("item.started");
-  const again = setInterval(() => running.child.kill("SIGTERM"), 170);
-  const [code] = await once(running.child, "exit");
-  clearInterval(again);
-  expect(code).toBe(143);
+  running.child.kill("SIGTERM");
+  const again = setTimeout(() => running.child.kill("SIGTERM"), 300);
+  const [code, signal] = await once(running.child, "exit");
+  clearTimeout(again);
+  // The second may come when it is on its way out and listens no more; a shell sees the same.
+  expect(code ?? signal).toBe(signal === null ? 143 : "SIGTERM");
   const result = RunResult.parse(JSON.parse(await readFile(path.join(world.root, "result.json"), "utf8")));
   expect(result).toMatchObject({ status: "cancelled", exit_code: 143, reason: "turn.interrupted" });
 });

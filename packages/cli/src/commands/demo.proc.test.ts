@@ -87,6 +87,6 @@ test.runIf(canSimulate)("where the host gives no kernel sandbox exec refuses bef
   const ran = await runWithoutNamespaces(world, ["exec", "--script", script, "hello"], {});
   expect(ran.code).toBe(8);
   expect(ran.stdout).toBe("");
-  expect(ran.stderr).toContain("this host gives no kernel sandbox");
+  expect(ran.stderr).toContain("this host has no kernel sandbox");
   expect((await run(["threads", "list", "--json"], { world })).stdout.trim()).toMatch(/^(\[\])?$/);
 });

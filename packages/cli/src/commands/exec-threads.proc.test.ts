@@ -158,7 +158,7 @@ test("review asks about exactly the changes that are meant, and may not change a
 
   const asked = mock.server.requests.length;
   for (const [args, why] of [
-    [["--base", "no-such-branch"], /--base no-such-branch is no commit/],
+    [["--base", "no-such-branch"], /--base no-such-branch is not a commit/],
     [["--commit", "--help=x"], /needs a value/],
     [["--base", "main", "--uncommitted"], /review one thing/],
     [["--title", "x", "--uncommitted"], /--title names a commit/],

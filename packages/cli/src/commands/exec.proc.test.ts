@@ -278,12 +278,13 @@ test("a second signal ends the process at once, even behind a reader that never 
   const script = await world.file("script.json", JSON.stringify([{ text: "x".repeat(1024 * 1024) }]));
   await using running = start(["exec", "--json", "--script", script, "go"], { world });
   running.child.stdout?.removeAllListeners("data").pause();
-  await running.sees("is played");
+  await running.sees("no model is used");
   const askedAt = performance.now();
   const again = setInterval(() => running.child.kill("SIGTERM"), 100);
-  const [code] = await once(running.child, "exit");
+  const [code, signal] = await once(running.child, "exit");
   clearInterval(again);
-  expect(code).toBe(143);
+  // One more may come when it is on its way out and listens no more; a shell sees the same.
+  expect(code ?? signal).toBe(signal === null ? 143 : "SIGTERM");
   expect(performance.now() - askedAt).toBeLessThan(4000);
   running.child.stdout?.destroy();
 });

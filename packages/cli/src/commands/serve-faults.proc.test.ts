@@ -204,7 +204,7 @@ test("F33: a server that stands still for five seconds says so, and loses neithe
   await served.running.sees("watchdog: the server was blocked for ");
   served.running.child.kill("SIGTERM");
   const [, stood] =
-    /stood still for (\d+\.\d) s, \d+\.\d s of it at work/.exec((await served.running.ended).stderr) ?? [];
+    /was blocked for (\d+\.\d) s, \d+\.\d s of it at work/.exec((await served.running.ended).stderr) ?? [];
   expect(Number(stood)).toBeGreaterThan(4.6);
   expect(Number(stood)).toBeLessThan(8);
 });
