@@ -1,7 +1,7 @@
 /** Files a run is given: all are tried before the run begins, so that none of them fails after it. */
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError, type InputPart } from "@heddle/protocol";
+import { HeddleError, reasonOf, type InputPart } from "@heddle/protocol";
 import { readInputFile } from "./input-file.ts";
 
 /** What the largest provider takes for one image. */
@@ -45,7 +45,7 @@ export async function readSchema(file: string, cwd: string): Promise<Record<stri
   try {
     schema = JSON.parse(bytes.toString("utf8"));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     throw usage(`--output-schema ${full} is not JSON: ${why}`);
   }
   if (isRecord(schema)) return schema;

@@ -52,7 +52,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   logout: {
     summary: "Remove an account from the credential store",
-    load: async () => (await import("./commands/logout.ts")).logoutCommand,
+    load: async () => (await import("./commands/login.ts")).logoutCommand,
   },
   accounts: {
     summary: "Show who is logged in where, and what a run would use",

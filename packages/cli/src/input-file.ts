@@ -1,6 +1,6 @@
 /** Reads a file that an option names, whole and within a limit; whatever is wrong with it is told with the option's name. */
 import { readFile, stat } from "node:fs/promises";
-import { HeddleError, hostFaultOr } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, reasonOf } from "@heddle/protocol";
 import { usage } from "./args.ts";
 
 export async function readInputFile(file: string, flag: string, maxBytes: number): Promise<Buffer> {
@@ -11,7 +11,7 @@ export async function readInputFile(file: string, flag: string, maxBytes: number
   try {
     return await readFile(file);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     throw new HeddleError(hostFaultOr(error, "usage.invalid"), `${flag} ${file} cannot be read: ${why}`, {
       cause: error,
     });

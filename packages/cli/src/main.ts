@@ -128,7 +128,6 @@ function report(error: unknown): number {
     return exitCodeOf(code);
   }
   // A failure without a code is a defect of Heddle; its stack is what a report needs.
-  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  say(stack);
+  say(`internal error, please report it: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   return exitCodeOf("internal");
 }

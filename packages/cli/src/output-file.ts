@@ -4,7 +4,7 @@
  * what agents of this run may write, and not in a workspace of any thread of the record.
  */
 import path from "node:path";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf } from "@heddle/protocol";
 import { holdFile, type HeldFile } from "@heddle/tools/held-file";
 import { openRecord } from "@heddle/runtime/record";
 import { usage } from "./args.ts";
@@ -71,5 +71,5 @@ function problem(error: unknown, full: string): string {
   if (code === "ENOENT") return `cannot be written: ${path.dirname(full)} does not exist`;
   if (code === "ENOTDIR") return `cannot be written: ${path.dirname(full)} is not a folder`;
   if (code === "EACCES" || code === "EROFS") return `cannot be written: no permission to write ${path.dirname(full)}`;
-  return `cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+  return `cannot be written: ${reasonOf(error)}`;
 }

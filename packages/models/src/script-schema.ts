@@ -1,6 +1,6 @@
 /** Reads and checks scripts. Strict: a misspelt field is an error that names the step (counted from 1) and the field. */
 import { readFile } from "node:fs/promises";
-import { HeddleError, hostFaultOr, Usage } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, PLAIN, reasonOf, Usage } from "@heddle/protocol";
 import { z } from "zod";
 import { FAIL_CODES, type Script } from "./script.ts";
 
@@ -32,7 +32,7 @@ const ScriptSchema = z.array(
 );
 
 export function parseScript(value: unknown, where: string): Script {
-  const parsed = ScriptSchema.safeParse(value);
+  const parsed = ScriptSchema.safeParse(value, PLAIN);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const [index, ...path] = issue?.path ?? [];
@@ -48,17 +48,14 @@ export async function readScriptFile(path: string): Promise<Script> {
   try {
     source = await readFile(path, "utf8");
   } catch (cause) {
-    const why = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
-    throw new HeddleError(hostFaultOr(cause, "config.invalid"), `the script ${path} cannot be read: ${why}`, {
-      cause,
-    });
+    const message = `the script ${path} cannot be read: ${reasonOf(cause)}`;
+    throw new HeddleError(hostFaultOr(cause, "config.invalid"), message, { cause });
   }
   let value: unknown;
   try {
     value = JSON.parse(source);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new HeddleError("config.invalid", `the script ${path} is not JSON: ${why}`, { cause });
+    throw new HeddleError("config.invalid", `the script ${path} is not JSON: ${reasonOf(cause)}`, { cause });
   }
   return parseScript(value, path);
 }

@@ -100,7 +100,7 @@ describe("failing", () => {
 
 describe("reading a script", () => {
   test.each([
-    [[{ text: "a" }, { txt: "b" }], 'here: step 2: Unrecognized key: "txt"'],
+    [[{ text: "a" }, { txt: "b" }], 'here: step 2: has an unknown key "txt"'],
     [[{ calls: [{ tool: "x" }] }], "here: step 1, calls.0.args: "],
     [[{ fail: { code: "provider.tired" } }], "here: step 1, fail.code: "],
     [[{ usage: { inputTokns: 1 } }], "here: step 1, usage: "],

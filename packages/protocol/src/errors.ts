@@ -185,9 +185,25 @@ export function toHeddleError(error: unknown, fallback: ErrorCode = "internal"):
   if (isHeddleError(error)) return error;
   // Putting things away failed because of the failure that came first.
   if (error instanceof SuppressedError) return toHeddleError(error.suppressed, fallback);
-  if (isExhaustion(error)) return new HeddleError("host.exhausted", error.message, { cause: error });
-  const message = error instanceof Error ? error.message : String(error);
-  return new HeddleError(fallback, message, { cause: error });
+  const isNamed = error instanceof Error && "path" in error && typeof error.path === "string" && "syscall" in error;
+  const message = `${reasonOf(error)}${isNamed ? ` (${String(error.syscall)} ${String(error.path)})` : ""}`;
+  return new HeddleError(hostFaultOr(error, fallback), message, { cause: error });
+}
+
+/**
+ * Why something failed, for a message that says what failed: of an error of the system its text, without code, call and
+ * path; of fetch, which only says that it failed, the cause; of a schema the first thing that is wrong.
+ */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (isHeddleError(error)) return error.message;
+  if ("issues" in error && Array.isArray(error.issues)) {
+    const [{ path = [], message = "" } = {}] = error.issues;
+    return [path.join("."), message].filter((part) => part !== "").join(": ");
+  }
+  if (error instanceof TypeError && error.cause instanceof Error) return reasonOf(error.cause);
+  const [, said = error.message] = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message) ?? [];
+  return said || ("code" in error ? String(error.code) : error.name);
 }
 
 /** A file that could not be opened for want of descriptors or memory is in order, and so is whoever named it. */
@@ -195,6 +211,6 @@ export function hostFaultOr(cause: unknown, otherwise: ErrorCode): ErrorCode {
   return isExhaustion(cause) ? "host.exhausted" : otherwise;
 }
 
-function isExhaustion(error: unknown): error is Error {
+function isExhaustion(error: unknown): boolean {
   return error instanceof Error && "code" in error && EXHAUSTION.has(error.code);
 }

@@ -9,11 +9,13 @@ export {
   hostFaultOr,
   isHeddleError,
   isRetryable,
+  reasonOf,
   rpcCodeOf,
   toHeddleError,
   type ErrorCode,
   type HeddleErrorOptions,
 } from "./errors.ts";
+export { PLAIN } from "./plain-issues.ts";
 export {
   inputItemId,
   isUuid,

@@ -1,6 +1,6 @@
 /** Files a batch run is given: its prompt, and whatever its caller wants to find again beside the result. */
 import path from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "../args.ts";
 import { readInputFile } from "../input-file.ts";
 
@@ -31,6 +31,6 @@ export async function readManifest(file: string): Promise<unknown> {
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch (error) {
-    throw usage(`--manifest ${file} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw usage(`--manifest ${file} is not JSON: ${reasonOf(error)}`);
   }
 }

@@ -2,6 +2,7 @@
 import {
   canonical,
   isRetryable,
+  reasonOf,
   type HeddleError,
   type RunFinished,
   type RunResult,
@@ -110,7 +111,7 @@ function structured({ outputSchema, summary, failure }: RunFacts): RunResult["st
   try {
     return { status: "valid", value: JSON.parse(summary.response ?? ""), schema_digest: schemaDigest };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     return { status: "invalid", error: why, schema_digest: schemaDigest };
   }
 }

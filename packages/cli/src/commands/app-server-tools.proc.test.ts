@@ -88,7 +88,7 @@ test("tools in a namespace are called with it, and one that fails says so to the
     status: "completed",
     item: { namespace: "desk", status: "failed", success: false, contentItems: [] },
   });
-  expect(JSON.stringify(model.requests[1]?.body)).toContain("says that it failed");
+  expect(JSON.stringify(model.requests[1]?.body)).toContain("the client's tool reported a failure");
 });
 
 test.each([

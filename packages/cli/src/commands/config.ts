@@ -1,14 +1,19 @@
 /** `heddle config`: looks at the configuration in force, and changes one key of Heddle's own file without touching the rest. */
 import { didYouMean, EXIT, visibleLine } from "@heddle/protocol";
-import { parse, TomlError } from "smol-toml";
 import { loadConfig, ownConfigFile, readConfigText } from "@heddle/runtime/config";
 import {
+  isScalar,
+  isTable,
+  keyText,
+  leavesOf,
   parseOverrides,
   parseOwn,
   setTomlKey,
   splitKey,
   tomlText,
+  tomlValue,
   unsetTomlKey,
+  valueAt,
   writeWhole,
   type TomlScalar,
 } from "@heddle/runtime/config-edit";
@@ -60,23 +65,27 @@ async function list(args: ParsedArgs, env: NodeJS.ProcessEnv, out: Output): Prom
     return EXIT.ok;
   }
   process.stderr.write(file === undefined ? "# no config.toml; every setting has its default\n" : `# ${file}\n`);
-  for (const [key, value] of leaves(config)) await out.write(`${key} = ${visibleLine(tomlText(value))}\n`);
+  await out.write(tableText(config));
   return EXIT.ok;
+}
+
+function tableText(table: Readonly<Record<string, unknown>>): string {
+  return leavesOf(table)
+    .map(({ key, value }) => `${keyText(key)} = ${visibleLine(tomlText(value))}\n`)
+    .join("");
 }
 
 async function get(key: string, args: ParsedArgs, env: NodeJS.ProcessEnv, out: Output): Promise<number> {
   const wanted = keyOf(key);
   const { config } = await loadConfig(env);
-  let value: unknown = config;
-  for (const part of wanted) value = isTable(value) && Object.hasOwn(value, part) ? value[part] : undefined;
+  const value = valueAt(config, wanted);
   if (value === undefined) {
     process.stderr.write(`heddle: ${visibleLine(key)} is not set\n`);
     return EXIT.turnFailed;
   }
   if (args.has("json")) await out.write(toLine(value));
-  else if (isTable(value)) {
-    for (const [name, leaf] of leaves(value)) await out.write(`${name} = ${visibleLine(tomlText(leaf))}\n`);
-  } else await out.write(`${typeof value === "string" ? visibleLine(value) : tomlText(value)}\n`);
+  else if (isTable(value)) await out.write(tableText(value));
+  else await out.write(`${typeof value === "string" ? visibleLine(value) : tomlText(value)}\n`);
   return EXIT.ok;
 }
 
@@ -109,30 +118,4 @@ function valueOf(key: string, text: string): TomlScalar {
   const value = tomlValue(text);
   if (isScalar(value)) return value;
   throw usage(`${key} takes one value; set the keys of a table one by one`);
-}
-
-function tomlValue(text: string): unknown {
-  try {
-    return parse(`value = ${text}`)["value"];
-  } catch (error) {
-    if (error instanceof TomlError) return text;
-    throw error;
-  }
-}
-
-function isScalar(value: unknown): value is TomlScalar {
-  if (Array.isArray(value)) return value.every(isScalar);
-  return ["string", "number", "bigint", "boolean"].includes(typeof value);
-}
-
-function* leaves(table: Readonly<Record<string, unknown>>, prefix = ""): Generator<readonly [string, unknown]> {
-  for (const [name, value] of Object.entries(table)) {
-    const key = `${prefix}${/^[\w-]+$/.test(name) ? name : JSON.stringify(name)}`;
-    if (isTable(value)) yield* leaves(value, `${key}.`);
-    else yield [key, value];
-  }
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }

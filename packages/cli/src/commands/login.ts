@@ -2,11 +2,11 @@
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import type { AccountName, Accounts, LoginState, StartedLogin } from "@heddle/models/accounts";
-import { EXIT, exitCodeOf, HeddleError, visibleLine } from "@heddle/protocol";
+import { EXIT, exitCodeOf, HeddleError, reasonOf, visibleLine } from "@heddle/protocol";
 import { openOwnAccounts } from "@heddle/runtime/accounts";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { say } from "../print/screen.ts";
+import { sayLine } from "../print/screen.ts";
 
 const DEFAULT_PROVIDER = "openai";
 
@@ -49,24 +49,24 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   }
   if (entry.authMethods.includes("machine")) return machine(accounts, name, entry.name);
   const { profile } = await accounts.saveKey(name, await readKey(args.has("api-key-stdin"), entry.name));
-  tell(`the key for ${entry.id}${profile === "default" ? "" : ` (${profile})`} is stored`);
+  sayLine(`the key for ${entry.id}${profile === "default" ? "" : ` (${profile})`} is stored`);
   const { source, variable } = await accounts.status(name);
-  if (source === "environment") tell(`${variable} is set and is used instead`);
+  if (source === "environment") sayLine(`${variable} is set and is used instead`);
   return EXIT.ok;
 }
 
 /** Nothing is stored for it: other programs log in, and a run finds what they left. */
 async function machine(accounts: Accounts, name: AccountName, shown: string): Promise<number> {
   const { isLoggedIn, place, hint } = await accounts.status(name);
-  tell(isLoggedIn ? `${shown} needs no login: it uses ${place}` : (hint ?? `${shown}: no credentials found`));
+  sayLine(isLoggedIn ? `${shown} needs no login: it uses ${place}` : (hint ?? `${shown}: no credentials found`));
   return isLoggedIn ? EXIT.ok : EXIT.auth;
 }
 
 /** As `codex login status`: by the exit code. */
 async function status(accounts: Accounts): Promise<number> {
   const found = (await accounts.list()).filter(({ isLoggedIn, source }) => isLoggedIn && source !== "none");
-  for (const { provider, source } of found) tell(`logged in at ${provider} (${source})`);
-  if (found.length === 0) tell("not logged in");
+  for (const { provider, source } of found) sayLine(`logged in at ${provider} (${source})`);
+  if (found.length === 0) sayLine("not logged in");
   return found.length === 0 ? EXIT.turnFailed : EXIT.ok;
 }
 
@@ -99,15 +99,16 @@ async function askKey(name: string): Promise<string> {
 }
 
 async function logIn(accounts: Accounts, name: AccountName, method: "browser" | "device"): Promise<number> {
-  tell(
+  sayLine(
     "this login was made for the vendor's own programs; whether you may use it with others is between you and the vendor",
   );
   const started = await accounts.startLogin(name, method);
   const cancel = (): void => void accounts.cancelLogin(started.loginId);
   process.once("SIGINT", cancel).once("SIGTERM", cancel);
   explain(started);
-  using _pasting = started.method === "browser" ? takePasted(accounts, started) : undefined;
-  return report(await accounts.loginEnded(started.loginId));
+  const { loginId } = started;
+  using _pasting = started.method === "browser" ? takePasted((line) => accounts.pasteLogin(loginId, line)) : undefined;
+  return report(await accounts.loginEnded(loginId));
 }
 
 function explain(started: StartedLogin): void {
@@ -123,15 +124,15 @@ function explain(started: StartedLogin): void {
   }
 }
 
-/** Whoever logs in on another machine pastes where the browser ended. */
-function takePasted(accounts: Accounts, { loginId, method }: StartedLogin): Disposable {
+/** A user who logs in on another machine pastes the address at which the browser ended. */
+export function takePasted(paste: (line: string) => void): Disposable {
   const lines = createInterface({ input: process.stdin });
   lines.on("line", (line) => {
-    if (method !== "browser" || line.trim() === "") return;
+    if (line.trim() === "") return;
     try {
-      accounts.pasteLogin(loginId, line);
+      paste(line);
     } catch (error) {
-      tell(error instanceof Error ? error.message : String(error));
+      sayLine(reasonOf(error));
     }
   });
   return { [Symbol.dispose]: () => lines.close() };
@@ -139,13 +140,32 @@ function takePasted(accounts: Accounts, { loginId, method }: StartedLogin): Disp
 
 function report({ status: ended, provider, profile, failure }: LoginState): number {
   if (ended === "completed") {
-    tell(`logged in at ${provider}${profile === "default" ? "" : ` (${profile})`}`);
+    sayLine(`logged in at ${provider}${profile === "default" ? "" : ` (${profile})`}`);
     return EXIT.ok;
   }
-  tell(failure?.message ?? `the login has ${ended}`);
+  sayLine(failure?.message ?? `the login has ${ended}`);
   return exitCodeOf(failure?.code ?? "login.failed");
 }
 
-function tell(line: string): void {
-  say(visibleLine(line));
+/** `heddle logout`: removes one account from the credential store, after revoking the login where that is possible. */
+export const logoutCommand: Command = {
+  usage: "logout [PROVIDER] [--profile NAME]",
+  about:
+    "Revokes a login where the provider allows it and removes that one entry from Heddle's credential store. PROVIDER is\n" +
+    "openai unless another is named. Logins of other programs and keys in the environment are not touched.",
+  options: [{ name: "profile", value: "NAME", help: "Which of several accounts at this provider" }],
+  examples: ["heddle logout", "heddle logout openai-codex --profile work"],
+  async run(args, { env }) {
+    const [provider = DEFAULT_PROVIDER, ...more] = args.positionals;
+    if (more.length > 0) throw usage("name one provider: heddle logout PROVIDER");
+    await using accounts = await openOwnAccounts(env);
+    const { wasLoggedIn, isRevoked } = await accounts.logout({ provider, profile: args.value("profile") });
+    const { id } = accounts.registry.find(provider);
+    sayLine(wasLoggedIn ? `logged out of ${id}${revokedText(isRevoked)}` : `nothing is stored for ${id}`);
+    return EXIT.ok;
+  },
+};
+
+export function revokedText(isRevoked: boolean): string {
+  return isRevoked ? ", and the login is revoked" : "";
 }

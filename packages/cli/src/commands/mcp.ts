@@ -1,15 +1,15 @@
 /** `heddle mcp`: the MCP servers of the configuration, and logins at those that are reached over HTTP. It shows no secret. */
-import { createInterface } from "node:readline";
 import { openMcpLogins } from "@heddle/agent";
 import type { McpAccounts } from "@heddle/models/accounts";
-import { EXIT, exitCodeOf, visibleLine, visibleText, type McpAuthStatus, type McpHttpServer } from "@heddle/protocol";
+import { EXIT, exitCodeOf, visibleText, type McpAuthStatus, type McpHttpServer } from "@heddle/protocol";
 import { heddleHome, type ConfigFile, type McpServerTable } from "@heddle/runtime/config";
 import { mcpServersOf } from "@heddle/runtime/settings";
 import { CONFIG_OPTIONS, readConfigOf } from "../config-options.ts";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { revokedText, takePasted } from "./login.ts";
 import { toLine } from "../print/jsonl.ts";
-import { openScreen, say } from "../print/screen.ts";
+import { openScreen, sayLine } from "../print/screen.ts";
 import { openOutput } from "../print/output.ts";
 
 export const mcpCommand: Command = {
@@ -150,30 +150,16 @@ async function logIn(server: McpHttpServer, logins: McpAccounts, args: ParsedArg
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (args.has("json")) await out.write(toLine({ name: server.name, authorization_url: authorizationUrl }));
   else process.stderr.write(`\nOpen this address in a browser:\n\n${authorizationUrl}\n\n`);
-  if (started.isManual) tell("the port is taken; if the browser cannot open the page, paste its address here");
-  using _pasting = takePasted(logins, loginId);
+  if (started.isManual) sayLine("the port is taken; if the browser cannot open the page, paste its address here");
+  using _pasting = takePasted((line) => logins.paste(loginId, line));
   const { status, failure } = await logins.ended(loginId);
   const isDone = status === "completed";
   const error = failure?.message ?? `the login has ${status}`;
   if (args.has("json")) {
     await out.write(toLine({ name: server.name, success: isDone, ...(isDone ? {} : { error }) }));
   }
-  tell(isDone ? `logged in at the MCP server ${server.name}` : error);
+  sayLine(isDone ? `logged in at the MCP server ${server.name}` : error);
   return isDone ? EXIT.ok : exitCodeOf(failure?.code ?? "login.failed");
-}
-
-/** Whoever logs in on another machine pastes where the browser ended. */
-function takePasted(logins: McpAccounts, loginId: string): Disposable {
-  const lines = createInterface({ input: process.stdin });
-  lines.on("line", (line) => {
-    if (line.trim() === "") return;
-    try {
-      logins.paste(loginId, line);
-    } catch (error) {
-      tell(error instanceof Error ? error.message : String(error));
-    }
-  });
-  return { [Symbol.dispose]: () => lines.close() };
 }
 
 async function logOut(server: McpHttpServer, logins: McpAccounts, args: ParsedArgs): Promise<number> {
@@ -183,13 +169,7 @@ async function logOut(server: McpHttpServer, logins: McpAccounts, args: ParsedAr
       toLine({ name: server.name, was_logged_in: wasLoggedIn, is_revoked: isRevoked }),
     );
   }
-  const what = wasLoggedIn
-    ? `logged out of the MCP server ${server.name}${isRevoked ? ", and the login is revoked" : ""}`
-    : `not logged in at the MCP server ${server.name}`;
-  tell(what);
+  const of = `the MCP server ${server.name}`;
+  sayLine(wasLoggedIn ? `logged out of ${of}${revokedText(isRevoked)}` : `not logged in at ${of}`);
   return EXIT.ok;
-}
-
-function tell(line: string): void {
-  say(visibleLine(line));
 }

@@ -145,7 +145,7 @@ test("12 D7: every one of 60 tasks is reachable, by pages and by filters", async
     { spec: { name: "n59" } },
   ]);
   expect(records(await heddle(world, "task", "list", "--state", "pending,failed", "--json"))).toHaveLength(50);
-  expect((await heddle(world, "task", "list", "--state", "verified")).stdout).toBe("no tasks like that\n");
+  expect((await heddle(world, "task", "list", "--state", "verified")).stdout).toBe("no matching tasks\n");
   expect((await heddle(world, "task", "list", "--state", "done")).stderr).toContain("must be one of pending, waiting");
   expect(records(await heddle(world, "task", "list", "-C", ".", "--json"))).toHaveLength(50);
 });

@@ -5,9 +5,8 @@ import { foreignOption, usage, type OptionSpec, type ParsedArgs } from "../args.
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import { acceptTask } from "../tasks/accept.ts";
 import { addTasks } from "../tasks/add.ts";
-import { CHANGES, changeTasks, type Change } from "../tasks/change.ts";
+import { acceptTask, CHANGES, changeTasks, type Change } from "../tasks/change.ts";
 import { collect } from "../tasks/collect.ts";
 import { diffTask } from "../tasks/diff.ts";
 import { initTask } from "../tasks/init.ts";

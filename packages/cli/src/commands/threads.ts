@@ -1,7 +1,7 @@
 /** `heddle threads`: what is in the record, for people and, with --json, as it is stored; and what its owner may do with it. */
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
 import { createRedactor, type Journal, type ThreadRow } from "@heddle/journal";
-import { didYouMean, EXIT, HeddleError, isHeddleError, OWNER, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, isHeddleError, OWNER, reasonOf, visibleLine } from "@heddle/protocol";
 import { heddleHome } from "@heddle/runtime/config";
 import { knownSecrets } from "@heddle/runtime/known-secrets";
 import { allEvents, openRecord } from "@heddle/runtime/record";
@@ -165,7 +165,7 @@ async function exportOne(id: string, args: ParsedArgs, context: CommandContext, 
     await held.write(withLineEnds(lines));
   } catch (error) {
     if (isHeddleError(error)) throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     throw new HeddleError("usage.invalid", `-o ${held.path} could not be written: ${why}`, { cause: error });
   }
   return EXIT.ok;

@@ -4,7 +4,7 @@
  * most programs have nobody to put a question to.
  */
 import path from "node:path";
-import { HeddleError, OWNER, type Decision, type TurnSettings } from "@heddle/protocol";
+import { HeddleError, OWNER, PLAIN, reasonOf, type Decision, type TurnSettings } from "@heddle/protocol";
 import { StartTurnBody, streamedEvent, type StartTurnInput } from "@heddle/protocol/http";
 import { effectiveConfig, makeHome, readConfiguration } from "@heddle/runtime/config";
 import { checkTable } from "@heddle/runtime/config-check";
@@ -146,12 +146,8 @@ class OpenHeddle implements Heddle {
 }
 
 function parseTurn(given: StartTurnInput): AskedTurn {
-  const parsed = StartTurnBody.safeParse(given);
+  const parsed = StartTurnBody.safeParse(given, PLAIN);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = issue?.path.join(".") ?? "";
-  const where = field === "" ? "" : ` at ${field}`;
-  throw new HeddleError("usage.invalid", `startTurn: the turn is not valid${where}: ${issue?.message ?? ""}`, {
-    details: { field },
-  });
+  const field = parsed.error.issues[0]?.path.join(".") ?? "";
+  throw new HeddleError("usage.invalid", `startTurn: ${reasonOf(parsed.error)}`, { details: { field } });
 }

@@ -11,7 +11,7 @@ import {
   type ThreadSelector,
   type TurnHandle,
 } from "@heddle/agent";
-import { HeddleError, NO_USAGE, OWNER, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
+import { HeddleError, NO_USAGE, OWNER, reasonOf, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
 import type { PreparedSandbox } from "@heddle/tools/prepare";
 import {
   limitOptions,
@@ -243,7 +243,7 @@ async function forget(heddle: Heddle, threadId: string, printer: Printer): Promi
   try {
     await heddle.as("system").deleteThread({ threadId, reason: "ephemeral" });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     await printer.notice(`the ephemeral thread ${threadId} could not be deleted: ${why}`);
   }
 }

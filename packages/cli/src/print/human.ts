@@ -154,7 +154,7 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
     case "turn.admitted":
       return header(threadId, body, options);
     case "turn.started":
-      return style.dim(`walls: ${sandboxText(body)}`);
+      return style.dim(`sandbox level: ${sandboxText(body)}`);
     case "model.retried":
       return style.yellow(retryText(body));
     case "approval.requested":

@@ -93,6 +93,11 @@ export function say(text: string): void {
   process.stderr.write(process.stderr.isTTY ? createFitter()(line, process.stderr.columns) : line);
 }
 
+/** The same for text of others: its line ends are shown, so that it stays one line. */
+export function sayLine(text: string): void {
+  say(visibleLine(text));
+}
+
 /** Only Heddle's own: visible text holds no escape. */
 const COLOUR = `\u001b${String.raw`\[[\d;]*m`}`;
 const COLOURS = new RegExp(COLOUR, "g");

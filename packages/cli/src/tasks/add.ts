@@ -1,4 +1,4 @@
-/** Tasks into the queue. Durable when they are told of; whoever works on this home takes them up. */
+/** Adds tasks to the queue. They are durable when they are printed; any worker of this home runs them. */
 import { createHash } from "node:crypto";
 import { canonical, EXIT, hasEnded, isHeddleError, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { TaskSource } from "@heddle/protocol/tasks";
@@ -7,22 +7,22 @@ import { heddleHome, loadConfig } from "@heddle/runtime/config";
 import { openTaskStore } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { toLine } from "../print/jsonl.ts";
-import { openScreen, say } from "../print/screen.ts";
+import { openAnswer } from "../print/answer.ts";
+import { say } from "../print/screen.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 
 export async function addTasks(place: string, args: ParsedArgs, context: CommandContext): Promise<number> {
   const { config } = await loadConfig(context.env);
   const { found, warnings } = await readTasks(place, config, context);
   warn(warnings);
-  const out = openScreen(process.stdout, { isRaw: args.has("json") });
+  const { isJson, print } = openAnswer(args, context.env);
   await using store = await openTaskStore(context.env, say);
   if (!args.has("accept-spec")) await refuseChanged({ journal: store.journal, home: heddleHome(context.env) }, found);
   for (const one of found) {
     const task = await store.tasks.add({ spec: one.spec, source: sourceOf(one) });
-    await out.write(args.has("json") ? toLine(task) : `${task.id}  ${task.state}  ${visibleLine(task.spec.name)}\n`);
+    await print(task, `${task.id}  ${task.state}  ${visibleLine(task.spec.name)}\n`);
   }
-  if (!args.has("json")) say(CARRIED_OUT);
+  if (!isJson) say(CARRIED_OUT);
   return EXIT.ok;
 }
 
@@ -32,7 +32,7 @@ function sourceOf({ file, sha256 }: FoundSpec): TaskSource {
   return { kind: "cli", ref: file, ...(sha256 === undefined ? {} : { sha256 }) };
 }
 
-/** As an agent left it, a file is nobody's wish. Before any of them is added. */
+/** A file as an agent left it is not what the user asked for. Called before any of them is added. */
 export async function refuseChanged(store: SpecStore, found: readonly FoundSpec[]): Promise<void> {
   const help = "run it with --accept-spec";
   for (const { file, spec, sha256 } of found)
@@ -41,7 +41,7 @@ export async function refuseChanged(store: SpecStore, found: readonly FoundSpec[
 
 export interface Added {
   readonly task: TaskRecord;
-  /** It was begun before and goes on. */
+  /** It was added before and continues. */
   readonly isTakenUp: boolean;
 }
 

@@ -1,15 +1,17 @@
-/** What a user does to tasks: pause, resume, cancel, retry, relieve, complete, archive, delete. Each answers with how the task stands then. */
-import { EXIT, HeddleError, visibleLine, type TaskRecord } from "@heddle/protocol";
+/** What a user does to tasks: pause, resume, cancel, accept and so on. Each prints the state of the task afterwards. */
+import { EXIT, visibleLine, type TaskRecord } from "@heddle/protocol";
 import { StallAction } from "@heddle/protocol/tasks";
 import { parseDuration, type Tasks } from "@heddle/tasks";
 import { requireTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { toLine } from "../print/jsonl.ts";
-import { marked, openScreen, say } from "../print/screen.ts";
-import { styleFor } from "../print/style.ts";
+import { openAnswer } from "../print/answer.ts";
+import { marked, say } from "../print/screen.ts";
+import type { Style } from "../print/style.ts";
 import { paintState, standing } from "./outcome.ts";
 import { CARRIED_OUT } from "./add.ts";
+import { onTask } from "./on-task.ts";
+import { reviewLines } from "./work-lines.ts";
 
 export const CHANGES = ["pause", "resume", "cancel", "retry", "relieve", "complete", "archive", "delete"] as const;
 export type Change = (typeof CHANGES)[number];
@@ -23,92 +25,82 @@ export async function changeTasks(
 ): Promise<number> {
   const [first] = selectors;
   if (first === undefined) throw usage(`write heddle task ${verb} ID; heddle task list shows them`);
-  const action = StallAction.options.find((known) => known === args.value("action"));
-  const more = verb === "resume" ? moreBudget(args.values("more")) : undefined;
-  const out = openScreen(process.stdout, { isRaw: args.has("json") });
-  const style = styleFor("auto", out.isTerminal, env);
+  const act = changeOf(verb, args);
+  const { isJson, style, print } = openAnswer(args, env);
   await using store = await requireTasks(env, first, say);
   for (const selector of selectors) {
     const { id, spec } = await store.tasks.find(selector);
-    const task = await change(store.tasks, id, {
-      verb,
-      note: args.value("reason"),
-      isBack: args.has("back"),
-      more,
-      action,
-      isFresh: args.has("fresh"),
-    });
-    if (args.has("json")) await out.write(toLine(task ?? { id, isDeleted: true }));
-    else {
-      const state =
-        task === undefined ? style.dim("deleted") : `${paintState(task.state, style)}  ${visibleLine(standing(task))}`;
-      await out.write(`${marked(`${id}  ${visibleLine(spec.name)}  ${state}`).trimEnd()}\n`);
-    }
+    const task = await act(store.tasks, id);
+    const state = task === undefined ? style.dim("deleted") : stateText(task, style);
+    const text = `${marked(`${id}  ${visibleLine(spec.name)}  ${state}`).trimEnd()}\n`;
+    await print(task ?? { id, isDeleted: true }, text);
   }
-  if (BRINGS_WORK.has(verb) && !args.has("json")) say(CARRIED_OUT);
+  // A task does nothing by itself after these.
+  if ((verb === "resume" || verb === "retry") && !isJson) say(CARRIED_OUT);
   return EXIT.ok;
 }
 
-/** A task does nothing by itself after these: somebody has to work on it. */
-const BRINGS_WORK: ReadonlySet<Change> = new Set(["resume", "retry"]);
-
-interface Wish {
-  readonly verb: Change;
-  readonly note: string | undefined;
-  readonly isBack: boolean;
-  readonly more: Readonly<Record<string, number>> | undefined;
-  readonly action: StallAction | undefined;
-  readonly isFresh: boolean;
+function stateText(task: TaskRecord, style: Style): string {
+  return `${paintState(task.state, style)}  ${visibleLine(standing(task))}`;
 }
 
-async function change(
-  tasks: Tasks,
-  id: string,
-  { verb, note, isBack, more, action, isFresh }: Wish,
-): Promise<TaskRecord | undefined> {
+/** `heddle task accept`: what was put to the owner is the work. Shows first what the verdict rests on. */
+export async function acceptTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
+  return onTask(selector, args, env, async ({ tasks, task: { id, lastCheck }, isJson, style, print }) => {
+    const accepted = await tasks.accept(id, args.value("reason"));
+    const line = `${id}  ${visibleLine(accepted.spec.name)}  ${stateText(accepted, style)}`.trimEnd();
+    await print(accepted, `${[...reviewLines(lastCheck?.review, style), line].join("\n")}\n`);
+    if (isJson) return EXIT.ok;
+    if (accepted.deliver !== undefined)
+      say("accepted; heddle watch, or a running heddle serve, judges it again with these files");
+    else say("accepted without verification: the task ends as claimed, because no check proves it");
+    return EXIT.ok;
+  });
+}
+
+/** undefined: the task was deleted. */
+type Act = (tasks: Tasks, id: string) => Promise<TaskRecord | undefined>;
+
+/** Options are checked here, before the first task is changed. */
+function changeOf(verb: Change, args: ParsedArgs): Act {
+  const note = args.value("reason");
   switch (verb) {
     case "pause":
-      return tasks.pause(id, note);
-    case "resume":
-      return tasks.resume(id, more);
     case "cancel":
-      return tasks.cancel(id, note);
-    case "retry":
-      return tasks.retry(id, note, { isFresh });
-    case "relieve":
-      return tasks.relieve(id, action ?? "kill-child");
     case "complete":
-      return tasks.complete(id, note);
+      return (tasks, id) => tasks[verb](id, note);
+    case "resume": {
+      const more = moreBudget(args.values("more"));
+      return (tasks, id) => tasks.resume(id, more);
+    }
+    case "retry":
+      return (tasks, id) => tasks.retry(id, note, { isFresh: args.has("fresh") });
+    case "relieve": {
+      const action = StallAction.options.find((known) => known === args.value("action")) ?? "kill-child";
+      return (tasks, id) => tasks.relieve(id, action);
+    }
     case "archive":
-      return tasks.archive(id, !isBack);
+      return (tasks, id) => tasks.archive(id, !args.has("back"));
     case "delete":
-      await tasks.remove(id);
-      return undefined;
+      return async (tasks, id) => {
+        await tasks.remove(id);
+        return undefined;
+      };
   }
 }
 
 /** `turns=5`, `time=30m`, `tokens=100000`, `cost_usd=2`. */
 function moreBudget(words: readonly string[]): Readonly<Record<string, number>> | undefined {
   if (words.length === 0) return undefined;
-  const names: Readonly<Record<string, string>> = {
-    turns: "turns",
-    tokens: "tokens",
-    time: "timeMs",
-    cost_usd: "costUsd",
-  };
-  return Object.fromEntries(
-    words
-      .flatMap((word) => word.split(","))
-      .map((word) => {
-        const [name = "", value = ""] = word.split("=");
-        const key = Object.hasOwn(names, name) ? names[name] : undefined;
-        const number = name === "time" ? parseDuration(value) : Number(value);
-        if (key === undefined || number === undefined || !(number > 0))
-          throw new HeddleError(
-            "usage.invalid",
-            `--more ${word}: must be one of turns=5, time=30m, tokens=100000, cost_usd=2`,
-          );
-        return [key, number];
-      }),
-  );
+  const keys = new Map(Object.entries({ turns: "turns", tokens: "tokens", time: "timeMs", cost_usd: "costUsd" }));
+  const budget: Record<string, number> = {};
+  for (const word of words.flatMap((list) => list.split(","))) {
+    const [name = "", value = ""] = word.split("=");
+    const key = keys.get(name);
+    const number = name === "time" ? parseDuration(value) : Number(value);
+    if (key === undefined || number === undefined || !(number > 0))
+      throw usage(`--more ${word}: must be one of turns=5, time=30m, tokens=100000, cost_usd=2`);
+    budget[key] = number;
+  }
+  return budget;
 }

@@ -5,8 +5,8 @@ import { heddleHome } from "@heddle/runtime/config";
 import { lookAtTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { toLine } from "../print/jsonl.ts";
-import { openScreen, say } from "../print/screen.ts";
+import { openAnswer } from "../print/answer.ts";
+import { say } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
 
 /** A worktree is in the way; what a task was judged by is small beside it, and undoing and judging again need it. */
@@ -15,7 +15,7 @@ const ROOM_AGE = "7d";
 
 export async function collect(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const [worktrees, rooms] = [WORKTREE_AGE, ROOM_AGE].map((age) => msOf(args.value("older-than") ?? age));
-  const out = openScreen(process.stdout, { isRaw: args.has("json") });
+  const { isJson, out, print } = openAnswer(args, env);
   using stop = watchForStop(undefined);
   await using store = await lookAtTasks(env, say);
   const common = { home: heddleHome(env), isDryRun: args.has("dry-run"), now: Date.now, signal: stop.signal };
@@ -27,10 +27,9 @@ export async function collect(args: ParsedArgs, { env }: CommandContext): Promis
   }
   for (const one of found) {
     const line = `${one.outcome.padEnd(12)}  ${one.taskId}  ${visibleLine(one.path)}  ${visibleLine(one.reason)}\n`;
-    await out.write(args.has("json") ? toLine(one) : line);
+    await print(one, line);
   }
-  if (found.length === 0 && !args.has("json"))
-    await out.write("there are no worktrees of tasks, and nothing is kept of any\n");
+  if (found.length === 0 && !isJson) await out.write("there are no worktrees of tasks, and nothing is kept of any\n");
   return EXIT.ok;
 }
 

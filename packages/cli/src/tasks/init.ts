@@ -1,7 +1,7 @@
 /** The first task of a user: its checks are those of the project it is written for, its goal is the user's. */
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import { deliverLine, PLACEHOLDER, proposeDeliver, readSpec } from "@heddle/tasks";
 import { findTests } from "./find-tests.ts";
 import { DEFAULT_FILE } from "./read-tasks.ts";
@@ -71,7 +71,7 @@ export async function initTask(
     const why =
       code === "EEXIST"
         ? "exists already and is left as it is; write another with --path FILE"
-        : `could not be written: ${error instanceof Error ? error.message : String(error)}`;
+        : `could not be written: ${reasonOf(error)}`;
     throw new HeddleError("usage.invalid", `${name} ${why}`, { cause: error });
   }
   return name;

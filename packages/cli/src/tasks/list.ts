@@ -4,9 +4,9 @@ import { openWorkspace } from "@heddle/runtime/settings";
 import { lookAtTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { toLine } from "../print/jsonl.ts";
-import { marked, openScreen, say } from "../print/screen.ts";
-import { localTime, styleFor, type Style } from "../print/style.ts";
+import { openAnswer } from "../print/answer.ts";
+import { marked, say } from "../print/screen.ts";
+import { localTime, type Style } from "../print/style.ts";
 import { paintState, standing } from "./outcome.ts";
 
 const DEFAULT_LIMIT = 50;
@@ -21,26 +21,22 @@ export async function listTasks(args: ParsedArgs, { env, cwd }: CommandContext):
   const label = args.value("label");
   const text = args.value("text");
   const after = args.value("after");
-  const wish = {
+  const filter = {
     states: wantedStates(args),
     ...(folder === undefined ? {} : { workspace: await openWorkspace(folder, cwd) }),
     ...(label === undefined ? {} : { label }),
     ...(text === undefined ? {} : { text }),
   };
-  const out = openScreen(process.stdout, { isRaw: args.has("json") });
+  const { out, isJson, style, print } = openAnswer(args, env);
   await using store = await lookAtTasks(env, say);
   const from = after === undefined ? undefined : await store?.tasks.find(after);
   const found =
-    (await store?.tasks.page({ ...wish, ...(from === undefined ? {} : { after: from.id }), limit: limit + 1 })) ?? [];
+    (await store?.tasks.page({ ...filter, ...(from === undefined ? {} : { after: from.id }), limit: limit + 1 })) ?? [];
   const rows = found.slice(0, limit);
-  if (args.has("json")) {
-    for (const row of rows) await out.write(toLine(row));
-    return EXIT.ok;
-  }
+  for (const row of rows) await print(row, `${rowLine(row, style)}\n`);
+  if (isJson) return EXIT.ok;
   if (rows.length === 0)
-    await out.write(`no tasks${isFiltered(args) ? " like that" : " yet; heddle task init makes a first one"}\n`);
-  const style = styleFor("auto", out.isTerminal, env);
-  for (const row of rows) await out.write(`${rowLine(row, style)}\n`);
+    await out.write(isFiltered(args) ? "no matching tasks\n" : "no tasks yet; heddle task init makes a first one\n");
   const last = rows.at(-1);
   if (found.length > limit && last !== undefined) await out.write(`… more: heddle task list --after ${last.id}\n`);
   return EXIT.ok;

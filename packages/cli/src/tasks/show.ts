@@ -12,32 +12,27 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
-import { requireTasks } from "@heddle/runtime/task-store";
+import { allEvents } from "@heddle/runtime/record";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { toLine } from "../print/jsonl.ts";
-import { isQuoted, marked, openScreen, quoted, say } from "../print/screen.ts";
-import { duration, localTime, money, styleFor, zonedTime, type Style } from "../print/style.ts";
+import { isQuoted, marked, quoted } from "../print/screen.ts";
+import { duration, localTime, money, zonedTime, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
+import { onTask } from "./on-task.ts";
 import { count, paintState, standing } from "./outcome.ts";
 import { checkLines, ROOMS, taskLines } from "./task-lines.ts";
 import { listed, reviewLines, wayOnLines, workLines } from "./work-lines.ts";
 
 export async function showTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  const out = openScreen(process.stdout, { isRaw: args.has("json") });
-  await using store = await requireTasks(env, selector, say);
-  const task = await store.tasks.find(selector);
-  const style = styleFor("auto", out.isTerminal, env);
-  const [created] = await store.tasks.log(task.id, { limit: 1 });
-  const by = created?.author;
-  await out.write(args.has("json") ? toLine({ ...task, by }) : `${taskPage(task, { style, by }).join("\n")}\n`);
-  return EXIT.ok;
+  return onTask(selector, args, env, async ({ tasks, task, style, print }) => {
+    const [created] = await tasks.log(task.id, { limit: 1 });
+    const by = created?.author;
+    await print({ ...task, by }, `${taskPage(task, by, style).join("\n")}\n`);
+    return EXIT.ok;
+  });
 }
 
-function taskPage(
-  task: TaskRecord,
-  { style, by }: { readonly style: Style; readonly by: Author | undefined },
-): readonly string[] {
+function taskPage(task: TaskRecord, by: Author | undefined, style: Style): readonly string[] {
   const { spec, spent } = task;
   const budget = budgetOf(task);
   const isUnknown = spent.isCostPartial && spent.costUsd === 0;
@@ -99,36 +94,27 @@ function checking({ checking: now }: TaskRecord): string | undefined {
 }
 
 export async function logTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector, say);
-  const { id } = await store.tasks.find(selector);
-  const style = styleFor("auto", out.isTerminal, env);
-  const print = (event: StoredEvent<TaskEventBody>): Promise<void> =>
-    out.write(args.has("json") ? toLine(event) : `${logLines(event, style).join("\n")}\n`);
-  let after = 0;
-  for (;;) {
-    const page = await store.tasks.log(id, { after, limit: PAGE });
-    for (const event of page) await print(event);
-    const last = page.at(-1);
-    if (last === undefined) break;
-    after = last.version;
-  }
-  if (!args.has("follow")) return EXIT.ok;
-  const isLast = async (version: number): Promise<boolean> => {
-    const task = await store.journal.tasks.get(id);
-    return task === undefined || (hasEnded(task) && version >= task.version);
-  };
-  if (await isLast(after)) return EXIT.ok;
-  for await (const event of store.journal.tail({ stream: id, after, signal: stop.signal })) {
-    const { body } = event;
-    if (isTaskEvent(body)) await print({ ...event, body });
-    if (out.isClosed || (await isLast(event.version))) break;
-  }
-  return stop.exitCode ?? EXIT.ok;
+  return await onTask(selector, args, env, async ({ journal, task: { id }, out, style, print }) => {
+    let seen = 0;
+    const show = async (event: StoredEvent): Promise<void> => {
+      const { body, version } = event;
+      if (isTaskEvent(body)) await print(event, `${logLines({ ...event, body }, style).join("\n")}\n`);
+      seen = version;
+    };
+    for await (const event of allEvents(journal, id)) await show(event);
+    const isOver = async (): Promise<boolean> => {
+      const task = await journal.tasks.get(id);
+      return out.isClosed || task === undefined || (hasEnded(task) && seen >= task.version);
+    };
+    if (!args.has("follow") || (await isOver())) return EXIT.ok;
+    for await (const event of journal.tail({ stream: id, after: seen, signal: stop.signal })) {
+      await show(event);
+      if (await isOver()) break;
+    }
+    return stop.exitCode ?? EXIT.ok;
+  });
 }
-
-const PAGE = 500;
 
 function logLines(event: StoredEvent<TaskEventBody>, style: Style): readonly string[] {
   const when = localTime(event.at, "second");

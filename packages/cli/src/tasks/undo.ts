@@ -1,48 +1,38 @@
 /** `heddle task undo` and `heddle task retry --from-baseline`: back to how the workspace was when the task began. */
 import { EXIT, hasOwnTree, visibleLine } from "@heddle/protocol";
 import type { Undone } from "@heddle/tasks";
-import { requireTasks } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { toLine } from "../print/jsonl.ts";
-import { openScreen, say } from "../print/screen.ts";
+import { say } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
+import { onTask } from "./on-task.ts";
 import { count } from "./outcome.ts";
 import { fileLine } from "./work-lines.ts";
 
-export interface UndoOptions {
-  /** Another attempt begins from there. */
-  readonly isRetried: boolean;
-}
-
+/** `isRetried`: another attempt begins from there. */
 export async function undoTask(
   selector: string,
   args: ParsedArgs,
   { env }: CommandContext,
-  { isRetried }: UndoOptions,
+  { isRetried }: { readonly isRetried: boolean },
 ): Promise<number> {
-  const isJson = args.has("json");
-  const out = openScreen(process.stdout, { isRaw: isJson });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector, say);
-  const { id } = await store.tasks.find(selector);
-  const reason = args.value("reason") ?? "begun again from the baseline by the user";
-  const undone = await store.tasks.undo(id, {
-    isForced: args.has("force"),
-    isDryRun: args.has("dry-run"),
-    signal: stop.signal,
-    ...(isRetried ? { retry: { reason } } : {}),
-  });
-  if (isJson) {
+  return await onTask(selector, args, env, async ({ tasks, task: { id }, isJson, print }) => {
+    const reason = args.value("reason") ?? "begun again from the baseline by the user";
+    const undone = await tasks.undo(id, {
+      isForced: args.has("force"),
+      isDryRun: args.has("dry-run"),
+      signal: stop.signal,
+      ...(isRetried ? { retry: { reason } } : {}),
+    });
     const { task, ...rest } = undone;
-    await out.write(toLine({ taskId: id, state: task.state, ...rest }));
+    await print({ taskId: id, state: task.state, ...rest }, `${undoLines(undone).join("\n")}\n`);
+    if (isJson) return EXIT.ok;
+    if (!undone.isDone && undone.later.length > 0)
+      say(`heddle task undo ${id} --force takes back what changed later, too`);
+    if (isRetried) say("heddle watch, or a running heddle serve, begins the new attempt");
     return EXIT.ok;
-  }
-  await out.write(`${undoLines(undone).join("\n")}\n`);
-  if (!undone.isDone && undone.later.length > 0)
-    say(`heddle task undo ${id} --force takes back what changed later, too`);
-  if (isRetried) say("heddle watch, or a running heddle serve, begins the new attempt");
-  return EXIT.ok;
+  });
 }
 
 const MAX_SHOWN = 100;

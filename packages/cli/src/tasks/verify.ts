@@ -9,10 +9,11 @@ import { heddleHome } from "@heddle/runtime/config";
 import { requireTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
-import { toLine } from "../print/jsonl.ts";
-import { marked, openScreen, say } from "../print/screen.ts";
-import { styleFor, type Style } from "../print/style.ts";
+import { openAnswer } from "../print/answer.ts";
+import { marked, say } from "../print/screen.ts";
+import type { Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
+import { onTask } from "./on-task.ts";
 
 const AGAIN_EXIT: Readonly<Record<BundleVerdict["outcome"], number>> = { same: 0, differs: 1, missing: 3 };
 
@@ -24,8 +25,7 @@ export async function verifyTask(
   const bundle = args.value("bundle");
   if ((bundle === undefined) === (selector === undefined))
     throw usage("write heddle task verify ID, or heddle task verify --bundle FILE");
-  const isJson = args.has("json");
-  const out = openScreen(process.stdout, { isRaw: isJson });
+  const { style, print } = openAnswer(args, env);
   using stop = watchForStop(undefined);
   const onCheck = (name: string): void => {
     if (process.stderr.isTTY) say(`runs ${name}`);
@@ -36,8 +36,7 @@ export async function verifyTask(
       ? await verifyOne(env, selector ?? "", { signal, onCheck })
       : await verifyBundle({ file: path.resolve(cwd, bundle), home: heddleHome(env), env, signal, onCheck });
   if (stop.exitCode !== undefined) return stop.exitCode;
-  const style = styleFor("auto", out.isTerminal, env);
-  await out.write(isJson ? toLine(verdict) : `${verdictLines(verdict, style).join("\n")}\n`);
+  await print(verdict, `${verdictLines(verdict, style).join("\n")}\n`);
   return AGAIN_EXIT[verdict.outcome];
 }
 
@@ -81,18 +80,12 @@ function verdictLines(verdict: BundleVerdict, style: Style): readonly string[] {
 export async function exportTask(selector: string, args: ParsedArgs, { env, cwd }: CommandContext): Promise<number> {
   const file = args.value("bundle");
   if (file === undefined) throw usage("write heddle task export ID --bundle FILE");
-  const out = openScreen(process.stdout, { isRaw: args.has("json") });
   using stop = watchForStop(undefined);
-  await using store = await requireTasks(env, selector, say);
-  const task = await store.tasks.find(selector);
-  const written = await writeBundle({
-    journal: store.journal,
-    home: heddleHome(env),
-    task,
-    file: path.resolve(cwd, file),
-    signal: stop.signal,
+  return await onTask(selector, args, env, async ({ journal, task, print }) => {
+    const target = { home: heddleHome(env), file: path.resolve(cwd, file), signal: stop.signal };
+    const written = await writeBundle({ ...target, journal, task });
+    const text = `${visibleLine(file)} is written, ${written.bytes} bytes: the whole workspace as it was, the work and the record.\nheddle task verify --bundle ${visibleLine(file)} judges it again, here or elsewhere\n`;
+    await print({ taskId: task.id, ...written }, text);
+    return 0;
   });
-  const text = `${visibleLine(file)} is written, ${written.bytes} bytes: the whole workspace as it was, the work and the record.\nheddle task verify --bundle ${visibleLine(file)} judges it again, here or elsewhere\n`;
-  await out.write(args.has("json") ? toLine({ taskId: task.id, ...written }) : text);
-  return 0;
 }

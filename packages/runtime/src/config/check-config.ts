@@ -1,13 +1,13 @@
 /** Judges what a configuration says, key by key, and says of a mistake where it is and what to write instead. */
 import path from "node:path";
 import { BUILT_IN_PROVIDERS, catalogProvider } from "@heddle/models";
-import { didYouMean, nearest, HeddleError } from "@heddle/protocol";
+import { didYouMean, nearest, HeddleError, PLAIN } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
 import { parseToml } from "./parse-toml.ts";
 import type { LoadOptions } from "./read-config.ts";
 import { CODEX_ONLY_KEYS, ConfigFile } from "./schema.ts";
-import { lineOfKey, splitKey } from "./toml-lines.ts";
+import { isTable, lineOfKey, splitKey } from "./toml-lines.ts";
 
 export interface Overrides {
   readonly config: ConfigFile;
@@ -23,7 +23,6 @@ interface OverrideOptions extends LoadOptions {
   readonly writtenAfter?: string;
 }
 
-/** `-c key=value`: the value is TOML, or the bare text when it is not. */
 export function parseOverrides(overrides: readonly string[], options: OverrideOptions = {}): Overrides {
   const entries = overrides.map((override): Entry => {
     const equals = KEY.exec(override)?.[0].length ?? 0;
@@ -154,7 +153,7 @@ export function checkTable(table: Readonly<Record<string, unknown>>): ConfigFile
 type Place = (key: readonly string[]) => string;
 
 function checked(raw: unknown, where: Place): ConfigFile {
-  const result = ConfigFile.safeParse(raw);
+  const result = ConfigFile.safeParse(raw, PLAIN);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   throw new HeddleError(
@@ -175,22 +174,9 @@ function explain(issue: z.core.$ZodIssue, where: Place): string {
     const known = knownKeys(key);
     return `${where([...key, unknown])}: unknown key "${unknown}"${didYouMean(unknown, known) || `; known here: ${known.join(", ")}`}`;
   }
-  const name = key.join(".");
-  if (issue.code === "invalid_value") {
-    return `${where(key)}: ${name} must be one of ${issue.values.map(String).join(", ")}`;
-  }
-  if (issue.code === "invalid_type") {
-    return `${where(key)}: ${name} must be ${article(issue.expected)}`;
-  }
-  if (issue.code === "invalid_format" && issue.format === "url") {
-    return `${where(key)}: ${name} must be an http or https address`;
-  }
-  return `${where(key)}: ${name} ${issue.message}`;
-}
-
-function article(kind: string): string {
-  const word = { string: "a string in quotes", boolean: "true or false", record: "a table", object: "a table" }[kind];
-  return word ?? (/^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`);
+  // As TOML names them.
+  const message = issue.message.replace(/ a string$/, " a string in quotes").replace(/ an object$/, " a table");
+  return `${where(key)}: ${key.join(".")} ${message}`;
 }
 
 function knownKeys(key: readonly string[]): readonly string[] {
@@ -225,7 +211,8 @@ function childOf(schema: z.ZodType, key: string): z.ZodType | undefined {
   return child instanceof z.ZodType ? child : undefined;
 }
 
-function tomlValue(text: string): unknown {
+/** The value of `key = text`, or the bare text where that is not TOML. */
+export function tomlValue(text: string): unknown {
   try {
     return parse(`value = ${text}`)["value"];
   } catch (error) {
@@ -256,8 +243,4 @@ function onlyKnown(schema: z.ZodType, value: unknown): unknown {
       return childSchema === undefined ? (isOpen ? [[key, child]] : []) : [[key, onlyKnown(childSchema, child)]];
     }),
   );
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }

@@ -2,6 +2,7 @@
 import { HeddleError } from "@heddle/protocol";
 import { parseToml } from "./parse-toml.ts";
 import { setTomlKey, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
+import { isTable } from "./toml-lines.ts";
 
 export interface ConfigChange {
   readonly key: readonly string[];
@@ -52,11 +53,7 @@ function scalar(value: unknown, key: readonly string[]): TomlScalar {
   throw new HeddleError("config.invalid", `${key.join(".")} takes one value, a list of values or a table`);
 }
 
-function isScalar(value: unknown): value is TomlScalar {
+export function isScalar(value: unknown): value is TomlScalar {
   if (Array.isArray(value)) return value.every(isScalar);
-  return ["string", "number", "boolean"].includes(typeof value);
-}
-
-function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+  return ["string", "number", "bigint", "boolean"].includes(typeof value);
 }

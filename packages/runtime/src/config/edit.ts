@@ -1,5 +1,6 @@
 /** Checking and changing the text of a configuration. It loads the schema, which reading a file that is known to be good does not. */
-export { parseOverrides, parseOwn } from "./check-config.ts";
-export { setTomlKey, tomlText, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
-export { splitKey } from "./toml-lines.ts";
+export { parseOverrides, parseOwn, tomlValue } from "./check-config.ts";
+export { isScalar, leavesOf, valueAt } from "./edit-config.ts";
+export { keyText, setTomlKey, tomlText, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
+export { isTable, splitKey } from "./toml-lines.ts";
 export { writeWhole } from "./write-config.ts";

@@ -8,7 +8,7 @@ import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { heddleHome } from "@heddle/models";
-import { HeddleError, hostFaultOr } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, reasonOf } from "@heddle/protocol";
 import { isKnownGood, rememberGood } from "./known-good.ts";
 import { parseToml } from "./parse-toml.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -101,7 +101,7 @@ export function readConfigText(file: string): string | undefined {
     if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
       return undefined;
     }
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     throw new HeddleError(hostFaultOr(error, "config.invalid"), `${file} cannot be read: ${why}`, { cause: error });
   }
   try {

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { HeddleError } from "@heddle/protocol";
 import { parse, stringify } from "smol-toml";
-import { keyAndValue, splitKey, valueEnd } from "./toml-lines.ts";
+import { isTable, keyAndValue, splitKey, valueEnd } from "./toml-lines.ts";
 
 export type TomlScalar = string | number | bigint | boolean | readonly TomlScalar[];
 
@@ -61,10 +61,6 @@ function plain(value: unknown): unknown {
   if (!isTable(value)) return value;
   const entries = Object.entries(value).map(([key, child]) => [key, plain(child)] as const);
   return new Map(entries.filter(([, child]) => !(child instanceof Map && child.size === 0)));
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
 interface Assignment {
@@ -139,7 +135,7 @@ function isPath(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((part, index) => part === b[index]);
 }
 
-function keyText(key: readonly string[]): string {
+export function keyText(key: readonly string[]): string {
   return key.map((part) => (/^[\w-]+$/.test(part) ? part : JSON.stringify(part))).join(".");
 }
 

@@ -108,6 +108,10 @@ function withoutComment(line: string, before: OpenValue): string {
   return line;
 }
 
+export function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
 /** `a."b.c".d` → ["a", "b.c", "d"]. */
 export function splitKey(key: string): readonly string[] {
   const parts = key.match(/"(?:[^"\\]|\\.)*"|'[^']*'|[^.\s"']+/g) ?? [];

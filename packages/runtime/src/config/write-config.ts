@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 
 export async function writeWhole(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
@@ -14,7 +14,7 @@ export async function writeWhole(file: string, text: string): Promise<void> {
     await rename(fresh, file);
   } catch (error) {
     await rm(fresh, { force: true });
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     throw new HeddleError("store.failed", `${file} could not be written: ${why}`, { cause: error });
   }
 }

@@ -1,10 +1,12 @@
 /** A table of `[mcp_servers]`, checked, as the agent takes it. Loaded only where there is one. */
-import { HeddleError, type McpServerInput } from "@heddle/protocol";
+import { HeddleError, PLAIN, reasonOf, type McpServerInput } from "@heddle/protocol";
 import { McpServerConfig } from "@heddle/protocol/mcp";
 import type { McpServerTable } from "../config/schema.ts";
 
 export function mcpServer(name: string, table: McpServerTable, env: NodeJS.ProcessEnv): McpServerConfig {
-  return checked(name, McpServerConfig.safeParse(inputOf(name, table, env)));
+  const parsed = McpServerConfig.safeParse(inputOf(name, table, env), PLAIN);
+  if (parsed.success) return parsed.data;
+  throw invalid(name, reasonOf(parsed.error));
 }
 
 function inputOf(name: string, table: McpServerTable, env: NodeJS.ProcessEnv): McpServerInput {
@@ -37,12 +39,6 @@ function login({ scopes, oauth_resource: resource, oauth }: McpServerTable): Par
     ...(oauth?.client_id === undefined ? {} : { oauthClientId: oauth.client_id }),
     ...(oauth?.callback_port === undefined ? {} : { oauthCallbackPort: oauth.callback_port }),
   };
-}
-
-function checked(name: string, result: ReturnType<typeof McpServerConfig.safeParse>): McpServerConfig {
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw invalid(name, `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "is wrong"}`);
 }
 
 function limits(table: McpServerTable): Partial<McpServerInput> {

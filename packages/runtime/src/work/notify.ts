@@ -2,7 +2,7 @@
  * Who is told what happens to tasks: `[notify.NAME]` of the configuration, and the variables of OpenLoom. What is secret
  * comes from the environment; a variable that is named and not set is an error, because unsigned is not what was asked for.
  */
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import {
   desktopSink,
   fileSink,
@@ -109,7 +109,7 @@ function eventsOf(name: string, given: string | readonly string[]): ReadonlySet<
   try {
     return readNames(given);
   } catch (error) {
-    throw invalid(name, error instanceof Error ? error.message : String(error));
+    throw invalid(name, reasonOf(error));
   }
 }
 

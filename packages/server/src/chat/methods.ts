@@ -2,7 +2,7 @@
  * The table of the chat dialect: method → scope → handler; what each takes and answers is in the protocol. A method without
  * a row does not compile, so none can be without a scope.
  */
-import { isHeddleError } from "@heddle/protocol";
+import { isHeddleError, PLAIN } from "@heddle/protocol";
 import {
   CHAT_METHODS,
   CHAT_RPC,
@@ -86,7 +86,7 @@ export async function callChatMethod(name: string, params: unknown, call: ChatCa
 }
 
 async function carryOut<Method extends ChatMethod>(method: Method, params: unknown, call: ChatCall): Promise<Reply> {
-  const parsed = CHAT_METHODS[method].params.safeParse(readParams(params));
+  const parsed = CHAT_METHODS[method].params.safeParse(readParams(params), PLAIN);
   if (!parsed.success) {
     const { message, field } = invalidParam(parsed.error.issues);
     throw new RpcError(CHAT_RPC.invalidParams, message, { code: "usage.invalid", field });

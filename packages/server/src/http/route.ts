@@ -3,7 +3,7 @@
  * call it.
  */
 import type { Heddle } from "@heddle/agent";
-import { didYouMean, HeddleError, type By } from "@heddle/protocol";
+import { didYouMean, HeddleError, PLAIN, type By } from "@heddle/protocol";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Principal, Scope } from "../access/principals.ts";
@@ -116,7 +116,7 @@ export function route<
 }
 
 function parse(schema: z.ZodType, value: unknown, where: string): unknown {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, PLAIN);
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;
   const unknown = unknownField(schema, issues);

@@ -2,7 +2,7 @@
 import { changeSettings } from "@heddle/agent";
 import { ChatSettingsChange } from "@heddle/dialects/chat";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, PLAIN, reasonOf } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
 import { refuseOpenWalls } from "../access/open-walls.ts";
@@ -37,10 +37,9 @@ async function detail({ heddle }: HttpContext, threadId: string): Promise<z.outp
 }
 
 function settingsFrom(wished: Readonly<Record<string, unknown>>): z.output<typeof ChatSettingsChange> {
-  const parsed = ChatSettingsChange.safeParse(wished);
+  const parsed = ChatSettingsChange.safeParse(wished, PLAIN);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new HeddleError("usage.invalid", `settings.${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`);
+  throw new HeddleError("usage.invalid", `settings.${reasonOf(parsed.error)}`);
 }
 
 function isWanted(row: ThreadRow, { archived = false, search = "", status }: z.output<typeof ThreadsQuery>): boolean {

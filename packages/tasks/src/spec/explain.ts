@@ -54,9 +54,9 @@ function explain(places: Places, input: Table, issue: z.core.$ZodIssue): void {
     case "too_big":
       return tell(`${word} must be at most ${String(issue.maximum)}`);
     case "invalid_format":
-      return tell(issue.format === "url" ? `${word} must be an http or https address` : `${word}: ${issue.message}`);
+      return tell(issue.format === "url" ? `${word} must be an http or https address` : `${word} ${issue.message}`);
     default:
-      return tell(`${word}: ${issue.message}`);
+      return tell(`${word} ${issue.message}`);
   }
 }
 

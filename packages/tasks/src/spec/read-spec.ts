@@ -4,6 +4,7 @@
  */
 import { homedir } from "node:os";
 import path from "node:path";
+import { PLAIN } from "@heddle/protocol";
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
 import { specInput } from "./author-form.ts";
 import { explainIssues } from "./explain.ts";
@@ -126,7 +127,7 @@ interface Reading extends SpecText, SpecOptions {
 function specOf(places: Places, table: Table, reading: Reading): TaskSpec | undefined {
   const before = places.problems.length;
   const input = withDefaults(places, specInput(places, withoutOpenLoom(places, table)), reading);
-  const result = TaskSpec.safeParse(input);
+  const result = TaskSpec.safeParse(input, PLAIN);
   if (!result.success) {
     explainIssues(places, input, result.error.issues);
     return undefined;
