@@ -185,7 +185,7 @@ describe("12.19: heddle exec with a login of another kind", () => {
     ]);
     expect(await run(["login", "azure-ad"], { world })).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining("needs no login here"),
+      stderr: expect.stringContaining("needs no login: it uses"),
     });
   });
 

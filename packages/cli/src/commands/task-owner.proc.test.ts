@@ -236,8 +236,8 @@ test(
       return rest.map((line) => line.replace(/(\\"checkpoints\\":)\d+/, `$1${rest.filter(signs).length}`));
     };
     const forged: readonly (readonly [string, readonly string[]])[] = [
-      ["no path below a folder", edit(entry, "run.sh", "../run.sh")],
-      ["no path below a folder", edit(entry, "run.sh", "/run.sh")],
+      ["not a path below a folder", edit(entry, "run.sh", "../run.sh")],
+      ["not a path below a folder", edit(entry, "run.sh", "/run.sh")],
       ["is in no folder", lines.toSpliced(link + 1, 0, (lines[entry] ?? "").replace("run.sh", "to-gone/a"))],
       ["leads elsewhere", edit(link, "old/gone.txt", "/etc/passwd")],
       ["longer than it says", edit(entry, '"size":7', '"size":3')],
