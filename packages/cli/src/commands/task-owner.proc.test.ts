@@ -239,7 +239,7 @@ test(
       ["not a path below a folder", edit(entry, "run.sh", "../run.sh")],
       ["not a path below a folder", edit(entry, "run.sh", "/run.sh")],
       ["is in no folder", lines.toSpliced(link + 1, 0, (lines[entry] ?? "").replace("run.sh", "to-gone/a"))],
-      ["leads elsewhere", edit(link, "old/gone.txt", "/etc/passwd")],
+      ["points elsewhere", edit(link, "old/gone.txt", "/etc/passwd")],
       ["longer than it says", edit(entry, '"size":7', '"size":3')],
       ["shorter than it says", edit(entry, '"size":7', '"size":9')],
       ["there twice", lines.toSpliced(entry, 0, lines[entry] ?? "", lines[entry + 1] ?? "")],
