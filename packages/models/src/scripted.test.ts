@@ -117,7 +117,7 @@ describe("reading a script", () => {
     const provider = resolveProvider([{ id: "scripted", scriptFile }], "scripted", {});
     expect((await collect(provider)).error).toMatchObject({
       code: "config.invalid",
-      message: `the script ${scriptFile} cannot be read: ENOENT`,
+      message: `the script ${scriptFile} cannot be read: no such file or directory`,
     });
     await writeFile(scriptFile, "[{]");
     expect((await collect(provider)).error).toMatchObject({

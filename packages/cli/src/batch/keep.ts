@@ -2,7 +2,7 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Heddle } from "@heddle/agent";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
-import { addUsage, NO_USAGE, toHeddleError, type RunResult, type StoredEvent, type Usage } from "@heddle/protocol";
+import { toHeddleError, type RunResult, type StoredEvent } from "@heddle/protocol";
 import { allEvents } from "@heddle/runtime/record";
 import { standingOf } from "@heddle/runtime/settings";
 import { asJson } from "./as-json.ts";
@@ -32,7 +32,7 @@ async function keepEvents(heddle: Heddle, notes: RunNotes): Promise<void> {
   const { artifacts, threadId } = notes;
   if (threadId === undefined) return;
   try {
-    notes.threadUsage = await usageOf(heddle, threadId);
+    notes.threadUsage = (await heddle.journal.threads.get(threadId))?.usage;
     if (artifacts === undefined) return;
     const events = await eventsOf(heddle, notes);
     artifacts.write("transcript", asJson(transcriptOf(events)));
@@ -41,14 +41,6 @@ async function keepEvents(heddle: Heddle, notes: RunNotes): Promise<void> {
   } catch (error) {
     notes.failure ??= toHeddleError(error, "store.failed");
   }
-}
-
-async function usageOf(heddle: Heddle, threadId: string): Promise<Usage> {
-  let sum = NO_USAGE;
-  for await (const { body } of allEvents(heddle.journal, threadId)) {
-    if (body.type === "turn.completed") sum = addUsage(sum, body.usage);
-  }
-  return sum;
 }
 
 async function eventsOf(heddle: Heddle, { handles }: RunNotes): Promise<readonly StoredEvent[]> {

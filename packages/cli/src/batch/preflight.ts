@@ -114,14 +114,7 @@ async function planChecks(
 /** Whether a run could start does not depend on what it is asked; without a prompt a word stands in for it. */
 function withPrompt(args: ParsedArgs): ParsedArgs {
   if (args.positionals.length > 0 || args.has("prompt-file")) return args;
-  return {
-    ...args,
-    positionals: ["preflight"],
-    positionalsBeforeDashes: 0,
-    has: (name) => args.has(name),
-    value: (name) => args.value(name),
-    values: (name) => args.values(name),
-  };
+  return { ...args, positionals: ["preflight"], positionalsBeforeDashes: 0 };
 }
 
 function describe(name: string, { workspace, resolved, thread }: Plan): string {

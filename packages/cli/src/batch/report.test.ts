@@ -1,4 +1,4 @@
-import { NO_USAGE, type EventBody, type StoredEvent } from "@heddle/protocol";
+import { HeddleError, NO_USAGE, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { RunResult } from "@heddle/protocol/run-result";
 import { expect, test } from "vitest";
 import { reportOf, transcriptOf } from "./report.ts";
@@ -144,9 +144,9 @@ test("a failed turn gives a result with its reason, its words so far and what wa
 });
 
 test("a failure outside the turn is the reason, and a stop by a signal is a cancelled run", () => {
-  const failure = { code: "turn.interrupted", message: "interrupted by SIGINT", details: {} } as const;
+  const failure = new HeddleError("turn.interrupted", "interrupted by SIGINT");
   expect(runResult(facts({ failure }, []))).toMatchObject({ status: "cancelled", reason: "turn.interrupted" });
-  const busy = { code: "store.busy", message: "busy", details: {} } as const;
+  const busy = new HeddleError("store.busy", "busy");
   expect(runResult(facts({ failure: busy }, []))).toMatchObject({ status: "failed", retryable: true });
 });
 

@@ -1,35 +1,9 @@
 /** From what is known of a run to the one document that says how it ended. */
-import {
-  canonical,
-  isRetryable,
-  reasonOf,
-  type HeddleError,
-  type RunFinished,
-  type RunResult,
-  type Usage,
-} from "@heddle/protocol";
-import type { RunSummary } from "./run-summary.ts";
+import { canonical, isRetryable, reasonOf, type RunFinished, type RunResult, type Usage } from "@heddle/protocol";
+import type { RunNotes } from "./run-notes.ts";
 import { sha256 } from "./report.ts";
 
-export interface RunFacts {
-  readonly heddleVersion: string;
-  readonly runId: string;
-  readonly startedAt: number;
-  readonly durationMs: number;
-  readonly exitCode: number;
-  /** A failure outside the turn, or instead of it. */
-  readonly failure: Pick<HeddleError, "code" | "message" | "details"> | undefined;
-  readonly summary: RunSummary;
-  readonly threadId: string | undefined;
-  readonly turnId: string | undefined;
-  readonly threadUsage: Usage | undefined;
-  readonly attempts: RunResult["attempts"];
-  readonly outputSchema: unknown;
-  readonly artifactRoot: string | undefined;
-  readonly paths: Readonly<Record<string, string>>;
-  readonly git: RunResult["git"];
-  readonly manifest: unknown;
-}
+export type RunFacts = ReturnType<RunNotes["facts"]> & { readonly exitCode: number };
 
 export function runResult(facts: RunFacts): RunResult {
   const { summary } = facts;

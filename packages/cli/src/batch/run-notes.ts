@@ -5,7 +5,6 @@ import type { HeldFile } from "@heddle/tools/held-file";
 import { asFailure, type Artifacts } from "./artifacts.ts";
 import { asJson } from "./as-json.ts";
 import type { Attempt } from "./attempts.ts";
-import type { RunFacts } from "./result.ts";
 import { sumUp } from "./run-summary.ts";
 
 export class RunNotes implements Disposable {
@@ -79,7 +78,7 @@ export class RunNotes implements Disposable {
   }
 
   /** `cause`: what is ending the run while it still runs. */
-  facts(cause?: HeddleError): Omit<RunFacts, "exitCode"> {
+  facts(cause?: HeddleError) {
     return {
       heddleVersion: this.#heddleVersion,
       runId: this.runId,

@@ -28,7 +28,7 @@ test("the demo's agent claims too much and is rejected, fixes it, hangs and is f
     "kill-child: ended sh scripts/release.sh",
     "passed the test passes: 3 passed, 0 failed",
     "[fix the test] VERIFIED: every check passed",
-    "What is on disk now:",
+    "What the task changed:",
     "VERIFIED: the test that failed before passes now",
   ];
   const places = order.map((text) => ran.stdout.indexOf(text));

@@ -23,13 +23,13 @@ import { allEvents } from "@heddle/runtime/record";
 import { resolveSettings } from "@heddle/runtime/settings";
 import type { OptionSpec, ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { workspaceDiff } from "../demo/diff.ts";
 import { DEMO_SCRIPT } from "../demo/script.ts";
 import { demoTask, makeWorkspace } from "../demo/workspace.ts";
 import type { Output } from "../print/output.ts";
-import { marked, openScreen, quoted } from "../print/screen.ts";
+import { marked, openScreen } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import { watchForStop, type Stop } from "../stop.ts";
+import { diffLines } from "../tasks/diff.ts";
 import { exitCodeOfTask, standing } from "../tasks/outcome.ts";
 import { showTasks } from "../tasks/show-tasks.ts";
 
@@ -59,13 +59,12 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   await mkdir(workspace);
   await makeWorkspace(workspace);
   const { namespaces, bwrap } = await probeSandbox(workspace);
-  const hasWall = namespaces.ok || bwrap.ok;
-  await out.write(introduction(chosen, hasWall ? WALLED : withoutWall(namespaces.reason, bwrap.reason)));
-  // Its own known script goes without a wall where the host has none; a real model never does.
-  const sandbox = hasWall || chosen.isLive ? "workspace-write" : "danger-full-access";
+  const hasSandbox = namespaces.ok || bwrap.ok;
+  await out.write(introduction(chosen, hasSandbox ? CONFINED : withoutSandbox(namespaces.reason, bwrap.reason)));
+  // Its own script runs without a sandbox where the host has none; a real model never does.
+  const sandbox = hasSandbox || chosen.isLive ? "workspace-write" : "danger-full-access";
   const worked = await work({ ...chosen, home, workspace, sandbox }, context, { stop, out });
-  const diff = await workspaceDiff({ workspace, home, env: context.env, signal: stop.signal });
-  await out.write(`\nWhat is on disk now:\n\n${quoted(diff.trimEnd()).join("\n")}\n\n`);
+  await out.write(`\nWhat the task changed:\n\n${worked.diff.join("\n")}\n\n`);
   await out.write(summary({ ...worked, home, startedAt, isLive: chosen.isLive }));
   return stop.exitCode ?? (worked.task.state === "verified" ? EXIT.ok : exitCodeOfTask(worked.task) || EXIT.turnFailed);
 }
@@ -106,9 +105,9 @@ function liveProvider(env: NodeJS.ProcessEnv): string {
   throw new HeddleError("auth.missing", `--live needs a key; set one of ${names}, or leave --live out`);
 }
 
-const WALLED = "Commands and checks run in the kernel sandbox: no network, writes only in the workspace.";
+const CONFINED = "Commands and checks run in the kernel sandbox: no network, writes only in the workspace.";
 
-function withoutWall(namespaces: string | undefined, bwrap: string | undefined): string {
+function withoutSandbox(namespaces: string | undefined, bwrap: string | undefined): string {
   return [
     "!! NO KERNEL SANDBOX on this machine:",
     `!!   namespaces: ${namespaces}`,
@@ -124,7 +123,7 @@ function introduction({ settings, isLive }: Chosen, sandbox: string): string {
   return `Heddle demo: a task is done when its checks say so.\n${model}\n${sandbox}\n\n`;
 }
 
-interface Place extends Chosen {
+interface Work extends Chosen {
   readonly home: string;
   readonly workspace: string;
   readonly sandbox: TurnSettings["sandboxMode"];
@@ -132,35 +131,30 @@ interface Place extends Chosen {
 
 interface Worked {
   readonly task: TaskRecord;
+  readonly diff: readonly string[];
   readonly sandboxLevel: SandboxLevel | undefined;
 }
 
 async function work(
-  { home, workspace, providers, settings, sandbox }: Place,
+  { home, workspace, providers, settings, sandbox }: Work,
   { env }: CommandContext,
   { stop, out }: { readonly stop: Stop; readonly out: Output },
 ): Promise<Worked> {
   await using heddle = await openHeddle({ home, providers, env, isUnattended: true });
   const [spec] = readSpec({ file: "demo.yaml", text: demoTask(sandbox), folder: workspace }).specs;
   if (spec === undefined) throw new HeddleError("internal", "the demo has no task");
-  const tasks = openTasks({ journal: heddle.journal }).as(OWNER);
+  const tasks = openTasks({ journal: heddle.journal, home }).as(OWNER);
   const task = await tasks.add({ spec, source: { kind: "cli", ref: "demo" } });
   const style = styleFor("auto", out.isTerminal, env);
-  const show = showTasks({
-    journal: heddle.journal,
-    from: 0,
-    chosen: [task],
-    out,
-    style,
-    isJson: false,
-    hasItems: true,
-  });
+  const { journal } = heddle;
+  const show = showTasks({ journal, from: 0, chosen: [task], out, style, isJson: false, hasItems: true });
   const settingsFor = (): TurnSettings => ({ ...settings, sandboxMode: sandbox });
   await using harness = await openHarness({ heddle, settingsFor, home, concurrency: 1 });
   const [ended = task] = await harness.drained([task.id], stop.signal);
   await harness[Symbol.asyncDispose]();
   await show.end();
-  return { task: ended, sandboxLevel: await sandboxLevelOf(heddle, ended) };
+  const diff = diffLines(task.id, await tasks.diff(task.id, { isStat: false, signal: stop.signal }), style);
+  return { task: ended, diff, sandboxLevel: await sandboxLevelOf(heddle, ended) };
 }
 
 async function sandboxLevelOf({ journal }: Heddle, { threadId }: TaskRecord): Promise<SandboxLevel | undefined> {

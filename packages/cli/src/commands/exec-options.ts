@@ -14,8 +14,8 @@ function isImageWord(word: string): boolean {
   return /\.(png|jpe?g|gif|webp)$/i.test(word) || statSync(word, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-const CHOOSING: readonly OptionSpec[] = [
-  { name: "model", short: "m", value: "MODEL", help: "Model to ask" },
+/** Of every command that reads the configuration. */
+export const CONFIG_OPTIONS: readonly OptionSpec[] = [
   {
     name: "config",
     short: "c",
@@ -24,6 +24,13 @@ const CHOOSING: readonly OptionSpec[] = [
     help: "Override a key of config.toml; VALUE is TOML, or text",
   },
   { name: "profile", short: "p", value: "NAME", help: "Use [profiles.NAME] of config.toml" },
+  { name: "ignore-user-config", help: "Read no config.toml" },
+  { name: "strict-config", help: "Refuse unknown keys in Codex's config.toml too" },
+];
+
+const CHOOSING: readonly OptionSpec[] = [
+  { name: "model", short: "m", value: "MODEL", help: "Model to ask" },
+  ...CONFIG_OPTIONS,
   { name: "oss", help: "Ask a model on this machine" },
   {
     name: "local-provider",
@@ -31,8 +38,6 @@ const CHOOSING: readonly OptionSpec[] = [
     choices: ["ollama", "lmstudio"],
     help: "With --oss: the program that serves it",
   },
-  { name: "ignore-user-config", help: "Read no config.toml" },
-  { name: "strict-config", help: "Refuse unknown keys in Codex's config.toml too" },
 ];
 
 const WORKING: readonly OptionSpec[] = [

@@ -4,7 +4,8 @@ import { didYouMean, EXIT, HeddleError, OWNER, visibleLine } from "@heddle/proto
 import { NOTIFICATION_NAMES, redeliver, testSink, type Sink } from "@heddle/tasks";
 import { openRecord } from "@heddle/runtime/record";
 import { notifyingOf } from "@heddle/runtime/work";
-import { CONFIG_OPTIONS, readConfigOf } from "../config-options.ts";
+import { readConfigOf } from "../config-options.ts";
+import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";

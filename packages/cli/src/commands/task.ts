@@ -1,6 +1,6 @@
 /** `heddle task`: work orders, from the first file to the last look. What carries them out is `heddle watch`, or `heddle serve`. */
 import { didYouMean, EXIT } from "@heddle/protocol";
-import { CONFIG_OPTIONS } from "../config-options.ts";
+import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { foreignOption, usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";

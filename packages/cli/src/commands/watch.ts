@@ -1,6 +1,6 @@
 /** `heddle watch`: carries out tasks, and shows it. */
 import type { DoorPlan } from "@heddle/runtime/doors";
-import { CONFIG_OPTIONS } from "../config-options.ts";
+import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { DOOR_OPTIONS, doorChoices } from "../door-options.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";

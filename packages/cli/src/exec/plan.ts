@@ -4,16 +4,8 @@
  */
 import path from "node:path";
 import type { StartWatch } from "@heddle/agent";
-import {
-  HeddleError,
-  isSandboxMode,
-  type HookConfig,
-  type InputPart,
-  type McpServerConfig,
-  type NoticeText,
-  type SandboxMode,
-} from "@heddle/protocol";
-import { heddleHome, readConfiguration, type ConfigFile, type Layers } from "@heddle/runtime/config";
+import { HeddleError, isSandboxMode, type InputPart, type SandboxMode } from "@heddle/protocol";
+import { heddleHome, readConfiguration } from "@heddle/runtime/config";
 import {
   hooksOf,
   mcpServersOf,
@@ -23,7 +15,6 @@ import {
   resolveSettings,
   standingOf,
   type Choices,
-  type Resolved,
 } from "@heddle/runtime/settings";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { reviewPrompt as ReviewPromptFunction } from "@heddle/agent/review";
@@ -36,39 +27,15 @@ import type { HeldFile } from "@heddle/tools/held-file";
 import { beginPrompt } from "../prompt.ts";
 import type { Stop } from "../stop.ts";
 import { notesFor, refuseUnsupported } from "./notes.ts";
-import { parseRequest, type ThreadChoice } from "./request.ts";
+import { parseRequest } from "./request.ts";
 
-export interface Plan {
-  readonly home: string;
-  /** Where the turn works, whatever folder its thread was in before, and where `--last` looks. */
-  readonly workspace: string;
-  readonly mayBeOutsideGit: boolean;
-  readonly thread: ThreadChoice;
-  /** undefined: there is nothing to say, only a fork to make. */
-  readonly input: readonly InputPart[] | undefined;
-  /** What the record of the turn must say about its input. */
-  readonly notices: readonly NoticeText[];
-  readonly isReview: boolean;
-  /** File, profile and `-c` as one. */
-  readonly config: ConfigFile;
-  readonly layers: Layers;
-  readonly choices: Choices;
-  /** What a new thread runs with; for an older one it depends on what that used. */
-  readonly resolved: Resolved | undefined;
-  readonly mcpServers: readonly McpServerConfig[];
-  readonly hooks: readonly HookConfig[];
-  readonly origin: string;
-  readonly isEphemeral: boolean;
-  readonly lastMessageFile: HeldFile | undefined;
-  /** Where agents may write, in this run or an earlier one. */
-  readonly agentRoots: readonly string[];
-}
+export type Plan = Awaited<ReturnType<typeof makePlan>>;
 
 export async function makePlan(
   args: ParsedArgs,
   { env, cwd }: CommandContext,
   { err, stop, watch }: { readonly err: Output; readonly stop: Stop; readonly watch?: StartWatch },
-): Promise<Plan> {
+) {
   const request = parseRequest(args);
   refuseUnsupported(args);
   const isEphemeral = args.has("ephemeral");
@@ -115,23 +82,31 @@ export async function makePlan(
   watch?.goOn("make the plan");
   const prompt =
     request.review === undefined ? given?.text : await promptOfReview(request.review, workspace, given?.text);
+  const input: readonly InputPart[] | undefined =
+    prompt === undefined ? undefined : [{ type: "text", text: prompt }, ...images];
   return {
     home: heddleHome(env),
+    /** Where the turn works, whatever folder its thread was in before, and where `--last` looks. */
     workspace,
     mayBeOutsideGit,
     thread: request.thread,
-    input: prompt === undefined ? undefined : [{ type: "text", text: prompt }, ...images],
+    /** undefined: nothing is asked, there is only a fork to make. */
+    input,
+    /** What the record of the turn must say about its input. */
     notices: given?.notices ?? [],
     isReview: request.review !== undefined,
+    /** File, profile and `-c` as one. */
     config,
     layers,
     choices,
+    /** What a new thread runs with; for an older one it depends on what that used. */
     resolved,
     mcpServers,
     hooks: hooksOf(config),
     origin: originOf(env),
     isEphemeral,
     lastMessageFile,
+    /** Where agents may write, in this run or an earlier one. */
     agentRoots,
   };
 }

@@ -9,12 +9,11 @@ import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
-import type { Output } from "../print/output.ts";
 import { behind, openScreen, say } from "../print/screen.ts";
-import { watchForStop, type Stop } from "../stop.ts";
+import { watchForStop } from "../stop.ts";
 import { asCodexExitCode, exitCodeOfTurn } from "./exit-code.ts";
 import { makePlan } from "./plan.ts";
-import { runPlan } from "./run-plan.ts";
+import { runPlan, type RunSurface } from "./run-plan.ts";
 import { timeLimitMs } from "./time-limit.ts";
 
 export interface ExecOptions {
@@ -31,15 +30,11 @@ export async function runExec(args: ParsedArgs, context: CommandContext, options
   return args.has("codex-exit-codes") ? asCodexExitCode(code, args) : code;
 }
 
-interface Surface {
-  readonly out: Output;
-  readonly err: Output;
-  readonly stop: Stop;
-  readonly batch: Batch | undefined;
-  readonly prepared: PreparedSandbox | undefined;
-}
-
-async function carryOut(args: ParsedArgs, context: CommandContext, surface: Surface): Promise<number> {
+async function carryOut(
+  args: ParsedArgs,
+  context: CommandContext,
+  surface: Omit<RunSurface, "args" | "context" | "watch">,
+): Promise<number> {
   const { out, err, stop, batch } = surface;
   const isJson = args.has("json");
   using watch = new StartWatch("read options and configuration", { log: say });

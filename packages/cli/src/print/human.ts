@@ -4,7 +4,6 @@
  * Everything that comes from a model, a command or a file stands in the gutter of screen.ts.
  */
 import {
-  isOutsideThreads,
   never,
   shownAnswer,
   visibleLine,
@@ -177,37 +176,8 @@ function eventText(threadId: string, body: PlainEvent, options: HumanPrinterOpti
       return body.skipped === undefined ? undefined : style.yellow(skippedText(body.skipped));
     case "thread.moved":
       return style.yellow(`the thread continues in ${visibleLine(body.workspace)}`);
-    case "thread.created":
-    case "thread.named":
-    case "thread.archived":
-    case "thread.settings-changed":
-    case "thread.metadata-changed":
-    case "thread.goal-changed":
-    case "thread.tools-declared":
-    case "tool.answered":
-    case "thread.reverted":
-    case "context.injected":
-    case "turn.queued":
-    case "turn.dequeued":
-    case "background.ran":
-    case "client.intended":
-    case "client.settled":
-    case "thread.deleted":
-    case "context.loaded":
-    case "context.added":
-    case "context.compacted":
-    case "context.left-out":
-    case "item.checkpointed":
-    case "model.requested":
-    case "mcp.listed":
-    case "tool.intended":
-    case "tool.settled":
-    case "turn.resumed":
-    case "sandbox.opened":
-    case "hop.refused":
-      return undefined;
     default:
-      return isOutsideThreads(body) ? undefined : never(body);
+      return undefined;
   }
 }
 
@@ -253,17 +223,8 @@ function restOf(item: Item, already: string): Foreign {
       if (!item.output.startsWith(already)) return { text: "" };
       return { text: item.output.slice(already.length, Math.max(already.length, MAX_SHOWN_OUTPUT_CHARS)) };
     }
-    case "plan":
-    case "userMessage":
-    case "fileChange":
-    case "toolCall":
-    case "mcpToolCall":
-    case "imageView":
-    case "contextCompaction":
-    case "notice":
-      return { text: "" };
     default:
-      return never(item);
+      return { text: "" };
   }
 }
 

@@ -41,7 +41,7 @@ describe("12.19: the table auth of a provider", () => {
   test.each([
     ["auth = {}", /auth(\.type)? must be one of api-key, command/],
     ['auth = { type = "command" }', /auth\.command/],
-    ['auth = { type = "command", command = "az" }', /auth\.command must be an array/],
+    ['auth = { type = "command", command = "az" }', /auth\.command must be a list/],
     ['auth = { type = "bedrock", regoin = "x" }', /unknown key "regoin"; did you mean "?region/],
     ['auth = { type = "command", command = [] }', /auth\.command/],
     ['auth = { type = "command", command = ["x"], shell = true }', /unknown key "shell"; known here: .*timeout_ms/],
