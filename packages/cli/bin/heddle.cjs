@@ -1,14 +1,12 @@
 #!/usr/bin/env node
-// Starts Heddle on whatever Node is there. Written in old syntax, because Node 12 must be able to read it and say what is wrong.
-// Node >= 24.19 loads the bundle in this process; an older one hands over to a newer Node and keeps exit code and signals.
-// In a checkout the bundle is made when it is missing or older than the sources, so that nobody types a build.
+// Starts Heddle on any Node. Written in old syntax, because Node 12 must be able to read it and say what is wrong.
+// Node >= 24.19 loads the bundle in this process; an older one starts a newer Node and passes on exit code and signals.
+// In a checkout the bundle is built when it is missing or older than the sources.
 "use strict";
 /* oxlint-disable unicorn/prefer-node-protocol -- Node 12 does not know the node: prefix */
 
 const fs = require("fs");
-const os = require("os");
 const path = require("path");
-const vm = require("vm");
 
 const MIN_MAJOR = 24;
 const MIN_MINOR = 19;
@@ -16,11 +14,12 @@ const USAGE = 2;
 const INFRASTRUCTURE = 8;
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 const WRAPPER = "(function (exports, require, module, __filename, __dirname) { ";
-// Brings along watchers and a line editor, and most runs use nothing of it.
+// Loads watchers and a line editor, and most runs use nothing of it.
 const LATER = "node:fs/promises";
 // Runs differ in what they call; after a few of them little is new.
-const LESSONS = 4;
-const LESSON_MS = 10000;
+const MAX_UPDATES = 4;
+// V8 drops the compiled code of functions that were not called for a while.
+const MAX_UPTIME_S = 10;
 const KEEP_COMPILED_MS = 7 * 24 * 60 * 60 * 1000;
 
 const packageDir = path.join(__dirname, "..");
@@ -75,13 +74,11 @@ function refuse(message) {
   process.exitCode = INFRASTRUCTURE;
 }
 
-// The fourth descriptor is a line to this process: when it closes, the child knows that its launcher was killed.
+// The fourth descriptor is a pipe to this process: when it closes, the child knows that its launcher was killed.
 function spawnNode(node, args) {
-  const env = Object.assign({}, process.env, { HEDDLE_LAUNCHED: "1", HEDDLE_LAUNCHER_FD: "3" });
-  const child = require("child_process").spawn(node, args, {
-    stdio: ["inherit", "inherit", "inherit", "pipe"],
-    env: env,
-  });
+  process.env.HEDDLE_LAUNCHED = "1";
+  process.env.HEDDLE_LAUNCHER_FD = "3";
+  const child = require("child_process").spawn(node, args, { stdio: ["inherit", "inherit", "inherit", "pipe"] });
   const forward = {};
   FORWARDED.forEach(function (signal) {
     forward[signal] = function () {
@@ -89,7 +86,7 @@ function spawnNode(node, args) {
     };
     process.on(signal, forward[signal]);
   });
-  // A line that breaks is the child's end, which `exit` reports.
+  // A pipe that breaks is the child's end, which `exit` reports.
   child.stdio[3].on("error", function () {
     return undefined;
   });
@@ -119,11 +116,12 @@ function readStamp() {
   return JSON.parse(fs.readFileSync(stampFile, "utf8"));
 }
 
-// Loads the files of the bundle as Node would, with one thing more: the compiled code of what earlier runs called. Node's own
-// compile cache is made before a file runs and holds no function that is compiled when it is first called, which is most.
+// Loads the files of the bundle as Node would, and also the compiled code of what earlier runs called. Node's own compile
+// cache is made before a file runs and lacks the functions that are compiled at their first call, which are most of them.
 function openBundle(cacheFolder) {
+  const vm = require("vm");
   const modules = new Map();
-  const learnt = [];
+  const updates = [];
   const own = function (id) {
     if (id.startsWith("./")) return loadFile(id.slice(2));
     return id === LATER ? whenUsed(id) : require(id);
@@ -139,8 +137,8 @@ function openBundle(cacheFolder) {
       columnOffset: -WRAPPER.length,
       cachedData: known === undefined ? undefined : known.code,
     });
-    const lessons = known === undefined || script.cachedDataRejected ? 0 : known.lessons;
-    if (lessons < LESSONS) learnt.push({ name: name, script: script, lessons: lessons + 1 });
+    const count = known === undefined || script.cachedDataRejected ? 0 : known.count;
+    if (count < MAX_UPDATES) updates.push({ name: name, script: script, count: count + 1 });
     const module = { exports: {} };
     modules.set(name, module);
     try {
@@ -151,7 +149,11 @@ function openBundle(cacheFolder) {
     }
     return module.exports;
   };
-  if (cacheFolder !== undefined) keepWhenCalm(cacheFolder, learnt);
+  process.once("exit", function (code) {
+    // A mistyped command would get a folder of its own.
+    if (cacheFolder === undefined || code === USAGE || updates.length === 0 || process.uptime() > MAX_UPTIME_S) return;
+    keepCompiled(cacheFolder, updates);
+  });
   return { load: loadFile };
 }
 
@@ -168,55 +170,40 @@ function whenUsed(id) {
 
 // ---- compiled code
 
-// Compiled code is trusted like the code itself. It lies beside a checkout's dependencies, or in Heddle's home, which no
-// sandboxed command can see; by Node, because only the same one can read it, and by command, because each calls other functions.
+// Compiled code is trusted like the code itself. It is kept beside a checkout's dependencies, or in Heddle's home, which no
+// sandboxed command can see; by version of Node, which must match, and by command, because each calls other functions.
 function codeCacheFolder() {
   const inCheckout = path.join(rootDir, "node_modules");
-  const home = process.env.HEDDLE_HOME || path.join(os.homedir(), ".heddle");
+  const home = process.env.HEDDLE_HOME || path.join(require("os").homedir(), ".heddle");
   const own = fs.existsSync(mainSource) && isWritable(inCheckout);
-  // A home that is not there yet is left to be made by its owner, with its own mode.
+  // A home that does not exist yet is created later, with its own mode.
   if (!own && !fs.existsSync(home)) return undefined;
   const folder = own ? path.join(inCheckout, ".cache", "heddle") : path.join(home, "cache", "code");
   const word = process.argv[2] || "";
   return path.join(folder, process.version + "-" + process.arch, /^[a-z][a-z-]*$/.test(word) ? word : "other");
 }
 
-// The name holds the hash of the source. The last byte counts the runs it was learnt from: V8 wants its own part at the start.
+// The name holds the hash of the source. The last byte counts the runs that updated it: V8 wants its own part at the start.
 function readCompiled(folder, name) {
   if (folder === undefined) return undefined;
   try {
     const bytes = fs.readFileSync(path.join(folder, name + ".bin"));
-    return { code: bytes.subarray(0, -1), lessons: bytes[bytes.length - 1] };
+    return { code: bytes.subarray(0, -1), count: bytes[bytes.length - 1] };
   } catch {
     return undefined;
   }
 }
 
-// At the end of a run, when all it needs has been compiled; a server is not waited for, V8 forgets what it has not called for long.
-function keepWhenCalm(folder, learnt) {
-  let isOver = false;
-  const keep = function () {
-    if (isOver) return;
-    isOver = true;
-    if (learnt.length > 0) keepCompiled(folder, learnt);
-  };
-  process.once("exit", function (code) {
-    // A mistyped word teaches nothing, and would have a folder of its own.
-    if (code !== USAGE) keep();
-  });
-  setTimeout(keep, LESSON_MS).unref();
-}
-
-// Nothing here is a failure: without it the next start is slower.
-function keepCompiled(folder, learnt) {
+// At the end of a run, when all it needs is compiled. Nothing here is a failure: without it the next start is slower.
+function keepCompiled(folder, updates) {
   try {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    learnt.forEach(function (file) {
+    updates.forEach(function (file) {
       const target = path.join(folder, file.name + ".bin");
       const draft = target + "." + process.pid;
-      fs.writeFileSync(draft, Buffer.concat([file.script.createCachedData(), Buffer.from([file.lessons])]), {
+      fs.writeFileSync(draft, Buffer.concat([file.script.createCachedData(), Buffer.from([file.count])]), {
         mode: 0o600,
-        // V8 does not look whether what it reads is whole.
+        // V8 does not check whether what it reads is complete.
         flush: true,
       });
       fs.renameSync(draft, target);
@@ -289,7 +276,7 @@ function addFile(file, seen) {
   try {
     stat = fs.statSync(file);
   } catch {
-    // An editor that saves by rename may have the file away for a moment; the next start looks again.
+    // An editor that saves by rename may have moved the file for a moment; the next start looks again.
     return;
   }
   seen.newestMs = Math.max(seen.newestMs, Math.trunc(stat.mtimeMs));

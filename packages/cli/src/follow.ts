@@ -4,7 +4,7 @@
  */
 import type { Heddle, InterruptReason, TerminalEvent, TurnHandle } from "@heddle/agent";
 import { isHeddleError, OWNER, shownAnswer, toHeddleError, type EventOf, type SandboxLevel } from "@heddle/protocol";
-import type { Printer } from "./print/printer.ts";
+import type { Printer } from "./print/output.ts";
 import type { Stop } from "./stop.ts";
 
 export interface Followed {

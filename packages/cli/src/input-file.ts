@@ -1,7 +1,8 @@
 /** Reads a file that an option names, whole and within a limit; whatever is wrong with it is told with the option's name. */
 import { readFile, stat } from "node:fs/promises";
 import { HeddleError, hostFaultOr, reasonOf } from "@heddle/protocol";
-import { usage } from "./args.ts";
+import { usage, type ParsedArgs } from "./args.ts";
+import path from "node:path";
 
 export async function readInputFile(file: string, flag: string, maxBytes: number): Promise<Buffer> {
   const found = await stat(file).catch(() => undefined);
@@ -15,5 +16,36 @@ export async function readInputFile(file: string, flag: string, maxBytes: number
     throw new HeddleError(hostFaultOr(error, "usage.invalid"), `${flag} ${file} cannot be read: ${why}`, {
       cause: error,
     });
+  }
+}
+
+const MAX_PROMPT_BYTES = 8 * 1024 * 1024;
+/** It is copied into every result. */
+const MAX_MANIFEST_BYTES = 1024 * 1024;
+
+/** The prompt of `--prompt-file`, in the place of the words of the command line. */
+export async function promptFromFile(
+  args: ParsedArgs,
+  cwd: string,
+  words: readonly string[],
+): Promise<readonly string[]> {
+  const given = args.value("prompt-file");
+  if (given === undefined) return words;
+  if (words.length > 0) throw usage("--prompt-file is given and a prompt as well; give one of them");
+  const file = path.resolve(cwd, given);
+  const bytes = await readInputFile(file, "--prompt-file", MAX_PROMPT_BYTES);
+  try {
+    return [new TextDecoder("utf-8", { fatal: true }).decode(bytes)];
+  } catch (error) {
+    throw new HeddleError("prompt.binary", `--prompt-file ${file} is not UTF-8 text`, { cause: error });
+  }
+}
+
+export async function readManifest(file: string): Promise<unknown> {
+  const bytes = await readInputFile(file, "--manifest", MAX_MANIFEST_BYTES);
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch (error) {
+    throw usage(`--manifest ${file} is not JSON: ${reasonOf(error)}`);
   }
 }

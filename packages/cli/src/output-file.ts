@@ -9,6 +9,7 @@ import { holdFile, type HeldFile } from "@heddle/tools/held-file";
 import { openRecord } from "@heddle/runtime/record";
 import { usage } from "./args.ts";
 import type { CommandContext } from "./command.ts";
+import { asFailure } from "./batch/artifacts.ts";
 
 export interface OutputFileOptions {
   /** Where agents of this run may write. */
@@ -72,4 +73,20 @@ function problem(error: unknown, full: string): string {
   if (code === "ENOTDIR") return `cannot be written: ${path.dirname(full)} is not a folder`;
   if (code === "EACCES" || code === "EROFS") return `cannot be written: no permission to write ${path.dirname(full)}`;
   return `cannot be written: ${reasonOf(error)}`;
+}
+
+/**
+ * The file of `-o`: held from before the turn, and written in any case, for the text of an earlier run must not pass for
+ * this one's. An agent can neither plant a link for it to be written through nor lead it elsewhere.
+ */
+export async function writeLastMessage(file: HeldFile, text: string): Promise<void> {
+  try {
+    await file.write(text);
+  } catch (error) {
+    const { code, message } = asFailure(error, `-o ${file.path}`);
+    const isSaid = message.startsWith("-o ");
+    throw new HeddleError(code, isSaid ? message : `-o ${file.path} could not be written: ${message}`, {
+      cause: error,
+    });
+  }
 }

@@ -5,6 +5,7 @@
 import { writeSync } from "node:fs";
 import { clockMs, EXIT, HeddleError } from "@heddle/protocol";
 import { endProcess } from "./end-process.ts";
+import { usage, type ParsedArgs } from "./args.ts";
 
 const EXIT_BY_SIGNAL = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: 129 } as const;
 type StopSignal = keyof typeof EXIT_BY_SIGNAL;
@@ -77,4 +78,14 @@ export function watchForStop(timeoutMs: number | undefined, graceMs: number = GR
       for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
+}
+
+/** `--timeout`: how long a run may take. */
+export function timeLimitMs(args: ParsedArgs): number | undefined {
+  const text = args.value("timeout");
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  // setTimeout cannot wait longer than 2^31 ms.
+  if (Number.isFinite(seconds) && seconds > 0 && seconds * 1000 < 2 ** 31) return seconds * 1000;
+  throw usage(`--timeout "${text}" is not a number of seconds above 0, such as --timeout 600`);
 }

@@ -9,7 +9,6 @@ import { HeddleError, reasonOf, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { holdFolder, type HeldFolder } from "@heddle/tools/held-folder";
 import { usage } from "../args.ts";
-import { asJson } from "./as-json.ts";
 
 export type RunState = "pending" | "running" | "completed" | "failed" | "cancelled";
 
@@ -166,4 +165,9 @@ export function asFailure(error: unknown, file: string): HeddleError {
   const errno = error instanceof Error && "code" in error ? error.code : undefined;
   const code = errno === "ENOSPC" || errno === "EDQUOT" ? "store.full" : "store.failed";
   return new HeddleError(code, `${file} could not be written: ${why}`, { cause: error });
+}
+
+/** A document as it is written into a file of its own. */
+export function asJson(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Heddle, StartTurn, TerminalEvent, TurnHandle } from "@heddle/agent";
 import { OWNER, toHeddleError, type RunResult, type StoredEvent, type TurnLimits } from "@heddle/protocol";
 import { followTurn } from "../follow.ts";
-import type { Printer } from "../print/printer.ts";
+import type { Printer } from "../print/output.ts";
 import type { Stop } from "../stop.ts";
 import { statusOf } from "./result.ts";
 import { limitsLeft, nextAttempt, resumeInput, type NextAttempt } from "./retry.ts";

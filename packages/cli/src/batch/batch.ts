@@ -22,20 +22,20 @@ import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { behind, openScreen } from "../print/screen.ts";
 import { openOutput, type Output } from "../print/output.ts";
-import type { Printer } from "../print/printer.ts";
+import type { Printer } from "../print/output.ts";
 import type { Stop } from "../stop.ts";
 import { allowedTools } from "./allowed-tools.ts";
 import { openArtifacts } from "./artifacts.ts";
-import { asJson } from "./as-json.ts";
+import { asJson } from "./artifacts.ts";
 import { runAttempts, type LastAttempt, type Retry } from "./attempts.ts";
 import { capabilities, type CapabilityFacts } from "./capabilities.ts";
 import { parseBatchFlags, type BatchFlags } from "./flags.ts";
 import { watchIdle } from "./idle.ts";
-import { readManifest } from "./inputs.ts";
+import { readManifest } from "../input-file.ts";
 import { keepRecord, lookAtGit } from "./keep.ts";
 import { manifestOf } from "./manifest.ts";
 import { runFinished, runResult } from "./result.ts";
-import { holdResultFile, rootsOf } from "./result-file.ts";
+import { holdResultFile, rootsOf } from "./flags.ts";
 import { RunNotes } from "./run-notes.ts";
 
 export interface BatchStart {

@@ -2,6 +2,8 @@
 import path from "node:path";
 import { uuidv7, type TurnLimits } from "@heddle/protocol";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
+import type { HeldFile } from "@heddle/tools/held-file";
+import type { CommandContext } from "../command.ts";
 
 /** Each of these asks for the batch contract: a terminal line, and a result where one is named. */
 const CONTRACT: readonly OptionSpec[] = [
@@ -104,4 +106,20 @@ function number(args: ParsedArgs, name: string, wanted: string): number | undefi
   const value = Number(text);
   if (/^\d*\.?\d+$/.test(text) && Number.isFinite(value) && value > 0) return value;
   throw usage(`--${name} "${text}" is not ${wanted}`);
+}
+
+/** As far as the command line says: where agents may write. */
+export function rootsOf(args: ParsedArgs, cwd: string): readonly string[] {
+  return [args.value("cd") ?? ".", ...args.values("add-dir")].map((folder) => path.resolve(cwd, folder));
+}
+
+export async function holdResultFile(
+  args: ParsedArgs,
+  context: Pick<CommandContext, "cwd" | "env">,
+  roots: readonly string[],
+): Promise<HeldFile | undefined> {
+  const file = args.value("result-json");
+  if (file === undefined) return undefined;
+  const { holdOutputFile } = await import("../output-file.ts");
+  return await holdOutputFile(["--result-json", file], context, { roots, mode: 0o600 });
 }

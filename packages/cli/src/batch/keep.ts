@@ -5,7 +5,7 @@ import { createStreamRedactor, type Redactor } from "@heddle/journal";
 import { toHeddleError, type RunResult, type StoredEvent } from "@heddle/protocol";
 import { allEvents } from "@heddle/runtime/record";
 import { standingOf } from "@heddle/runtime/settings";
-import { asJson } from "./as-json.ts";
+import { asJson } from "./artifacts.ts";
 import { gitChange, gitState, type GitLook, type GitState } from "./git-state.ts";
 import { outputFilesOf, reportOf, transcriptOf } from "./report.ts";
 import type { RunNotes } from "./run-notes.ts";

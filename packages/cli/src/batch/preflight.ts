@@ -21,7 +21,7 @@ import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { asCodexExitCode } from "../exec/exit-code.ts";
 import { makePlan, type Plan } from "../exec/plan.ts";
-import { timeLimitMs } from "../exec/time-limit.ts";
+import { timeLimitMs } from "../stop.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
 import { watchForStop, type Stop } from "../stop.ts";
@@ -29,8 +29,8 @@ import { allowedTools } from "./allowed-tools.ts";
 import { checkArtifactRoot } from "./artifacts.ts";
 import { parseBatchFlags } from "./flags.ts";
 import { gitState } from "./git-state.ts";
-import { readManifest } from "./inputs.ts";
-import { holdResultFile, rootsOf } from "./result-file.ts";
+import { readManifest } from "../input-file.ts";
+import { holdResultFile, rootsOf } from "./flags.ts";
 
 interface Check {
   readonly name: string;

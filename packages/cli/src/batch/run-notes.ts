@@ -3,7 +3,7 @@ import type { TurnHandle } from "@heddle/agent";
 import { uuidv7, type EventOf, type HeddleError, type RunResult, type StoredEvent, type Usage } from "@heddle/protocol";
 import type { HeldFile } from "@heddle/tools/held-file";
 import { asFailure, type Artifacts } from "./artifacts.ts";
-import { asJson } from "./as-json.ts";
+import { asJson } from "./artifacts.ts";
 import type { Attempt } from "./attempts.ts";
 import { sumUp } from "./run-summary.ts";
 

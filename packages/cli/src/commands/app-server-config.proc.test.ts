@@ -143,7 +143,7 @@ test("config/value/write says what overrules it, and does not write beside a fil
   const codex = await other.file("codex/config.toml", `model = "gpt-5.5"\n`);
   await using second = await opened(other);
   expect(await refused(second.client, "config/value/write", replace("model", "x"))).toContain(
-    `configLayerReadonly Only writes to the user config are allowed: ${codex} is in force`,
+    `configLayerReadonly Only writes to the user config are allowed: ${codex} is used`,
   );
   await writeFile(codex, "");
 });

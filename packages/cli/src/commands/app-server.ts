@@ -15,9 +15,13 @@ import { TLS_OPTIONS, tlsFiles } from "../door-options.ts";
 import { say } from "../print/screen.ts";
 import { tellUnstoredEnds, untilAborted } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
-import { generate, GENERATORS, isGenerator } from "./generate.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
+import { holdFolder } from "@heddle/tools/held-folder";
+
+/** Subcommands that write the types of what this server takes and sends. */
+const GENERATORS = ["generate-ts", "generate-json-schema"] as const;
+type Generator = (typeof GENERATORS)[number];
 
 const OPTIONS: readonly OptionSpec[] = [
   {
@@ -110,4 +114,24 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
 function tokenChoice(args: ParsedArgs, cwd: string): TokenChoice {
   const file = args.value("ws-token-file");
   return { file: file === undefined ? undefined : path.resolve(cwd, file), sha256: args.value("ws-token-sha256") };
+}
+
+function isGenerator(word: string | undefined): word is Generator {
+  return (GENERATORS as readonly (string | undefined)[]).includes(word);
+}
+
+async function generate(which: Generator, args: ParsedArgs, cwd: string): Promise<number> {
+  const out = args.value("out");
+  if (out === undefined) throw usage(`${which} needs --out DIR`);
+  const { jsonFiles, tsFiles } = await import("@heddle/server/describe");
+  const make = which === "generate-ts" ? tsFiles : jsonFiles;
+  using folder = holdFolder(path.resolve(cwd, out), { makes: true });
+  folder.refuseLinksOf([cwd]);
+  for (const [name, content] of make({ isExperimental: args.has("experimental") })) {
+    const [file = name, ...above] = name.split("/").toReversed();
+    using within = new DisposableStack();
+    const place = above.toReversed().reduce((at, part) => within.use(at.below(part)), folder);
+    place.write(file, content, { mode: 0o666 });
+  }
+  return EXIT.ok;
 }

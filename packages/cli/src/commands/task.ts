@@ -14,7 +14,7 @@ import { lintTasks } from "../tasks/lint.ts";
 import { listTasks } from "../tasks/list.ts";
 import { logTask, showTask } from "../tasks/show.ts";
 import { planTask } from "../tasks/plan.ts";
-import { tellFailure } from "../tasks/tell-failure.ts";
+import { tellFailure } from "../tasks/on-task.ts";
 import { undoTask } from "../tasks/undo.ts";
 import { exportTask, verifyTask } from "../tasks/verify.ts";
 import { watchTasks } from "../tasks/watch-tasks.ts";

@@ -6,7 +6,7 @@ import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { say } from "../print/screen.ts";
 import { fileHere } from "../tasks/read-tasks.ts";
-import { tellFailure } from "../tasks/tell-failure.ts";
+import { tellFailure } from "../tasks/on-task.ts";
 import { watchTasks } from "../tasks/watch-tasks.ts";
 
 const OPTIONS: readonly OptionSpec[] = [

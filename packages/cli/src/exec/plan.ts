@@ -19,14 +19,14 @@ import {
 import { usage, type ParsedArgs } from "../args.ts";
 import type { reviewPrompt as ReviewPromptFunction } from "@heddle/agent/review";
 import { readImages, readSchema } from "../attachments.ts";
-import { promptFromFile } from "../batch/inputs.ts";
+import { promptFromFile } from "../input-file.ts";
 import type { CommandContext } from "../command.ts";
 import { configChoices } from "../config-options.ts";
 import type { Output } from "../print/output.ts";
 import type { HeldFile } from "@heddle/tools/held-file";
 import { beginPrompt } from "../prompt.ts";
 import type { Stop } from "../stop.ts";
-import { notesFor, refuseUnsupported } from "./notes.ts";
+import { notesFor, refuseUnsupported } from "./request.ts";
 import { parseRequest } from "./request.ts";
 
 export type Plan = Awaited<ReturnType<typeof makePlan>>;

@@ -14,7 +14,7 @@ import { watchForStop } from "../stop.ts";
 import { asCodexExitCode, exitCodeOfTurn } from "./exit-code.ts";
 import { makePlan } from "./plan.ts";
 import { runPlan, type RunSurface } from "./run-plan.ts";
-import { timeLimitMs } from "./time-limit.ts";
+import { timeLimitMs } from "../stop.ts";
 
 export interface ExecOptions {
   readonly batch?: Batch | undefined;

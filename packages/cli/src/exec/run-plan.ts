@@ -29,7 +29,7 @@ import { followTurn, type Followed } from "../follow.ts";
 import { createHumanPrinter } from "../print/human.ts";
 import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
-import type { Printer } from "../print/printer.ts";
+import type { Printer } from "../print/output.ts";
 import { showProgress } from "../print/progress.ts";
 import { behind, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
@@ -234,7 +234,7 @@ async function deliver(
     await out.write(`${out.isTerminal ? quoted(lastMessage).join("\n") : lastMessage}\n`);
   }
   if (file === undefined) return;
-  const { writeLastMessage } = await import("./last-message.ts");
+  const { writeLastMessage } = await import("../output-file.ts");
   await writeLastMessage(file, lastMessage ?? "");
   if (lastMessage === undefined) await run.printer.notice(`there is no final message; ${file.path} is empty`);
 }

@@ -4,7 +4,7 @@ import { createHumanPrinter } from "./human.ts";
 import { itemTail, resultLine } from "./items.ts";
 import { toLine } from "./jsonl.ts";
 import type { Output } from "./output.ts";
-import type { Printer } from "./printer.ts";
+import type { Printer } from "./output.ts";
 import { duration, money, styleFor } from "./style.ts";
 
 const TURN = "turn-1";

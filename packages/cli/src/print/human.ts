@@ -18,7 +18,7 @@ import {
 } from "@heddle/protocol";
 import { itemHead, itemTail, planLines, resultLine, runningText, WAITING } from "./items.ts";
 import type { Output } from "./output.ts";
-import type { Printer } from "./printer.ts";
+import type { Printer } from "./output.ts";
 import type { Progress } from "./progress.ts";
 import { behind, createQuote, quoted } from "./screen.ts";
 import { duration, money, skippedText, type Style } from "./style.ts";

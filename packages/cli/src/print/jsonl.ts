@@ -5,7 +5,7 @@
 import { codexExecDialect } from "@heddle/dialects/codex-exec";
 import type { ItemDelta, Usage } from "@heddle/protocol";
 import type { Output } from "./output.ts";
-import type { Printer } from "./printer.ts";
+import type { Printer } from "./output.ts";
 import { behind } from "./screen.ts";
 import { skippedText } from "./style.ts";
 

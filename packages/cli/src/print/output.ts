@@ -2,6 +2,8 @@
  * Writing to stdout and stderr. A reader that is slow holds up only the printing; a reader that has gone away ends it:
  * the turn goes on, its record is in the journal.
  */
+import type { ItemDelta, StoredEvent } from "@heddle/protocol";
+
 export interface Output {
   readonly isTerminal: boolean;
   /** The reader has gone away; writes do nothing. */
@@ -52,4 +54,14 @@ function hasRoom(stream: NodeJS.WriteStream): Promise<void> {
     };
     stream.on("drain", settle).on("close", settle).on("error", settle);
   });
+}
+
+/** A printer follows one turn: stored events in order, and in between the live deltas of running items. It keeps no state
+ *  of its own beyond what it has already shown. */
+export interface Printer {
+  /** Resolves when there is room for more. */
+  event(event: StoredEvent): Promise<void>;
+  delta(delta: ItemDelta): void;
+  /** Something to know that is no event of the turn. */
+  notice(text: string): Promise<void>;
 }

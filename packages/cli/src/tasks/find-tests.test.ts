@@ -2,7 +2,7 @@ import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { findTests } from "./find-tests.ts";
+import { findTests } from "./init.ts";
 
 test.each<[Record<string, string>, string | undefined]>([
   [{ "package.json": '{"scripts":{"test":"vitest run"}}' }, "tests: npm test"],

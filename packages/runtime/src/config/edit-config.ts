@@ -1,8 +1,11 @@
 /** Changes to the text of config.toml by whole values, tables included: each becomes changes of single keys. */
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import { parseToml } from "./parse-toml.ts";
 import { setTomlKey, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
 import { isTable } from "./toml-lines.ts";
+import { randomBytes } from "node:crypto";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import path from "node:path";
 
 export interface ConfigChange {
   readonly key: readonly string[];
@@ -56,4 +59,20 @@ function scalar(value: unknown, key: readonly string[]): TomlScalar {
 export function isScalar(value: unknown): value is TomlScalar {
   if (Array.isArray(value)) return value.every(isScalar);
   return ["string", "number", "bigint", "boolean"].includes(typeof value);
+}
+
+/** Replaces Heddle's own config.toml as a whole: a reader sees the old text or the new one, never a part. */
+export async function writeWhole(file: string, text: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  const fresh = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    await using handle = await open(fresh, "wx", 0o600);
+    await handle.writeFile(text);
+    await handle.sync();
+    await rename(fresh, file);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    const why = reasonOf(error);
+    throw new HeddleError("store.failed", `${file} could not be written: ${why}`, { cause: error });
+  }
 }

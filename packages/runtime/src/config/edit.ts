@@ -3,4 +3,4 @@ export { parseOverrides, parseOwn, tomlValue } from "./check-config.ts";
 export { isScalar, leavesOf, valueAt } from "./edit-config.ts";
 export { keyText, setTomlKey, tomlText, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
 export { isTable, splitKey } from "./toml-lines.ts";
-export { writeWhole } from "./write-config.ts";
+export { writeWhole } from "./edit-config.ts";

@@ -19,8 +19,8 @@ import { refuseOpenDoor } from "./address.ts";
 import { addressOf, lastPort, rememberAddresses, urlOf } from "./address-file.ts";
 import { hostFacts } from "./host-facts.ts";
 import type { Serving } from "../serving/open-serving.ts";
-import { chosenPlaces, type ServeAt } from "./serve-at.ts";
-import { readTls, type TlsFiles } from "./tls.ts";
+import { chosenPlaces, type ServeAt } from "./address.ts";
+import { readTls, type TlsFiles } from "./address.ts";
 
 /** Turns have six seconds for their end, clients a moment to hear of it; then it is over, whatever hangs. */
 const STOP_MS = 9_500;

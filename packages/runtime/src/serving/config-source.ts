@@ -10,7 +10,7 @@ import { changeConfig, leavesOf, valueAt } from "../config/edit-config.ts";
 import { profileOf, readConfiguration, type ConfigChoices, type Configuration } from "../config/layers.ts";
 import { loadConfig, ownConfigFile, readConfigText } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { writeWhole } from "../config/write-config.ts";
+import { writeWhole } from "../config/edit-config.ts";
 
 export interface ConfigSourceOptions {
   readonly env: NodeJS.ProcessEnv;

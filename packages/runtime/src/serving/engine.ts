@@ -6,7 +6,7 @@ import { isHeddleError } from "@heddle/protocol";
 import type { Host } from "@heddle/server";
 import type { ConfigFile } from "../config/schema.ts";
 import { backgroundOf, hooksOf, mcpServersOf } from "../settings/extensions.ts";
-import { limitOptions } from "../settings/limits.ts";
+import { limitOptions } from "../settings/extensions.ts";
 import { withLazyLogins, withLogin } from "../settings/logins.ts";
 import { providerConfigs } from "../settings/settings.ts";
 

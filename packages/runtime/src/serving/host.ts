@@ -6,7 +6,7 @@ import { hooksOf, mcpServersOf } from "../settings/extensions.ts";
 import type { OnSecrets } from "../settings/logins.ts";
 import { openOwnAccounts } from "../store/open-accounts.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { skillChoices } from "../settings/skill-choices.ts";
+import { skillChoices } from "../settings/extensions.ts";
 import { configSource } from "./config-source.ts";
 
 export interface OpenHostOptions {

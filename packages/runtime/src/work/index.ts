@@ -2,4 +2,4 @@ export { inboxOf } from "./inbox.ts";
 export { notifyingOf } from "./notify.ts";
 export { deskOf } from "./open-desk.ts";
 export { concurrencyOf, openWorker } from "./open-worker.ts";
-export { settingsForTask } from "./settings-for.ts";
+export { settingsForTask } from "./open-worker.ts";

@@ -4,7 +4,9 @@ import { openHarness, type Harness } from "@heddle/tasks";
 import type { Serving } from "../serving/open-serving.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { openDesk } from "./open-desk.ts";
-import { settingsForTask } from "./settings-for.ts";
+import type { TurnSettings } from "@heddle/protocol";
+import type { TaskSpec } from "@heddle/protocol/tasks";
+import type { SettingsSource } from "@heddle/server";
 
 export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
   readonly home: string;
@@ -35,4 +37,22 @@ export async function openWorker(ends: AsyncDisposableStack, options: WorkerOpti
   const concurrency = concurrencyOf(config);
   const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log, only }));
   return { harness, desk: { ...desk, concurrency } };
+}
+
+/** What the turns of a task run with: what its spec says, over the configuration that `heddle exec` goes by. */
+/** Fails as exec does, before anything is asked of a model: no key, no such provider or model. */
+export async function settingsForTask(source: SettingsSource, spec: TaskSpec): Promise<TurnSettings> {
+  const settings = await source.resolve({
+    workspace: spec.workspace,
+    patch: {
+      model: spec.model,
+      provider: spec.provider,
+      effort: spec.effort,
+      sandboxMode: spec.sandbox,
+      approvalPolicy: spec.approval,
+    },
+  });
+  // The sandbox of a task is what its own file says. Checks see the host outside the workspace as it is, so an agent that may
+  // write there would write what judges it.
+  return { ...settings, networkAccess: spec.network, writableRoots: [] };
 }
