@@ -10,7 +10,7 @@ const SHELL = "/bin/sh";
 export function endProcess(code: number): never {
   if (!hasShell()) return process.exit(code);
   process.exitCode = code;
-  // What `process.exit` does before it waits; whoever listens may still change the code.
+  // What `process.exit` does before it waits; a listener may still change the code.
   process.emit("exit", code);
   const last = Number(process.exitCode);
   for (const descriptor of [0, 1, 2]) makeBlocking(descriptor);
@@ -34,7 +34,7 @@ function hasShell(): boolean {
   }
 }
 
-/** Node reads and writes pipes without waiting, and whoever has the other copies of the descriptor would be left with that. */
+/** Node reads and writes pipes without waiting, and other processes with the same descriptor would be left with that. */
 function makeBlocking(descriptor: number): void {
   try {
     const kind = fstatSync(descriptor);

@@ -11,7 +11,7 @@ export interface Followed {
   readonly terminal: TerminalEvent;
   /** The last thing the agent said in full. */
   readonly message: string | undefined;
-  /** What held the wall; undefined when the turn ended before it started. */
+  /** The sandbox back-end; undefined when the turn ended before it started. */
   readonly sandboxLevel: SandboxLevel | undefined;
 }
 

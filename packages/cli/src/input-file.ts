@@ -1,4 +1,4 @@
-/** Reads a file that an option names, whole and within a limit; whatever is wrong with it is told with the option's name. */
+/** Reads a file that an option names, whole and within a limit; errors name the option. */
 import { readFile, stat } from "node:fs/promises";
 import { HeddleError, hostFaultOr, reasonOf } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "./args.ts";

@@ -1,6 +1,6 @@
 /**
  * When an older Node started this process, a descriptor leads back to that launcher. It closes when the launcher is
- * killed; then this process ends itself as if asked to, so that no run goes on behind nobody's back.
+ * killed; then this process ends itself as if asked to, so that no run continues unattended.
  */
 import type { Socket } from "node:net";
 

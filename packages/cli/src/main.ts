@@ -13,7 +13,7 @@ import { watchLauncher } from "./launcher.ts";
 import { flushed } from "./print/output.ts";
 import { say } from "./print/screen.ts";
 
-// A reader that goes away (`| head`) is no defect; writing to nobody is simply over. Output that is lost otherwise is one.
+// A reader that goes away (`| head`) is not an error. Output that is lost otherwise is one.
 let lost: Error | undefined;
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") lost ??= error;
@@ -115,7 +115,7 @@ function print(text: string): number {
   return 0;
 }
 
-/** Lies beside src/ and dist/ alike. */
+/** package.json is one folder above both src/ and dist/. */
 function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "";

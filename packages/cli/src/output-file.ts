@@ -1,5 +1,5 @@
 /**
- * A file that an option names for Heddle to write, held from before any agent runs; whatever is wrong with it is told with
+ * A file that an option names for Heddle to write, held from before any agent runs; errors name
  * the option's name. Links are followed where the user put them: not below the folder a relative path starts from, not in
  * what agents of this run may write, and not in a workspace of any thread of the record.
  */
@@ -39,7 +39,7 @@ export async function holdOutputFile(
   }
 }
 
-/** Whoever names a file from where he stands means one that is there. */
+/** A relative path means a file below the folder it starts from. */
 function startOf(file: string, cwd: string): readonly string[] {
   if (path.isAbsolute(file)) return [];
   const climbs = path

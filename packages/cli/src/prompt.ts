@@ -75,7 +75,7 @@ function refused(error: HeddleError): PromptReading {
   return { prompt: () => Promise.reject(error) };
 }
 
-/** Starts now, and keeps a failure until somebody asks. */
+/** Starts now, and keeps a failure until it is asked for. */
 function settling(read: (isAsked: Promise<void>) => Promise<Prompt>): PromptReading {
   const asked = Promise.withResolvers<void>();
   const reading = read(asked.promise);
@@ -134,7 +134,7 @@ function decode(bytes: Buffer, what: string): string {
 }
 
 function checkedArgument(text: string): string | HeddleError {
-  // Bytes of an argument that are not UTF-8 arrive as this character; whoever means it can pipe it in.
+  // Bytes of an argument that are not UTF-8 arrive as this character; to mean it literally, pipe it in.
   if (text.includes("\u{fffd}")) {
     return new HeddleError("prompt.binary", "the prompt is not UTF-8 text; pipe it in as UTF-8: heddle exec - < FILE");
   }

@@ -26,11 +26,11 @@ export interface Stop extends Disposable {
 }
 
 /** Written through, because nothing runs after it. */
-function tellLate(graceMs: number): void {
+function printLate(graceMs: number): void {
   try {
     writeSync(2, `heddle: not everything ended within ${graceMs / 1000} s; the next start closes what is left open\n`);
   } catch {
-    // Nobody reads it.
+    // There is no reader.
   }
 }
 
@@ -48,7 +48,7 @@ export function watchForStop(timeoutMs: number | undefined, graceMs: number = GR
     exitCode = code;
     firstAt = clockMs();
     grace = setTimeout(() => {
-      tellLate(graceMs);
+      printLate(graceMs);
       endProcess(code);
     }, graceMs);
     control.abort(reason);

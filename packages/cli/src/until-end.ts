@@ -4,7 +4,7 @@ import { EXIT } from "@heddle/protocol";
 import { say } from "./print/screen.ts";
 
 /** Called when everything is closed: an end that the store could not take is no success, whatever else went well. */
-export function tellUnstoredEnds({ unstoredEnds }: Heddle, exitCode: number): number {
+export function reportUnstoredEnds({ unstoredEnds }: Heddle, exitCode: number): number {
   if (unstoredEnds === 0) return exitCode;
   const [turns, them] = unstoredEnds === 1 ? ["1 turn", "it"] : [`${unstoredEnds} turns`, "them"];
   say(`the end of ${turns} could not be stored; the next start closes ${them}: free some space, then heddle doctor`);

@@ -1,6 +1,6 @@
 /**
  * The folder of one run: made new, private, and held open, so that every file in it is written whole and where it belongs.
- * What cannot be written is remembered as the failure of the run; the turn itself goes on.
+ * What cannot be written is remembered as the failure of the run; the turn itself continues.
  */
 import { closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { copyFile } from "node:fs/promises";

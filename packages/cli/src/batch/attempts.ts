@@ -1,6 +1,6 @@
 /**
  * A run as a chain of attempts: one turn, and after a failure that may pass, another. Two readers follow each turn, each with
- * its own cursor: the printer, which may be held up by whoever reads it, and `onEvent`, which may not.
+ * its own cursor: the printer, which a slow reader may hold up, and `onEvent`, which may not.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Heddle, StartTurn, TerminalEvent, TurnHandle } from "@heddle/agent";

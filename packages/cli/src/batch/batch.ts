@@ -1,6 +1,6 @@
 /**
- * A run that somebody else's program depends on: whatever happens, how it ended is written down. The turn is the agent's
- * affair; here it is watched, counted, kept, and its end told, in the orderly way or while the process is being ended.
+ * A run that another program depends on: whatever happens, its result is written. The turn is the agent's
+ * job; here it is watched and counted, and its end is reported, normally or while the process is being ended.
  *
  *   pending ─▶ running ─▶ completed | failed | cancelled
  */

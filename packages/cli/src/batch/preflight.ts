@@ -81,7 +81,7 @@ async function checkOptions(args: ParsedArgs, context: CommandContext): Promise<
   return "understood";
 }
 
-/** What a refusal of the plan is about, told by its code. */
+/** What a refusal of the plan is about, by its code. */
 const SUBJECTS: readonly (readonly [name: string, codes: RegExp])[] = [
   ["config", /^config\./],
   ["workspace", /^workspace\./],

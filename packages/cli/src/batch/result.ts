@@ -59,7 +59,7 @@ function endOf({ failure, summary, exitCode }: RunFacts): Pick<RunResult, "statu
     if (terminal === undefined || terminal.status !== "interrupted") {
       return { status: "failed", reason: "internal", message: `the run ended with code ${exitCode}` };
     }
-    // Stopped by somebody who gave no reason.
+    // Stopped without a reason.
     return { status: "cancelled", reason: "turn.interrupted", message: "the turn was interrupted" };
   }
   const { code, message, details } = known;

@@ -32,7 +32,7 @@ export function nextAttempt(state: RetryState): NextAttempt {
   return { kind: state.hasSideEffects || state.isOlderThread ? "resume" : "restart", delayMs, reason };
 }
 
-/** What a thread is told when it goes on. */
+/** The input of a thread that is resumed. */
 export function resumeInput(reason: string): readonly InputPart[] {
   const text =
     `The run stopped because of a failure that was not yours (${reason}). Continue the task where it stopped, ` +

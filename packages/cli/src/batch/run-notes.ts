@@ -117,7 +117,7 @@ export class RunNotes implements Disposable {
     }
   }
 
-  /** The end's own files are among them, for they are there when somebody reads this. */
+  /** The end's own files are among them, because they exist when this is read. */
   #paths(): Record<string, string> {
     const { artifacts, resultFile } = this;
     return {

@@ -13,7 +13,7 @@ import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { TLS_OPTIONS, tlsFiles } from "../door-options.ts";
 import { say } from "../print/screen.ts";
-import { tellUnstoredEnds, untilAborted } from "../until-end.ts";
+import { reportUnstoredEnds, untilAborted } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
@@ -74,7 +74,7 @@ export const appServerCommand: Command = {
   run,
 };
 
-/** Turns have six seconds for their end, clients a moment to hear of it; then it is over, whatever hangs. */
+/** Turns have six seconds to end, clients a moment to receive that; then the process ends, whatever hangs. */
 const STOP_MS = 9_500;
 
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
@@ -108,7 +108,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     ? Promise.race([server.accept(stdioChannel(process.stdin, process.stdout)), stopped])
     : stopped);
   await ends.disposeAsync();
-  return tellUnstoredEnds(heddle, stop.exitCode ?? EXIT.ok);
+  return reportUnstoredEnds(heddle, stop.exitCode ?? EXIT.ok);
 }
 
 function tokenChoice(args: ParsedArgs, cwd: string): TokenChoice {

@@ -200,7 +200,7 @@ const ANSWER_MS = 5_000;
 /** Every provider lists its models at the same place; whatever it says there shows that it is there. */
 async function askProvider(provider: Provider, detail: string): Promise<Finding> {
   const name = `provider ${provider.id}`;
-  // Nobody has to run a model server; whoever configured another address counts on it.
+  // A model server on this machine is optional; one that was configured is not.
   const isOptional = provider.id === "ollama" || provider.id === "lmstudio";
   const startedAt = performance.now();
   try {

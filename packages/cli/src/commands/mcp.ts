@@ -33,7 +33,7 @@ export const mcpCommand: Command = {
   run,
 };
 
-/** One server that does not answer holds nobody up for longer. */
+/** One server that does not answer delays the list by no more than this. */
 const STATUS_MS = 10_000;
 
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
@@ -104,7 +104,7 @@ function shownUrl(text: string): string {
   return `${url.origin}${url.pathname}`;
 }
 
-/** As `codex mcp list --json` has it; values that may be secrets are not told. */
+/** As `codex mcp list --json` has it; values that may be secrets are masked. */
 function described(name: string, table: McpServerTable, status: McpAuthStatus): Readonly<Record<string, unknown>> {
   const { url, command, args, env, env_vars: variables, cwd } = table;
   const transport =

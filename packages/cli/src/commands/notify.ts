@@ -1,4 +1,4 @@
-/** `heddle notify`: who is told what happens to tasks, whether that works, and what could not be delivered. */
+/** `heddle notify`: the sinks of notifications, a test of one, and what could not be delivered. */
 import type { Journal, NotificationRow } from "@heddle/journal";
 import { didYouMean, EXIT, HeddleError, OWNER, visibleLine } from "@heddle/protocol";
 import { NOTIFICATION_NAMES, redeliver, testSink, type Sink } from "@heddle/tasks";

@@ -11,7 +11,7 @@ import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { DOOR_OPTIONS, doorChoices } from "../door-options.ts";
 import { say } from "../print/screen.ts";
-import { tellUnstoredEnds, untilAborted } from "../until-end.ts";
+import { reportUnstoredEnds, untilAborted } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
@@ -59,5 +59,5 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   process.stdout.write(doors.how);
   await untilAborted(stop.signal);
   await ends.disposeAsync();
-  return tellUnstoredEnds(heddle, EXIT.ok);
+  return reportUnstoredEnds(heddle, EXIT.ok);
 }

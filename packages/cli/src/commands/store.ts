@@ -1,4 +1,4 @@
-/** `heddle store compact`: writes the record anew, so that it takes no more room than what is in it. */
+/** `heddle store compact`: rewrites the record, so that it takes no more space than its content. */
 import { stat, statfs } from "node:fs/promises";
 import path from "node:path";
 import { claimStore } from "@heddle/agent";

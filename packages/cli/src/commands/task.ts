@@ -14,7 +14,7 @@ import { lintTasks } from "../tasks/lint.ts";
 import { listTasks } from "../tasks/list.ts";
 import { logTask, showTask } from "../tasks/show.ts";
 import { planTask } from "../tasks/plan.ts";
-import { tellFailure } from "../tasks/on-task.ts";
+import { printFailure } from "../tasks/on-task.ts";
 import { undoTask } from "../tasks/undo.ts";
 import { exportTask, verifyTask } from "../tasks/verify.ts";
 import { watchTasks } from "../tasks/watch-tasks.ts";
@@ -131,7 +131,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   try {
     return await runVerb(args, context);
   } catch (error) {
-    return await tellFailure(error, args);
+    return await printFailure(error, args);
   }
 }
 

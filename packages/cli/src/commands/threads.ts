@@ -68,7 +68,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   });
 }
 
-/** Whoever deletes by hand waits for the room, and hears what keeps it. */
+/** A user who deletes a thread waits until its space is freed, and is told what prevents that. */
 async function deleteOne(heddle: Heddle, threadId: string): Promise<void> {
   await heddle.as(OWNER).deleteThread({ threadId });
   await heddle.journal.settled();
@@ -107,7 +107,7 @@ async function list(args: ParsedArgs, { env, cwd }: CommandContext, out: Output)
   return EXIT.ok;
 }
 
-/** Whoever lists in a folder without threads most likely looks for those of another one. */
+/** A user who lists in a folder without threads most likely looks for those of another one. */
 async function listElsewhere(journal: Journal | undefined, workspace: string | undefined, out: Output): Promise<void> {
   const others = workspace === undefined ? [] : ((await journal?.threads.list({ limit: SHOWN_ELSEWHERE })) ?? []);
   if (others.length === 0) return out.write(`no threads yet; heddle exec "…" makes one\n`);

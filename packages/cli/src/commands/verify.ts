@@ -15,7 +15,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen } from "../print/screen.ts";
 
-const TELL_EVERY_MS = 250;
+const PRINT_EVERY_MS = 250;
 
 export const VERIFY_EXIT = { clean: 0, violation: 1, tampered: 2, cannotVerify: 3 } as const;
 
@@ -136,7 +136,7 @@ interface Progress extends Disposable {
   clear(): void;
 }
 
-/** One line that changes, for a person who waits; nobody else gets a word. */
+/** One line that is updated, on a terminal only. */
 function openProgress(stream: NodeJS.WriteStream): Progress {
   let toldAt = clockMs();
   let isShown = false;
@@ -146,7 +146,7 @@ function openProgress(stream: NodeJS.WriteStream): Progress {
   };
   return {
     tell({ events, of }) {
-      if (!stream.isTTY || clockMs() - toldAt < TELL_EVERY_MS) return;
+      if (!stream.isTTY || clockMs() - toldAt < PRINT_EVERY_MS) return;
       toldAt = clockMs();
       isShown = true;
       const share = of === undefined || of === 0 ? "" : ` of ${of} (${Math.floor((100 * events) / of)}%)`;

@@ -6,7 +6,7 @@ import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { say } from "../print/screen.ts";
 import { fileHere } from "../tasks/read-tasks.ts";
-import { tellFailure } from "../tasks/on-task.ts";
+import { printFailure } from "../tasks/on-task.ts";
 import { watchTasks } from "../tasks/watch-tasks.ts";
 
 const OPTIONS: readonly OptionSpec[] = [
@@ -50,11 +50,11 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     const ui = args.has("ui") ? await planUi(args, context) : undefined;
     return await watchTasks({ place, args, context, isOnce: args.has("once"), ui });
   } catch (error) {
-    return await tellFailure(error, args);
+    return await printFailure(error, args);
   }
 }
 
-/** Loaded when it is asked for: nobody else needs a server. */
+/** Loaded only with --ui. */
 async function planUi(args: ParsedArgs, { cwd, env }: CommandContext): Promise<DoorPlan> {
   const { planDoors } = await import("@heddle/runtime/doors");
   const instead = "leave out --ui: heddle watch works beside it";

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 export const SOURCE_FILE = "src/duration.mjs";
 export const TEST_FILE = "test/duration.test.mjs";
 
-/** Waits for an answer that nobody is there to give. */
+/** Waits for an answer that never comes. */
 export const ASKING_SCRIPT = "scripts/release.sh";
 
 /** Works with every Node from 20 on, needs no package and no network. */

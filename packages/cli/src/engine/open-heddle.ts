@@ -1,7 +1,7 @@
 /**
  * Opens an engine in the process of a program, with the configuration, keys and record of the command line. Questions are
  * events that the program answers; a turn is asked to ask only where the program or the configuration says so, because
- * most programs have nobody to put a question to.
+ * most programs have no user to ask.
  */
 import path from "node:path";
 import { HeddleError, OWNER, PLAIN, reasonOf, type Decision, type TurnSettings } from "@heddle/protocol";
@@ -109,7 +109,7 @@ class OpenHeddle implements Heddle {
   async #end(): Promise<void> {
     const { heddle, ends } = this.#opened;
     const reason = { code: "turn.interrupted", message: "the engine was closed" } as const;
-    // A turn that waits for an answer could be left for another process, but this one goes on and counts as its holder.
+    // A turn that waits for an answer could be left for another process, but this one keeps running and counts as its holder.
     const turns = [...this.#running].map(async ([turnId, ended]) => {
       await heddle.as("system").interrupt(turnId, reason);
       await ended;

@@ -1,4 +1,4 @@
-/** The only way in. What an older Node cannot load is loaded after it has been told so. */
+/** The only way in. What an older Node cannot load is loaded after the version was checked. */
 import { HeddleError } from "@heddle/protocol";
 import type { Heddle, OpenOptions } from "./types.ts";
 

@@ -15,7 +15,7 @@ export interface OpenOptions {
   readonly readsConfigFile?: boolean;
   /** Where keys of providers are looked up; absent: `process.env`. Commands of an agent never see these keys. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** A line for whoever runs this program, such as a slow start. Absent: such lines are dropped. */
+  /** A line for the user of this program, such as a slow start. Absent: such lines are dropped. */
   readonly log?: (line: string) => void;
 }
 

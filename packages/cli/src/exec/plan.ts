@@ -135,7 +135,7 @@ async function readChoices(
   return {
     model: args.value("model"),
     profile: args.value("profile"),
-    // Whoever reviews changes nothing.
+    // A review changes nothing.
     sandboxMode: isReview ? "read-only" : sandboxMode(args),
     isTrustedFolder,
     ...(isLocal ? { local: { provider: args.value("local-provider") } } : {}),

@@ -42,7 +42,7 @@ export interface RunSurface {
   readonly out: Output;
   readonly err: Output;
   readonly stop: Stop;
-  /** Somebody depends on how this ends. */
+  /** Set for a batch run. */
   readonly batch?: Batch | undefined;
   /** Since the process began, until the first request. */
   readonly watch: StartWatch;
@@ -156,7 +156,7 @@ async function refuseWithoutRecord({ thread, home }: Plan): Promise<void> {
 interface Target {
   readonly thread: StartTurn["thread"];
   readonly workspace: string;
-  /** The thread it goes on with or comes from. */
+  /** The thread it continues or is forked from. */
   readonly basedOn: string | undefined;
   readonly usageBefore: Usage;
 }
@@ -184,7 +184,7 @@ function selectorOf({ thread, workspace }: Plan): ThreadSelector {
   return isEverywhere ? { last: true, all: true } : { last: true, workspace };
 }
 
-/** An older thread keeps its model unless another is named; its sandbox is chosen anew each time. */
+/** An older thread keeps its model unless another is named; its sandbox is chosen each time. */
 async function settingsFor(heddle: Heddle, plan: Plan, target: Target, env: NodeJS.ProcessEnv): Promise<TurnSettings> {
   if (plan.resolved !== undefined) return plan.resolved.settings;
   const standing = await standingOf(target.workspace, plan.config.projects);

@@ -1,6 +1,6 @@
 /**
  * Which providers `heddle models` shows. Those that are built in or configured are asked for their lists where there is a key
- * or a login; one of the catalog only when it is named, because nobody chose it by having a variable set.
+ * or a login; one of the catalog only when it is named, because a variable that is set is not a choice.
  */
 import { keyVariable, type ProviderConfig } from "@heddle/models";
 import type { Accounts, ModelListing } from "@heddle/models/accounts";
@@ -42,7 +42,7 @@ export async function providersToList(question: ListQuestion): Promise<readonly 
   ];
 }
 
-/** A server of this machine that is not running is no provider that somebody has. */
+/** A local server that is not running is not a usable provider. */
 function isUsable({ isLoggedIn, source, models }: ModelListing): boolean {
   return isLoggedIn && (source !== "static" || models.length > 0);
 }

@@ -45,12 +45,12 @@ function priceText(price: DescribedModel["price"]): string {
   return `$${price.input}/$${price.output}${steps.join("")}`;
 }
 
-/** Why a list is not what the provider says now, where somebody could expect that. */
+/** Why a list is not what the provider says now, where that could be expected. */
 export function noteOf({ provider, isLoggedIn, isStale, source, problem, models }: ModelListing): string | undefined {
   const why = problem === undefined ? "" : ` (${problem.message})`;
   if (!isLoggedIn)
     return problem === undefined ? undefined : `${provider}: no key or login; listed is what is known of it${why}`;
-  // One that nobody asked has nothing to excuse.
+  // One that was not asked needs no explanation.
   if (!isStale || (problem === undefined && models.length === 0)) return undefined;
   const what = source === "cache" ? "listed is what it said before" : "listed is what is known of it";
   return `cannot reach ${provider}; ${what}${why}`;

@@ -10,7 +10,7 @@ export interface Answer {
   readonly isJson: boolean;
   readonly style: Style;
   /** One of the two; the text brings its line ends along. */
-  print(value: unknown, text: string): Promise<void>;
+  readonly print: (value: unknown, text: string) => Promise<void>;
 }
 
 export function openAnswer(args: ParsedArgs, env: NodeJS.ProcessEnv): Answer {

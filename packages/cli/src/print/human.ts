@@ -63,7 +63,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     isAtLineStart = text.endsWith("\n");
     await err.write(text);
   }
-  /** Of others; it goes on where the screen is. */
+  /** Text of others; it continues at the cursor. */
   function quotedPiece({ text, isDim }: Foreign): string {
     const shownText = quote.add(text, isAtLineStart);
     if (text !== "") isAtLineStart = text.endsWith("\n");
@@ -228,7 +228,7 @@ function restOf(item: Item, already: string): Foreign {
   }
 }
 
-/** The same lines, in the same order, as Codex prints them, for whoever looks for `session id:`. */
+/** The same lines, in the same order, as Codex prints them, for programs that look for `session id:`. */
 function header(threadId: string, body: EventOf<"turn.admitted">, options: HumanPrinterOptions): string {
   const { style, version, workspace, scriptFile } = options;
   const { settings } = body;
@@ -280,7 +280,7 @@ function retryText({ attempt, maxAttempts, delayMs, cause }: EventOf<"model.retr
 function questionText({ question }: EventOf<"approval.requested">): string {
   switch (question.kind) {
     case "command":
-      return `run ${visibleLine(question.command)}${wishText(question.wish)}`;
+      return `run ${visibleLine(question.command)}${requestText(question.wish)}`;
     case "fileChange":
       return `change ${question.paths.map(visibleLine).join(", ")}`;
     case "tool":
@@ -296,7 +296,7 @@ function questionText({ question }: EventOf<"approval.requested">): string {
   }
 }
 
-function wishText(wish: HopWish | undefined): string {
+function requestText(wish: HopWish | undefined): string {
   if (wish === undefined) return "";
   return wish.kind === "outside" ? " outside the sandbox" : ` with more permissions: ${rightsText(wish.permissions)}`;
 }

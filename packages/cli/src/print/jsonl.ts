@@ -1,6 +1,6 @@
 /**
  * `--json`: one JSON object a line on stdout, in the dialect of `codex exec`. Notices go to stderr. With deltas, running
- * text and output are shown whole a few times a second: what arrives in between is told with the next line.
+ * text and output are shown whole a few times a second: what arrives in between is part of the next line.
  */
 import { codexExecDialect } from "@heddle/dialects/codex-exec";
 import type { ItemDelta, Usage } from "@heddle/protocol";

@@ -1,6 +1,6 @@
 /**
  * Writing to stdout and stderr. A reader that is slow holds up only the printing; a reader that has gone away ends it:
- * the turn goes on, its record is in the journal.
+ * the turn continues, its record is in the journal.
  */
 import type { ItemDelta, StoredEvent } from "@heddle/protocol";
 
@@ -37,7 +37,7 @@ export function openOutput(stream: NodeJS.WriteStream): Output {
   };
 }
 
-/** Resolves when everything written has been handed over, or nobody is there to take it. */
+/** Resolves when everything written has been handed over, or the reader has gone. */
 export async function flushed(stream: NodeJS.WriteStream): Promise<void> {
   // A write to a file fails in the same turn of the loop and says so in the next.
   await new Promise((resolve) => setImmediate(resolve));

@@ -41,7 +41,7 @@ function twoUnits(...parts: readonly (readonly [number, string])[]): string {
 
 const SHOWN = { minute: [0, 16], second: [0, 19], clock: [11, 23] } as const;
 
-/** In the zone of whoever reads it: `2026-11-17 18:48`; `clock` is the time of day alone. */
+/** In the local time zone: `2026-11-17 18:48`; `clock` is the time of day alone. */
 export function localTime(at: number, to: keyof typeof SHOWN = "minute"): string {
   const shifted = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return shifted

@@ -15,7 +15,7 @@ export interface Gathering {
   readonly sizeBytes: number;
   /** When the last byte came, by `clockMs`; before any, when the reading began. */
   readonly lastByteAt: number;
-  /** Reads no further and holds up nobody. What came stays gathered. */
+  /** Stops reading and lets the process end. What came stays gathered. */
   leave(): void;
 }
 
@@ -54,7 +54,7 @@ export function gather(stdin: InputStream, signal: AbortSignal, onFirstByte?: ()
   const onClose = (): void => onError(new Error("it was closed before its end"));
   const onAbort = (): void => fail(signal.reason);
 
-  // Whoever asks first is told; until then nobody must be.
+  // A failure is reported when it is asked for, not as an unhandled rejection.
   promise.catch(() => undefined);
   stdin.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose);
   signal.addEventListener("abort", onAbort);

@@ -6,13 +6,13 @@ import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 export type PipeWriters =
-  /** Nobody but this process and what it started. */
+  /** Only this process and its children. */
   | { readonly kind: "nobody" }
   /** Only programs that this process descends from. */
   | { readonly kind: "ancestors"; readonly pid: number; readonly name: string }
-  /** Somebody else: it writes, or ends and the pipe with it. */
+  /** Another process: it writes, or ends and closes the pipe. */
   | { readonly kind: "others" }
-  /** Somebody who cannot be seen: of another user or container, or there is no /proc. */
+  /** A process that cannot be seen: of another user or container, or there is no /proc. */
   | { readonly kind: "unknown" };
 
 /** Between two looks at the event loop; a host may have thousands of processes. */
@@ -20,7 +20,7 @@ const BATCH = 50;
 
 export async function pipeWriters(fd: number): Promise<PipeWriters> {
   const name = readlink(`/proc/self/fd/${fd}`);
-  // As /proc numbers it: in a container that shows the host's, the own number means somebody else.
+  // As /proc numbers it: in a container that shows the host's, the own number means another process.
   const self = Number(readlink("/proc/self"));
   if (name === undefined || !Number.isInteger(self)) return { kind: "unknown" };
   const ancestors = new Set(ancestorsOf(self));

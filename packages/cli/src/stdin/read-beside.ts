@@ -14,7 +14,7 @@ export interface Patience {
   readonly ancestorMs: number;
   /** For what has begun and does not end, and for writers that cannot be seen. */
   readonly silenceMs: number;
-  /** Who could write is looked up anew so often. */
+  /** How often the possible writers are looked up again. */
   readonly lookEveryMs: number;
 }
 

@@ -22,11 +22,11 @@ export async function addTasks(place: string, args: ParsedArgs, context: Command
     const task = await store.tasks.add({ spec: one.spec, source: sourceOf(one) });
     await print(task, `${task.id}  ${task.state}  ${visibleLine(task.spec.name)}\n`);
   }
-  if (!isJson) say(CARRIED_OUT);
+  if (!isJson) say(RUN_BY);
   return EXIT.ok;
 }
 
-export const CARRIED_OUT = "heddle watch, or a running heddle serve, carries out what is queued";
+export const RUN_BY = "heddle watch, or a running heddle serve, carries out what is queued";
 
 function sourceOf({ file, sha256 }: FoundSpec): TaskSource {
   return { kind: "cli", ref: file, ...(sha256 === undefined ? {} : { sha256 }) };

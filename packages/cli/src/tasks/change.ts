@@ -9,7 +9,7 @@ import { openAnswer } from "../print/answer.ts";
 import { marked, say } from "../print/screen.ts";
 import type { Style } from "../print/style.ts";
 import { paintState, standing } from "./outcome.ts";
-import { CARRIED_OUT } from "./add.ts";
+import { RUN_BY } from "./add.ts";
 import { onTask } from "./on-task.ts";
 import { reviewLines } from "./work-lines.ts";
 
@@ -36,7 +36,7 @@ export async function changeTasks(
     await print(task ?? { id, isDeleted: true }, text);
   }
   // A task does nothing by itself after these.
-  if ((verb === "resume" || verb === "retry") && !isJson) say(CARRIED_OUT);
+  if ((verb === "resume" || verb === "retry") && !isJson) say(RUN_BY);
   return EXIT.ok;
 }
 

@@ -50,14 +50,14 @@ export async function lintTasks(place: string, args: ParsedArgs, context: Comman
   }
   for (const problem of problems) await out.write(`${visibleText(problemLine(problem))}\n`);
   for (const warning of warnings) await out.write(`warning: ${visibleText(warning)}\n`);
-  for (const [index, one] of found.entries()) await tellDeliver(out, one, proposals[index]);
-  if (args.has("run")) await tellRuns(out, linted, runs, context.env);
+  for (const [index, one] of found.entries()) await printDeliver(out, one, proposals[index]);
+  if (args.has("run")) await printRuns(out, linted, runs, context.env);
   if (code === EXIT.ok) await out.write(`${count(found.length, "task")}, nothing wrong\n`);
   return code;
 }
 
 /** What a spec without `deliver` cannot promise, and the line that does. */
-async function tellDeliver(out: Output, { spec }: FoundSpec, proposed: readonly string[] | undefined): Promise<void> {
+async function printDeliver(out: Output, { spec }: FoundSpec, proposed: readonly string[] | undefined): Promise<void> {
   if (!lacksDeliver(spec)) return;
   const line = proposed === undefined ? "say deliver: [paths or globs]" : `for example ${deliverLine(proposed)}`;
   await out.write(
@@ -79,7 +79,7 @@ async function lint(place: string, context: CommandContext): Promise<Linted> {
   }
 }
 
-/** Whoever is named must exist and be enabled; whether there is a key is asked when the task runs. */
+/** A named provider must exist and be enabled; whether there is a key is asked when the task runs. */
 async function providerProblems(
   found: readonly FoundSpec[],
   config: ConfigFile,
@@ -120,7 +120,7 @@ async function runAll(
 }
 
 /** Nothing has been done yet, so a check that passes now would pass without any work. */
-async function tellRuns(
+async function printRuns(
   out: Output,
   { found }: Linted,
   runs: readonly (readonly CheckResult[])[],

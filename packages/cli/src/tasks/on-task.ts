@@ -22,7 +22,7 @@ export async function onTask(
 }
 
 /** A failure of a command about tasks: several lines keep their lines, and a reader of JSON gets it as JSON. */
-export async function tellFailure(error: unknown, args: ParsedArgs): Promise<number> {
+export async function printFailure(error: unknown, args: ParsedArgs): Promise<number> {
   const { code, message } = toHeddleError(error);
   if (code === "internal") throw error;
   if (args.has("json")) {

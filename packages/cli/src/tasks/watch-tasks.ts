@@ -10,7 +10,7 @@ import type { DoorPlan, Doors } from "@heddle/runtime/doors";
 import { openServing, type Serving } from "@heddle/runtime/serving";
 import { concurrencyOf, openWorker, settingsForTask } from "@heddle/runtime/work";
 import { readConfigOf } from "../config-options.ts";
-import { tellUnstoredEnds, untilAborted } from "../until-end.ts";
+import { reportUnstoredEnds, untilAborted } from "../until-end.ts";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -22,7 +22,7 @@ import { addOrTakeUp, refuseChanged } from "./add.ts";
 import { exitCodeOfTask, exitCodeOfTasks, isPutToOwner, paintState, standing } from "./outcome.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 import { showTasks } from "./show-tasks.ts";
-import { tellSettings } from "./tell-settings.ts";
+import { printSettings } from "./print-settings.ts";
 
 /** Turns get their end, tasks their state; then it is over, whatever hangs. */
 const STOP_MS = 4_800;
@@ -55,18 +55,18 @@ export async function watchTasks({ place, args, context, isOnce, isAlone = false
   await requireProvider(serving, read?.found ?? [], cwd);
   const concurrency = concurrencyOf(config);
   if (args.has("verbose") || openLoomSettings(env).isVerbose)
-    await tellSettings({ env, home, config, settings, cwd, concurrency });
+    await printSettings({ env, home, config, settings, cwd, concurrency });
 
   const { journal } = heddle;
   const from = await journal.position();
-  // Before anything is added: what is told of tasks begins with their first word.
+  // Before anything is added, so that all events of the tasks are shown.
   const choice = Promise.withResolvers<readonly string[]>();
   const only = isAlone ? choice.promise : undefined;
   const worker = await openWorker(ends, { heddle, settings, home, config, env, only, log: say });
   const { harness } = worker;
   const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, configWarnings: warnings });
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
-  if (doors !== undefined) await tellDoors(doors, args, out);
+  if (doors !== undefined) await printDoors(doors, args, out);
   const chosen = read === undefined ? undefined : await addAll({ journal, home }, read.found, args);
   choice.resolve(chosen?.map(({ id }) => id) ?? []);
   const style = styleFor("auto", out.isTerminal, env);
@@ -81,14 +81,14 @@ export async function watchTasks({ place, args, context, isOnce, isAlone = false
   const ended = await Promise.all(watched.map(({ id }) => journal.tasks.get(id)));
   await show.end();
   await ends.disposeAsync();
-  const exitCode = await tellEnd(
+  const exitCode = await printEnd(
     ended.filter((task) => task !== undefined),
     { args, out, style, stop },
   );
-  return tellUnstoredEnds(heddle, exitCode);
+  return reportUnstoredEnds(heddle, exitCode);
 }
 
-async function tellDoors({ addresses, url, tokenFile, how }: Doors, args: ParsedArgs, out: Output): Promise<void> {
+async function printDoors({ addresses, url, tokenFile, how }: Doors, args: ParsedArgs, out: Output): Promise<void> {
   await out.write(args.has("json") ? toLine({ type: "watch.serving", addresses, url, tokenFile }) : how);
 }
 
@@ -118,7 +118,7 @@ async function takeUp(tasks: Tasks, task: TaskRecord): Promise<void> {
   }
 }
 
-/** Without somebody to ask nothing can be done, and whoever starts with Heddle needs to know what would do. */
+/** Without a model nothing can be done; a new user needs to know how to get one. */
 async function requireProvider({ settings }: Serving, found: readonly FoundSpec[], cwd: string): Promise<void> {
   try {
     if (found.length === 0) await settings.resolve({ workspace: cwd });
@@ -207,7 +207,7 @@ interface Ending {
   readonly stop: Stop;
 }
 
-async function tellEnd(tasks: readonly TaskRecord[], { args, out, style, stop }: Ending): Promise<number> {
+async function printEnd(tasks: readonly TaskRecord[], { args, out, style, stop }: Ending): Promise<number> {
   const exitCode = stop.exitCode ?? exitCodeOfTasks(tasks);
   if (args.has("json")) {
     const ended = tasks.map((task) => ({

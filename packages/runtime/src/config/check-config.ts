@@ -11,7 +11,7 @@ import { isTable, lineOfKey, splitKey } from "./toml-lines.ts";
 
 export interface Overrides {
   readonly config: ConfigFile;
-  /** Keys that nobody knows here. */
+  /** Keys that have no effect here. */
   readonly passedOver: readonly string[];
 }
 
@@ -120,7 +120,7 @@ export function parseCodex(text: string, file: string, { isStrict }: Pick<LoadOp
       throw new HeddleError("config.invalid", `${place(text, file, [key])}: unknown key "${key}"`);
     }
   }
-  // Codex allows a table of finer rules here; whoever wrote one wants to be asked.
+  // Codex allows a table of finer rules here; its author wants to be asked.
   if (typeof raw["approval_policy"] === "object") raw["approval_policy"] = "on-request";
   if (isTable(raw["model_providers"])) raw["model_providers"] = withTokenCommands(raw["model_providers"]);
   return checked(onlyKnown(ConfigFile, raw), (key) => place(text, file, key));

@@ -1,4 +1,4 @@
-/** TOML, with its mistakes told by file and line. */
+/** Parses TOML; errors name file and line. */
 import { HeddleError } from "@heddle/protocol";
 import { parse, TomlError } from "smol-toml";
 

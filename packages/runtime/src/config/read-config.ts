@@ -22,7 +22,7 @@ export interface LoadedConfig {
 export interface LoadOptions {
   /** `--ignore-user-config`. */
   readonly isIgnored?: boolean;
-  /** Codex's file too may hold only keys that somebody knows. */
+  /** Codex's file too may hold only keys that Codex or Heddle knows. */
   readonly isStrict?: boolean;
   /** Codex keeps a profile in a file of its own beside config.toml. */
   readonly profile?: string | undefined;

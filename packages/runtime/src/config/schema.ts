@@ -123,7 +123,7 @@ const McpServerTable = z.strictObject({
   required: z.boolean().optional(),
   enabled_tools: z.array(text).optional(),
   disabled_tools: z.array(text).optional(),
-  /** Who decides about a call: the policy of the turn, a person, nobody. `approve` is Codex's word for the first. */
+  /** Who decides about a call: the policy of the turn, a user, or no one. `approve` is Codex's name for the first. */
   default_tools_approval_mode: ApprovalMode.optional(),
   tools: z.record(text, z.strictObject({ approval_mode: ApprovalMode.optional() })).optional(),
   /** This server reaches the network, whatever the sandbox lets others do. */
@@ -142,7 +142,7 @@ export type HookTable = z.infer<typeof HookTable>;
 
 const ProjectTable = z.strictObject({ trust_level: z.enum(["trusted", "untrusted"]).optional() });
 
-/** Policies that need somebody to ask; `exec` has nobody, so there they all mean `never`. */
+/** Policies that need a user to ask; `exec` has none, so there they all mean `never`. */
 const ApprovalPolicyKey = z.enum(["never", "on-request", "untrusted", "on-failure"]);
 
 /** What a timer can count. */
@@ -180,7 +180,7 @@ export type TasksTable = z.infer<typeof TasksTable>;
 /** Names of notifications, or `*`: in a list, or in one text. */
 const names = z.union([z.string(), z.array(z.string())]);
 
-/** One place that is told what happens to tasks. Secrets come from the environment, never from this file. */
+/** One sink of notifications. Secrets come from the environment, never from this file. */
 const NotifyTable = z.strictObject({
   type: z.enum(["webhook", "slack", "discord", "ntfy", "telegram", "file", "desktop"]).optional(),
   enabled: z.boolean().optional(),
@@ -233,9 +233,9 @@ export const ConfigFile = z.strictObject({
   ...Choices,
   /** So long a question waits for an answer before it counts as declined; for ever unless said. */
   approval_timeout_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
-  /** The widest a thread may ever be, whoever asks for more or allows it. */
+  /** The widest sandbox a thread may ever have, even with an approval. */
   sandbox_ceiling: SandboxMode.optional(),
-  /** What the commands of a thread may use together, and how many sandboxes wait open for threads nobody works in. */
+  /** What the commands of a thread may use together, and how many sandboxes of idle threads stay open. */
   sandbox_limits: z
     .strictObject({
       /** Processes and their threads. */

@@ -1,6 +1,6 @@
 /**
- * `serve.json` in the home: where clients of the same user find whoever serves it, while it does, and the port that is
- * kept for the next start. After a crash it names a process that is gone; whoever wants a living one compares the pid.
+ * `serve.json` in the home: where clients of the same user find the server, while it runs, and the port that is
+ * kept for the next start. After a crash it names a process that has ended; clients compare the pid.
  */
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";

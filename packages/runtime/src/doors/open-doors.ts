@@ -22,7 +22,7 @@ import type { Serving } from "../serving/open-serving.ts";
 import { chosenPlaces, type ServeAt } from "./address.ts";
 import { readTls, type TlsFiles } from "./address.ts";
 
-/** Turns have six seconds for their end, clients a moment to hear of it; then it is over, whatever hangs. */
+/** Turns have six seconds to end, clients a moment to receive that; then the process ends, whatever hangs. */
 const STOP_MS = 9_500;
 
 export interface DoorPlan {
@@ -30,7 +30,7 @@ export interface DoorPlan {
   readonly stopMs: number;
   /** Of the doors, outside the home; what runs behind the doors must not see them. */
   readonly sockets: readonly string[];
-  /** Throws `store.owned`, with the address of whoever has the home. Released with `ends`. */
+  /** Throws `store.owned`, with the address of the server that owns the home. Released with `ends`. */
   claim(ends: AsyncDisposableStack, home: string): Promise<ClaimedDoors>;
 }
 
@@ -54,7 +54,7 @@ export interface Doors {
   readonly tokenFile: string;
   /** How to come in, in lines for people; with the owner's token when it is new. */
   readonly how: string;
-  /** Nothing new is begun, and what runs gets its end. Whoever follows events stays to hear of it. */
+  /** Nothing new is begun, and what runs gets its end. Followers of events stay connected to receive that. */
   endWork(): Promise<void>;
 }
 
@@ -143,7 +143,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
     ]);
     await ending;
   };
-  // Closed in the opposite order: work ends and clients hear of it, then the doors go, a socket's file with its listener.
+  // Closed in the opposite order: work ends and clients receive that, then the doors go, a socket's file with its listener.
   const listeners = ends.use(new AsyncDisposableStack());
   ends.use(door);
   ends.defer(endWork);
@@ -181,7 +181,7 @@ async function open(at: ServeAt, { door, accept, home, names, tls }: Opening): P
   try {
     return await door.listen({ host: at.host, port: at.port, names, tls: at.hasTls ? tls : undefined });
   } catch (error) {
-    // A port from an earlier start may be somebody else's by now; one that was asked for is not replaced.
+    // A port from an earlier start may be in use by now; one that was asked for is not replaced.
     if (at.isRemembered !== true || !isHeddleError(error)) throw error;
     return door.listen({ host: at.host, port: 0, names });
   }

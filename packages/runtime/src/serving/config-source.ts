@@ -1,6 +1,6 @@
 /**
  * The configuration as clients of a server see and change it: Heddle's own file and, above it, what the command line says.
- * Values that open something (headers, variables of servers) are never told, only that they are there.
+ * Values that open something (headers, variables of servers) are never shown, only that they are set.
  */
 import { createHash } from "node:crypto";
 import { HeddleError, isHeddleError } from "@heddle/protocol";

@@ -12,7 +12,7 @@ import { configSource } from "./config-source.ts";
 export interface OpenHostOptions {
   readonly configuration: Configuration;
   readonly env: NodeJS.ProcessEnv;
-  /** Private sockets of this server; whoever opens one is the owner, so they do not exist for what it runs. */
+  /** Private sockets of this server; opening one makes the owner, so they are hidden from what it runs. */
   readonly sockets: readonly string[];
   readonly writeRoots: readonly string[] | undefined;
   /** The file says something else from now on. */

@@ -22,7 +22,7 @@ export async function codexLogin(env: NodeJS.ProcessEnv): Promise<CodexLogin> {
   try {
     file = JSON.parse(await readFile(path.join(codexHome(env), "auth.json"), "utf8"));
   } catch {
-    // Absent, unreadable or torn: nobody is logged in as far as Heddle can tell, and the missing key is named.
+    // Absent, unreadable or torn: treated as not logged in, and the missing key is named.
     return { kind: "none" };
   }
   const auth = AuthFile.safeParse(file);

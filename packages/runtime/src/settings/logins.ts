@@ -17,7 +17,7 @@ import { heddleHome } from "../config/read-config.ts";
 
 type Configs = readonly ProviderConfig[];
 
-/** Hears every secret that is taken from the store, before it is used. */
+/** Receives every secret that is read from the store, before it is used. */
 export type OnSecrets = ((secrets: readonly string[]) => void) | undefined;
 
 /** The entries with the login of one provider, where it needs one and the environment has none. */
@@ -142,7 +142,7 @@ export async function chooseUnnamed(
   );
 }
 
-/** What is wrong with the store is told when it is needed. */
+/** What is wrong with the store is reported when it is needed. */
 function ignoreStore(error: unknown): [] {
   if (isHeddleError(error)) return [];
   throw error;

@@ -1,4 +1,4 @@
-/** What a request of a client comes to under the configuration of whoever started the server. */
+/** What a request of a client comes to under the configuration of the server. */
 import type { ResolvedSettings, SettingsRequest, SettingsSource } from "@heddle/server";
 import { isUnheededKey } from "@heddle/dialects/codex-app-server";
 import { checkValues } from "../config/check-config.ts";
@@ -51,7 +51,7 @@ async function explainFor(options: SourceOptions, request: SettingsRequest): Pro
   return { sources, settings: stored?.hasClientTools === true ? { ...settings, hasClientTools: true } : settings };
 }
 
-/** Which servers and providers there are, and what is started for them, the owner alone says; clients are told so. */
+/** Which servers and providers there are, and what is started for them, only the owner decides; clients are told so. */
 function clientConfig(values: Readonly<Record<string, unknown>>): ConfigFile {
   const heeded = Object.entries(values).filter(([key]) => !isUnheededKey(key));
   const { model_providers: _providers, mcp_servers: _servers, ...asked } = checkValues(Object.fromEntries(heeded));

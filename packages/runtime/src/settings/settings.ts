@@ -1,6 +1,6 @@
 /**
  * From configuration and flags to what a turn runs with. Later wins: file, profile, `-c`, flag. The provider and the model
- * are checked here, before a home is touched; nothing is ever exchanged for something else without being told.
+ * are checked here, before a home is touched; nothing is ever exchanged for something else silently.
  */
 import {
   BUILT_IN_PROVIDERS,
@@ -54,7 +54,7 @@ export interface Resolved {
   readonly notes: readonly string[];
 }
 
-/** What a maker's models are asked for when nobody names one. */
+/** The model of each provider when none is named. */
 const DEFAULT_MODELS: Readonly<Record<string, string>> = {
   openai: "gpt-5.5",
   anthropic: "claude-sonnet-5-5",
@@ -79,7 +79,7 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
         stored: stored === undefined || isPlayed ? undefined : modelOf(stored),
         asked: [
           ...callerLayers(layers, choices.profile),
-          // `exec` has nobody to ask.
+          // `exec` has no user to ask.
           { source: "flag", values: { model, sandboxMode, approvalPolicy: "never", asksUser: false } },
         ],
       },
@@ -107,7 +107,7 @@ export function defaultLayer(isTrustedFolder: boolean | undefined): SettingsLaye
   };
 }
 
-/** What whoever started this process said over the file. */
+/** What was given at the start of this process, over the file. */
 export function callerLayers(layers: Layers, profile: string | undefined): readonly SettingsLayer[] {
   return [
     { source: "profile", values: patchOfConfig(profileOf(layers, profile)) },
@@ -115,7 +115,7 @@ export function callerLayers(layers: Layers, profile: string | undefined): reado
   ];
 }
 
-/** A sandbox is chosen anew for each run of a command. */
+/** A sandbox is chosen for each run of a command. */
 function modelOf(stored: StoredSettings): StoredSettings {
   const pick = ({ provider, model, effort }: SettingsPatch): SettingsPatch => ({ provider, model, effort });
   return { ...stored, turn: pick(stored.turn), thread: pick(stored.thread) };
@@ -138,7 +138,7 @@ export function patchOfConfig(config: ConfigFile): SettingsPatch {
 }
 
 export interface Settling {
-  /** Everything that the owner and whoever asks say of the configuration, as one. */
+  /** The configuration of the owner and of the request as one. */
   readonly config: ConfigFile;
   readonly layers: SettingsQuestion;
   readonly played?: Pick<Choices, "scriptFile" | "local"> | undefined;

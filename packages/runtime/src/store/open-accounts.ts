@@ -1,4 +1,4 @@
-/** The accounts of whoever sits at this machine, with the providers of the configuration in force. */
+/** The accounts of the local user, with the providers of the configuration in force. */
 import { openAccounts, type Accounts, type AccountsOptions } from "@heddle/models/accounts";
 import { effectiveConfig } from "../config/layers.ts";
 import { heddleHome, loadConfig } from "../config/read-config.ts";

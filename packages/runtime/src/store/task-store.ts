@@ -30,7 +30,7 @@ export async function lookAtTasks(env: NodeJS.ProcessEnv, log: Log): Promise<Tas
 export async function requireTasks(env: NodeJS.ProcessEnv, selector: string, log: Log): Promise<TaskStore> {
   const store = await lookAtTasks(env, log);
   if (store !== undefined) {
-    // Whoever names one may change it.
+    // The caller may change it.
     store.journal.redactor.learn(await knownSecrets(env));
     return store;
   }

@@ -1,5 +1,5 @@
 /**
- * Who is told what happens to tasks: `[notify.NAME]` of the configuration, and the variables of OpenLoom. What is secret
+ * The sinks of notifications about tasks: `[notify.NAME]` of the configuration, and the variables of OpenLoom. What is secret
  * comes from the environment; a variable that is named and not set is an error, because unsigned is not what was asked for.
  */
 import { HeddleError, reasonOf } from "@heddle/protocol";
@@ -55,7 +55,7 @@ function sinkOf(name: string, table: NotifyTable, env: Env): Sink {
   return webhook(name, kind, table, { events, env });
 }
 
-/** People hear of what they wait for or must answer; programs hear everything and choose. */
+/** People get what they wait for or must answer; programs get everything and choose. */
 function defaultEvents(kind: NonNullable<NotifyTable["type"]>): ReadonlySet<NotificationName> {
   return new Set(kind === "webhook" || kind === "file" ? NOTIFICATION_NAMES : FOR_PEOPLE);
 }

@@ -1,4 +1,4 @@
-/** What a process that works for tasks has around it: the inbox that brings orders, the sinks that are told of them. */
+/** What a process that runs tasks needs beside the harness: the inbox, and the sinks of notifications. */
 import type { Journal } from "@heddle/journal";
 import { INBOX } from "@heddle/protocol";
 import type { TaskDesk } from "@heddle/server/http";
@@ -42,7 +42,7 @@ export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions)
   const { recentMessages } = notifyingOf(config, env);
   const desk = deskOf(options);
   const { tasks, door, sinks } = desk;
-  // Told before it is begun: what the first order does is heard of.
+  // Before the inbox, so that the first order is reported too.
   ends.use(
     await openNotifier({ journal, sinks, home, log, ...(recentMessages === undefined ? {} : { recentMessages }) }),
   );

@@ -1,4 +1,4 @@
-/** A process that works for the tasks of a home: the harness that carries them out, the inbox that brings them, the sinks that are told. */
+/** A process that runs the tasks of a home: the harness, the inbox, and the sinks of notifications. */
 import type { TaskDesk } from "@heddle/server/http";
 import { openHarness, type Harness } from "@heddle/tasks";
 import type { Serving } from "../serving/open-serving.ts";

@@ -5,7 +5,7 @@ import type { ResolvedSettings, SettingsSource } from "@heddle/server";
 import { loadConfig, type ConfigFile } from "@heddle/runtime/config";
 import { say } from "../print/screen.ts";
 
-export interface SettingsTold {
+export interface PrintedSettings {
   readonly env: NodeJS.ProcessEnv;
   readonly home: string;
   readonly cwd: string;
@@ -17,7 +17,7 @@ export interface SettingsTold {
 const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
 const OURS = /^(?:HEDDLE|OPENLOOM|CODEX|OPENAI|ANTHROPIC|GEMINI|OPENROUTER)_/;
 
-export async function tellSettings({ env, home, cwd, config, settings, concurrency }: SettingsTold): Promise<void> {
+export async function printSettings({ env, home, cwd, config, settings, concurrency }: PrintedSettings): Promise<void> {
   const { file } = await loadConfig(env);
   const told = await settings
     .explain({ workspace: cwd })
