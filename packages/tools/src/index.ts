@@ -1,13 +1,12 @@
 export { dispatch, type DispatchOutcome } from "./calls/dispatch.ts";
 export { isBuiltInName, toolsFor, warmTools, type MoreTools, type Toolset } from "./calls/registry.ts";
-export type { GoalEndStatus } from "./calls/goal-end.ts";
 export type { ClientTools } from "./calls/client-tools.ts";
 export type { McpReport, McpServers } from "./mcp/named-tools.ts";
 export { aboveCeiling, envelopeFor, envelopeHash, narrowEnvelope, widenEnvelope } from "./calls/envelopes.ts";
 export type { Hop, Hops, Walls } from "./calls/hop-wish.ts";
 export { approvalKey } from "./calls/policy.ts";
 export { openThreadState } from "./calls/thread-state.ts";
-export type { OngoingItem, ThreadState } from "./calls/tool.ts";
+export type { GoalEndStatus, OngoingItem, ThreadState } from "./calls/tool.ts";
 export { commandEnvironment } from "./commands/environment.ts";
 export { CappedOutput } from "./commands/output.ts";
 export { fitText } from "./calls/fit-text.ts";

@@ -1,7 +1,7 @@
 /** One tool that a client carries out: the call is an item that has begun, and the client says how it went. */
 import type { ClientTool, Failure, InputPart, ItemOf } from "@heddle/protocol";
 import { z } from "./schema.ts";
-import { callItem, callQuestion } from "../calls/call-item.ts";
+import { callItem, jsonTool } from "../calls/call-item.ts";
 import { clientToolName, type ClientTools } from "../calls/client-tools.ts";
 import { fitText } from "../calls/fit-text.ts";
 import type { CallPlace, Tool, ToolResult } from "../calls/tool.ts";
@@ -17,19 +17,16 @@ export function clientTool(definition: ClientTool, { timeoutMs, answer }: Client
     ...callItem(name, args, place),
     client,
   });
-  return {
+  return jsonTool({
     name: clientToolName(definition),
     description,
-    shape: "json",
     input: Arguments,
     parameters,
     // What the client does with it is the client's affair; from here a message goes out.
     effects: ["message"],
     isReadOnly: () => false,
     deadlineMs: () => timeoutMs,
-    paths: () => [],
     describe,
-    question: (args, place) => callQuestion(clientToolName(definition), args, place),
     async run(args, context) {
       const startedAt = performance.now();
       const { content, failure } = await answer(context.itemId, context.signal);
@@ -37,7 +34,7 @@ export function clientTool(definition: ClientTool, { timeoutMs, answer }: Client
       const item = { ...describe(args, context), client: { ...client, content: [...content] }, durationMs };
       return resultOf(item, content, failure);
     },
-  };
+  });
 }
 
 function resultOf(item: ItemOf<"toolCall">, content: readonly InputPart[], failure: Failure | undefined): ToolResult {

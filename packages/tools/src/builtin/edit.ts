@@ -1,11 +1,10 @@
 /** `edit`: replaces an exact text in a file. The text must stand there once, unless every occurrence is meant. */
 import { HeddleError } from "@heddle/protocol";
 import { absolutePath } from "../calls/call-path.ts";
-import { fileItem, fileQuestion, fileResult } from "../files/file-change.ts";
+import { fileResult, fileTool } from "../files/file-change.ts";
 import { writeFileInside } from "../files/paths.ts";
 import { markHint, refuseNewMarks } from "../calls/redaction-mark.ts";
 import { readTextFile } from "../files/text-file.ts";
-import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({
@@ -16,18 +15,11 @@ const Input = z.object({
 });
 type Input = z.infer<typeof Input>;
 
-export const edit: Tool<Input> = {
+export const edit = fileTool<Input>({
   name: "edit",
   description:
     "Replaces exact text in an existing file. Fails unless old_string occurs exactly once or replace_all is set.",
-  shape: "json",
   input: Input,
-  effects: ["read", "write"],
-  isReadOnly: () => false,
-  deadlineMs: () => 30_000,
-  paths: (args) => [{ path: args.file_path, access: "write" }],
-  describe: (args, place) => fileItem(args.file_path, place),
-  question: (args, place) => fileQuestion(args.file_path, place),
   async run(args, context) {
     const path = absolutePath(args.file_path, context.cwd);
     const file = await readTextFile(path, context);
@@ -38,7 +30,7 @@ export const edit: Tool<Input> = {
     await writeFileInside(path, after, context.envelope, { createParents: false, expectedHash: file.hash });
     return fileResult({ path, before: file.text, after }, context, `Edited ${path}`);
   },
-};
+});
 
 function replaced(text: string, args: Input, path: string): string {
   if (args.old_string === args.new_string)

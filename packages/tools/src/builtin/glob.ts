@@ -1,9 +1,8 @@
 /** `glob`: files whose path fits a pattern. */
-import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { textTool } from "../calls/call-item.ts";
 import { absolutePath } from "../calls/call-path.ts";
 import { globMatcher } from "../search/glob-match.ts";
 import { walkFiles } from "../search/walk.ts";
-import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const MAX_RESULTS = 500;
@@ -14,17 +13,11 @@ const Input = z.object({
 });
 type Input = z.infer<typeof Input>;
 
-export const glob: Tool<Input> = {
+export const glob = textTool<Input>({
   name: "glob",
   description: "Finds files by path pattern.",
-  shape: "json",
   input: Input,
-  effects: ["read"],
-  isReadOnly: () => true,
-  deadlineMs: () => 30_000,
   paths: (args) => [{ path: args.path ?? ".", access: "read" }],
-  describe: (args, place) => callItem("glob", args, place),
-  question: (args, place) => callQuestion("glob", args, place),
   async run(args, context) {
     const matches = globMatcher(args.pattern);
     const found: string[] = [];
@@ -46,6 +39,6 @@ export const glob: Tool<Input> = {
     }
     const note = isCut ? ["[more files may match; narrow the pattern or the folder]"] : [];
     const text = [...found, ...note].join("\n");
-    return callResult(callItem("glob", args, context), text === "" ? "No files match." : text);
+    return text === "" ? "No files match." : text;
   },
-};
+});

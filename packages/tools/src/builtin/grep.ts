@@ -1,7 +1,7 @@
 /** `grep`: lines that match a regular expression, with ripgrep in the sandbox or by a walk whose matching cannot block. */
 import { basename } from "node:path";
 import { isHeddleError } from "@heddle/protocol";
-import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { textTool } from "../calls/call-item.ts";
 import { absolutePath } from "../calls/call-path.ts";
 import { fitText } from "../calls/fit-text.ts";
 import { statInside } from "../files/paths.ts";
@@ -10,7 +10,7 @@ import { LineMatcher } from "../search/line-matcher.ts";
 import { ripgrep } from "../search/ripgrep.ts";
 import { walkFiles, type WalkedFile } from "../search/walk.ts";
 import { readTextFile } from "../files/text-file.ts";
-import type { Tool, ToolContext } from "../calls/tool.ts";
+import type { ToolContext } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const MAX_MATCHES = 500;
@@ -26,29 +26,21 @@ const Input = z.object({
 });
 type Input = z.infer<typeof Input>;
 
-export const grep: Tool<Input> = {
+export const grep = textTool<Input>({
   name: "grep",
   description: "Searches file contents for a regular expression.",
-  shape: "json",
   input: Input,
-  effects: ["read"],
-  isReadOnly: () => true,
   deadlineMs: () => 60_000,
   paths: (args) => [{ path: args.path ?? ".", access: "read" }],
-  describe: (args, place) => callItem("grep", args, place),
-  question: (args, place) => callQuestion("grep", args, place),
   async run(args, context) {
     const path = absolutePath(args.path ?? ".", context.cwd);
     const query = { pattern: args.pattern, path, include: args.include, isCaseInsensitive: args.ignore_case === true };
     const lines = (await ripgrep(query, context)) ?? (await search(query, context));
     const note = lines.length > MAX_MATCHES ? [`[only the first ${MAX_MATCHES} matches are shown]`] : [];
     const text = [...lines.slice(0, MAX_MATCHES), ...note].join("\n");
-    return callResult(
-      callItem("grep", args, context),
-      text === "" ? "No lines match." : fitText(text, MAX_OUTPUT_BYTES),
-    );
+    return text === "" ? "No lines match." : fitText(text, MAX_OUTPUT_BYTES);
   },
-};
+});
 
 interface Query {
   readonly pattern: string;

@@ -4,8 +4,7 @@
  */
 import type { ClientTool } from "@heddle/protocol";
 import type { ClientTools } from "../calls/client-tools.ts";
-import type { GoalEnd } from "../calls/goal-end.ts";
-import type { Tool } from "../calls/tool.ts";
+import type { GoalEnd, Tool } from "../calls/tool.ts";
 import { execCommand } from "./exec-command.ts";
 
 const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {

@@ -1,9 +1,8 @@
 /** `read`: lines of a text file with their numbers. */
 import { HeddleError } from "@heddle/protocol";
-import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { textTool } from "../calls/call-item.ts";
 import { absolutePath } from "../calls/call-path.ts";
 import { readTextFile } from "../files/text-file.ts";
-import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const DEFAULT_LINES = 2000;
@@ -17,24 +16,18 @@ const Input = z.object({
 });
 type Input = z.infer<typeof Input>;
 
-export const read: Tool<Input> = {
+export const read = textTool<Input>({
   name: "read",
   description: "Reads a text file with line numbers.",
-  shape: "json",
   input: Input,
-  effects: ["read"],
-  isReadOnly: () => true,
-  deadlineMs: () => 30_000,
   paths: (args) => [{ path: args.file_path, access: "read" }],
-  describe: (args, place) => callItem("read", args, place),
-  question: (args, place) => callQuestion("read", args, place),
   async run(args, context) {
     const path = absolutePath(args.file_path, context.cwd);
     const file = await readTextFile(path, context);
     if (file === undefined) throw new HeddleError("tool.failed", `${path} does not exist`);
-    return callResult(callItem("read", args, context), numbered(file.text, args));
+    return numbered(file.text, args);
   },
-};
+});
 
 function numbered(text: string, args: Input): string {
   if (text === "") return "(the file is empty)";

@@ -1,7 +1,6 @@
 /** `request_permissions`: asks the user for more rights in the sandbox, for the turn or for the thread. The answer is a hop. */
-import { callItem, callResult } from "../calls/call-item.ts";
+import { textTool } from "../calls/call-item.ts";
 import { permissionsFrom } from "../commands/shell-wish.ts";
-import type { Tool } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Paths = z.optional(z.array(z.string()).check(z.maxLength(20)));
@@ -14,25 +13,19 @@ const Input = z.object({
 });
 type Input = z.infer<typeof Input>;
 
-const NAME = "request_permissions";
-
-export const requestPermissions: Tool<Input> = {
-  name: NAME,
+export const requestPermissions = textTool<Input>({
+  name: "request_permissions",
   description:
     "Asks the user for more permissions in the sandbox: folders to write, or the network. The commands that follow have what is granted.",
-  shape: "json",
   input: Input,
   // Those of the commands it is for; so it is not called beside others.
   effects: ["read", "exec"],
-  isReadOnly: () => true,
   deadlineMs: () => 5000,
-  paths: () => [],
   wish: (args) => ({
     wish: { kind: "wider", permissions: permissionsFrom(args.permissions) },
     reason: args.reason,
     scope: "answer",
   }),
-  describe: (args, place) => callItem(NAME, args, place),
   question: (args, { callId, itemId, cwd }) => ({
     kind: "permissions",
     callId,
@@ -40,9 +33,8 @@ export const requestPermissions: Tool<Input> = {
     cwd,
     permissions: permissionsFrom(args.permissions),
   }),
-  async run(args, { granted, ...place }) {
-    const item = callItem(NAME, args, place);
-    if (granted === undefined) return callResult(item, "These permissions are already granted.");
+  async run(_args, { granted }) {
+    if (granted === undefined) return "These permissions are already granted.";
     const { scope, wish } = granted;
     const { read, write, network } =
       wish.kind === "wider" ? wish.permissions : { read: [], write: ["/"], network: true };
@@ -53,6 +45,6 @@ export const requestPermissions: Tool<Input> = {
       },
       scope: scope === "thread" ? "session" : "turn",
     };
-    return callResult(item, JSON.stringify(answer));
+    return JSON.stringify(answer);
   },
-};
+});

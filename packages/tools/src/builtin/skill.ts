@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
+import { textTool } from "../calls/call-item.ts";
 import { isSkillName } from "../skills/skill-head.ts";
 import { readSkill } from "../skills/skills.ts";
 import type { Tool } from "../calls/tool.ts";
@@ -17,25 +17,18 @@ const Input = z.object({
 type Input = z.infer<typeof Input>;
 
 export function skillTool(folder: string): Tool<Input> {
-  return {
+  return textTool<Input>({
     name: "skill",
     description: "Reads a skill whose file no other tool can read.",
-    shape: "json",
     input: Input,
-    effects: ["read"],
-    isReadOnly: () => true,
-    deadlineMs: () => 30_000,
-    paths: () => [],
-    describe: (args, place) => callItem("skill", args, place),
-    question: (args, place) => callQuestion("skill", args, place),
     async run(args, context) {
-      // The owner's own folder: links in it lead where the owner wants, words of the model do not.
+      // The owner's own folder: its links are trusted, paths of the model are not.
       const path = pathOf(folder, args);
       const { text, truncatedBytes } = await readSkill(path, { writeRoots: [], masked: [] }, context.signal);
       const cut = truncatedBytes > 0 ? `\n[${truncatedBytes} bytes left out]` : "";
-      return callResult(callItem("skill", args, context), `${text}${cut}`);
+      return `${text}${cut}`;
     },
-  };
+  });
 }
 
 function pathOf(folder: string, { name, file = "SKILL.md" }: Input): string {

@@ -1,6 +1,5 @@
 /** `task_report`: what the agent says of the task it works on. It changes nothing; whoever follows the turn reads it. */
-import { callItem, callQuestion, callResult } from "../calls/call-item.ts";
-import type { Tool } from "../calls/tool.ts";
+import { textTool } from "../calls/call-item.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({
@@ -10,25 +9,18 @@ const Input = z.object({
 });
 type Input = z.infer<typeof Input>;
 
-const NAME = "task_report";
-
 const ANSWERS: Readonly<Record<Input["status"], string>> = {
   done: "Noted. The checks run when you stop.",
   blocked: "Noted. The task is paused for a person when you stop.",
   progress: "Noted.",
 };
 
-export const taskReport: Tool<Input> = {
-  name: NAME,
+export const taskReport = textTool<Input>({
+  name: "task_report",
   description:
     "Reports on the task: done (then stop), blocked (summary is your question to a person; then stop), or progress. steps_done: numbers of all steps done.",
-  shape: "json",
   input: Input,
   effects: [],
-  isReadOnly: () => true,
   deadlineMs: () => 5000,
-  paths: () => [],
-  describe: (args, place) => callItem(NAME, args, place),
-  question: (args, place) => callQuestion(NAME, args, place),
-  run: async (args, place) => callResult(callItem(NAME, args, place), ANSWERS[args.status]),
-};
+  run: async ({ status }) => ANSWERS[status],
+});

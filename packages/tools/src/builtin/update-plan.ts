@@ -1,7 +1,7 @@
 /** `update_plan`: the model's own list of steps, shown to people. It changes nothing else. */
 import type { ItemOf } from "@heddle/protocol";
-import { callQuestion } from "../calls/call-item.ts";
-import type { CallPlace, Tool } from "../calls/tool.ts";
+import { jsonTool } from "../calls/call-item.ts";
+import type { CallPlace } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({
@@ -17,17 +17,13 @@ const Input = z.object({
 });
 type Input = z.infer<typeof Input>;
 
-export const updatePlan: Tool<Input> = {
+export const updatePlan = jsonTool<Input>({
   name: "update_plan",
   description: "Shows the user your plan. Send all steps each time; at most one is in_progress.",
-  shape: "json",
   input: Input,
   effects: [],
-  isReadOnly: () => true,
   deadlineMs: () => 5000,
-  paths: () => [],
   describe: (args, place) => planItem(args, place, "inProgress"),
-  question: (args, place) => callQuestion("update_plan", args, place),
   async run(args, context) {
     return {
       isError: false,
@@ -35,7 +31,7 @@ export const updatePlan: Tool<Input> = {
       output: [{ type: "text", text: "Plan updated" }],
     };
   },
-};
+});
 
 function planItem(args: Input, place: CallPlace, status: "inProgress" | "completed"): ItemOf<"plan"> {
   const steps = args.plan.map(({ step, status: state }) => ({

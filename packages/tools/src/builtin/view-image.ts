@@ -1,10 +1,10 @@
 /** `view_image`: shows the model a picture from disk. What a file is, its first bytes say, not its name. */
 import { HeddleError, type ItemOf } from "@heddle/protocol";
 import { resolve } from "node:path";
-import { callQuestion } from "../calls/call-item.ts";
+import { jsonTool } from "../calls/call-item.ts";
 import { absolutePath } from "../calls/call-path.ts";
 import { readBytes } from "../files/text-file.ts";
-import type { CallPlace, Tool } from "../calls/tool.ts";
+import type { CallPlace } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 /** What the providers take in one picture, before base64. */
@@ -13,17 +13,12 @@ const MAX_IMAGE_BYTES = 3_750_000;
 const Input = z.object({ path: z.string().check(z.describe("png, jpeg, gif or webp")) });
 type Input = z.infer<typeof Input>;
 
-export const viewImage: Tool<Input> = {
+export const viewImage = jsonTool<Input>({
   name: "view_image",
   description: "Shows you an image file.",
-  shape: "json",
   input: Input,
-  effects: ["read"],
-  isReadOnly: () => true,
-  deadlineMs: () => 30_000,
   paths: (args) => [{ path: args.path, access: "read" }],
-  describe: (args, place) => imageItem(args, place),
-  question: (args, place) => callQuestion("view_image", args, place),
+  describe: imageItem,
   async run(args, context) {
     const path = absolutePath(args.path, context.cwd);
     const bytes = await readBytes(path, context, MAX_IMAGE_BYTES);
@@ -36,7 +31,7 @@ export const viewImage: Tool<Input> = {
       output: [{ type: "image", mediaType, base64: bytes.toString("base64") }],
     };
   },
-};
+});
 
 function imageItem(args: Input, place: CallPlace): ItemOf<"imageView"> {
   const { callId, itemId } = place;

@@ -3,7 +3,8 @@ import { HeddleError, toHeddleError, type Failure, type HopWish, type ItemOf } f
 import type { OpenCommand } from "../commands/process-table.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { awaitCommand } from "../commands/shell-call.ts";
-import type { CallPlace, Tool } from "../calls/tool.ts";
+import { callItem, jsonTool } from "../calls/call-item.ts";
+import type { CallPlace } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const INTERRUPT = "\u0003";
@@ -13,6 +14,8 @@ const POLL_WAIT_MS = 5000;
 const SEND_WAIT_MS = 2000;
 const MIN_WAIT_MS = 250;
 const MAX_WAIT_MS = 300_000;
+
+const NAME = "write_stdin";
 
 const Input = z.object({
   session_id: z.int().check(z.describe("From the call that started the command")),
@@ -25,15 +28,13 @@ const Input = z.object({
 });
 type Input = z.infer<typeof Input>;
 
-export const writeStdin: Tool<Input> = {
-  name: "write_stdin",
+export const writeStdin = jsonTool<Input>({
+  name: NAME,
   description: "Writes to a command that is still running and returns what it has printed since the last look.",
-  shape: "json",
   input: Input,
   effects: ["read", "exec"],
   isReadOnly: isHarmless,
   deadlineMs: (args) => waitMs(args) + 30_000,
-  paths: () => [],
   wish(args, { sandbox, state }) {
     const command = state.processes.get(args.session_id);
     if (command === undefined || command.sandbox === sandbox || isHarmless(args)) return undefined;
@@ -43,13 +44,13 @@ export const writeStdin: Tool<Input> = {
       scope: "call",
     };
   },
-  describe: (args, place) => stdinItem(args, place),
-  question: (args, place) => ({
+  describe: stdinItem,
+  question: (args, { callId, itemId }) => ({
     kind: "tool",
-    callId: place.callId,
-    itemId: place.itemId,
-    tool: "write_stdin",
-    arguments: { session_id: args.session_id, chars: args.chars },
+    callId,
+    itemId,
+    tool: NAME,
+    arguments: shownArguments(args),
   }),
   async run(args, context) {
     const command = context.state.processes.get(args.session_id);
@@ -89,7 +90,7 @@ export const writeStdin: Tool<Input> = {
     const output = [{ type: "text" as const, text: note + report.text }];
     return { isError: failure !== undefined, output, item, ...(failure === undefined ? {} : { failure }) };
   },
-};
+});
 
 /** Text can be a command for an open shell; only looking and stopping are harmless. */
 function isHarmless({ chars }: Input): boolean {
@@ -125,14 +126,11 @@ function closedInput(command: OpenCommand): string {
 }
 
 function stdinItem(args: Input, place: CallPlace): ItemOf<"toolCall"> {
-  return {
-    type: "toolCall",
-    id: place.itemId,
-    callId: place.callId,
-    tool: "write_stdin",
-    arguments: { session_id: args.session_id, chars: args.chars },
-    status: "inProgress",
-  };
+  return callItem(NAME, shownArguments(args), place);
+}
+
+function shownArguments({ session_id, chars }: Input): Pick<Input, "session_id" | "chars"> {
+  return { session_id, chars };
 }
 
 function waitMs(args: Input): number {

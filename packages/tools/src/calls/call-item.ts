@@ -1,21 +1,37 @@
-/** The item, question and result of tools that show themselves as a plain call. */
-import type { ApprovalQuestion, ItemOf } from "@heddle/protocol";
-import type { CallPlace, ToolResult } from "./tool.ts";
+/** Tools with the usual defaults: they take a JSON object, show themselves as a plain call, and change nothing. */
+import type { ItemOf } from "@heddle/protocol";
+import type { CallPlace, Tool, ToolContext } from "./tool.ts";
 
-export function callItem(tool: string, args: unknown, place: CallPlace): ItemOf<"toolCall"> {
-  const { callId, itemId } = place;
-  return { type: "toolCall", id: itemId, callId, tool, arguments: args, status: "inProgress" };
-}
+type Own<A> = Pick<Tool<A>, "name" | "description" | "input"> & Partial<Tool<A>>;
 
-export function callQuestion(tool: string, args: unknown, place: CallPlace): ApprovalQuestion {
-  const { callId, itemId } = place;
-  return { kind: "tool", callId, itemId, tool, arguments: args };
-}
-
-export function callResult(item: ItemOf<"toolCall">, text: string): ToolResult {
+export function jsonTool<A>(tool: Own<A> & Pick<Tool<A>, "run">): Tool<A> {
   return {
-    isError: false,
-    item: { ...item, status: "completed", output: text },
-    output: [{ type: "text", text }],
+    shape: "json",
+    effects: ["read"],
+    isReadOnly: () => true,
+    deadlineMs: () => 30_000,
+    paths: () => [],
+    describe: (args, place) => callItem(tool.name, args, place),
+    question: (args, { callId, itemId }) => ({ kind: "tool", callId, itemId, tool: tool.name, arguments: args }),
+    ...tool,
   };
+}
+
+/** One whose result is a text. */
+export function textTool<A>({
+  run,
+  ...tool
+}: Omit<Own<A>, "run"> & { run(args: A, context: ToolContext): Promise<string> }): Tool<A> {
+  return jsonTool<A>({
+    ...tool,
+    async run(args, context) {
+      const text = await run(args, context);
+      const item: ItemOf<"toolCall"> = { ...callItem(tool.name, args, context), status: "completed", output: text };
+      return { isError: false, item, output: [{ type: "text", text }] };
+    },
+  });
+}
+
+export function callItem(tool: string, args: unknown, { callId, itemId }: CallPlace): ItemOf<"toolCall"> {
+  return { type: "toolCall", id: itemId, callId, tool, arguments: args, status: "inProgress" };
 }

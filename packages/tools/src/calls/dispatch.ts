@@ -14,11 +14,12 @@ import {
   type InputPart,
   type Item,
   type ItemDelta,
+  type ItemStatus,
 } from "@heddle/protocol";
+import { callItem } from "./call-item.ts";
 import { decodeInput, parseArguments, type ToolCall } from "./decode.ts";
 import type { Walls } from "./hop-wish.ts";
 import { CANCELLED, isReadOnly, judge, type Admitted, type Behind, type JudgeContext, type Refusal } from "./judge.ts";
-import { refusedItem, settledItem, unreadItem } from "./outcome-items.ts";
 import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
 import type { ProtectedPathViolation } from "../sandbox/sandbox.ts";
 import type { CallPlace, OngoingItem, Tool, ToolResult } from "./tool.ts";
@@ -152,9 +153,8 @@ async function carryOut(
 }
 
 function settled(tool: Tool, result: ToolResult): DispatchOutcome {
-  const { item, output } = result;
-  const { ongoing } = result;
-  const common = { tool: tool.name, item, isStarted: true, output, ...(ongoing === undefined ? {} : { ongoing }) };
+  const { item, output, ongoing } = result;
+  const common = { tool: tool.name, item, isStarted: true, output, ...(ongoing && { ongoing }) };
   if ("status" in item && item.status === "interrupted") return { ...common, kind: "cancelled", failure: CANCELLED };
   if (!result.isError) return { ...common, kind: "ok" };
   return { ...common, kind: "failed", failure: result.failure ?? { code: "tool.failed", message: firstLine(output) } };
@@ -215,15 +215,33 @@ function invalid(call: ToolCall, place: CallPlace, message: string): DispatchOut
   return unread(call, place, "failed", { code: "tool.invalid-arguments", message });
 }
 
+/** Enough to recognise what the model sent; the whole is in its recorded response. */
+const MAX_ARGUMENT_CHARS = 4096;
+const STATUS = { ok: "completed", failed: "failed", denied: "declined", cancelled: "interrupted" } as const;
+
 /** For a call whose arguments were not understood. */
 function unread(call: ToolCall, place: CallPlace, kind: DispatchOutcome["kind"], failure: Failure): DispatchOutcome {
-  const item = unreadItem(call, place, { kind, message: failure.message });
+  const { input } = call;
+  const isCut = input.length > MAX_ARGUMENT_CHARS;
+  const shown = isCut ? `${input.slice(0, MAX_ARGUMENT_CHARS)}…` : input;
+  const item = {
+    ...callItem(call.name.slice(0, 100), shown.toWellFormed(), place),
+    status: STATUS[kind],
+    error: failure.message,
+  };
   return { kind, tool: call.name.slice(0, 100), item, isStarted: false, output: text(failure.message), failure };
 }
 
 function refused({ tool, args }: Admitted, place: CallPlace, { kind, failure }: Refusal): DispatchOutcome {
-  const item = refusedItem(tool.describe(args, place), { kind, message: failure.message });
+  // A user who stops the turn at a question has declined the call; it never began.
+  const item = settledItem(tool.describe(args, place), "declined", failure.message);
   return { kind, tool: tool.name, item, isStarted: false, output: text(failure.message), failure };
+}
+
+function settledItem(item: Item, status: ItemStatus, message: string): Item {
+  if (!("status" in item)) return item;
+  const hasReason = item.type !== "plan" && item.type !== "proposedPlan";
+  return hasReason ? { ...item, status, error: message } : { ...item, status };
 }
 
 function failureOf(error: unknown): Failure {

@@ -7,7 +7,6 @@
  *   gemini      run_shell_command shell_input read_file replace write_file list_directory glob search_file_content …
  */
 import type { Effect, Envelope } from "@heddle/protocol";
-import type { GoalEnd } from "./goal-end.ts";
 import {
   loadAskTool,
   loadClientTool,
@@ -22,7 +21,7 @@ import { clientToolName, offeredClientName, type ClientTools } from "./client-to
 import { matchesName } from "../mcp/names.ts";
 import { toolsOf, type McpServers } from "../mcp/named-tools.ts";
 import { withWishes } from "../commands/shell-wish.ts";
-import type { Tool } from "./tool.ts";
+import type { GoalEnd, Tool } from "./tool.ts";
 
 export type ToolFamily = "openai" | "anthropic" | "gemini" | "other";
 
@@ -35,12 +34,8 @@ export interface OfferedTool {
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
-/** What may be known about a tool without being able to run it. */
-export interface ToolInfo {
-  readonly name: string;
-  readonly effects: readonly Effect[];
-  readonly shape: "json" | "freeform";
-}
+/** What is known about a tool without being able to run it. */
+type ToolInfo = Pick<Tool, "name" | "effects" | "shape">;
 
 export interface Toolset {
   readonly family: ToolFamily;
@@ -61,6 +56,11 @@ export interface Offer extends Omit<OfferedTool, "name"> {
 }
 
 /** Name the model sees → canonical name. */
+const COMMON = {
+  update_plan: "update_plan",
+  view_image: "view_image",
+  request_permissions: "request_permissions",
+} as const;
 const GENERAL = {
   bash: "bash",
   bash_input: "write_stdin",
@@ -70,17 +70,12 @@ const GENERAL = {
   list: "list",
   glob: "glob",
   grep: "grep",
-  update_plan: "update_plan",
-  view_image: "view_image",
-  request_permissions: "request_permissions",
+  ...COMMON,
 } as const;
 
 const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
   openai: new Map(
-    ["exec_command", "write_stdin", "apply_patch", "update_plan", "view_image", "request_permissions"].map((name) => [
-      name,
-      name,
-    ]),
+    Object.entries({ exec_command: "exec_command", write_stdin: "write_stdin", apply_patch: "apply_patch", ...COMMON }),
   ),
   anthropic: new Map(Object.entries(GENERAL)),
   other: new Map(Object.entries(GENERAL)),
@@ -94,9 +89,7 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
       list_directory: "list",
       glob: "glob",
       search_file_content: "grep",
-      update_plan: "update_plan",
-      view_image: "view_image",
-      request_permissions: "request_permissions",
+      ...COMMON,
     }),
   ),
 };
@@ -139,27 +132,17 @@ const VIEW_IMAGE = "view_image";
 export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools = {}): Toolset {
   const { mcp, skillFolder, mayAskUser = false, goal, client, readsImages = true } = more;
   const entries = new Map<string, Entry>();
+  const add = (canonicalName: string, load: Entry["load"], name = canonicalName): void =>
+    void entries.set(name, builtIn(name, canonicalName, load));
   // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
   for (const [name, canonicalName] of NAMES[family]) {
     if (canonicalName === VIEW_IMAGE && !readsImages) continue;
-    entries.set(
-      name,
-      builtIn(name, canonicalName, () => loadTool(canonicalName)),
-    );
+    add(canonicalName, () => loadTool(canonicalName), name);
   }
-  if (skillFolder !== undefined)
-    entries.set(
-      "skill",
-      builtIn("skill", "skill", () => loadSkillTool(skillFolder)),
-    );
-  if (mayAskUser) entries.set(ASK_USER, builtIn(ASK_USER, ASK_USER, loadAskTool));
-  if (goal !== undefined) {
-    entries.set(
-      GOAL,
-      builtIn(GOAL, GOAL, () => loadGoalTool(goal)),
-    );
-  }
-  if (envelope.tools.includes(REPORT)) entries.set(REPORT, builtIn(REPORT, REPORT, loadReportTool));
+  if (skillFolder !== undefined) add("skill", () => loadSkillTool(skillFolder));
+  if (mayAskUser) add(ASK_USER, loadAskTool);
+  if (goal !== undefined) add(GOAL, () => loadGoalTool(goal));
+  if (envelope.tools.includes(REPORT)) add(REPORT, loadReportTool);
   for (const [name, entry] of client === undefined ? [] : fromClient(client)) {
     if (!entries.has(name)) entries.set(name, entry);
   }
@@ -171,7 +154,8 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools
     offered: [...entries.values()].flatMap((entry) => (isWithin(entry, envelope) ? [offerOf(entry, envelope)] : [])),
     resolve(name) {
       const entry = entries.get(name);
-      return entry === undefined ? undefined : { name: entry.name, effects: entry.effects, shape: entry.shape };
+      // Without `load`: only dispatch can run a tool.
+      return entry && { name: entry.name, effects: entry.effects, shape: entry.shape };
     },
   };
   toolsets.set(toolset, entries);

@@ -121,3 +121,9 @@ export interface ThreadState extends AsyncDisposable {
   /** The complete environment of commands. */
   readonly environment: Readonly<Record<string, string>>;
 }
+
+/** How an agent may end the goal of its thread. */
+export type GoalEndStatus = "complete" | "blocked";
+
+/** Durable when it resolves; throws when the goal no longer exists. */
+export type GoalEnd = (status: GoalEndStatus) => Promise<void>;

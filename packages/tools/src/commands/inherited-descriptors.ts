@@ -1,9 +1,10 @@
 /**
  * Descriptors that Heddle itself was started with and that a child would inherit. A folder or a socket among them would
- * be a hole in every wall, so each child gets /dev/null in their place. Node marks everything it opens itself as closed
+ * open the sandbox, so each child gets /dev/null in its place. Node marks everything it opens itself as closed
  * on exec; only what came from outside is left.
  */
-import { openSync, readdirSync, readFileSync } from "node:fs";
+import { openSync } from "node:fs";
+import { listProc, readProc } from "./proc-stat.ts";
 
 const CLOSE_ON_EXEC = 0o2_000_000;
 
@@ -23,28 +24,10 @@ export function onlyStandardStreams(...streams: readonly [StdioEntry, StdioEntry
 
 function findInherited(): Set<number> {
   const found = new Set<number>();
-  for (const name of listDescriptors()) {
+  for (const name of listProc("self", "fdinfo")) {
     const fd = Number(name);
-    const flags = /^flags:\s*(\d+)$/m.exec(describe(fd))?.[1];
+    const flags = /^flags:\s*(\d+)$/m.exec(readProc("self", `fdinfo/${fd}`))?.[1];
     if (fd > 2 && flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0) found.add(fd);
   }
   return found;
-}
-
-/** Other systems have no such list; there is no sandbox either. */
-function listDescriptors(): string[] {
-  try {
-    return readdirSync("/proc/self/fdinfo");
-  } catch {
-    return [];
-  }
-}
-
-/** The descriptor of the listing itself is gone by the time it is asked about. */
-function describe(fd: number): string {
-  try {
-    return readFileSync(`/proc/self/fdinfo/${fd}`, "utf8");
-  } catch {
-    return "";
-  }
 }

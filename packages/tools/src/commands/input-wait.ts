@@ -3,6 +3,7 @@
  * by the descriptors that call is about. Where the kernel does not show calls, by what kind of thing the process sleeps on.
  */
 import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { attempt } from "../attempt.ts";
 import { listProc, readProc } from "./proc-stat.ts";
 
 export interface InputWait {
@@ -11,33 +12,23 @@ export interface InputWait {
   readonly source: string;
 }
 
-/** Of calls that read one descriptor (the first argument), and of those that wait for several. */
-type Way = "one" | "poll" | "select" | "epoll";
+/**
+ * System call numbers by machine. `one` reads one descriptor, its first argument (read, readv, splice); the others wait for
+ * several: poll and ppoll, select and pselect6, epoll_wait, epoll_pwait and epoll_pwait2.
+ */
+const CALLS = {
+  x64: { one: [0, 19, 275], poll: [7, 271], select: [23, 270], epoll: [232, 281, 441] },
+  arm64: { one: [63, 65, 76], poll: [73], select: [72], epoll: [22, 441] },
+} as const;
+const WAYS = ["one", "poll", "select", "epoll"] as const;
+type Way = (typeof WAYS)[number];
 
-/** Numbers of read, readv, splice, poll, ppoll, select, pselect6, epoll_wait, epoll_pwait and epoll_pwait2 by machine. */
-const CALLS: Readonly<Record<string, ReadonlyMap<number, Way>>> = {
-  x64: new Map<number, Way>([
-    [0, "one"],
-    [19, "one"],
-    [275, "one"],
-    [7, "poll"],
-    [271, "poll"],
-    [23, "select"],
-    [270, "select"],
-    [232, "epoll"],
-    [281, "epoll"],
-    [441, "epoll"],
-  ]),
-  arm64: new Map<number, Way>([
-    [63, "one"],
-    [65, "one"],
-    [76, "one"],
-    [73, "poll"],
-    [72, "select"],
-    [22, "epoll"],
-    [441, "epoll"],
-  ]),
-};
+function wayOf(call: number): Way | undefined {
+  const { arch } = process;
+  const calls: Readonly<Record<Way, readonly number[]>> | undefined =
+    arch === "x64" || arch === "arm64" ? CALLS[arch] : undefined;
+  return WAYS.find((way) => calls?.[way].includes(call));
+}
 
 /** More threads or descriptors than these are looked at in part. */
 const MAX_THREADS = 64;
@@ -55,7 +46,7 @@ export function inputWait(pid: number): InputWait | undefined {
     const [number, ...values] = readProc(pid, `task/${thread}/syscall`).trim().split(" ");
     if (number === undefined || number === "") continue;
     isCallShown = true;
-    const way = CALLS[process.arch]?.get(Number(number));
+    const way = wayOf(Number(number));
     if (way === undefined) continue;
     const found = firstInput(pid, descriptorsOf(pid, way, values.map(Number)));
     if (found !== undefined) return found;
@@ -69,19 +60,16 @@ export interface Descriptor {
   readonly source: string;
 }
 
+/** undefined when it has been closed, or may not be looked at. */
 export function descriptorOf(pid: number, fd: number): Descriptor | undefined {
-  try {
-    const found = statSync(`/proc/${pid}/fd/${fd}`);
-    const source = `${found.dev}:${found.ino}`;
-    if (found.isFIFO()) return { kind: "pipe", source };
-    if (found.isSocket()) return { kind: "socket", source };
-    const isTerminal =
-      found.isCharacterDevice() && majorOf(found.rdev) !== MEMORY_DEVICES && found.rdev !== TERMINAL_MASTER;
-    return { kind: isTerminal ? "terminal" : "other", source };
-  } catch {
-    // Closed since, or not ours to look at.
-    return undefined;
-  }
+  const found = attempt(() => statSync(`/proc/${pid}/fd/${fd}`));
+  if (found === undefined) return undefined;
+  const source = `${found.dev}:${found.ino}`;
+  if (found.isFIFO()) return { kind: "pipe", source };
+  if (found.isSocket()) return { kind: "socket", source };
+  const isTerminal =
+    found.isCharacterDevice() && majorOf(found.rdev) !== MEMORY_DEVICES && found.rdev !== TERMINAL_MASTER;
+  return { kind: isTerminal ? "terminal" : "other", source };
 }
 
 function majorOf(device: number): number {

@@ -1,5 +1,6 @@
 /** What the kernel says of one process in /proc/PID. */
 import { readdirSync, readFileSync } from "node:fs";
+import { attempt } from "../attempt.ts";
 
 export interface ProcStat {
   readonly name: string;
@@ -44,9 +45,11 @@ export function namespacePids(pid: number): string[] {
   return /^NSpid:\s*(.*)$/m.exec(readProc(pid, "status"))?.[1]?.split(/\s+/) ?? [];
 }
 
-/** Empty too where the kernel does not tell. */
+/** Every thread has its own list of the children it started. Empty where the kernel has no such lists. */
 export function childrenOf(pid: number): number[] {
-  return readProc(pid, `task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  return listProc(pid, "task").flatMap((thread) =>
+    readProc(pid, `task/${thread}/children`).split(" ").filter(Boolean).map(Number),
+  );
 }
 
 /** As it was started; empty when there is no such process any more. */
@@ -54,20 +57,11 @@ export function argumentsOf(pid: number): string[] {
   return readProc(pid, "cmdline").split("\0").slice(0, -1);
 }
 
-/** Processes end while they are looked at, and those of others may not be read: both mean nothing to see. */
-export function readProc(pid: number, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, "utf8");
-  } catch {
-    return "";
-  }
+/** Empty when the process has ended or belongs to another user. */
+export function readProc(pid: number | "self", file: string): string {
+  return attempt(() => readFileSync(`/proc/${pid}/${file}`, "utf8")) ?? "";
 }
 
-/** Names in a folder of it. */
-export function listProc(pid: number, folder: string): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/${folder}`);
-  } catch {
-    return [];
-  }
+export function listProc(pid: number | "self", folder: string): string[] {
+  return attempt(() => readdirSync(`/proc/${pid}/${folder}`)) ?? [];
 }

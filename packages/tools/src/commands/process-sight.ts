@@ -3,8 +3,9 @@
  * only, and only below the processes it is given; on a system without /proc there is nothing to see.
  */
 import { readFileSync } from "node:fs";
+import { attempt } from "../attempt.ts";
 import { descriptorOf, inputWait, type InputWait } from "./input-wait.ts";
-import { argumentsOf, listProc, namespacePids, readProc, readProcStat } from "./proc-stat.ts";
+import { argumentsOf, childrenOf, listProc, namespacePids, readProc, readProcStat } from "./proc-stat.ts";
 
 export interface ProcessSight {
   readonly pid: number;
@@ -91,16 +92,6 @@ function descendants(roots: readonly number[]): number[] {
   return [...found].filter((pid) => readProcStat(pid) !== undefined);
 }
 
-/** Every thread of a process has its own list of the children it started. */
-function childrenOf(pid: number): number[] {
-  return listProc(pid, "task").flatMap((thread) =>
-    readProc(pid, `task/${thread}/children`)
-      .split(" ")
-      .filter((name) => name !== "")
-      .map(Number),
-  );
-}
-
 function commandOf(pid: number, name: string): string {
   const words = readProc(pid, "cmdline").replace(/\0+$/, "").split("\0").join(" ");
   return words === "" ? `[${name}]` : words.slice(0, MAX_COMMAND);
@@ -126,13 +117,5 @@ function ignoredSignals(pid: number): bigint {
 }
 
 function upMs(): number {
-  return Number(uptime().split(" ")[0] ?? 0) * 1000;
-}
-
-function uptime(): string {
-  try {
-    return readFileSync("/proc/uptime", "utf8");
-  } catch {
-    return "";
-  }
+  return Number(attempt(() => readFileSync("/proc/uptime", "utf8"))?.split(" ")[0] ?? 0) * 1000;
 }

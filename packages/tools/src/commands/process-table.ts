@@ -6,24 +6,18 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { CappedOutput, type OutputFilter, type OutputSnapshot } from "./output.ts";
-import { startCommand, type OwnedProcess, type ProcessExit } from "./process.ts";
+import { startCommand, type OwnedProcess, type ProcessExit, type StartCommandOptions } from "./process.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
 /** Dev servers, watchers and a REPL or two; a model that needs more has lost count. */
 const MAX_OPEN = 16;
 const FIRST_ID = 1000;
 
-export interface OpenCommandOptions {
+type OpenCommandOptions = Pick<StartCommandOptions, "argv" | "cwd" | "env" | "stdin" | "sandbox" | "timeoutMs"> & {
   readonly command: string;
-  readonly argv: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly stdin: "ignore" | "pipe";
-  readonly sandbox: Sandbox;
-  readonly timeoutMs?: number;
-  /** Hears output from the first byte on, until another listener takes over. */
+  /** Receives output from the first byte on, until another listener takes over. */
   readonly onText: (delta: string) => void;
-}
+};
 
 export class ProcessTable implements AsyncDisposable {
   readonly #open = new Map<number, OpenCommand>();
@@ -64,15 +58,17 @@ export class ProcessTable implements AsyncDisposable {
     try {
       const id = this.#nextId;
       this.#nextId += 1;
-      const spillFile = join(this.#spillDir, `output-${id}-${randomUUID()}.txt`);
-      const command = await OpenCommand.start(id, {
-        ...options,
-        spillFile,
+      const { command: _command, onText, ...start } = options;
+      const listener = { onText };
+      const output = new CappedOutput({
+        spillFile: join(this.#spillDir, `output-${id}-${randomUUID()}.txt`),
         filter: this.#newFilter?.(),
-        signal: this.#closing.signal,
+        onText: (delta) => listener.onText(delta),
       });
-      this.#open.set(id, command);
-      return command;
+      const process = await startCommand({ ...start, output, signal: this.#closing.signal });
+      const opened = new OpenCommand(id, options, Object.assign(listener, { output, process }));
+      this.#open.set(id, opened);
+      return opened;
     } finally {
       this.#starting -= 1;
     }
@@ -104,10 +100,10 @@ export class ProcessTable implements AsyncDisposable {
   }
 }
 
-interface StartOptions extends OpenCommandOptions {
-  readonly spillFile: string;
-  readonly filter: OutputFilter | undefined;
-  readonly signal: AbortSignal;
+interface Parts {
+  readonly output: CappedOutput;
+  readonly process: OwnedProcess;
+  onText: (delta: string) => void;
 }
 
 export class OpenCommand {
@@ -115,58 +111,31 @@ export class OpenCommand {
   readonly command: string;
   readonly cwd: string;
   readonly hasInput: boolean;
-  /** That it runs in. */
   readonly sandbox: Sandbox;
-  readonly #output: CappedOutput;
-  readonly #process: OwnedProcess;
-  readonly #listener: { hear: (delta: string) => void };
-  /** Resolves after the last byte of output has been taken in. */
+  readonly #parts: Parts;
+  /** Resolves after the last byte of output has been received. */
   readonly ended: Promise<ProcessExit>;
-  /** The item of the call that started it is still open: it hears the output, and its end tells how the command ended. */
+  /** The item of the call that started it is still open: output and end are reported there. */
   hasOpenItem = false;
   readonly #waiting = new Map<symbol, string>();
 
-  private constructor(
-    id: number,
-    options: StartOptions,
-    parts: { output: CappedOutput; process: OwnedProcess; listener: { hear: (delta: string) => void } },
-  ) {
+  constructor(id: number, options: OpenCommandOptions, parts: Parts) {
     this.id = id;
     this.command = options.command;
     this.cwd = options.cwd;
     this.hasInput = options.stdin === "pipe";
     this.sandbox = options.sandbox;
-    this.#output = parts.output;
-    this.#process = parts.process;
-    this.#listener = parts.listener;
+    this.#parts = parts;
     this.ended = this.#finish();
   }
 
-  static async start(id: number, options: StartOptions): Promise<OpenCommand> {
-    const listener = { hear: options.onText };
-    const { spillFile, filter } = options;
-    const output = new CappedOutput({ spillFile, filter, onText: (delta) => listener.hear(delta) });
-    const { sandbox, argv, cwd, env, stdin, signal, timeoutMs } = options;
-    const process = await startCommand({
-      sandbox,
-      argv,
-      cwd,
-      env,
-      stdin,
-      output,
-      signal,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    });
-    return new OpenCommand(id, options, { output, process, listener });
-  }
-
   get isRunning(): boolean {
-    return this.#process.isRunning;
+    return this.#parts.process.isRunning;
   }
 
   /** Of the process that carries it, as the host numbers it. */
   get pid(): number {
-    return this.#process.pid;
+    return this.#parts.process.pid;
   }
 
   /** Items of the calls that wait for it at this moment; none: it runs in the background. */
@@ -183,39 +152,39 @@ export class OpenCommand {
 
   /** From now on this one hears the live output; undefined: nobody. */
   listen(onText: ((delta: string) => void) | undefined): void {
-    this.#listener.hear = onText ?? (() => undefined);
+    this.#parts.onText = onText ?? (() => undefined);
   }
 
   /** What came since the last take. */
   take(): { readonly text: string; readonly truncatedBytes: number } {
-    return this.#output.take();
+    return this.#parts.output.take();
   }
 
   snapshot(): OutputSnapshot {
-    return this.#output.snapshot();
+    return this.#parts.output.snapshot();
   }
 
   async write(text: string): Promise<void> {
-    await this.#process.write(text);
+    await this.#parts.process.write(text);
   }
 
   endInput(): void {
-    this.#process.endInput();
+    this.#parts.process.endInput();
   }
 
   /** What Ctrl-C does: asks the command to stop, which it may answer or ignore. */
   interrupt(): void {
-    this.#process.interrupt();
+    this.#parts.process.interrupt();
   }
 
   async kill(): Promise<void> {
-    await this.#process.kill();
+    await this.#parts.process.kill();
     await this.ended;
   }
 
   async #finish(): Promise<ProcessExit> {
-    const exit = await this.#process.exited;
-    await this.#output.close();
+    const exit = await this.#parts.process.exited;
+    await this.#parts.output.close();
     return exit;
   }
 }

@@ -6,7 +6,8 @@
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
-import { argumentsOf, isBuried, namespacePids, readProc, readProcStat } from "./proc-stat.ts";
+import { attempt, codeOf } from "../attempt.ts";
+import { argumentsOf, isBuried, namespacePids, readProc, readProcStat, type ProcStat } from "./proc-stat.ts";
 
 /** Only set where there is no pid namespace to hold a command together. */
 export const MARKER_VARIABLE = "HEDDLE_COMMAND";
@@ -20,13 +21,8 @@ export interface TreeOptions {
   readonly marker?: string;
 }
 
-interface Entry {
+interface Entry extends ProcStat {
   readonly pid: number;
-  readonly parent: number;
-  readonly group: number;
-  readonly session: number;
-  readonly isZombie: boolean;
-  readonly startTime: string;
 }
 
 /** Asks every process of the command to end; those that only carry the command are left to report its end. */
@@ -45,25 +41,20 @@ function signalTree(options: TreeOptions, signal: "SIGTERM" | "SIGINT"): void {
     const pids = namespacePids(pid);
     // The first process of the command's namespace is a shell that waits for it; on SIGINT it would not wait any longer.
     const isCarrier = options.pidDepth > 0 && (pids.length < depthOfCommand || pids[depthOfCommand - 1] === "1");
-    if (!isCarrier) send(pid, signal);
+    if (!isCarrier) sendSignal(pid, signal);
   }
 }
 
 /** Kills until none is left. True when that was achieved before the deadline. */
 export async function killTree(options: TreeOptions, timeoutMs: number): Promise<boolean> {
   const deadline = clockMs() + timeoutMs;
-  const seen = new Map<string, number>();
+  const seen = new Map<string, Entry>();
   for (;;) {
-    for (const entry of members(options)) seen.set(`${entry.pid}:${entry.startTime}`, entry.pid);
-    // A process whose parent has died is no longer found by descent, but it is still the one that was seen.
-    const alive = new Set(
-      readProcesses()
-        .filter((entry) => !entry.isZombie)
-        .map((entry) => `${entry.pid}:${entry.startTime}`),
-    );
-    const left = [...seen].filter(([identity]) => alive.has(identity));
+    // A process whose parent has died is no longer found by descent, so those seen before are kept.
+    for (const entry of members(options)) seen.set(`${entry.pid}:${entry.startTicks}`, entry);
+    const left = [...seen.values()].filter(isAlive);
     if (left.length === 0) return true;
-    for (const [, pid] of left) send(pid, "SIGKILL");
+    for (const { pid } of left) sendSignal(pid, "SIGKILL");
     if (clockMs() > deadline) return false;
     await sleep(POLL_MS);
   }
@@ -85,32 +76,32 @@ export async function endProcess(
 ): Promise<"ended" | "gone" | "stays"> {
   const chosen = descendantsOf(pid, startTicks);
   if (chosen.length === 0) return "gone";
-  for (const entry of chosen) sendTo(entry, "SIGTERM");
+  for (const entry of chosen.filter(isAlive)) sendSignal(entry.pid, "SIGTERM");
   if (await haveEnded(chosen, graceMs)) return "ended";
-  for (const entry of chosen) sendTo(entry, "SIGKILL");
+  for (const entry of chosen.filter(isAlive)) sendSignal(entry.pid, "SIGKILL");
   return (await haveEnded(chosen, graceMs)) ? "ended" : "stays";
 }
 
 function descendantsOf(pid: number, startTicks: string): readonly Entry[] {
-  const entries = readProcesses().filter(({ isZombie }) => !isZombie);
-  const chosen = new Map(
-    entries.filter((entry) => entry.pid === pid && entry.startTime === startTicks).map((entry) => [entry.pid, entry]),
-  );
+  const entries = readProcesses().filter((entry) => !isBuried(entry));
+  if (!entries.some((entry) => entry.pid === pid && entry.startTicks === startTicks)) return [];
+  const chosen = withDescendants(pid, entries);
+  return entries.filter((entry) => chosen.has(entry.pid));
+}
+
+function withDescendants(pid: number, entries: readonly Entry[]): ReadonlySet<number> {
+  const chosen = new Set([pid]);
   // Parents may have higher numbers than their children, so repeat until nothing is added.
   for (let before = 0; before !== chosen.size;) {
     before = chosen.size;
-    for (const entry of entries) if (chosen.has(entry.parent)) chosen.set(entry.pid, entry);
+    for (const entry of entries) if (chosen.has(entry.parent)) chosen.add(entry.pid);
   }
-  return [...chosen.values()];
+  return chosen;
 }
 
-function isAlive({ pid, startTime }: Entry): boolean {
+function isAlive({ pid, startTicks }: ProcessIdentity): boolean {
   const stat = readProcStat(pid);
-  return stat !== undefined && stat.startTicks === startTime && !isBuried(stat);
-}
-
-function sendTo(entry: Entry, signal: "SIGTERM" | "SIGKILL"): void {
-  if (isAlive(entry)) send(entry.pid, signal);
+  return stat !== undefined && stat.startTicks === startTicks && !isBuried(stat);
 }
 
 async function haveEnded(entries: readonly Entry[], timeoutMs: number): Promise<boolean> {
@@ -126,25 +117,20 @@ async function haveEnded(entries: readonly Entry[], timeoutMs: number): Promise<
 export async function killByArgument(path: string, timeoutMs: number): Promise<void> {
   const deadline = clockMs() + timeoutMs;
   for (;;) {
-    const left = readProcesses().filter(({ pid, isZombie }) => {
-      return !isZombie && pid !== process.pid && hasArgumentBelow(pid, path);
-    });
+    const left = readProcesses().filter(
+      (entry) => !isBuried(entry) && entry.pid !== process.pid && hasArgumentBelow(entry.pid, path),
+    );
     if (left.length === 0 || clockMs() > deadline) return;
-    for (const { pid } of left) send(pid, "SIGKILL");
+    for (const { pid } of left) sendSignal(pid, "SIGKILL");
     await sleep(POLL_MS);
   }
 }
 
 function members({ pid, pidDepth, marker }: TreeOptions): Entry[] {
   const entries = readProcesses();
-  const chosen = new Set<number>([pid]);
-  // Parents may have higher numbers than their children, so repeat until nothing is added.
-  for (let before = 0; before !== chosen.size;) {
-    before = chosen.size;
-    for (const entry of entries) if (chosen.has(entry.parent)) chosen.add(entry.pid);
-  }
+  const chosen = withDescendants(pid, entries);
   return entries.filter((entry) => {
-    if (entry.pid === process.pid || entry.isZombie) return false;
+    if (entry.pid === process.pid || isBuried(entry)) return false;
     if (chosen.has(entry.pid) || entry.group === pid || entry.session === pid) return true;
     return pidDepth === 0 && marker !== undefined && hasMarker(entry.pid, marker);
   });
@@ -158,33 +144,20 @@ function hasMarker(pid: number, marker: string): boolean {
   return readProc(pid, "environ").split("\0").includes(`${MARKER_VARIABLE}=${marker}`);
 }
 
+/** Empty where there is no /proc: then only the process group is known. */
 function readProcesses(): Entry[] {
-  const entries: Entry[] = [];
-  for (const name of listProcesses()) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid)) continue;
-    const stat = readProcStat(pid);
-    if (stat === undefined) continue;
-    const { parent, group, session, startTicks: startTime } = stat;
-    entries.push({ pid, parent, group, session, isZombie: isBuried(stat), startTime });
-  }
-  return entries;
+  return (attempt(() => readdirSync("/proc")) ?? []).flatMap((name) => {
+    const stat = /^\d+$/.test(name) ? readProcStat(Number(name)) : undefined;
+    return stat === undefined ? [] : [{ ...stat, pid: Number(name) }];
+  });
 }
 
-/** Other systems have no /proc: there only the process group is known. */
-function listProcesses(): string[] {
-  try {
-    return readdirSync("/proc");
-  } catch {
-    return [];
-  }
-}
-
-function send(pid: number, signal: "SIGINT" | "SIGTERM" | "SIGKILL"): void {
+export function sendSignal(pid: number, signal: "SIGINT" | "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
     // Gone already, or became another user's (a set-uid program outside a sandbox): the next look will tell.
-    if (!(error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM"))) throw error;
+    const code = codeOf(error);
+    if (code !== "ESRCH" && code !== "EPERM") throw error;
   }
 }

@@ -42,7 +42,7 @@ export interface StartCommandOptions {
   /** The output was closed: by the end of the command, or by a command that goes on without it. */
   readonly onOutputEnd?: () => void;
   readonly signal: AbortSignal;
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** The chunk is only valid during the call. A promise holds the command back until it settles. */

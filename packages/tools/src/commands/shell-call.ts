@@ -42,7 +42,7 @@ export async function startShell(start: ShellStart, context: ToolContext): Promi
     stdin: start.stdin,
     sandbox: context.sandbox,
     onText: (delta) => context.stream(delta),
-    ...(start.timeoutMs === undefined ? {} : { timeoutMs: start.timeoutMs }),
+    timeoutMs: start.timeoutMs,
   });
 }
 

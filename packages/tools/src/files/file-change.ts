@@ -1,19 +1,33 @@
-/** What the file tools that change one file have in common: their item, their question and their result. */
-import type { ApprovalQuestion, FileChangeEntry, ItemOf } from "@heddle/protocol";
+/** What the tools that change one file have in common. */
+import type { FileChangeEntry, ItemOf } from "@heddle/protocol";
 import { resolve } from "node:path";
+import { jsonTool } from "../calls/call-item.ts";
 import { absolutePath } from "../calls/call-path.ts";
 import { unifiedDiff } from "../patch/unified-diff.ts";
-import type { CallPlace, ToolResult } from "../calls/tool.ts";
+import type { CallPlace, Tool, ToolResult } from "../calls/tool.ts";
 
-/** Nothing throws here: it also describes calls that are refused. */
-export function fileItem(path: string, place: CallPlace): ItemOf<"fileChange"> {
-  const change: FileChangeEntry = { path: resolve(place.cwd, path), kind: "update", diff: "" };
-  return { type: "fileChange", id: place.itemId, callId: place.callId, status: "inProgress", changes: [change] };
+type Own<A> = Pick<Tool<A>, "name" | "description" | "input" | "run">;
+
+export function fileTool<A extends { readonly file_path: string }>(tool: Own<A>): Tool<A> {
+  return jsonTool<A>({
+    effects: ["read", "write"],
+    isReadOnly: () => false,
+    paths: (args) => [{ path: args.file_path, access: "write" }],
+    describe: (args, place) => fileItem(args.file_path, place),
+    question: (args, { callId, itemId, cwd }) => ({
+      kind: "fileChange",
+      callId,
+      itemId,
+      paths: [absolutePath(args.file_path, cwd)],
+    }),
+    ...tool,
+  });
 }
 
-export function fileQuestion(path: string, place: CallPlace): ApprovalQuestion {
-  const { callId, itemId } = place;
-  return { kind: "fileChange", callId, itemId, paths: [absolutePath(path, place.cwd)] };
+/** Never throws: it also describes calls that are refused. */
+function fileItem(path: string, place: CallPlace): ItemOf<"fileChange"> {
+  const change: FileChangeEntry = { path: resolve(place.cwd, path), kind: "update", diff: "" };
+  return { type: "fileChange", id: place.itemId, callId: place.callId, status: "inProgress", changes: [change] };
 }
 
 export function fileResult(

@@ -3,22 +3,13 @@
  * Unlike `path-walk.ts`, which serves agents and knows before it starts what they may reach, this one serves the user's own
  * paths: links are walked and remembered, and judged once it is known where agents may write.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readlinkSync,
-  statSync,
-  type BigIntStats,
-} from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { components } from "./path-rules.ts";
 import { O_PATH } from "./own-folder.ts";
-import { codeOf, withCode } from "./path-walk.ts";
+import { codeOf } from "../attempt.ts";
+import { identitiesOf, identityOf, withCode } from "./path-walk.ts";
 
 /** As many as the kernel follows. */
 const MAX_LINKS = 40;
@@ -49,11 +40,6 @@ export function walkFolder(path: string, options: FolderWalkOptions): WalkedFold
   return process.platform === "linux" ? new Walk(path, options).run() : walkByName(path, options);
 }
 
-/** A folder is known by device and inode, whatever its name. */
-export function identity({ dev, ino }: BigIntStats): string {
-  return `${dev}:${ino}`;
-}
-
 /** Throws `path.outside` when a link that lies below one of the roots led out of all of them. */
 export function refuseLinks({ links, trail, realPath }: WalkedFolder, roots: readonly string[]): void {
   const planted = isInside(trail, roots) ? undefined : links.find(({ inside }) => isInside(inside, roots));
@@ -68,15 +54,8 @@ export function refuseLinks({ links, trail, realPath }: WalkedFolder, roots: rea
 
 /** Whether one of these folders is a root. */
 export function isInside(trail: readonly string[], roots: readonly string[]): boolean {
-  return roots.some((root) => {
-    const known = identityAt(root);
-    return known !== undefined && trail.includes(known);
-  });
-}
-
-function identityAt(path: string): string | undefined {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found === undefined ? undefined : identity(found);
+  const known = identitiesOf(roots);
+  return trail.some((folder) => known.has(folder));
 }
 
 interface Level {
@@ -122,7 +101,7 @@ class Walk {
     const fd = this.#open(name);
     const stat = fstatSync(fd, { bigint: true });
     if (stat.isDirectory()) {
-      this.#levels.push({ name, fd, identity: identity(stat) });
+      this.#levels.push({ name, fd, identity: identityOf(stat) });
       return;
     }
     closeSync(fd);
@@ -160,7 +139,7 @@ class Walk {
   #restart(): void {
     for (const level of this.#levels) this.#close(level);
     const fd = openSync("/", O_PATH | constants.O_DIRECTORY);
-    this.#levels = [{ name: "", fd, identity: identity(fstatSync(fd, { bigint: true })) }];
+    this.#levels = [{ name: "", fd, identity: identityOf(fstatSync(fd, { bigint: true })) }];
   }
 
   #close(level: Level | undefined): void {
@@ -184,8 +163,8 @@ function walkByName(path: string, { makes = false }: FolderWalkOptions): WalkedF
   const link = above.find((part) => lstatSync(part).isSymbolicLink());
   if (link !== undefined) throw isLink(link);
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  const trail = above.toReversed().map((part) => identity(lstatSync(part, { bigint: true })));
-  return { fd, realPath: path, identity: identity(fstatSync(fd, { bigint: true })), trail, links: [], isNew };
+  const trail = above.toReversed().map((part) => identityOf(lstatSync(part, { bigint: true })));
+  return { fd, realPath: path, identity: identityOf(fstatSync(fd, { bigint: true })), trail, links: [], isNew };
 }
 
 function isLink(path: string): HeddleError {

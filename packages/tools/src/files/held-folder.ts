@@ -24,7 +24,8 @@ import {
 import { basename, dirname, join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { identity, isInside, refuseLinks, walkFolder, type WalkedFolder } from "./folder-walk.ts";
+import { isInside, refuseLinks, walkFolder, type WalkedFolder } from "./folder-walk.ts";
+import { identityOf } from "./path-walk.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
@@ -166,7 +167,7 @@ class Held implements HeldFolder {
   below(name: string): HeldFolder {
     const isNew = mkdirSync(this.at(name), { recursive: true, mode: 0o700 }) !== undefined;
     const fd = openSync(this.at(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    const own = identity(fstatSync(fd, { bigint: true }));
+    const own = identityOf(fstatSync(fd, { bigint: true }));
     const { trail, links } = this.#walked;
     const walked = { fd, realPath: join(this.path, name), identity: own, trail: [...trail, own], links, isNew };
     return new Held(walked, undefined);
@@ -182,7 +183,7 @@ class Held implements HeldFolder {
 
   requireInPlace(): void {
     const found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
-    if (found !== undefined && identity(found) === this.#walked.identity) return;
+    if (found !== undefined && identityOf(found) === this.#walked.identity) return;
     throw new HeddleError(
       "store.failed",
       `the folder ${this.path} was ${found === undefined ? "removed or moved" : "replaced"} while it was in use; nothing was written there`,

@@ -5,6 +5,8 @@
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { HeddleError } from "@heddle/protocol";
+import { attempt } from "../attempt.ts";
+import { isWithin } from "../sandbox/mountinfo.ts";
 import { protectedPart } from "./protected.ts";
 
 export interface PathRules {
@@ -24,11 +26,11 @@ export function checkPath(path: string, access: "read" | "write", rules: PathRul
   checkForm(path);
   const parts = components(path);
   if (isKernelPath(parts)) throw invalid(path, "files of the kernel and devices are not available");
-  const roots = rules.writeRoots.flatMap(asGivenAndReal).filter((root) => within(path, root));
+  const roots = rules.writeRoots.flatMap(asGivenAndReal).filter((root) => isWithin(path, root));
   for (const masked of rules.masked.flatMap(asGivenAndReal)) {
     // As in the sandbox: a folder that may be written and lies in a masked one is there.
-    const isShown = roots.some((root) => root !== masked && within(root, masked));
-    if (within(path, masked) && !isShown) throw outside(path);
+    const isShown = roots.some((root) => root !== masked && isWithin(root, masked));
+    if (isWithin(path, masked) && !isShown) throw outside(path);
   }
   if (access === "read") return;
   if (roots.length === 0) throw notWritable(path);
@@ -63,16 +65,7 @@ export function components(path: string): string[] {
 
 /** A root or a mask may itself be reached through a link; both spellings mean it. */
 function asGivenAndReal(path: string): string[] {
-  try {
-    const real = realpathSync(path);
-    return real === path ? [path] : [path, real];
-  } catch {
-    return [path];
-  }
-}
-
-function within(path: string, root: string): boolean {
-  return root === "/" || path === root || path.startsWith(`${root}/`);
+  return [...new Set([path, attempt(() => realpathSync(path)) ?? path])];
 }
 
 export function invalid(path: string, reason: string, cause?: unknown): HeddleError {

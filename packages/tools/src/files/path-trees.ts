@@ -3,12 +3,12 @@
  * folder, links are kept or copied as links and never followed, and what is masked stops the whole before it begins.
  */
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, fstatSync, openSync, statSync, type BigIntStats } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, type BigIntStats } from "node:fs";
 import { copyFile, mkdir, opendir, readlink, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
 import { checkPath, invalid, outside, type PathRules } from "./path-rules.ts";
 import { O_PATH } from "./own-folder.ts";
-import { failure, walk } from "./path-walk.ts";
+import { failure, identitiesOf, identityOf, walk, withCode } from "./path-walk.ts";
 
 /** More than a large checkout with its dependencies has; a loop of mounts has no end. */
 const MAX_ENTRIES = 200_000;
@@ -53,7 +53,7 @@ export function openFolderInside(path: string, rules: PathRules): Disposable & {
   }
   const code = walked.entry === undefined ? "ENOENT" : "ENOTDIR";
   walked[Symbol.dispose]();
-  throw failure(path, errno(code));
+  throw failure(path, withCode(code));
 }
 
 export async function makeFolderInside(
@@ -64,7 +64,7 @@ export async function makeFolderInside(
   using walked = walk(path, rules, { access: "write", createParents: options.createParents });
   if (walked.entry !== undefined) {
     if (options.createParents && walked.entry.stat.isDirectory()) return;
-    throw failure(path, errno("EEXIST"));
+    throw failure(path, withCode("EEXIST"));
   }
   await mkdir(walked.at, 0o777).catch((error: unknown) => {
     throw failure(path, error);
@@ -78,7 +78,7 @@ export async function removeInside(
   options: { readonly isRecursive: boolean },
 ): Promise<void> {
   using walked = walk(path, rules, { access: "write", keepLastLink: true });
-  if (walked.entry === undefined) throw failure(path, errno("ENOENT"));
+  if (walked.entry === undefined) throw failure(path, withCode("ENOENT"));
   try {
     if (!walked.entry.stat.isDirectory()) return await unlink(walked.at);
     if (options.isRecursive) {
@@ -100,7 +100,7 @@ export async function removeInside(
 /** Copies one regular file, with its mode; what stands there is replaced whole. */
 export async function copyFileInside(from: string, to: string, rules: PathRules): Promise<void> {
   using source = walk(from, rules, { access: "read" });
-  if (source.entry === undefined) throw failure(from, errno("ENOENT"));
+  if (source.entry === undefined) throw failure(from, withCode("ENOENT"));
   if (!source.entry.stat.isFile()) throw invalid(from, "it is not a regular file");
   using target = walk(to, rules, { access: "write" });
   if (target.entry !== undefined && !target.entry.stat.isFile()) throw invalid(to, "it is not a regular file");
@@ -121,8 +121,8 @@ export async function copyFileInside(from: string, to: string, rules: PathRules)
  */
 export async function copyTreeInside(from: string, to: string, rules: PathRules): Promise<void> {
   using source = walk(from, rules, { access: "read" });
-  if (source.entry === undefined) throw failure(from, errno("ENOENT"));
-  if (!source.entry.stat.isDirectory()) throw failure(from, errno("ENOTDIR"));
+  if (source.entry === undefined) throw failure(from, withCode("ENOENT"));
+  if (!source.entry.stat.isDirectory()) throw failure(from, withCode("ENOTDIR"));
   const found: { readonly below: string; readonly kind: "folder" | "file" | "link" }[] = [];
   await visit(from, source.entry.fd, {
     masked: identitiesOf(rules.masked),
@@ -162,7 +162,7 @@ async function copyLink(from: string, to: string, rules: PathRules): Promise<voi
   using source = walk(from, rules, { access: "read", keepLastLink: true });
   using target = walk(to, rules, { access: "write", keepLastLink: true });
   try {
-    if (target.entry?.stat.isDirectory() === true) throw errno("EISDIR");
+    if (target.entry?.stat.isDirectory() === true) throw withCode("EISDIR");
     const temporary = target.beside(`.heddle-${randomUUID()}.tmp`);
     await symlink(await readlink(source.at), temporary);
     await rename(temporary, target.at);
@@ -214,17 +214,4 @@ async function visit(path: string, folder: number, options: Visit): Promise<void
   } catch (error) {
     throw error instanceof HeddleError ? error : failure(path, error);
   }
-}
-
-function identitiesOf(paths: readonly string[]): ReadonlySet<string> {
-  const stats = paths.map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }));
-  return new Set(stats.filter((stat) => stat !== undefined).map(identityOf));
-}
-
-function identityOf({ dev, ino }: BigIntStats): string {
-  return `${dev}:${ino}`;
-}
-
-function errno(code: string): Error {
-  return Object.assign(new Error(code), { code });
 }

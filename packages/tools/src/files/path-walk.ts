@@ -15,6 +15,7 @@ import {
   type BigIntStats,
 } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
+import { attempt, codeOf } from "../attempt.ts";
 import { O_PATH, ownFolderStat } from "./own-folder.ts";
 import {
   checkForm,
@@ -86,8 +87,8 @@ class Walker {
   constructor(path: string, rules: PathRules, options: WalkOptions) {
     this.#path = path;
     this.#options = options;
-    this.#roots = new Set(rules.writeRoots.flatMap((root) => identityOf(ownFolderStat(root))));
-    this.#masked = identities(rules.masked);
+    this.#roots = new Set(rules.writeRoots.flatMap((root) => orNone(ownFolderStat(root))));
+    this.#masked = identitiesOf(rules.masked);
     this.#pending = components(path);
   }
 
@@ -126,7 +127,7 @@ class Walker {
         details: { path: this.#path },
       });
     }
-    this.#levels.push({ name, fd: opened.fd, identity: identity(opened.stat) });
+    this.#levels.push({ name, fd: opened.fd, identity: identityOf(opened.stat) });
     this.#refuseForbiddenPlace();
     return undefined;
   }
@@ -135,7 +136,7 @@ class Walker {
     const fd = this.#tryOpen(this.#at(name));
     if (fd === undefined) return undefined;
     const stat = fstatSync(fd, { bigint: true });
-    if (this.#masked.has(identity(stat))) throw outside(this.#path);
+    if (this.#masked.has(identityOf(stat))) throw outside(this.#path);
     return { fd, stat };
   }
 
@@ -143,7 +144,8 @@ class Walker {
     this.#links += 1;
     if (this.#links > MAX_LINKS) throw invalid(this.#path, "too many symbolic links");
     this.#close(fd);
-    const target = readLink(this.#at(name));
+    const target = attempt(() => readlinkSync(this.#at(name)));
+    // It is no longer a link.
     if (target === undefined) {
       this.#retries += 1;
       if (this.#retries > MAX_RETRIES) throw invalid(this.#path, "it keeps changing");
@@ -210,7 +212,7 @@ class Walker {
     for (const { fd } of this.#levels) this.#close(fd);
     const fd = openSync("/", O_PATH | constants.O_DIRECTORY);
     this.#open.add(fd);
-    this.#levels = [{ name: "", fd, identity: identity(fstatSync(fd, { bigint: true })) }];
+    this.#levels = [{ name: "", fd, identity: identityOf(fstatSync(fd, { bigint: true })) }];
   }
 
   #leave(): void {
@@ -248,29 +250,16 @@ class Walker {
 }
 
 /** A folder is known by device and inode: another spelling, a link or a second mount of it is still the same folder. */
-function identities(paths: readonly string[]): Set<string> {
-  const found = new Set<string>();
-  for (const path of paths) {
-    for (const name of identityOf(statSync(path, { bigint: true, throwIfNoEntry: false }))) found.add(name);
-  }
-  return found;
+export function identityOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
 }
 
-function identityOf(stat: BigIntStats | undefined): string[] {
-  return stat === undefined ? [] : [identity(stat)];
+export function identitiesOf(paths: readonly string[]): ReadonlySet<string> {
+  return new Set(paths.flatMap((path) => orNone(statSync(path, { bigint: true, throwIfNoEntry: false }))));
 }
 
-function identity(stat: BigIntStats): string {
-  return `${stat.dev}:${stat.ino}`;
-}
-
-/** Undefined when it is no link any more. */
-function readLink(address: string): string | undefined {
-  try {
-    return readlinkSync(address);
-  } catch {
-    return undefined;
-  }
+function orNone(stat: BigIntStats | undefined): string[] {
+  return stat === undefined ? [] : [identityOf(stat)];
 }
 
 /** Gives a refusal of the file system the words of the path, not of the descriptor it was reached through. */
@@ -295,11 +284,7 @@ export function failure(path: string, error: unknown): HeddleError {
   });
 }
 
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
-}
-
 /** A failure that reads like one of the file system. */
-export function withCode(code: string, message: string): Error {
+export function withCode(code: string, message = ""): Error {
   return Object.assign(new Error(`${code}: ${message}`), { code });
 }

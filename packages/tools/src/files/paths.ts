@@ -10,7 +10,8 @@ import { link, open, opendir, rename, unlink, type FileHandle } from "node:fs/pr
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { invalid, type PathRules } from "./path-rules.ts";
-import { codeOf, failure, walk, type Walked } from "./path-walk.ts";
+import { codeOf } from "../attempt.ts";
+import { failure, walk, type Walked } from "./path-walk.ts";
 
 export { checkPath, type PathRules } from "./path-rules.ts";
 

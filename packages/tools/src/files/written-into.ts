@@ -7,7 +7,8 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } fr
 import { setTimeout as sleep } from "node:timers/promises";
 import { HeddleError } from "@heddle/protocol";
 import { O_PATH } from "./own-folder.ts";
-import { codeOf, withCode } from "./path-walk.ts";
+import { codeOf } from "../attempt.ts";
+import { withCode } from "./path-walk.ts";
 
 export interface HeldFile extends Disposable {
   /** As it was named. */

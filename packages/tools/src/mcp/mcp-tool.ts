@@ -1,6 +1,7 @@
 /** One tool of a server, as dispatch calls it. */
 import type { Effect, Item, ItemOf, McpApproval, McpServerConfig } from "@heddle/protocol";
 import { z } from "zod";
+import { jsonTool } from "../calls/call-item.ts";
 import type { CallPlace, Tool, ToolContext, ToolResult } from "../calls/tool.ts";
 import type { Elicitation, Elicited } from "./connection.ts";
 import type { ToolDefinition } from "./definitions.ts";
@@ -31,17 +32,15 @@ export function mcpTool(
     arguments: args,
     status: "inProgress",
   });
-  return {
+  return jsonTool({
     name,
     description: definition.description,
-    shape: "json",
     input: Arguments,
     parameters: definition.parameters,
     effects,
     approval,
     isReadOnly: () => definition.isReadOnly,
     deadlineMs: () => server.longestCallMs + SLACK_MS,
-    paths: () => [],
     describe,
     question: (args, { callId, itemId }) => ({
       kind: "tool",
@@ -77,7 +76,7 @@ export function mcpTool(
         return failed({ ...item, durationMs: took() }, messageOf(error));
       }
     },
-  };
+  });
 }
 
 /** A claim to be read-only is believed; otherwise the way the server is reached says what a call can do. */

@@ -5,6 +5,7 @@
  */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { attempt } from "../attempt.ts";
 import { readProcStat } from "../commands/proc-stat.ts";
 import type { LimitsInForce } from "./limits.ts";
 
@@ -75,12 +76,4 @@ function removeAbandoned(parent: string): void {
 /** A pid alone could come to mean another process. */
 function ownerName(pid: number): string {
   return `${pid}-${readProcStat(pid)?.startTicks ?? "ended"}`;
-}
-
-function attempt<T>(make: () => T): T | undefined {
-  try {
-    return make();
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,7 @@
  */
 import { constants } from "node:fs";
 import { chmod, open, stat, type FileHandle } from "node:fs/promises";
+import { codeOf } from "../attempt.ts";
 import { O_PATH } from "../files/own-folder.ts";
 import { toSystem, type RawPath } from "./raw-path.ts";
 
@@ -50,10 +51,6 @@ export async function openUp(place: PlaceBelow): Promise<void> {
 
 export function at(folder: FileHandle, name: string): string | Buffer {
   return toSystem(`/proc/self/fd/${folder.fd}/${name}`);
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 async function openingUp<T>(folder: FileHandle, work: () => Promise<T>): Promise<T> {

@@ -2,10 +2,12 @@
  * Judges what appeared in or as a git folder: it may not run anything, and it may lead nowhere but to folders that are under
  * guard themselves. A pointer is judged by where the kernel goes with it now, so a verdict on one holds only for the moment.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
+import { readlinkSync, realpathSync } from "node:fs";
 import { posix } from "node:path";
+import { attempt } from "../attempt.ts";
 import { judgeConfig, namedByConfig } from "./git-config.ts";
 import { isBelow, isWithin } from "./mountinfo.ts";
+import { readRegularFile } from "./private-folder.ts";
 import { toSystem, type RawPath } from "./raw-path.ts";
 import { statRaw, type Special } from "./tree-index.ts";
 
@@ -103,26 +105,9 @@ export function namedByOwner(config: RawPath, roots: readonly RawPath[]): RawPat
   return named;
 }
 
-/** As bytes, so that a path in it stays what it is. At once: on the way to every first request, and a few kilobytes. */
+/** As bytes, so that a path in it stays what it is. */
 function readSmall(path: RawPath): string | undefined {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const descriptor = attempt(() => openSync(toSystem(path), flags));
-  if (descriptor === undefined) return undefined;
-  try {
-    const stat = fstatSync(descriptor);
-    if (!stat.isFile() || stat.size > MAX_JUDGED_BYTES) return undefined;
-    return readFileSync(descriptor, "latin1");
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
+  return readRegularFile(path, MAX_JUDGED_BYTES)?.toString("latin1");
 }
 
 function folderOf(path: RawPath): RawPath {

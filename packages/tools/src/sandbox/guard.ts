@@ -5,13 +5,14 @@
  */
 import { realpath } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
+import { identityOf } from "../files/path-walk.ts";
 import { openUp } from "./descriptor-walk.ts";
 import { judgeGit, namedByOwner, targetOf } from "./git-folder.ts";
 import { isBelow } from "./mountinfo.ts";
 import { filesWithMoreNames, isSameState, OwnedFiles, rootOf, stampOf, type OwnedBounds } from "./owned-files.ts";
 import { isText, toRaw, toSystem, toText, type RawPath } from "./raw-path.ts";
 import type { ProtectedPathViolation } from "./sandbox.ts";
-import { identityOf, lastPart, Slice, statRaw, TreeIndex, type Special } from "./tree-index.ts";
+import { lastPart, Slice, statRaw, TreeIndex, type Special } from "./tree-index.ts";
 
 /**
  * A mount costs a quarter of a millisecond when the sandbox opens, and a folder around it cannot be removed from inside:

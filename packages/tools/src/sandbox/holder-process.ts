@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { onlyStandardStreams } from "../commands/inherited-descriptors.ts";
 import { childrenOf } from "../commands/proc-stat.ts";
+import { sendSignal } from "../commands/process-tree.ts";
 import { findConfiner, loaderWords, type Confiner } from "./confine.ts";
 import { findHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT } from "./holder-script.ts";
@@ -24,26 +25,18 @@ const UNSHARE = "--user --map-root-user --mount --propagation private --ipc --pi
 
 export type Network = "none" | "all";
 
-export interface NamespaceTools {
-  readonly unshare: string;
-  readonly nsenter: string;
-  readonly setpriv: string;
-  readonly mount: string;
-  readonly sh: string;
-}
+export type NamespaceTools = ReturnType<typeof findNamespaceTools>;
 
-function findNamespaceTools(): NamespaceTools {
-  const found = { ...need("unshare"), ...need("nsenter"), ...need("setpriv"), ...need("mount"), ...need("sh") };
+function findNamespaceTools() {
   need("pivot_root");
-  return found;
+  const [unshare, nsenter, setpriv] = [need("unshare"), need("nsenter"), need("setpriv")];
+  return { unshare, nsenter, setpriv, mount: need("mount"), sh: need("sh") };
 }
 
-function need<Name extends string>(name: Name): Record<Name, string> {
+function need(name: string): string {
   const path = findHostTool(name);
   if (path === undefined) throw namespacesUnavailable(`the program ${name} is missing; it is part of util-linux`);
-  const entry: Partial<Record<Name, string>> = {};
-  entry[name] = path;
-  return entry as Record<Name, string>;
+  return path;
 }
 
 export function namespacesUnavailable(reason: string): HeddleError {
@@ -125,7 +118,7 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
     // The first process of the pid namespace, not the one that made it: that one ends when all inside are gone, and
     // until then the number cannot mean anybody else.
     if (pid === undefined || child.exitCode !== null) child.kill("SIGKILL");
-    else killHolder(pid);
+    else sendSignal(pid, "SIGKILL");
   };
   return {
     tools,
@@ -161,23 +154,7 @@ function treeOf(pid: number | undefined): number[] {
   return pid === undefined ? [] : [pid, ...childrenOf(pid).flatMap(treeOf)];
 }
 
-function killHolder(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch (error) {
-    // It may have ended by itself when its input closed.
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
-  }
-}
-
-interface HolderWords {
-  readonly alive: Promise<void>;
-  readonly ready: Promise<HolderReady>;
-  hear(listener: (line: string | undefined) => void): void;
-  complaint(error: unknown): string;
-}
-
-function listenTo(child: ChildProcess): HolderWords {
+function listenTo(child: ChildProcess) {
   const alive = Promise.withResolvers<void>();
   const ready = Promise.withResolvers<HolderReady>();
   let unread = "";
@@ -216,8 +193,8 @@ function listenTo(child: ChildProcess): HolderWords {
   return {
     alive: alive.promise,
     ready: ready.promise,
-    hear: (next) => (listener = next),
-    complaint: (error) =>
+    hear: (next: typeof listener) => (listener = next),
+    complaint: (error: unknown) =>
       [error instanceof Error ? error.message : String(error), stderr.trim()].filter(Boolean).join(": "),
   };
 }

@@ -6,6 +6,7 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
+import { attempt } from "../attempt.ts";
 import { requireOwnFolder } from "../files/own-folder.ts";
 import { foldersOfSockets, type HostSockets } from "./host-sockets.ts";
 import { isInSight, type LayoutInput, type Place } from "./layout.ts";
@@ -91,18 +92,9 @@ function visibleFolders(policy: SandboxPolicy): { source: string; path: string }
 }
 
 function realpathOf(path: string): string | undefined {
-  return unlessMissing(() => realpathSync.native(path));
+  return attempt(() => realpathSync.native(path));
 }
 
 function statOf(path: string): Stats | undefined {
-  return unlessMissing(() => lstatSync(path));
-}
-
-/** Absent, in a folder that cannot be searched, or a link that leads nowhere: there is nothing to show or to cover. */
-function unlessMissing<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch {
-    return undefined;
-  }
+  return attempt(() => lstatSync(path));
 }

@@ -5,6 +5,7 @@
  */
 import { mkdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { attempt } from "../attempt.ts";
 
 export interface HostMemory {
   /** This host has given what is asked for. */
@@ -33,12 +34,4 @@ function here(): string {
   const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   const namespaces = ["user", "mnt"].map((name) => readlinkSync(`/proc/self/ns/${name}`));
   return [boot, process.getuid?.() ?? "", ...namespaces].join(" ");
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@
  * many there are. A socket that is made again under the same name counts as new: its cover went with the old name.
  */
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { attempt } from "../attempt.ts";
 import { dirname } from "node:path";
 import { exposure, type Layout } from "./layout.ts";
 import { isWithin } from "./mountinfo.ts";
@@ -96,12 +97,4 @@ function memo<T>(make: (key: string) => T): (key: string) => T {
     made.set(key, value);
     return value;
   };
-}
-
-function attempt<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,7 @@
  */
 import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
+import { join } from "node:path";
 
 const SYSTEM_FOLDERS = [
   "/usr/bin",
@@ -16,7 +17,11 @@ const SYSTEM_FOLDERS = [
 ] as const;
 
 export function findHostTool(name: string): string | undefined {
-  return SYSTEM_FOLDERS.map((folder) => `${folder}/${name}`).find(isExecutable);
+  return findProgram(name, SYSTEM_FOLDERS);
+}
+
+export function findProgram(name: string, folders: readonly string[]): string | undefined {
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
 function isExecutable(path: string): boolean {

@@ -6,6 +6,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
+import { attempt } from "../attempt.ts";
+import { listProc } from "../commands/proc-stat.ts";
 
 /** What the configuration asks for. */
 export interface SandboxLimits {
@@ -107,11 +109,8 @@ function tasksOf(uid: number): number {
   let count = 0;
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    try {
-      if (statSync(`/proc/${name}`).uid === uid) count += readdirSync(`/proc/${name}/task`).length;
-    } catch {
-      // It has ended since its name was read.
-    }
+    // It may have ended since its name was read.
+    if (attempt(() => statSync(`/proc/${name}`).uid) === uid) count += listProc(Number(name), "task").length;
   }
   return count;
 }
@@ -123,9 +122,5 @@ function readNumber(file: string): number | undefined {
 
 /** Most of the names that are tried are not there, and an error that is thrown costs more than the question. */
 function readText(file: string): string | undefined {
-  try {
-    return existsSync(file) ? readFileSync(file, "utf8") : undefined;
-  } catch {
-    return undefined;
-  }
+  return attempt(() => (existsSync(file) ? readFileSync(file, "utf8") : undefined));
 }

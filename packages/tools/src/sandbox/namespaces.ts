@@ -17,6 +17,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { HeddleError, type SandboxHolds } from "@heddle/protocol";
+import { attempt } from "../attempt.ts";
 import { adoptPipes } from "../commands/pipes.ts";
 import { confine, FILTER_NAME, systemCallFilter } from "./confine.ts";
 import { namespacesUnavailable, type HolderProcess, type NamespaceTools } from "./holder-process.ts";
@@ -226,7 +227,8 @@ async function enterCommand(
 ): Promise<SandboxedCommand> {
   if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
   const env = { ...given, TMPDIR: "/tmp" };
-  const folder = realOr(cwd);
+  // The command itself reports a folder that does not exist.
+  const folder = attempt(() => realpathSync.native(cwd)) ?? cwd;
   // unshare waits for the first process of the pid namespace, and the kernel ends that one last.
   const carriers = { pidDepth: 2, endsWithTree: true };
   const running = isPlain ? await standbys.take({ argv, cwd: folder, env }) : undefined;
@@ -246,15 +248,6 @@ async function enterCommand(
   const entering = [tools.nsenter, ...targets, "--preserve-credentials", "--", ...inside, ...init];
   const [file = tools.nsenter, ...args] = [...limits.prefix, ...entering];
   return { kind: "spawn", file, args, env: early, cwd: "/", ...carriers };
-}
-
-/** A folder that is not there is for the command to complain about. */
-function realOr(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return path;
-  }
 }
 
 /** A pid namespace of the command's own, and how many processes it may have there. */

@@ -4,13 +4,16 @@
  * to quarantine and what was there comes back. What is kept is bounded, and more than that is refused.
  */
 import { randomUUID } from "node:crypto";
-import { constants, closeSync, fstatSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { constants, readdirSync, readlinkSync } from "node:fs";
 import { mkdir, open, rename, symlink, type FileHandle } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
+import { identityOf } from "../files/path-walk.ts";
+import { attempt } from "../attempt.ts";
 import { at, inFolderOf, type PlaceBelow } from "./descriptor-walk.ts";
 import { isWithin } from "./mountinfo.ts";
+import { readRegularFile } from "./private-folder.ts";
 import { toSystem, toText, type RawPath } from "./raw-path.ts";
-import { CLOCK_STEP_MS, identityOf, lastPart, statRaw } from "./tree-index.ts";
+import { CLOCK_STEP_MS, lastPart, statRaw } from "./tree-index.ts";
 
 /** Below a folder that is mounted; looked at once, when the sandbox opens. */
 const MAX_LOOKED_AT = 100_000;
@@ -174,6 +177,8 @@ function readAll(top: RawPath, left: OwnedBounds): Owned[] | undefined {
   return all;
 }
 
+const NOTHING = Buffer.alloc(0);
+
 function readOne(path: RawPath, maxBytes: number): Owned | "gone" | "too large" {
   // Before the content: what is changed meanwhile shows.
   const stamp = stampOf(path);
@@ -181,11 +186,13 @@ function readOne(path: RawPath, maxBytes: number): Owned | "gone" | "too large" 
   if (stat === undefined || stamp === undefined) return "gone";
   const rights = { mode: Number(stat.mode) & 0o7777, uid: Number(stat.uid), gid: Number(stat.gid) };
   const common = { path, ...rights, stamp };
-  if (stat.isDirectory()) return { ...common, kind: "directory", content: Buffer.alloc(0) };
-  if (stat.isSymbolicLink()) return { ...common, kind: "symlink", content: readLink(path) };
-  if (!stat.isFile()) return { ...common, kind: "other", content: Buffer.alloc(0) };
+  if (stat.isDirectory()) return { ...common, kind: "directory", content: NOTHING };
+  if (stat.isSymbolicLink())
+    return { ...common, kind: "symlink", content: attempt(() => readlinkSync(toSystem(path), "buffer")) ?? NOTHING };
+  if (!stat.isFile()) return { ...common, kind: "other", content: NOTHING };
   if (stat.size > maxBytes) return "too large";
-  return { ...common, kind: "file", content: readFile(path) };
+  // What cannot be read here cannot be read by a command either: it is the same user with fewer rights.
+  return { ...common, kind: "file", content: readRegularFile(path) ?? NOTHING };
 }
 
 function sizeOf(entries: readonly Owned[]): number {
@@ -225,34 +232,7 @@ function parentOf(path: RawPath): string {
 }
 
 function namesIn(path: RawPath): readonly string[] {
-  try {
-    return readdirSync(toSystem(path), "latin1");
-  } catch {
-    return [];
-  }
-}
-
-function readLink(path: RawPath): Buffer {
-  try {
-    return readlinkSync(toSystem(path), "buffer");
-  } catch {
-    return Buffer.alloc(0);
-  }
-}
-
-/** What cannot be read cannot be read by a command either, which is the same user with fewer rights. */
-function readFile(path: RawPath): Buffer {
-  try {
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    const descriptor = openSync(toSystem(path), flags);
-    try {
-      return fstatSync(descriptor).isFile() ? readFileSync(descriptor) : Buffer.alloc(0);
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch {
-    return Buffer.alloc(0);
-  }
+  return attempt(() => readdirSync(toSystem(path), "latin1")) ?? [];
 }
 
 /** The files below a folder, or the file itself, that have a second name, by which they can be written. */

@@ -7,7 +7,8 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir, open, readdir, readlink, rename, rmdir, symlink, unlink, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import { at, codeOf, inFolderOf, openUp, type PlaceBelow } from "./descriptor-walk.ts";
+import { codeOf } from "../attempt.ts";
+import { at, inFolderOf, openUp, type PlaceBelow } from "./descriptor-walk.ts";
 import { toRaw, toSystem, toText, type RawPath } from "./raw-path.ts";
 import { lastPart } from "./tree-index.ts";
 

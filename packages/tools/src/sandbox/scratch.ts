@@ -20,9 +20,11 @@ import {
 } from "node:fs";
 import { lstat, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { attempt } from "../attempt.ts";
 import { readProcStat } from "../commands/proc-stat.ts";
 import { runHostTool } from "./host-tools.ts";
-import { privateFolder, readSmallFile } from "./private-folder.ts";
+import { privateFolder, readRegularFile } from "./private-folder.ts";
+import { toRaw } from "./raw-path.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const PREFIX = "heddle-sandbox-";
@@ -207,7 +209,7 @@ async function removeAbandoned(own: readonly Folder[]): Promise<void> {
     for (const name of attempt(() => readdirSync(parent)) ?? []) {
       const path = join(parent, name);
       if (!name.startsWith(PREFIX) || path === ownPath) continue;
-      const owner = readSmallFile(join(path, OWNER_FILE), MAX_OWNER_BYTES);
+      const owner = readRegularFile(toRaw(join(path, OWNER_FILE)), MAX_OWNER_BYTES)?.toString();
       const isOver = owner === undefined ? await isHalfMade(path) : isAbandoned(owner);
       if (isOver) await removeTree(path);
     }
@@ -244,12 +246,4 @@ function processIdentity(pid: number): string {
   const boot = attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")) ?? "unknown";
   const namespace = attempt(() => readlinkSync("/proc/self/ns/pid")) ?? "unknown";
   return `${pid} ${startTime} ${boot.trim()} ${namespace}`;
-}
-
-function attempt<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }

@@ -11,7 +11,9 @@
 import { closeSync, constants, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
+import { attempt, codeOf } from "../attempt.ts";
 import { argumentsOf, childrenOf } from "../commands/proc-stat.ts";
+import { sendSignal } from "../commands/process-tree.ts";
 import type { HolderProcess } from "./holder-process.ts";
 import type { CommandEnd, CommandInside } from "./sandbox.ts";
 
@@ -92,7 +94,7 @@ export class Standbys {
     closeSync(orderFd);
     if (isToldAll) return { pid, outputFd, ended };
     // It waits for the rest and has done nothing yet.
-    endProcess(pid);
+    sendSignal(pid, "SIGKILL");
     closeSync(outputFd);
     return undefined;
   }
@@ -108,7 +110,7 @@ export class Standbys {
     const standing = this.#standing;
     if (standing === undefined) return;
     this.#standing = undefined;
-    endProcess(standing.pid);
+    sendSignal(standing.pid, "SIGKILL");
     for (const fd of [standing.order, standing.output]) closeSync(fd);
   }
 
@@ -214,11 +216,7 @@ function endOf({ status, life }: Pick<Streams, "status" | "life">, onEnd: () => 
 /** What a pipe holds, up to a few bytes; nothing is waited for. */
 function readNow(fd: number): string {
   const buffer = Buffer.alloc(16);
-  try {
-    return buffer.toString("latin1", 0, readSync(fd, buffer));
-  } catch {
-    return "";
-  }
+  return attempt(() => buffer.toString("latin1", 0, readSync(fd, buffer))) ?? "";
 }
 
 /** Somebody has the other end of an empty pipe. */
@@ -226,7 +224,7 @@ function isHeld(fd: number): boolean {
   try {
     return readSync(fd, Buffer.alloc(1)) > 0;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EAGAIN";
+    return codeOf(error) === "EAGAIN";
   }
 }
 
@@ -266,22 +264,10 @@ function orderScript({ argv, cwd, env }: Order): string | undefined {
   return Buffer.byteLength(script) > MAX_ORDER_BYTES || script.includes("\0") ? undefined : script;
 }
 
-function endProcess(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It is gone already.
-  }
-}
-
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function writtenWhole(fd: number, text: string): boolean {
-  try {
-    return writeSync(fd, text) === Buffer.byteLength(text);
-  } catch {
-    return false;
-  }
+  return attempt(() => writeSync(fd, text)) === Buffer.byteLength(text);
 }

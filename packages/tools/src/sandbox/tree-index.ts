@@ -7,6 +7,7 @@
 import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
+import { attempt, codeOf } from "../attempt.ts";
 import { GIT_PROTECTED, isProtectedChild, isProtectedName, REPORTED_NAME } from "../files/protected.ts";
 import { isAscii, toRaw, toSystem, type RawPath } from "./raw-path.ts";
 
@@ -229,7 +230,7 @@ function entriesOf(path: RawPath): Entry[] | undefined {
     if (entries.every(({ name }) => isAscii(name))) return entries;
     return readdirSync(toSystem(path), { withFileTypes: true, encoding: "buffer" }).map(rawEntry);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = codeOf(error);
     return code === "ENOENT" || code === "ENOTDIR" ? [] : undefined;
   }
 }
@@ -245,20 +246,12 @@ function rawEntry(entry: Dirent<Buffer>): Entry {
 }
 
 export function statRaw(path: RawPath): BigIntStats | undefined {
-  try {
-    return lstatSync(toSystem(path), { bigint: true, throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
+  return attempt(() => lstatSync(toSystem(path), { bigint: true, throwIfNoEntry: false }));
 }
 
 /** Also for paths that are too long or no longer allowed: there is nothing that could be done about them here. */
 export function statOrUndefined(path: string): BigIntStats | undefined {
   return statRaw(toRaw(path));
-}
-
-export function identityOf(stat: BigIntStats): string {
-  return `${stat.dev}:${stat.ino}`;
 }
 
 /** A file system gives the number of a folder that was removed to the next one; not the time it was made. */
