@@ -14,7 +14,6 @@ import type {
   TurnSettings,
 } from "@heddle/protocol";
 import type { SandboxLimits } from "@heddle/tools";
-import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ThreadBeginning } from "./threads/create-thread.ts";
 import type { IdleLimits } from "./sandboxes/idle-places.ts";
 import type { DeltaListener } from "./turns/live.ts";
@@ -60,8 +59,6 @@ export interface HeddleOptions {
   readonly sweepEveryMs?: number | undefined;
   /** How long a client may take to carry out a tool of its own; absent: five minutes. */
   readonly clientToolMs?: number | undefined;
-  /** Begun by the door while the rest was loaded; used by the first turn it fits. It stays the door's. */
-  readonly prepared?: PreparedSandbox | undefined;
   /** Told, in a line, what a person who runs this should know and no caller hears of. */
   readonly log?: ((line: string) => void) | undefined;
   /** Shared with whoever stores or renews credentials while this is open, so that their secrets are never stored here. */

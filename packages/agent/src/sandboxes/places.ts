@@ -5,7 +5,6 @@
 import { join } from "node:path";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
 import { canonical, type Envelope, type McpServerConfig, type McpTokenSource } from "@heddle/protocol";
-import type { PreparedSandbox } from "@heddle/tools/prepare";
 import {
   openThreadState,
   openSandbox,
@@ -32,8 +31,6 @@ export interface PlacesOptions {
   readonly mcpLogins: McpTokenSource;
   /** Nobody counts on a sandbox before something runs in it: it may be opened then. */
   readonly mayWait: boolean;
-  /** For the first thread that is entered. */
-  readonly prepared?: PreparedSandbox | undefined;
   readonly limits?: SandboxLimits | undefined;
   /** Hears what was found in a place that was left because another one was needed, or at the end. */
   readonly onViolations: ViolationRecorder;
@@ -192,15 +189,11 @@ async function openFor(
   const { writeRoots, masked, network } = envelope;
   const visible = programFolders(options.mcpServers);
   const policy: SandboxPolicy = { workspace, writeRoots, masked, network, visible, limits: options.limits };
-  if (envelope.sandbox === "off") {
-    await options.prepared?.[Symbol.asyncDispose]();
-    return openUnconfined(policy);
-  }
+  if (envelope.sandbox === "off") return openUnconfined(policy);
   return openSandbox(policy, {
     backend: options.backend,
     quarantineDir: join(options.home, "quarantine", options.threadId),
     mayWait: options.mayWait,
-    prepared: options.prepared,
     memoryFile: join(options.home, "cache", "host-sandbox"),
   });
 }

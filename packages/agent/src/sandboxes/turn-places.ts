@@ -45,7 +45,6 @@ export function createTurnPlaces({ options, journal, mcpLogins, starts, isWorked
     mcpServers: options.mcpServers ?? [],
     mcpLogins,
     mayWait: !options.isUnattended,
-    prepared: options.prepared,
     limits: options.sandboxLimits,
     onViolations: record,
   });

@@ -1,9 +1,5 @@
-/**
- * `heddle exec`: one prompt, one turn. What the command line says, and in which order what it needs is begun: the sandbox
- * comes alive while the rest is loaded.
- */
+/** `heddle exec`: one prompt, one turn. */
 import { EXIT } from "@heddle/protocol";
-import { prepareSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
 import { isBatch } from "../batch/flags.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -33,16 +29,9 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     return EXIT.ok;
   }
   if (args.has("preflight")) return await (await import("../batch/preflight.ts")).preflight(args, context);
-  await using prepared = asksForSandbox(args) ? prepareSandbox() : undefined;
   const { runExec } = await import("../exec/run-exec.ts");
-  if (!isBatch(args)) return await runExec(args, context, { prepared });
+  if (!isBatch(args)) return await runExec(args, context, {});
   const { Batch } = await import("../batch/batch.ts");
   const batch = new Batch(args, context, described);
-  return await batch.around(() => runExec(args, context, { batch, prepared }));
-}
-
-/** As far as the command line tells; what the configuration says is known later. */
-function asksForSandbox(args: ParsedArgs): boolean {
-  const isOff = args.has("dangerously-bypass-approvals-and-sandbox") || args.value("sandbox") === "danger-full-access";
-  return process.platform === "linux" && !isOff;
+  return await batch.around(() => runExec(args, context, { batch }));
 }

@@ -4,7 +4,6 @@
  */
 import { StartWatch } from "@heddle/agent";
 import { EXIT, exitCodeOf, toHeddleError, type HeddleError } from "@heddle/protocol";
-import type { PreparedSandbox } from "@heddle/tools/prepare";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
@@ -18,15 +17,14 @@ import { timeLimitMs } from "../stop.ts";
 
 export interface ExecOptions {
   readonly batch?: Batch | undefined;
-  readonly prepared?: PreparedSandbox | undefined;
 }
 
 export async function runExec(args: ParsedArgs, context: CommandContext, options: ExecOptions): Promise<number> {
-  const { batch, prepared } = options;
+  const { batch } = options;
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const err = batch?.err ?? openScreen(process.stderr);
   using stop = watchForStop(timeLimitMs(args));
-  const code = await carryOut(args, context, { out, err, stop, batch, prepared });
+  const code = await carryOut(args, context, { out, err, stop, batch });
   return args.has("codex-exit-codes") ? asCodexExitCode(code, args) : code;
 }
 

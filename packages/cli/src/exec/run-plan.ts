@@ -12,7 +12,6 @@ import {
   type TurnHandle,
 } from "@heddle/agent";
 import { HeddleError, NO_USAGE, OWNER, reasonOf, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
-import type { PreparedSandbox } from "@heddle/tools/prepare";
 import {
   limitOptions,
   providerConfigs,
@@ -46,8 +45,6 @@ export interface RunSurface {
   readonly batch?: Batch | undefined;
   /** Since the process began, until the first request. */
   readonly watch: StartWatch;
-  /** Begun before the plan was made. */
-  readonly prepared?: PreparedSandbox | undefined;
 }
 
 /** How a run ended. */
@@ -76,7 +73,6 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     mcpServers: plan.mcpServers,
     hooks: plan.hooks,
     skills: skillChoices(() => plan.config.disabled_skills ?? []),
-    prepared: surface.prepared,
     ...limitOptions(plan.config),
     ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
   });

@@ -1,11 +1,10 @@
 /** `bash`: a shell command as most model families know it: one call, one time limit, or in the background. */
 import { byHand, positive } from "../calls/arguments.ts";
-import { absolutePath } from "../calls/call-path.ts";
-import { commandItem, commandResult } from "../commands/command-item.ts";
+import { commandItem, commandQuestion, commandResult } from "../commands/command-item.ts";
 import { isKnownReadOnly } from "../commands/known-commands.ts";
 import { awaitCommand, startShell, workdirOf } from "../commands/shell-call.ts";
 import { shellWish } from "../commands/shell-wish.ts";
-import type { Tool } from "../calls/tool.ts";
+import { jsonTool } from "../calls/call-item.ts";
 import { checkCommand, execCommand } from "./exec-command.ts";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
@@ -28,11 +27,10 @@ const { input, parameters } = byHand<Input>({
   run_in_background: { type: "boolean", description: "Return at once with a session ID and keep it running" },
 });
 
-export const bash: Tool<Input> = {
+export const bash = jsonTool<Input>({
   name: "bash",
   description:
     "Runs a shell command in the sandbox and returns its output. stdin is empty unless it runs in the background.",
-  shape: "json",
   input,
   parameters,
   effects: ["read", "exec"],
@@ -41,13 +39,7 @@ export const bash: Tool<Input> = {
   paths: (args) => workdirOf(args.workdir),
   wish: shellWish,
   describe: (args, place) => commandItem(args.command, args.workdir, place),
-  question: (args, place) => ({
-    kind: "command",
-    callId: place.callId,
-    itemId: place.itemId,
-    command: args.command,
-    cwd: args.workdir === undefined ? place.cwd : absolutePath(args.workdir, place.cwd),
-  }),
+  question: (args, place) => commandQuestion(args.command, args.workdir, place),
   redirect: (args) => execCommand.redirect?.({ cmd: args.command, workdir: args.workdir }),
   async run(args, context) {
     const isBackground = args.run_in_background === true;
@@ -70,7 +62,7 @@ export const bash: Tool<Input> = {
     );
     return commandResult(commandItem(args.command, args.workdir, context), report, command);
   },
-};
+});
 
 function timeoutMs(args: Input): number {
   return Math.min(MAX_TIMEOUT_MS, args.timeout ?? DEFAULT_TIMEOUT_MS);

@@ -1,13 +1,13 @@
 /** `exec_command`: runs a shell command; one that takes longer than the model wants to wait stays open under a number. */
 import type { ItemOf } from "@heddle/protocol";
 import { byHand, positive } from "../calls/arguments.ts";
-import { absolutePath } from "../calls/call-path.ts";
-import { commandItem, commandResult } from "../commands/command-item.ts";
+import { commandItem, commandQuestion, commandResult } from "../commands/command-item.ts";
 import { isKnownReadOnly } from "../commands/known-commands.ts";
 import { typedPatch } from "../patch/heredoc.ts";
 import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../commands/shell-call.ts";
 import { shellWish } from "../commands/shell-wish.ts";
-import type { CallPlace, Tool } from "../calls/tool.ts";
+import { jsonTool } from "../calls/call-item.ts";
+import type { CallPlace } from "../calls/tool.ts";
 
 const DEFAULT_YIELD_MS = 10_000;
 const MIN_YIELD_MS = 250;
@@ -44,11 +44,10 @@ const { input, parameters } = byHand<Input>({
   timeout_ms: { type: "number", description: "Kill the command after this; default none", check: positive },
 });
 
-export const execCommand: Tool<Input> = {
+export const execCommand = jsonTool<Input>({
   name: "exec_command",
   description:
     "Runs a shell command in the sandbox and returns its output. A command that is still running after yield_time_ms stays open; the result then has a session ID for write_stdin.",
-  shape: "json",
   input,
   parameters,
   effects: ["read", "exec"],
@@ -57,13 +56,7 @@ export const execCommand: Tool<Input> = {
   paths: (args) => workdirOf(args.workdir),
   wish: shellWish,
   describe: shellItem,
-  question: (args, place) => ({
-    kind: "command",
-    callId: place.callId,
-    itemId: place.itemId,
-    command: args.cmd,
-    cwd: args.workdir === undefined ? place.cwd : absolutePath(args.workdir, place.cwd),
-  }),
+  question: (args, place) => commandQuestion(args.cmd, args.workdir, place),
   redirect(args) {
     const typed = typedPatch(args.cmd);
     if (typed === undefined) return undefined;
@@ -88,7 +81,7 @@ export const execCommand: Tool<Input> = {
     );
     return commandResult(shellItem(args, context), report, command);
   },
-};
+});
 
 function shellItem(args: Input, place: CallPlace): ItemOf<"commandExecution"> {
   return { ...commandItem(args.cmd, args.workdir, place), ...(args.login === true ? { isLogin: true } : {}) };

@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import {
   canonical,
-  never,
   type ApprovalPolicy,
   type Effect,
   type Envelope,
@@ -45,8 +44,9 @@ const READING = [
   "skill",
 ];
 const WRITING = ["apply_patch", "edit", "write"];
-/** Exists where there is something to ask for and somebody to ask. */
+/** Offered where there is something to ask for and a user to ask. */
 const ASKING = ["request_permissions"];
+const ENVELOPE_IDS = { "read-only": "explore", "workspace-write": "edit", "danger-full-access": "full" } as const;
 
 export function envelopeFor(options: EnvelopeOptions): Envelope {
   const envelope = withPeople(envelopeOf(options), options);
@@ -64,15 +64,14 @@ export function envelopeFor(options: EnvelopeOptions): Envelope {
 /** What exists because somebody is there to ask, to carry it out or to be told. */
 function withPeople(envelope: Envelope, options: EnvelopeOptions): Envelope {
   const { isWatched = false, hasClientTools = false, isForTask = false } = options;
-  const asking = [
-    ...(isWatched && envelope.approval !== "never" ? ["request_user_input"] : []),
-    ...(isWatched ? ["update_goal"] : []),
-    ...(isForTask ? ["task_report"] : []),
-  ];
-  const clients = hasClientTools ? ["client.*"] : [];
+  const tools = [...envelope.tools];
+  if (isWatched && envelope.approval !== "never") tools.push("request_user_input");
+  if (isWatched) tools.push("update_goal");
+  if (isForTask) tools.push("task_report");
+  if (hasClientTools) tools.push("client.*");
   return {
     ...envelope,
-    tools: [...envelope.tools, ...asking, ...clients],
+    tools,
     effects: hasClientTools ? [...envelope.effects, "message"] : envelope.effects,
   };
 }
@@ -83,54 +82,24 @@ export function narrowEnvelope(envelope: Envelope, allowed: readonly string[]): 
   return { ...envelope, tools: [...new Set(allowed.map(asCanonical).filter(isHere))] };
 }
 
-function envelopeOf(options: EnvelopeOptions): Envelope {
-  const { mode, workspace, writableRoots, networkAccess, approval } = options;
-  const masked = [...options.masked];
-  const network = networkAccess ? "all" : "none";
-  const asking = approval === "never" ? [] : ASKING;
-  switch (mode) {
-    case "read-only":
-      return {
-        id: "explore",
-        // Where somebody can be asked a change can be proposed; nothing may be written without an answer.
-        tools: [...READING, ...(approval === "never" ? [] : WRITING), ...asking],
-        effects: [
-          "read",
-          ...(approval === "never" ? [] : ["write" as const]),
-          "exec",
-          ...(networkAccess ? ["net" as const] : []),
-        ],
-        writeRoots: [],
-        masked,
-        network,
-        sandbox: "required",
-        approval,
-      };
-    case "workspace-write":
-      return {
-        id: "edit",
-        tools: [...READING, ...WRITING, ...asking],
-        effects: networkAccess ? ["read", "write", "exec", "net"] : ["read", "write", "exec"],
-        writeRoots: [...new Set([workspace, ...writableRoots])],
-        masked,
-        network,
-        sandbox: "required",
-        approval,
-      };
-    case "danger-full-access":
-      return {
-        id: "full",
-        tools: [...READING, ...WRITING],
-        effects: ["read", "write", "exec", "net"],
-        writeRoots: ["/"],
-        masked,
-        network: "all",
-        sandbox: "off",
-        approval,
-      };
-    default:
-      return never(mode);
-  }
+function envelopeOf({ mode, approval, ...options }: EnvelopeOptions): Envelope {
+  const isFull = mode === "danger-full-access";
+  const canAsk = approval !== "never";
+  // Where a user can be asked, a change can be proposed; nothing is written without an answer.
+  const canWrite = mode !== "read-only" || canAsk;
+  const hasNetwork = isFull || options.networkAccess;
+  const write: readonly Effect[] = canWrite ? ["write"] : [];
+  const roots = isFull ? ["/"] : [...new Set([options.workspace, ...options.writableRoots])];
+  return {
+    id: ENVELOPE_IDS[mode],
+    tools: [...READING, ...(canWrite ? WRITING : []), ...(canAsk && !isFull ? ASKING : [])],
+    effects: ["read", ...write, "exec", ...(hasNetwork ? (["net"] as const) : [])],
+    writeRoots: mode === "read-only" ? [] : roots,
+    masked: [...options.masked],
+    network: hasNetwork ? "all" : "none",
+    sandbox: isFull ? "off" : "required",
+    approval,
+  };
 }
 
 /** Where a wish leads. The tools stay as they are: rights are added, not abilities. */

@@ -8,7 +8,8 @@
  * While it is ongoing it hears all output, and calls that read the command (`write_stdin`) report only to the model.
  */
 import { constants } from "node:os";
-import type { ItemOf } from "@heddle/protocol";
+import type { ApprovalQuestion, ItemOf } from "@heddle/protocol";
+import { absolutePath } from "../calls/call-path.ts";
 import type { OpenCommand } from "./process-table.ts";
 import type { ProcessExit } from "./process.ts";
 import { describeExit, failureOf, type CommandReport } from "./shell-call.ts";
@@ -27,6 +28,12 @@ export function commandItem(command: string, workdir: string | undefined, place:
     status: "inProgress",
     output: "",
   };
+}
+
+export function commandQuestion(command: string, workdir: string | undefined, place: CallPlace): ApprovalQuestion {
+  const { callId, itemId } = place;
+  const cwd = workdir === undefined ? place.cwd : absolutePath(workdir, place.cwd);
+  return { kind: "command", callId, itemId, command, cwd };
 }
 
 /** What the call that started a command answers, at its end or when its time is up. */

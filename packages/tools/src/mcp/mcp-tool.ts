@@ -32,7 +32,7 @@ export function mcpTool(
     arguments: args,
     status: "inProgress",
   });
-  return jsonTool({
+  return jsonTool<z.infer<typeof Arguments>>({
     name,
     description: definition.description,
     input: Arguments,

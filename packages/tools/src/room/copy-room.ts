@@ -28,7 +28,7 @@ interface Place extends AsyncDisposable {
 export async function openCopyRoom(options: RoomOptions): Promise<Room> {
   const { keepUpper } = options;
   const layer = await roomLayer(options);
-  // First of all: a host that gives no sandbox says so before anything is copied.
+  // Before anything is copied: a host without a sandbox refuses here.
   const { source, ...place } = await openPlace(options);
   try {
     const lower = shownLower(options.lower);

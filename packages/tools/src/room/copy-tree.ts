@@ -4,11 +4,11 @@ import { chmod, copyFile, lstat, lutimes, mkdir, readdir, readlink, rm, symlink 
 import type { Stats } from "node:fs";
 import { toRaw, toSystem, type RawPath } from "../sandbox/raw-path.ts";
 
-/** Of one folder at a time; a few keep the disk busy. */
+/** Enough to keep the disk busy. */
 const ENTRIES_AT_ONCE = 16;
 const PERMISSIONS = 0o7777;
 
-/** Over what is there already; `to` exists. */
+/** `to` exists; what it holds is overwritten. */
 export async function copyTree(from: string, to: string): Promise<void> {
   await copyEntries(toRaw(from), toRaw(to));
 }

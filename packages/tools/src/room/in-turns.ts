@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 
-/** So many small calls to the kernel take about a millisecond. */
+/** About a millisecond of small system calls. */
 const AT_ONCE = 32;
 
-/** Works through a long list without keeping others of this process waiting. */
+/** Works through a long list and lets other work of this process run in between. */
 export async function inTurns<T>(entries: readonly T[], work: (entry: T) => void): Promise<void> {
   for (const [index, entry] of entries.entries()) {
     work(entry);

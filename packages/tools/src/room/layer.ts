@@ -1,8 +1,7 @@
 /**
- * Puts the changes of a layer into a tree: what is removed goes, what was added or changed is copied over what is there. Names
- * are bytes, links stay links, modes are kept, and nothing is written through a link: a folder on the way that is none is
- * refused. All that is put has one time, as after a checkout: times that the maker of a file chose would decide what make or
- * a cache of compiled files takes for up to date. Nobody else may be in the tree meanwhile.
+ * Applies the changes of a layer to a tree. Names are bytes, links stay links, modes are kept, and nothing is written
+ * through a link. Everything gets one modification time, as after a checkout: times chosen by the author of a file
+ * would decide what make or a compile cache takes for up to date. No other process may use the tree meanwhile.
  */
 import {
   chmodSync,
@@ -23,24 +22,23 @@ import { toRaw, toSystem, toText, type RawPath } from "../sandbox/raw-path.ts";
 import { inTurns } from "./in-turns.ts";
 
 export interface RoomLayer {
-  /** Holds what `paths` name. */
   readonly folder: string;
   /** Added and changed, folders too, parents before children; relative to the workspace. */
   readonly paths: readonly RawPath[];
   readonly removed: readonly RawPath[];
-  /** Where what is not in `folder` is taken from, by path. */
+  /** Where paths that are not in `folder` are copied from. */
   readonly from?: ReadonlyMap<RawPath, string>;
   /** Permission bits of files and folders; default: those in `folder`. */
   readonly modes?: ReadonlyMap<RawPath, number>;
-  /** When everything in it was last changed, as the room shows it, in milliseconds. Default: the moment it is put. */
+  /** Modification time of everything in it, in milliseconds. Default: now. */
   readonly changedAt?: number;
-  /** The same of single paths, which are no work and keep the time they had. */
+  /** Modification times of single paths that are not part of the work and keep their own. */
   readonly times?: ReadonlyMap<RawPath, number>;
 }
 
 const PERMISSIONS = 0o7777;
 
-/** A layer that was looked at: all it names can be put into a tree. */
+/** A layer whose paths were checked. */
 export interface LayerFound {
   readonly source: RawPath;
   readonly entries: readonly LayerEntry[];
@@ -51,16 +49,14 @@ export interface LayerFound {
 
 interface LayerEntry {
   readonly path: RawPath;
-  /** Where it is taken from. */
   readonly at: RawPath;
   readonly stat: Stats;
-  /** Permission bits that it is to have. */
   readonly mode: number;
   /** In seconds. */
   readonly changedAt: number;
 }
 
-/** Throws for a path that is no plain way down, because a layer may come from a bundle, and for what is not there. */
+/** Throws for a path that is missing or not a plain relative path: a layer may come from a bundle. */
 export async function findLayer(layer: RoomLayer): Promise<LayerFound> {
   const { folder, paths, removed, from, modes, times, changedAt = Date.now() } = layer;
   const source = toRaw(folder);
@@ -90,7 +86,7 @@ export async function putLayer(root: RawPath, layer: LayerFound): Promise<void> 
     else if (entry.stat.isSymbolicLink()) tree.putLink(entry);
     else tree.putFile(entry);
   });
-  // From the innermost: a folder that may not be written is closed when all is in it, and its time is the last one set.
+  // Innermost first: a read-only folder is closed when it is complete, and its time is set last.
   const folders = entries.filter(({ stat }) => stat.isDirectory());
   await inTurns(folders.toReversed(), (entry) => tree.finishFolder(entry));
 }
@@ -108,11 +104,11 @@ class Tree {
 
   remove(path: RawPath): void {
     const at = below(this.#root, path);
-    // Below what is gone already, or was never a folder, there is nothing to remove.
+    // Below a removed folder, or below a file, there is nothing to remove.
     if (this.#isInFolder(path)) this.#clear(at);
   }
 
-  /** Open to its owner until it is finished. */
+  /** Open to its owner until `finishFolder`. */
   putFolder(path: RawPath): void {
     const at = this.#place(path);
     if (lookUp(at)?.isDirectory() === true) {
@@ -148,7 +144,7 @@ class Tree {
     if (removeEntry(at)) this.#folders.clear();
   }
 
-  /** A folder that only leads to it is made as it is in the layer, whether or not it is named. */
+  /** A folder above it that is not in the tree is made as it is in the layer. */
   #place(path: RawPath): RawPath {
     const at = below(this.#root, path);
     if (this.#isInFolder(path)) return at;
@@ -172,7 +168,7 @@ class Tree {
   }
 }
 
-/** True when a folder was removed. Nothing there is nothing to do. */
+/** True when a folder was removed. */
 function removeEntry(at: RawPath): boolean {
   const stat = lookUp(at);
   if (stat === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * A room: a throw-away tree at the path of a workspace, in a sandbox of its own. What is written there reaches nobody, and
- * closing it removes it. Where the host mounts layers the tree costs nothing to make, and it is known which entries of the
+ * A room: a throw-away tree at the path of a workspace, in its own sandbox. What is written there reaches nothing else,
+ * and closing removes it. Where the host mounts layers the tree costs nothing, and it is known which entries of the
  * layer were read; elsewhere it is a copy, and reads are not known.
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
@@ -22,7 +22,7 @@ export async function openRoom(options: RoomOptions): Promise<Room> {
     try {
       return await openOverlayRoom({ ...options, ...found });
     } catch (error) {
-      // Some file systems cannot be a layer. What is wrong with the layer itself is told as it is.
+      // Some file systems cannot be a layer. Faults of the layer itself are reported.
       if (kind === "overlay" || !isHeddleError(error) || error.code !== "sandbox.failed") throw error;
     }
   } else if (kind === "overlay") {

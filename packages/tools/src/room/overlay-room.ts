@@ -1,6 +1,6 @@
 /**
- * A room made of layers that the kernel lays over each other: the lower trees are shown as they are, whatever is written goes
- * into an upper layer. That one is in memory, or on disk when it is large or kept. It can be reached through the room alone.
+ * A room made of overlay layers: the lower trees are shown unchanged, writes go into an upper layer. That one is in
+ * memory, or on disk when it is large or kept, and is reachable through the room alone.
  */
 import { closeSync, constants, mkdirSync, openSync } from "node:fs";
 import { freemem } from "node:os";
@@ -14,14 +14,14 @@ import { bytesFree, fillRoom, roomLayer, roomPolicy, shownLower, type Room, type
 
 /** A larger layer goes to disk. */
 const MAX_LAYER_IN_MEMORY = 256 * 1024 * 1024;
-/** Unless more or less is asked for, a quarter of what the host has left, between these. */
+/** The default is a quarter of the free memory, between these. */
 const LEAST_MEMORY = 64 * 1024 * 1024;
 const MOST_MEMORY = 2 * 1024 ** 3;
 
 export interface OverlayRoomOptions extends RoomOptions {
-  /** Where the upper layer can be on this host; on disk it can always be. */
+  /** Where this host can have the upper layer; on disk always works. */
   readonly upper: RoomUpper["kind"];
-  /** This host has shown which files are read. */
+  /** The probe found that this host shows reads. */
   readonly areReadsKnown: boolean;
 }
 
@@ -30,13 +30,13 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
   const layer = await roomLayer(options);
   const scratch = openScratch(options.tmpDir);
   const policy = roomPolicy(options, scratch);
-  /** Names the merged tree for as long as it is open, whatever becomes of the process it was found by. */
+  /** Keeps the merged tree open, whatever becomes of the process it was found through. */
   let held: number | undefined;
   const letGo = (): void => {
     if (held !== undefined) closeSync(held);
     held = undefined;
   };
-  // Its number may mean another file when it is closed.
+  // The number may mean another file once it is closed.
   const isOpen = (): boolean => held !== undefined;
   const onMounted = (pid: number): void => {
     letGo();
@@ -57,7 +57,7 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
     if (held === undefined) throw new HeddleError("sandbox.failed", "the room cannot be seen from outside");
     const at = `/proc/self/fd/${held}`;
     await fillRoom(at, layer, lower);
-    // Without the filter there are ways to read that leave no trace.
+    // Without the filter there are reads that leave no trace.
     const areReadsKnown = options.areReadsKnown && systemCalls === "filtered";
     const marks = areReadsKnown ? await ReadMarks.make(at, options.layer.paths) : undefined;
     return {
@@ -94,7 +94,7 @@ async function planUpper(
 ): Promise<RoomUpper> {
   if (keepUpper !== undefined) {
     const work = workOf(keepUpper);
-    // One that was killed left it.
+    // Left by a process that was killed.
     await removeTree(work);
     mkdirSync(work, { mode: 0o700 });
     return { kind: "disk", upper: keepUpper, work };
@@ -109,7 +109,7 @@ async function planUpper(
   return { kind: "disk", upper, work };
 }
 
-/** The kernel prepares what it moves into the upper layer there. */
+/** The kernel prepares files here before it moves them into the upper layer. */
 function workOf(keepUpper: string): string {
   return `${keepUpper}.work`;
 }

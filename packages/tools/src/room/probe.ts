@@ -1,6 +1,6 @@
 /**
- * Whether this host mounts layers as a room needs them. A room is opened as a check gets one, and used: kernels differ in what
- * a mounted layer can do. Asked once for each process.
+ * Whether this host mounts layers as a room needs them. Opens a room and uses it, because kernels differ in what a
+ * mounted layer can do. Done once per process.
  */
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ const PROBE_TIMEOUT_MS = 20_000;
 
 let found: Promise<OverlayFound> | undefined;
 
-/** In memory, or on disk where memory cannot hold what a layer has to note (before Linux 6.6). */
+/** In memory, or on disk where memory cannot hold the attributes of a layer (before Linux 6.6). */
 export function findOverlay(): Promise<OverlayFound> {
   return (found ??= findOnce());
 }
@@ -36,7 +36,7 @@ async function findOnce(): Promise<OverlayFound> {
 
 export async function probeOverlay(upper: RoomUpper["kind"]): Promise<OverlayFound> {
   try {
-    // What a killed process leaves of it is removed by the next one.
+    // If the process is killed, the next one removes it.
     await using scratch = openScratch();
     mkdirSync(scratch.room, { mode: 0o700 });
     return await tryOut(realpathSync.native(scratch.room), upper);
@@ -45,7 +45,7 @@ export async function probeOverlay(upper: RoomUpper["kind"]): Promise<OverlayFou
   }
 }
 
-/** A folder is put in the place of one that was removed, outside and inside; one file is read and one is not. */
+/** Replaces a removed folder outside and inside, and reads one file of two. */
 async function tryOut(folder: string, upper: RoomUpper["kind"]): Promise<OverlayFound> {
   const [base, layer, workspace] = [join(folder, "base"), join(folder, "layer"), join(folder, "workspace")];
   for (const path of [join(base, "one"), join(base, "two"), join(layer, "one"), workspace]) {

@@ -1,8 +1,7 @@
 /**
- * Says which entries of a layer were read. The upper layer of a room is mounted so that every read sets the access time; it
- * begins as zero, and what the kernel says of each entry then is remembered. Whoever sets it back changes the change time,
- * which nobody can set; so an entry that is not exactly as it was has been read, followed, run or touched. Ways to read that
- * leave no trace are refused by the system call filter of a room.
+ * Reports which entries of a layer were read. The upper layer is mounted so that every read sets the access time, which
+ * starts at zero. Setting it back changes the change time, which no program can set; so an entry whose stat differs was
+ * read, followed, run or touched. The system call filter of a room refuses reads that leave no trace.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, utimesSync, type BigIntStats } from "node:fs";
 import { O_PATH } from "../files/own-folder.ts";
@@ -20,7 +19,7 @@ export class ReadMarks {
     this.#marks = marks;
   }
 
-  /** `root` leads to the merged tree, where a layer has just been put; nobody is in it yet. */
+  /** `root`: the merged tree right after the layer was applied, with no process in it. */
   static async make(root: RawPath, paths: readonly RawPath[]): Promise<ReadMarks> {
     const marks = new Map<RawPath, Mark>();
     await inTurns(paths, (path) => {
@@ -30,7 +29,7 @@ export class ReadMarks {
     return new ReadMarks(root, marks);
   }
 
-  /** Since it was made, or since the last call. Nobody may be in the tree any more. */
+  /** Since it was made, or since the last call. No process may be in the tree. */
   async take(): Promise<Set<RawPath>> {
     const read = new Set<RawPath>();
     await inTurns([...this.#marks], ([path, mark]) => {
@@ -49,7 +48,7 @@ function look(at: RawPath): Mark | undefined {
   try {
     return lstatSync(toSystem(at), { bigint: true });
   } catch {
-    // A folder on the way may have become a file, or a link that leads nowhere.
+    // A folder above it may have become a file or a broken link.
     return undefined;
   }
 }
@@ -60,7 +59,7 @@ function isSame(mark: Mark, now: Mark): boolean {
     mark.mode === now.mode &&
     mark.atimeNs === now.atimeNs &&
     mark.ctimeNs === now.ctimeNs &&
-    // The kernel may number a merged folder anew.
+    // The kernel may renumber a merged folder.
     (mark.ino === now.ino || isFolder(now))
   );
 }
@@ -72,8 +71,7 @@ function isFolder({ mode }: Mark): boolean {
 }
 
 /**
- * A folder on the way may be a link by now, which leads anywhere. So the entry is held, and touched only when it is of this
- * tree; undefined when it is not.
+ * A folder above it may be a link by now. So the entry is held open, and touched only when it is on this tree's device.
  */
 function markAgain(at: RawPath, { dev }: Mark): Mark | undefined {
   let fd: number;
@@ -85,7 +83,7 @@ function markAgain(at: RawPath, { dev }: Mark): Mark | undefined {
   try {
     const stat = fstatSync(fd, { bigint: true });
     if (stat.dev !== dev) return undefined;
-    // The descriptor may be one of a link: utimes(2) stops there and follows no further.
+    // The descriptor may be that of a link: utimes(2) follows no further.
     utimesSync(`/proc/self/fd/${fd}`, 0, Number(stat.mtimeNs) / 1e9);
     return fstatSync(fd, { bigint: true });
   } finally {

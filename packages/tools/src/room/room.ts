@@ -1,4 +1,4 @@
-/** What a room is asked for and what it gives; how it is made is in overlay-room.ts and copy-room.ts. */
+/** The options and the interface of a room; overlay-room.ts and copy-room.ts implement it. */
 import { chmodSync, existsSync, lutimesSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { relative } from "node:path";
@@ -10,36 +10,35 @@ import type { Scratch } from "../sandbox/scratch.ts";
 import { findLayer, putLayer, type LayerFound, type RoomLayer } from "./layer.ts";
 
 export interface RoomOptions {
-  /** `workspace` is where the room appears. Nothing else can be written, whatever its write roots say. */
+  /** `workspace` is where the room appears. Nothing else is writable, whatever the write roots say. */
   readonly policy: SandboxPolicy;
-  /** Trees that are shown and never changed, the uppermost first; the last is the base. */
+  /** Read-only trees, the uppermost first; the last is the base. */
   readonly lower: readonly string[];
-  /** Put over them; reads of its entries are known. */
+  /** Applied over them; reads of its entries are known. */
   readonly layer: RoomLayer;
-  /** An empty folder: what is written in the room stays there, and it can be a lower tree of later rooms. */
+  /** An empty folder that keeps what is written in the room; it can be a lower tree of later rooms. */
   readonly keepUpper?: string;
   /** `overlay` refuses where `auto` takes a copy. */
   readonly kind?: "auto" | "overlay" | "copy";
-  /** What can be written in memory, the layer included. Given, the upper layer is in memory however large the layer is. */
+  /** Size of an upper layer in memory, the layer included. When set, the upper layer is always in memory. */
   readonly maxBytes?: number;
-  /** Where the room keeps its private files. Default: the system's folder for temporary files, and memory. */
+  /** Default: the system's folder for temporary files, and memory. */
   readonly tmpDir?: string;
-  /** The owner chose danger-full-access: where the host gives no sandbox, a copy without one. */
+  /** danger-full-access was chosen: where the host gives no sandbox, use a copy without one. */
   readonly mayBeUnconfined?: boolean;
 }
 
 export interface Room extends AsyncDisposable {
-  /** No guard, no sweeps: nothing in a room reaches anybody. */
+  /** Without guard and sweeps: nothing in a room reaches anything else. */
   readonly sandbox: Sandbox;
   readonly kind: "overlay" | "copy" | "none";
   /** Where commands find the tree: the workspace, unless the kind is `none`. */
   readonly root: string;
-  /** Leads to the tree from outside, until the room is closed. */
+  /** The tree as seen from outside, until the room is closed. */
   readonly tree: string;
   /**
-   * Entries of the layer that were read, run, followed or touched since the room was opened, or since the last call; to be
-   * asked when no command runs. One that is gone is in every answer from then on, because it may be there under another
-   * name. undefined: not known.
+   * Entries of the layer that were read, run, followed or touched since the last call; call it when no command runs. A
+   * removed entry is in every later result, because it may exist under another name. undefined: not known.
    */
   reads(): Promise<ReadonlySet<RawPath> | undefined>;
   /** Left to be written. */
@@ -48,7 +47,10 @@ export interface Room extends AsyncDisposable {
 
 const PERMISSIONS = 0o7777;
 
-/** Layers are read through the room alone. What is masked in the workspace is not in the room, so it needs no cover. */
+/**
+ * Layers are reachable through the room alone. Masked paths of the workspace are not in the room, so they need no
+ * cover.
+ */
 export function roomPolicy({ policy, lower, layer, keepUpper }: RoomOptions, scratch: Scratch): SandboxPolicy {
   const { workspace } = policy;
   const own = [...scratch.folders, ...lower, layer.folder, ...(keepUpper === undefined ? [] : [keepUpper])];
@@ -56,12 +58,11 @@ export function roomPolicy({ policy, lower, layer, keepUpper }: RoomOptions, scr
   return { ...policy, writeRoots: [workspace], masked };
 }
 
-/** What is put over the lower trees: the layer, without what is masked. */
 export async function roomLayer({ layer, policy }: RoomOptions): Promise<LayerFound> {
   return await findLayer(withoutMasked(layer, policy));
 }
 
-/** Over the lower trees that are at `at` already. The room's own folder gets the mode and the time of the uppermost one. */
+/** The lower trees are at `at` already. The room's folder gets mode and time of the uppermost one. */
 export async function fillRoom(at: RawPath, layer: LayerFound, lower: readonly string[]): Promise<void> {
   await withSpace(() => putLayer(at, layer));
   const [uppermost] = lower;
@@ -90,7 +91,7 @@ function withoutMasked(layer: RoomLayer, { masked, workspace }: SandboxPolicy): 
   return { ...layer, paths, removed: [...layer.removed, ...hidden] };
 }
 
-/** Beside a kept folder that is a whole tree, not what was written over others: those below it do not show through. */
+/** Marks a kept folder that is a whole tree: trees below it do not show through. */
 export function wholeMark(folder: string): string {
   return `${folder}.whole`;
 }

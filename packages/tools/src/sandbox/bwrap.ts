@@ -1,9 +1,8 @@
 /**
- * The same layout with bubblewrap, where unshare is not allowed to make namespaces by itself but bwrap is. One bwrap per
- * command: it is the first process of the command's pid namespace, dies with Heddle and takes everything inside along.
- * Folders above a protected path cannot be renamed here, because the mounts are made anew for each command; and commands
- * do not share a network namespace here, so one cannot reach a server another one started. It cannot mount a device read-only,
- * so root inside can change the mode of the host's /dev/null.
+ * The same layout with bubblewrap, where bwrap may make namespaces and unshare may not. One bwrap per command: it is
+ * the first process of the command's pid namespace and dies with Heddle. Mounts are made for each command, so folders
+ * above a protected path cannot be renamed, and commands do not share a network namespace. Devices cannot be mounted
+ * read-only: root inside can change the mode of the host's /dev/null.
  */
 import { writeFileSync } from "node:fs";
 import { readFile, realpath } from "node:fs/promises";
@@ -12,30 +11,21 @@ import { HeddleError } from "@heddle/protocol";
 import { killByArgument } from "../commands/process-tree.ts";
 import { canFilter, findConfiner, loaderWords, systemCallFilter } from "./confine.ts";
 import { lateScript } from "./holder-script.ts";
-import { newInReach, type HostSockets } from "./host-sockets.ts";
+import { newInReach } from "./host-sockets.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
-import type { Limiter } from "./limiter.ts";
 import { coverStep, pinParents, type Layout, type Step } from "./layout.ts";
 import { findDeviations } from "./mount-plan.ts";
 import { parseMountinfo } from "./mountinfo.ts";
-import { splitEnvironment, type Holder } from "./namespaces.ts";
+import { splitEnvironment, type BackendOptions, type Holder } from "./namespaces.ts";
 import { DEVICES, type Scratch } from "./scratch.ts";
 import { statOrUndefined } from "./tree-index.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
 const KILL_MS = 2000;
-/** Whatever runs inside is ended before Heddle is when memory runs out. */
+/** When memory runs out, commands are ended before Heddle. */
 const FIRST_TO_END = 'echo 500 2>/dev/null >/proc/self/oom_score_adj; exec "$@"';
 
-export interface BwrapOptions {
-  readonly layout: Layout;
-  readonly network: "none" | "all";
-  readonly scratch: Scratch;
-  readonly limiter: Limiter;
-  readonly sockets: HostSockets;
-}
-
-export async function openBwrap(options: BwrapOptions): Promise<Holder> {
+export async function openBwrap(options: BackendOptions): Promise<Holder> {
   const { network, scratch, limiter, sockets } = options;
   const { bwrap, canForbidNesting } = await findBwrap();
   const pinned = pinParents(options.layout);
@@ -47,10 +37,10 @@ export async function openBwrap(options: BwrapOptions): Promise<Holder> {
   const look = [findHostTool("cat") ?? "cat", "/proc/self/mountinfo"];
   await tryOut((steps) => [...outer, ...layoutArguments(steps), "--", ...loader, ...look], layout);
   const script = lateScript(limiter.shellLines(false));
-  /** Covers of sockets that came later. */
+  /** Covers of sockets that appeared later. */
   const added = new Map<string, Step>();
   return {
-    // The trial above has made all of it once.
+    // The trial above has made all mounts once.
     ready: Promise.resolve({ ...limiter.holds(false), systemCalls: canFilter() ? "filtered" : "open" }),
     enter: async (argv, { cwd, env }) => {
       if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
@@ -61,26 +51,26 @@ export async function openBwrap(options: BwrapOptions): Promise<Holder> {
       const command = [...loader, sh, "-c", script, "heddle-late", String(late.length), ...late, ...argv];
       const entering = [...outer, ...mounts, "--chdir", folder, "--", ...command];
       const [file = bwrap, ...args] = [...limiter.prefix(sh), sh, "-c", FIRST_TO_END, "heddle-limits", ...entering];
-      // The outer bwrap is told of the exit before the namespace has been emptied.
+      // The outer bwrap reports the exit before the namespace is empty.
       return { kind: "spawn", file, args, env: early, cwd: "/", pidDepth: 1, endsWithTree: false };
     },
-    // Nothing of it can be done before the command is known.
+    // Nothing can be done before the command is known.
     standBy: () => undefined,
-    // A private folder begins some argument of every bwrap of this sandbox and of no other process.
+    // Every bwrap of this sandbox, and no other process, has an argument below a private folder.
     [Symbol.asyncDispose]: async () => {
       for (const folder of scratch.folders) await killByArgument(folder, KILL_MS);
     },
   };
 }
 
-/** bwrap reads a filter from a descriptor; for hosts that have no program to ask the kernel with. */
+/** For hosts without perl and python3: bwrap reads the filter from a descriptor. */
 function loadByBwrap(sh: string, bwrap: string, scratch: Scratch): readonly string[] {
   const file = join(scratch.path, "filter");
   writeFileSync(file, systemCallFilter(), { mode: 0o600 });
   return [sh, "-c", 'exec "$@" 9<"$0"', file, bwrap, "--seccomp", "9"];
 }
 
-/** Sockets of other programs go at any moment; a trial whose plan named one that is gone by now says nothing. */
+/** Sockets of other programs vanish at any moment; a trial whose plan named a vanished one proves nothing. */
 const MAX_TRIALS = 3;
 
 async function tryOut(words: (steps: readonly Step[]) => readonly string[], layout: Layout): Promise<void> {
@@ -97,12 +87,12 @@ async function tryOut(words: (steps: readonly Step[]) => readonly string[], layo
   }
 }
 
-/** The owner may remove a protected path while the sandbox is open; one that comes back is found by the sweep. */
+/** The owner may remove a protected path while the sandbox is open; the sweep finds one that comes back. */
 function isStillThere(step: Step): boolean {
   if (step.kind === "empty") return statOrUndefined(step.path)?.isDirectory() === true;
   if (step.kind !== "bind") return true;
   const stat = statOrUndefined(step.path);
-  // What a folder of the sandbox's own is mounted on has been there from the beginning, or lies in another one.
+  // The mount point of a folder of the sandbox's own exists from the beginning, or lies in another such folder.
   if (step.source !== step.path) return stat !== undefined || statOrUndefined(step.source)?.isDirectory() === true;
   return stat !== undefined && !stat.isSymbolicLink();
 }
@@ -141,7 +131,7 @@ function layoutArguments(steps: readonly Step[]): string[] {
         break;
       case "proc":
         args.push("--proc", step.path);
-        // Uid 0 of the host may write /proc/sys by its owner bits alone.
+        // Root may write /proc/sys by its owner bits alone.
         if (process.getuid?.() === 0) seals.push("--remount-ro", step.path);
         break;
     }

@@ -1,7 +1,6 @@
 /**
- * A cgroup (version 2) for one sandbox, where the host lets this user make one: everything inside shares its limits. Where
- * one may be made is found by making it: the group of this process or one above it, the first that hands `pids` and
- * `memory` on to its children.
+ * A cgroup (version 2) for one sandbox, where this user may make one: all processes inside share its limits. The parent
+ * is the group of this process or the first above it that delegates `pids` and `memory`.
  */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,9 +12,8 @@ const PREFIX = "heddle-";
 const ROOTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 export interface Cgroup extends Disposable {
-  /** The file a process writes its id to in order to come in; its children come along. */
+  /** A process that writes its id here joins, with its later children. */
   readonly procs: string;
-  /** Brings a process in that this user owns, with all it has started so far. */
   add(pids: readonly number[]): void;
 }
 
@@ -36,7 +34,7 @@ export function openCgroup(limits: LimitsInForce, roots: readonly string[] = ROO
     attempt(() => rmdirSync(folder));
     return undefined;
   }
-  // A machine without swap has no such file, and one with it would let a command use that up instead.
+  // Without swap there is no such file; with it, a command would fill the swap instead.
   attempt(() => writeFileSync(join(folder, "memory.swap.max"), "0"));
   const procs = join(folder, "cgroup.procs");
   return {
@@ -45,7 +43,7 @@ export function openCgroup(limits: LimitsInForce, roots: readonly string[] = ROO
       for (const pid of pids) writeFileSync(procs, String(pid));
     },
     [Symbol.dispose]() {
-      // Whoever is still ending keeps it; the next Heddle that opens one removes it.
+      // While processes are still ending it cannot be removed; the next Heddle removes it.
       attempt(() => rmdirSync(folder));
     },
   };
@@ -64,7 +62,7 @@ function delegatedParent(roots: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** What a killed Heddle left; a group with a process in it cannot be removed, whoever tries. */
+/** Left by a killed Heddle. A group with a process in it cannot be removed. */
 function removeAbandoned(parent: string): void {
   for (const name of attempt(() => readdirSync(parent)) ?? []) {
     const pid = /^heddle-(\d+)-\d+-\d+$/.exec(name)?.[1];

@@ -1,8 +1,8 @@
 /**
- * What a command is put behind last, when every mount is made: no capability, no way to gain one, a session keyring of its
- * own, a system call filter (system-calls.ts), and write access only where the sandbox is writable, held by Landlock a second
- * time. The kernel takes the last three from the process itself, so a program that is already on the host has to ask for
- * them: perl (1.3 ms), else python3 (13 ms), else setpriv of util-linux 2.40, which can load the filter alone.
+ * The last step before a command, when all mounts are made: no capabilities, no way to gain any, a session keyring of
+ * its own, a system call filter (system-calls.ts), and Landlock rules for writing. A process has to ask the kernel for
+ * the last three itself, so a program of the host does: perl (1.3 ms), else python3 (13 ms), else setpriv of util-linux
+ * 2.40, which can only load the filter.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -11,7 +11,6 @@ import type { Layout } from "./layout.ts";
 import { assembleFilter } from "./system-call-filter.ts";
 import { roomRules, RULES, type Machine } from "./system-calls.ts";
 
-/** What holds for the system calls of a command. */
 export type SystemCalls = "filtered" | "open";
 
 export interface Confiner {
@@ -24,13 +23,13 @@ export interface Confiner {
 export interface Confinement {
   /** Where files may be written; see `Layout.writable`. */
   readonly writable: Layout["writable"];
-  /** With the host's network its abstract sockets are in reach, unless Landlock keeps them away (Linux 6.12). */
+  /** With the host's network its abstract sockets are reachable, unless Landlock forbids it (Linux 6.12). */
   readonly network: "none" | "all";
   /** Reads that leave no trace are refused. */
   readonly isRoom?: boolean;
 }
 
-/** Where setpriv finds the filter inside, and its name in the folder that stands in for /dev. */
+/** Name of the filter in the sandbox's /dev, for setpriv. */
 export const FILTER_NAME = "heddle-filter";
 
 const NO_PRIVILEGES = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"];
@@ -38,7 +37,6 @@ const NO_PRIVILEGES = ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all
 let filter: Buffer | undefined;
 let roomFilter: Buffer | undefined;
 
-/** The program for the kernel, as bytes; for a machine that can filter. */
 export function systemCallFilter(isRoom = false): Buffer {
   const arch = machine() ?? "x64";
   if (isRoom) return (roomFilter ??= assembleFilter(arch, roomRules()));
@@ -57,12 +55,10 @@ function machine(): Machine | undefined {
   return arch === "x64" || arch === "arm64" ? arch : undefined;
 }
 
-/** The kernel takes filters, and there is one for this machine. */
 export function canFilter(): boolean {
   return machine() !== undefined && existsSync("/proc/sys/kernel/seccomp/actions_avail");
 }
 
-/** What this host can confine a command with. */
 export function findConfiner(): Confiner {
   const systemCalls = canFilter() ? "filtered" : "open";
   for (const kind of ["perl", "python3"] as const) {
@@ -75,7 +71,6 @@ export function findConfiner(): Confiner {
 
 let isSetprivNew: boolean | undefined;
 
-/** Asked only where there is nothing else, and once. */
 function setprivLoadsFilters(): boolean {
   const setpriv = findHostTool("setpriv");
   if (setpriv === undefined) return false;
@@ -87,7 +82,7 @@ function setprivLoadsFilters(): boolean {
   return isSetprivNew;
 }
 
-/** The words to put before a command that still has capabilities. */
+/** The program and arguments to put before a command that still has capabilities. */
 export function confine(confiner: Confiner, setpriv: string, confinement: Confinement): readonly string[] {
   const words = loaderWords(confiner, confinement);
   if (words.length > 0) return words;
@@ -95,34 +90,34 @@ export function confine(confiner: Confiner, setpriv: string, confinement: Confin
   return [setpriv, ...NO_PRIVILEGES, ...load, "--"];
 }
 
-/** Nothing where neither perl nor python3 can be used. */
+/** Empty where neither perl nor python3 can be used. */
 export function loaderWords({ kind, program, systemCalls }: Confiner, confinement: Confinement): readonly string[] {
   const arch = machine();
   if ((kind !== "perl" && kind !== "python3") || arch === undefined) return [];
   const script = kind === "perl" ? ["-f", "-e", PERL_SCRIPT] : ["-I", "-S", "-c", PYTHON_SCRIPT];
   const code = systemCalls === "filtered" ? systemCallFilter(confinement.isRoom).toString("hex") : "";
   const scoped = confinement.network === "all" ? "1" : "0";
-  // In /dev there is nothing but what the sandbox has put there, and it is mounted read-only.
+  // The sandbox's /dev holds only what the sandbox put there, mounted read-only.
   const paths = [...new Set([...confinement.writable, "/dev"])];
   return [program, ...script, ...NUMBERS[arch].map(String), code, scoped, String(paths.length), ...paths];
 }
 
-/** What says which version of Landlock the kernel has, 0 or less for none; undefined where nobody can ask. */
+/** A command that prints the Landlock version of the kernel, 0 or less for none; undefined where no program can ask. */
 export function landlockQuestion({ kind, program }: Confiner): readonly string[] | undefined {
   if (kind === "perl") return [program, "-e", "print syscall(444, 0, 0, 1)"];
   const ask = "import ctypes; print(ctypes.CDLL(None).syscall(444, None, ctypes.c_long(0), 1), end='')";
   return kind === "python3" ? [program, "-I", "-S", "-c", ask] : undefined;
 }
 
-/** Below it, Landlock would refuse every move between folders. */
+/** Older versions refuse every move between folders. */
 export const FIRST_USED_LANDLOCK = 2;
 
 /**
- * Arguments of both scripts: five numbers of system calls, the filter in hex, what Landlock scopes, how many writable paths,
- * those paths, the command; without one it is a trial. The filter is loaded without what older kernels do against speculation
- * besides: it would slow every build down. Landlock below version 2 refuses every move between folders, so it is not used. Its rules name what the
- * sandbox lets be written; the outputs, which may be named pipes, can be opened again as /dev/stdout. A path that is not there needs
- * no rule. Where a step fails that this kernel has, the command is not run.
+ * Arguments of both scripts: five system call numbers, the filter in hex, the Landlock scope, the number of writable
+ * paths, those paths, the command (without one it is a trial). The filter is loaded without the mitigations against
+ * speculation that older kernels would add: they slow every build down. stdout and stderr, which may be named pipes,
+ * can be opened again as /dev/stdout. A missing path needs no rule. When a step fails that this kernel supports, the
+ * command is not run.
  */
 const PERL_SCRIPT = `
 my ($prctl, $capset, $openat, $keyctl, $seccomp, $filter, $scoped, $count) = splice @ARGV, 0, 8;

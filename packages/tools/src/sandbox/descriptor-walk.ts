@@ -1,6 +1,6 @@
 /**
- * Reaches a folder below a write root through descriptors that follow no link, while commands may still be running there.
- * A folder that its owner has closed is opened on the way: who moves something out needs more than a command left.
+ * Reaches a folder below a write root through descriptors that follow no link, while commands may still run there. A
+ * folder without permissions for its owner is opened up on the way.
  */
 import { constants } from "node:fs";
 import { chmod, open, stat, type FileHandle } from "node:fs/promises";
@@ -15,7 +15,7 @@ export interface PlaceBelow {
   readonly path: RawPath;
 }
 
-/** Calls back with the folder that the path lies in and its last part. Throws as the system does when it is gone. */
+/** Calls back with the folder that holds the path and the last part of the path. */
 export async function inFolderOf<T>(
   { root, path }: PlaceBelow,
   work: (folder: FileHandle, name: string) => Promise<T>,
@@ -41,7 +41,7 @@ export async function inFolderOf<T>(
   }
 }
 
-/** Its owner may look into it and change it. */
+/** Gives its owner all permissions. */
 export async function openUp(place: PlaceBelow): Promise<void> {
   await inFolderOf(place, async (folder, name) => {
     await using handle = await open(at(folder, name), FOLDER);

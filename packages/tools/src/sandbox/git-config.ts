@@ -1,6 +1,6 @@
 /**
- * Judges the configuration of a repository that appeared inside a write root. Git runs programs that a configuration
- * names, in dozens of keys and new ones every year; so only keys known to be harmless pass.
+ * Judges the configuration of a repository that appeared inside a write root. Git runs programs named in dozens of
+ * keys, with new ones every year; so only keys known to be harmless pass.
  */
 
 const HARMLESS: readonly RegExp[] = [
@@ -21,7 +21,7 @@ const HARMLESS: readonly RegExp[] = [
   /^lfs\.repositoryformatversion$/,
 ];
 
-/** Keys of the harmless groups above that name a program after all. */
+/** Keys of the groups above that name a program after all. */
 const HARMFUL = new Set([
   "merge.tool",
   "merge.guitool",
@@ -39,9 +39,9 @@ interface Entry {
 }
 
 export interface JudgedConfig {
-  /** The first key that may do harm. What cannot be understood is harmful. */
+  /** The first harmful key, or a text that could not be parsed. */
   readonly harmful?: string;
-  /** Where it says that the work tree is: harmless only where that leads back to it. */
+  /** The work tree it names: harmless only where that points back. */
   readonly worktree?: string;
 }
 
@@ -58,10 +58,7 @@ export function judgeConfig(text: string): JudgedConfig {
   return worktree === undefined ? {} : { worktree };
 }
 
-/**
- * What a configuration makes git read or run: programs, folders of hooks, further configurations. Each as written, with the
- * key that names it.
- */
+/** Programs, hook folders and further configurations that a configuration makes git read or run, as written. */
 export function namedByConfig(text: string): readonly { readonly key: string; readonly path: string }[] {
   const named: { key: string; path: string }[] = [];
   for (const entry of entriesOf(text)) {
@@ -88,7 +85,7 @@ function* entriesOf(text: string): Generator<Entry | { readonly unclear: string 
       continue;
     }
     const entry = /^([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$/.exec(line);
-    // A value that goes on in the next line could hide a key from this reader.
+    // A continued value could hide a key from this parser.
     if (entry === null || line.endsWith("\\")) yield { unclear: line.slice(0, 80) };
     else yield { key: `${section}.${(entry[1] ?? "").toLowerCase()}`, value: entry[2] ?? "" };
   }
@@ -100,7 +97,7 @@ function isHarmless(key: string, value: string): boolean {
   return HARMLESS.some((pattern) => pattern.test(key));
 }
 
-/** `name::address` starts the program git-remote-name, and a leading dash would be taken for an option. */
+/** `name::address` starts the program git-remote-name, and a leading dash would be an option. */
 function isPlainAddress(value: string): boolean {
   const bare = value.replaceAll('"', "");
   return !/^[A-Za-z0-9+.-]*::/.test(bare) && !bare.startsWith("-");

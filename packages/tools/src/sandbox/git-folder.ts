@@ -1,6 +1,6 @@
 /**
- * Judges what appeared in or as a git folder: it may not run anything, and it may lead nowhere but to folders that are under
- * guard themselves. A pointer is judged by where the kernel goes with it now, so a verdict on one holds only for the moment.
+ * Judges what appeared in or as a git folder: it may run nothing, and point only to folders that are guarded
+ * themselves. A pointer is judged by where it leads now, so its verdict holds only for the moment.
  */
 import { readlinkSync, realpathSync } from "node:fs";
 import { posix } from "node:path";
@@ -13,7 +13,7 @@ import { statRaw, type Special } from "./tree-index.ts";
 
 const MAX_JUDGED_BYTES = 64 * 1024;
 
-/** `depends`: harmless as things are, which others can change; it is judged again. */
+/** `depends`: harmless now, but others can change that; it is judged again. */
 export type GitVerdict = "accept" | "depends" | "remove";
 
 export function judgeGit({ path, name, kind, matter }: Special, roots: readonly RawPath[]): GitVerdict {
@@ -22,12 +22,12 @@ export function judgeGit({ path, name, kind, matter }: Special, roots: readonly 
   if (matter === "branch") return kind === "file" && isBranch(path) ? "accept" : "remove";
   if (matter === "todo") return runsNothing(path) ? "accept" : "remove";
   if (kind === "directory") return lower === ".git" || lower === "hooks" || lower === "info" ? "accept" : "remove";
-  // By another name it could be written when this one is under a mount.
+  // It could be written through its second name, past a mount.
   if (kind !== "file" || statRaw(path)?.nlink !== 1n) return "remove";
   if (lower === ".git" || lower === "commondir") {
     const target = targetOf(path);
     if (target === undefined || !isUnderGuard(target, roots)) return "remove";
-    // Git asks for a HEAD where `.git` leads, but not where commondir does; without one nobody judges what is there.
+    // Git requires a HEAD where `.git` points, but not where commondir does; without one nothing there is judged.
     return lower === ".git" || statRaw(`${target.real}/HEAD`)?.isFile() === true ? "depends" : "remove";
   }
   if (lower === "hooks" || lower === "info") return "remove";
@@ -40,13 +40,11 @@ export function judgeGit({ path, name, kind, matter }: Special, roots: readonly 
 }
 
 export interface Target {
-  /** As it is written, made absolute. */
   readonly written: RawPath;
-  /** Where the kernel goes with it. */
   readonly real: RawPath;
 }
 
-/** Where a `.git` file or a `commondir` leads; undefined when it leads nowhere. Read exactly as git reads it. */
+/** Where a `.git` file or a `commondir` points, parsed exactly as git does; undefined: nowhere. */
 export function targetOf(path: RawPath): Target | undefined {
   const text = readSmall(path)?.replace(/[\r\n]+$/, "");
   const place = path.toLowerCase().endsWith("/.git") ? /^gitdir: ([^]+)$/.exec(text ?? "")?.[1] : text;
@@ -60,12 +58,12 @@ function resolve(base: RawPath, place: RawPath): Target | undefined {
   return real === undefined ? undefined : { written, real };
 }
 
-/** No link on the way, because what a link leads to is changed by changing the link; and the walk gets there too. */
+/** No link in the path, because a link can be changed later; and inside a root, where the walk sees it. */
 function isUnderGuard({ written, real }: Target, roots: readonly RawPath[]): boolean {
   return posix.normalize(`${written}/`) === `${real}/` && roots.some((root) => isWithin(real, root));
 }
 
-/** As the git folder of a submodule does: its work tree has a `.git` file that names it. */
+/** As for a submodule: the `.git` file of its work tree names this git folder. */
 function leadsBack(gitFolder: RawPath, worktree: RawPath, roots: readonly RawPath[]): boolean {
   const tree = resolve(gitFolder, worktree);
   if (tree === undefined || !isUnderGuard(tree, roots)) return false;
@@ -73,14 +71,14 @@ function leadsBack(gitFolder: RawPath, worktree: RawPath, roots: readonly RawPat
   return statRaw(pointer)?.isFile() === true && targetOf(pointer)?.real === gitFolder;
 }
 
-/** The old form of HEAD. Git writes links itself only there. */
+/** The old form of HEAD; git itself makes no other links. */
 function isLinkToBranch(path: RawPath, name: string): boolean {
   if (name !== "head") return false;
   const target = attempt(() => readlinkSync(toSystem(path), "latin1")) ?? "";
   return /^refs\/heads\/[^]+$/.test(target) && !`/${target}/`.includes("/../");
 }
 
-/** A branch or its log begins with the name of a commit, which nobody else can read as anything. */
+/** A branch or its log begins with a commit id or `ref: `, so no other program can take it for anything. */
 function isBranch(path: RawPath): boolean {
   return /^(?:ref: |[0-9a-f]{40})/.test(readSmall(path) ?? "");
 }
@@ -90,12 +88,12 @@ function runsNothing(path: RawPath): boolean {
   return text !== undefined && !/(?:^|\n)[ \t\r]*(?:exec|x)(?:[ \t\r\n]|$)/.test(text);
 }
 
-/** What the owner's configuration makes git read or run, as far as it lies below a root, existing or not. */
+/** Paths below a root, existing or not, that the owner's configuration makes git read or run. */
 export function namedByOwner(config: RawPath, roots: readonly RawPath[]): RawPath[] {
   const named: RawPath[] = [];
   const gitFolder = folderOf(config);
   for (const { key, path } of namedByConfig(readSmall(config) ?? "")) {
-    // Hooks and programs are looked for from the top of the work tree, further configurations from this one.
+    // Hooks and programs are relative to the work tree, included configurations to this one.
     const base = key.startsWith("include") ? gitFolder : folderOf(gitFolder);
     const place = posix.normalize(path.startsWith("/") ? path : `${base}/${path}`).replace(/\/$/, "");
     const isOwn = roots.some((root) => isBelow(place, root)) && !isWithin(gitFolder, place);
@@ -105,7 +103,7 @@ export function namedByOwner(config: RawPath, roots: readonly RawPath[]): RawPat
   return named;
 }
 
-/** As bytes, so that a path in it stays what it is. */
+/** As bytes, so that paths in it keep theirs. */
 function readSmall(path: RawPath): string | undefined {
   return readRegularFile(path, MAX_JUDGED_BYTES)?.toString("latin1");
 }

@@ -1,7 +1,7 @@
 /**
- * The part of protection that mounts cannot give. When a sandbox opens it finds the protected paths that exist, so that
- * they can be mounted read-only, and keeps what no mount can hold; after a command it finds what appeared, and moves it to
- * quarantine, and what changed, and puts it back. A new repository is judged instead of removed (`git-folder.ts`).
+ * The protection that mounts cannot give. When a sandbox opens it finds the protected paths, so that they can be
+ * mounted read-only, and keeps copies of those that cannot. After a command it moves new ones to quarantine and puts
+ * changed ones back. A new repository is judged, not removed (`git-folder.ts`).
  */
 import { realpath } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
@@ -15,24 +15,23 @@ import type { ProtectedPathViolation } from "./sandbox.ts";
 import { lastPart, Slice, statRaw, TreeIndex, type Special } from "./tree-index.ts";
 
 /**
- * A mount costs a quarter of a millisecond when the sandbox opens, and a folder around it cannot be removed from inside:
- * the nearest ones get it, further ones (vendored packages) are kept and put back instead.
+ * A mount costs a quarter of a millisecond when the sandbox opens, and folders above it cannot be removed from inside:
+ * the nearest paths get one, others (vendored packages) are kept and put back instead.
  */
 const MAX_PROTECTED_MOUNTS = 256;
-/** Folders that are closed inside one another; each look opens one level. */
+/** Closed folders inside one another; each walk opens one level. */
 const MAX_OPENINGS = 64;
 
-/** Looks in one sweep; somebody inside who makes new ones all the time is left to the next sweep. */
+/** Walks per sweep; a command that keeps making new ones is left to the next sweep. */
 const MAX_ROUNDS = 4;
 
 type Verdict = "accept" | "depends" | "remove" | "report";
 
 export interface GuardOptions {
   readonly writeRoots: readonly string[];
-  /** Masked paths that do not exist yet; they are not to be made by a command either. */
+  /** Masked paths that do not exist; a command must not make them either. */
   readonly absentMasked: readonly string[];
   readonly quarantineDir: () => Promise<string>;
-  /** Otherwise the usual ones. */
   readonly bounds?: OwnedBounds & { readonly mounts: number };
 }
 
@@ -40,14 +39,13 @@ export class Guard {
   readonly #options: GuardOptions;
   readonly #roots: readonly RawPath[];
   readonly #index: TreeIndex;
-  /** Under a read-only mount: cannot be changed from inside, only be moved along with a folder above it. */
+  /** Under a read-only mount: unchangeable from inside, but it moves with a folder above it. */
   readonly #mounted = new Map<string, string>();
-  /** The owner's, without a mount. */
   readonly #owned: OwnedFiles;
   readonly #maxMounts: number;
-  /** What was judged or only looked at, with its state at that time; without one it is judged every time. */
+  /** What was judged, with its state then; without a state it is judged every time. */
   readonly #watched = new Map<RawPath, { readonly special: Special; readonly stamp: string | undefined }>();
-  /** Where the owner's pointers led, which may be anywhere. */
+  /** Where the owner's pointers pointed. */
   readonly #ownersTargets = new Map<RawPath, RawPath>();
   readonly #absent: Set<RawPath>;
 
@@ -60,7 +58,7 @@ export class Guard {
     this.#absent = new Set(options.absentMasked.map(toRaw));
   }
 
-  /** What exists now is the owner's. Throws `sandbox.unavailable` when it is more than can be held. */
+  /** What exists now is the owner's. Throws `sandbox.unavailable` when it is more than can be kept. */
   async start(): Promise<{ protectedPaths: string[]; gitFolders: string[] }> {
     const mounts: RawPath[] = [];
     const gitFolders: RawPath[] = [];
@@ -72,7 +70,7 @@ export class Guard {
       else if (matter === "closed") this.#mountClosed(special, mounts);
       else if (matter !== "hook") await this.#protect(special, mounts);
     }
-    // Hooks are held with the folder they are in.
+    // Hooks are mounted or kept with their folder.
     for (const special of found) {
       if (special.matter === "hook" && !this.#owned.covers(special.path)) this.#markMounted(special);
     }
@@ -103,7 +101,7 @@ export class Guard {
     if (stat !== undefined) this.#mounted.set(identityOf(stat), name);
   }
 
-  /** What nobody can look into now might be opened by the command it belongs to. */
+  /** A command could open a folder that cannot be read now. */
   #mountClosed(special: Special, mounts: RawPath[]): void {
     const { path } = special;
     if (mounts.length >= this.#maxMounts || !isText(path) || this.#roots.includes(path)) {
@@ -117,7 +115,6 @@ export class Guard {
     mounts.push(path);
   }
 
-  /** A link cannot be mounted over, but what it points to can. */
   async #mountLinkTarget(path: RawPath, mounts: RawPath[]): Promise<void> {
     const target = await realpath(toSystem(path), "latin1").catch(() => undefined);
     if (target === undefined || mounts.some((other) => other === target)) return;
@@ -126,7 +123,7 @@ export class Guard {
     else mounts.push(target);
   }
 
-  /** A hook or a program of the workspace that the owner's git is told to run is as good as one in the git folder. */
+  /** A program of the workspace that the owner's git runs is protected like one in the git folder. */
   #namedByOwner(found: readonly Special[]): Special[] {
     const named = new Map<RawPath, Special>();
     for (const { path, name, kind, matter } of found) {
@@ -156,7 +153,7 @@ export class Guard {
     this.#watched.set(path, { special: { path, kind, matter, name: lastPart(path) }, stamp: undefined });
   }
 
-  /** As at the start, except that nothing more is mounted. */
+  /** As in `start`, but without new mounts. */
   async accept(): Promise<void> {
     for (const path of this.#owned.changed({ byContent: false })) this.#owned.keep(path);
     for (const special of [...(await this.#index.walk()), ...this.#changedWatches({ byContent: false })]) {
@@ -171,12 +168,12 @@ export class Guard {
   }
 
   /**
-   * Moves away what appeared and puts back what changed. The last one, when nobody is left inside, looks at contents too:
-   * a program that has mapped a file can change it without a trace in its times.
+   * Moves away what appeared and puts back what changed. The last sweep, with no process inside, also compares
+   * contents: a program that has mapped a file can change it without changing its times.
    */
   async sweep({ isLast }: { readonly isLast: boolean }): Promise<ProtectedPathViolation[]> {
     const violations = new Map<string, ProtectedPathViolation>();
-    // Once something is gone what is left may mean something else: a pointer, a folder that was part of a repository.
+    // After a removal the rest may mean something else, such as a pointer or a former part of a repository.
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const found = await this.#look(isLast);
       for (const violation of found) violations.set(violation.quarantinedTo ?? violation.path, violation);
@@ -193,7 +190,7 @@ export class Guard {
     for (const special of [...found, ...this.#changedWatches({ byContent: isLast })]) {
       const { path } = special;
       if (slice.isOver) await slice.next();
-      // Before it is judged: what is changed meanwhile shows at the next look.
+      // Taken before judging, so that a change meanwhile shows at the next walk.
       const stamp = stampOf(path);
       if (stamp === undefined || this.#owned.covers(path)) continue;
       const watched = this.#watched.get(path);
@@ -208,7 +205,7 @@ export class Guard {
     return violations;
   }
 
-  /** Folders that were closed are opened, so that everything has been seen. */
+  /** Opens closed folders, so that everything is seen. */
   async #walkAll(): Promise<Special[]> {
     const found: Special[] = [];
     for (let round = 0; round < MAX_OPENINGS; round += 1) {
@@ -269,7 +266,7 @@ export class Guard {
     }
   }
 
-  /** It cannot be changed; where it leads can, by what is there. One that leads nowhere does no harm. */
+  /** It is unchangeable, but not what is at its target. One that points nowhere is harmless. */
   #judgeOwners(special: Special): Verdict {
     if (special.matter !== "repository" || special.kind !== "file") return "accept";
     return targetOf(special.path) === undefined ? "depends" : this.#judge(special);
@@ -283,7 +280,7 @@ export class Guard {
   async #putBack(path: RawPath): Promise<ProtectedPathViolation> {
     const violation = statRaw(path) === undefined ? { path: toText(path) } : await this.#remove(path);
     const root = rootOf(path, this.#roots);
-    // Not put back means it is reported all the same, and tried again at the next look.
+    // Reported in any case, and tried again at the next walk.
     if (root !== undefined) await this.#owned.putBack({ root, path }).catch(() => undefined);
     return violation;
   }
@@ -293,13 +290,13 @@ export class Guard {
     if (root === undefined) return { path: toText(path) };
     const { quarantine } = await import("./quarantine.ts");
     const quarantineDir = await this.#options.quarantineDir();
-    // Not moved means it is reported all the same: somebody has to look.
+    // Reported in any case: the owner has to look.
     const quarantinedTo = await quarantine({ root, path, quarantineDir }).catch(() => undefined);
     return quarantinedTo === undefined ? { path: toText(path) } : { path: toText(path), quarantinedTo };
   }
 }
 
-/** Attributes are only looked at, a worktree that is removed takes its own pointer with it, and git changes the others. */
+/** Attributes are only reported, a removed worktree takes its pointer along, and git changes the others. */
 function isOnlyWatched({ name, matter }: Special): boolean {
   if (matter === "branch" || matter === "reported" || matter === "odd" || matter === "todo" || matter === "turned")
     return true;
@@ -313,7 +310,7 @@ function kindNow(path: RawPath): Special["kind"] {
   return stat?.isFile() === true ? "file" : "other";
 }
 
-/** What lies next to the root or in its own git folder comes first; of the rest, what was there before an earlier run. */
+/** First what lies next to a root or in its own git folder, then by age. */
 function nearestFirst(found: readonly Special[], roots: readonly RawPath[]): Special[] {
   const ranked = found.map((special) => {
     const { path } = special;

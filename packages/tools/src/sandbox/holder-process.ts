@@ -18,7 +18,7 @@ import { findHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT } from "./holder-script.ts";
 import type { Scratch } from "./scratch.ts";
 
-/** A loaded machine with hundreds of mounts needs a second; a hang must not become a hanging turn. */
+/** A loaded machine with hundreds of mounts needs a second. */
 const OPEN_TIMEOUT_MS = 20_000;
 const MAX_STDERR = 4096;
 const UNSHARE = "--user --map-root-user --mount --propagation private --ipc --pid --fork --kill-child".split(" ");
@@ -44,23 +44,22 @@ export function namespacesUnavailable(reason: string): HeddleError {
 }
 
 export interface HolderReady {
-  /** Of the first process of its pid namespace, as the host numbers it. */
+  /** Of the first process of its pid namespace, in the host's numbers. */
   readonly pid: number;
-  /** `unshare` can show the caller's own uid inside; older ones can only show root. Not asked for root itself. */
+  /** `unshare` can map the caller's own uid; older ones can only map root. Not checked for root. */
   readonly mapsUser: boolean;
-  /** The number of its processes is limited as the plan said. */
+  /** The pid namespace limits the number of processes. */
   readonly holdsPids: boolean;
 }
 
 export interface HolderPlan {
-  /** The mounts to make, as mount(8) reads them. */
   readonly fstab: string;
   readonly holdsRoot: boolean;
-  /** How a standby enters, as a script (standby.ts). */
+  /** The script by which a standby enters (standby.ts). */
   readonly enter: string;
-  /** The largest pid inside, where the kernel counts pids by namespace. */
+  /** The largest pid inside, where the kernel limits it by namespace. */
   readonly maxPid: number | undefined;
-  /** Bytes of its upper layer in memory, or that it is on disk; absent: no room. */
+  /** Size of the upper layer in memory, or `disk`; absent: no room. */
   readonly room: number | "disk" | undefined;
 }
 
@@ -68,26 +67,25 @@ export interface HolderProcess extends AsyncDisposable {
   readonly tools: NamespaceTools;
   readonly network: Network;
   readonly scratch: Scratch;
-  /** Has been tried out when the holder is ready. */
+  /** Has been tried when the holder is ready. */
   readonly confiner: Confiner;
   /** Rejects when the host refuses. */
   readonly alive: Promise<void>;
   readonly isRunning: boolean;
-  /** Of all its processes so far, as the host numbers them. */
+  /** All its processes so far, in the host's numbers. */
   pids(): readonly number[];
   /** Called once. */
   finish(plan: HolderPlan): Promise<HolderReady>;
-  /** One line to a holder that is ready. */
   tell(line: string): void;
-  /** What it says, line by line; undefined when it has ended. */
+  /** Receives its lines; undefined when it has ended. */
   hear(listener: (line: string | undefined) => void): void;
-  /** Begins its end; disposing waits for it too. */
+  /** Does not wait; disposing does. */
   kill(): void;
-  /** What the holder itself had to say about a failure, else the failure. */
+  /** Its error output for a failure, else the failure. */
   complaint(error: unknown): string;
 }
 
-/** What has been seen to confine a command on this host; it is not tried again. */
+/** Not tried again in this process. */
 let triedOut: Confiner["kind"] | undefined;
 
 /** Throws `sandbox.unavailable` when programs are missing. The scratch folder belongs to the caller. */
@@ -102,10 +100,10 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
     cwd: "/",
     env: { LC_ALL: "C" },
     stdio: onlyStandardStreams("pipe", "pipe", "pipe"),
-    // Its own session: a ^C at the terminal is for Heddle to handle, not for the holder to die of.
+    // A ^C at the terminal must not end the holder.
     detached: true,
   });
-  // Whoever writes to a holder that has died learns of it by its end.
+  // Its end is reported elsewhere.
   child.stdin?.on("error", () => undefined);
   const ended = new Promise<void>((resolve) => {
     child.once("close", () => resolve());
@@ -115,8 +113,8 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
   let pid: number | undefined;
   const kill = (): void => {
     child.stdin?.destroy();
-    // The first process of the pid namespace, not the one that made it: that one ends when all inside are gone, and
-    // until then the number cannot mean anybody else.
+    // The first process of the pid namespace, not the one that made it: that one ends when the namespace is empty, so
+    // the number stays valid until then.
     if (pid === undefined || child.exitCode !== null) child.kill("SIGKILL");
     else sendSignal(pid, "SIGKILL");
   };
@@ -188,7 +186,7 @@ function listenTo(child: ChildProcess) {
     listener(undefined);
   });
   child.once("error", (error) => fail(error.message));
-  // Each is awaited in its time; until then a failure must not count as unhandled.
+  // Awaited later; until then a failure must not count as unhandled.
   for (const promise of [alive.promise, ready.promise]) promise.catch(() => undefined);
   return {
     alive: alive.promise,

@@ -1,16 +1,15 @@
 /**
- * The small programs the namespaces back-end runs, in POSIX sh because nothing else is sure to be there. Every path
- * arrives as an argument and is only ever used quoted. The holder carries out a plan that was made outside, says that
- * it is ready, and waits as the first process of its pid namespace: when its input closes, everything inside is gone.
- * Until then each number on its input makes a standby (standby.ts).
+ * The scripts of the namespaces back-end, in POSIX sh because every host has it. Paths arrive as arguments and are
+ * always quoted. The holder carries out the plan it is given, reports that it is ready, and waits as the first process
+ * of its pid namespace: when its input closes, everything inside ends. Until then each number on its input makes a
+ * standby (standby.ts).
  */
 
 /**
- * Arguments: the private folder of the sandbox, whether its network is open, who starts it, because only a user has to be shown
- * as itself inside, and what confines a command (confine.ts), to be tried out before any command counts on it. mount(8) looks no path up (-c): the kernel does, and what came out is checked. It runs with all
- * capabilities of its own user namespace and before any command exists. The pid it prints is the host's, read while the
- * host's /proc is there. Its plan lies in the private folder when a line on its input says so; until then it makes what
- * needs no plan.
+ * Arguments: the private folder of the sandbox, `open` or `closed` for its network, `root` or `user`, and the program
+ * that confines a command (confine.ts), which is tried before any command depends on it. `mount -c` leaves the look-up
+ * of paths to the kernel, and the result is checked. The pid it prints is the host's, read while the host's /proc is
+ * visible. Its plan is in the private folder when a line arrives on its input; until then it does what needs no plan.
  */
 export const HOLDER_SCRIPT = `
 set -u
@@ -98,7 +97,7 @@ stand() {
 (while read -r number; do stand "$number"; done)
 `;
 
-/** Sets the variables that no program before it may see. Arguments: how many, those variables, what follows. */
+/** Sets the variables that no earlier program may see. Arguments: their number, the variables, the command. */
 const SET_LATE = `
 late=$1
 shift
@@ -109,16 +108,16 @@ while [ "$late" -gt 0 ]; do
 done
 `;
 
-/** The last program on the way to a command, where nothing has to be waited for; `limits` are lines of the limiter. */
+/** The last program before a command that needs no waiting; `limits` are lines of the limiter. */
 export function lateScript(limits: string): string {
   return `${SET_LATE}${limits}exec "$@"`;
 }
 
 /**
- * First process of a command's own pid namespace, already without any capability. A shell in between, because the
- * first process of a namespace does not get signals it has no handler for, and has to bury orphans.
- * Its own errors go nowhere: it would write "Killed" into the output of a command that ends by a signal.
- * Arguments: the working folder, the number of late variables, those variables, the command.
+ * First process of a command's pid namespace, without capabilities. A shell in between, because the first process of a
+ * namespace gets no signals it does not handle, and has to reap orphans. Its own errors are dropped: it would write
+ * "Killed" into the output of a command that ends by a signal. Arguments: the working folder, the number of late
+ * variables, those variables, the command.
  */
 export const INIT_SCRIPT = `
 echo 500 2>/dev/null >/proc/self/oom_score_adj
@@ -130,7 +129,7 @@ exec 9>&2 2>/dev/null
 exit "$?"
 `;
 
-/** In the command's own pid namespace, so that one that starts processes without end leaves some to the others. */
+/** In the command's pid namespace, so that a command that forks without end leaves pids to the others. */
 const SET_MAX_PID = `
 if [ "$1" != - ]; then echo "$1" 2>/dev/null >/proc/sys/kernel/pid_max; fi
 shift

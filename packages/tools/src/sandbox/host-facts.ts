@@ -1,7 +1,6 @@
 /**
- * What the layout has to know about the host: real paths, sockets that programs listen on, folders of programs.
- * Read once when a sandbox opens, on the way to the first request of a run: dozens of looks at names the kernel has at
- * hand, so they are not waited for one by one.
+ * What the layout has to know about the host: real paths, sockets that programs listen on, folders of programs. Read
+ * synchronously, on the way to the first request of a run: dozens of names that the kernel has cached.
  */
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
@@ -45,7 +44,7 @@ export async function readHostFacts(policy: SandboxPolicy, options: HostFactsOpt
   };
 }
 
-/** Throws `workspace.missing` for a folder that is not there, `workspace.moved` for one that is behind a link. */
+/** Throws `workspace.missing` for a folder that does not exist, `workspace.moved` for one behind a link. */
 export function checkedRoots({ workspace, writeRoots }: SandboxPolicy): Pick<HostFacts, "workspace" | "writeRoots"> {
   for (const root of [workspace, ...writeRoots]) requireOwnFolder(root);
   return { workspace, writeRoots: outermost(writeRoots) };
@@ -84,7 +83,7 @@ function visibleFolders(policy: SandboxPolicy): { source: string; path: string }
   for (const path of wanted) {
     const source = realpathOf(path);
     if (source === undefined || source === "/" || policy.masked.some((masked) => isWithin(path, masked))) continue;
-    // A link is followed inside too, so what it points to has to be there; without a link both are the same.
+    // A link is followed inside too, so its target has to be visible as well.
     visible.push({ source, path: path === "/etc/resolv.conf" ? source : path });
     if (source !== path) visible.push({ source, path: source });
   }

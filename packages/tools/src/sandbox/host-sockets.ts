@@ -1,6 +1,6 @@
 /**
- * The sockets of the host that a command could connect to by their path. The kernel lists them; all of them are covered, however
- * many there are. A socket that is made again under the same name counts as new: its cover went with the old name.
+ * The host's sockets that a command could connect to by their path. The kernel lists them, and all of them are covered.
+ * A socket that is made again under the same name counts as new: its cover was removed with the old one.
  */
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { attempt } from "../attempt.ts";
@@ -15,13 +15,13 @@ type Key = string;
 export class HostSockets {
   #seen: ReadonlySet<Key> = new Set();
 
-  /** Real paths of all that can be reached. */
+  /** Real paths of all that are reachable. */
   look(): string[] {
     this.#seen = new Set();
     return this.lookForNew();
   }
 
-  /** Of those that were not there when it was looked at last. A few dozen microseconds when there are none. */
+  /** Those that appeared since the last look. A few dozen microseconds when there are none. */
   lookForNew(): string[] {
     const known = this.#seen;
     const now = new Set(readTable());
@@ -37,18 +37,18 @@ export class HostSockets {
   }
 }
 
-/** Where sockets are seen inside that have come since it was looked last; `network` says whose they can be. */
+/** Where new sockets are visible inside. */
 export function newInReach(sockets: HostSockets, layout: Layout, network: "none" | "all"): string[] {
   const fresh = sockets.lookForNew();
   if (fresh.length === 0) return [];
   const find = exposure(layout.steps.filter((step) => !layout.coveredSockets.has(step.path)));
-  // With the host's network, commands make theirs in the same table, and need to find them again.
+  // With the host's network, sockets of commands are in the same table, and commands need to reach them.
   const mayBeOwn = (path: string): boolean =>
     network === "all" && layout.writeRoots.some((root) => isWithin(path, root));
   return fresh.filter((path) => !mayBeOwn(path)).flatMap(find);
 }
 
-/** Folders that hold nothing but sockets: one cover is enough for all of them, and for those that will come. */
+/** Folders that hold only sockets: one cover is enough for all of them, including later ones. */
 export function foldersOfSockets(sockets: readonly string[]): string[] {
   return [...new Set(sockets.map((path) => dirname(path)))].filter((folder) => {
     const entries = attempt(() => readdirSync(folder, { withFileTypes: true }));
@@ -57,8 +57,8 @@ export function foldersOfSockets(sockets: readonly string[]): string[] {
 }
 
 /**
- * Num RefCount Protocol Flags Type St Inode Path: the path is the rest of the line and begins with a slash. State 3 is the end
- * of a connection, which has the name of the socket that accepted it and cannot be connected to.
+ * Num RefCount Protocol Flags Type St Inode Path: the path is the rest of the line. State 3 is the end of a connection,
+ * which has the name of the accepting socket and cannot be connected to.
  */
 const ENTRY = /^[0-9a-fA-F]+: (?:\S+\s+){4}(?!03)\S+\s+(\d+ \/.*)$/;
 const ANY_ENTRY = /^[0-9a-fA-F]+: \S+ \S+ \S+ /;
@@ -69,18 +69,17 @@ function readTable(): Key[] {
   let isOpen = false;
   for (const line of table.split("\n").slice(1)) {
     const key = ENTRY.exec(line)?.[1];
-    // The kernel writes a path as it is: a line that is no entry goes on with the one before.
+    // The kernel does not escape paths: a line that is no entry continues the one before.
     if (key === undefined && isOpen && !ANY_ENTRY.test(line)) keys.push(`${keys.pop() ?? ""}\n${line}`);
     else isOpen = key !== undefined;
     if (key !== undefined) keys.push(key);
   }
-  // The last line is empty and no part of a name.
   const last = keys.at(-1);
   if (isOpen && last?.endsWith("\n") === true) keys.splice(-1, 1, last.slice(0, -1));
   return keys;
 }
 
-/** Sockets come and go while their list is read. */
+/** Sockets vanish while their list is read. */
 function realSocket(path: string): string | undefined {
   return attempt(() => {
     const real = realpathSync.native(path);

@@ -1,6 +1,6 @@
 /**
  * Programs of the host that build the sandbox. They run with the capabilities of the new namespace, so they are taken
- * from the system's own folders and never from PATH, where a workspace may have put something of the same name.
+ * from system folders and never from PATH, where a workspace may have put a program of the same name.
  */
 import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * What the file system looks like inside, as an ordered list of steps both back-ends carry out. The base is the host's
- * tree, read-only; each step puts something over a path; sources are always the host's view. Deeper paths come later,
- * so a write root inside a masked folder is visible and a masked folder inside a write root is not.
+ * What the file system looks like inside, as an ordered list of steps for both back-ends. The base is the host's tree,
+ * read-only; each step puts something over a path; sources are the host's view. Deeper paths come later: a write root
+ * inside a masked folder is visible, and a masked folder inside a write root is hidden.
  */
 import { dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
@@ -9,9 +9,9 @@ import { isBelow, isWithin } from "./mountinfo.ts";
 
 export type Step =
   | { readonly kind: "bind"; readonly source: string; readonly path: string; readonly isWritable: boolean }
-  /** An empty folder nobody can write to. */
+  /** An empty read-only folder. */
   | { readonly kind: "empty"; readonly path: string }
-  /** The tree of a room, put together from layers; writable. */
+  /** The tree of a room, made of layers; writable. */
   | { readonly kind: "overlay"; readonly path: string; readonly lowerCount: number }
   | { readonly kind: "dev"; readonly path: "/dev" }
   | { readonly kind: "proc"; readonly path: "/proc" };
@@ -23,9 +23,8 @@ export interface Place {
 
 /** What a room shows at its workspace in place of the host's folder. */
 export type RoomTree =
-  /** Layers, the uppermost first, below an upper one that takes what is written. */
+  /** The uppermost layer first, below an upper one for writes. */
   | { readonly kind: "overlay"; readonly lower: readonly string[]; readonly upper: RoomUpper }
-  /** A folder that is nobody else's. */
   | { readonly kind: "folder"; readonly source: string };
 
 export type RoomUpper =
@@ -33,26 +32,22 @@ export type RoomUpper =
   /** Two folders of one file system. */
   | { readonly kind: "disk"; readonly upper: string; readonly work: string };
 
-/** All paths are real: no symbolic link in any of them. */
+/** All paths are real: none contains a symbolic link. */
 export interface LayoutInput {
-  /** Stands in for the host's folder at the workspace. */
+  /** Shown in place of the host's folder at the workspace. */
   readonly tree?: RoomTree | undefined;
   readonly workspace: string;
   readonly writeRoots: readonly string[];
   readonly masked: readonly Place[];
-  /** Existing protected paths inside the write roots. */
   readonly protectedPaths: readonly string[];
-  /** Git folders inside the write roots: mounted over themselves, so that they cannot be moved away. */
+  /** Mounted over themselves, so that they cannot be moved away. */
   readonly gitFolders: readonly string[];
-  /** Sockets of programs of the host. */
   readonly sockets: readonly string[];
-  /** Folders that hold nothing but sockets. */
   readonly socketFolders: readonly string[];
-  /** Folders that must stay visible even below a covered place: programs, the user's home. */
+  /** Folders that stay visible below a covered one: programs, the user's home. */
   readonly visible: readonly { readonly source: string; readonly path: string }[];
-  /** Places of host sockets that exist as real folders. */
+  /** Folders of host sockets such as /run. */
   readonly runFolders: readonly string[];
-  /** Folders for temporary files and what they are replaced with. */
   readonly temporary: readonly { readonly path: string; readonly source: string }[];
   readonly emptyFile: string;
   readonly deadSocket: string;
@@ -61,18 +56,18 @@ export interface LayoutInput {
 export interface Layout {
   readonly steps: readonly Step[];
   readonly writeRoots: readonly string[];
-  /** Sockets that have a cover each. It goes when the socket does, and one that is made again there has none. */
+  /** Sockets with a cover each. The cover is removed with the socket, so one that is made again there has none. */
   readonly coveredSockets: ReadonlySet<string>;
-  /** Everything that may be writable inside; the check of the finished mounts goes by this list. */
+  /** Everything that may be writable inside; the finished mounts are checked against it. */
   readonly writable: readonly string[];
 }
 
-/** Each is a mount; a thousand take about a second. More than that is a host to look at, not to wait for. */
+/** Each is a mount; a thousand take about a second. */
 export const MAX_SOCKET_COVERS = 4096;
 
 const KERNEL_PLACES = ["/proc", "/sys", "/dev"] as const;
 
-/** Refused before anything is looked at: walking a whole disk for protected paths would take minutes. */
+/** Refused first: walking a whole disk for protected paths would take minutes. */
 export function checkWriteRoots(roots: readonly string[]): void {
   for (const root of roots) {
     const isKernelPlace = KERNEL_PLACES.some((place) => isWithin(root, place)) && !isBelow(root, "/dev/shm");
@@ -84,7 +79,7 @@ export function checkWriteRoots(roots: readonly string[]): void {
   }
 }
 
-/** The nearest folder around the path is one that covers it. */
+/** The nearest folder around the path is one of `covers`. */
 function isCloser(
   path: string,
   { covers, than }: { readonly covers: readonly string[]; readonly than: readonly string[] },
@@ -107,7 +102,7 @@ export function planLayout(input: LayoutInput): Layout {
   ].filter(({ path }) => !covers.includes(path));
 
   const isHidden = (path: string): boolean => isCloser(path, { covers, than: shown.map((entry) => entry.path) });
-  // What lies in a write root is seen with it, and must stay as writable as it is.
+  // Paths in a write root are visible with it, and must stay writable.
   const needsExposing = shown.filter(({ path }) => !roots.includes(path) && isCloser(path, { covers, than: roots }));
 
   const steps: Step[] = [
@@ -136,7 +131,7 @@ function rootStep(path: string, { workspace, tree }: LayoutInput): Step {
   return { kind: "overlay", path, lowerCount: tree.lower.length };
 }
 
-/** A folder that holds nothing else is covered whole; in the workspace each keeps its place, because git looks there. */
+/** A folder of sockets is covered whole; in the workspace each socket keeps its place, because git looks there. */
 function socketSteps(input: LayoutInput, others: readonly Step[]): Step[] {
   const covered = new Set(input.socketFolders.filter((folder) => !isInSight(folder, input)));
   const find = exposure(others);
@@ -164,7 +159,7 @@ function tooManySockets(steps: readonly Step[]): HeddleError {
   );
 }
 
-/** Where a path of the host is seen inside: at its own place, where a folder around it was bound, or nowhere. */
+/** Where a path of the host is visible inside: at its own path, below a folder that was bound elsewhere, or nowhere. */
 export function exposure(steps: readonly Step[]): (path: string) => string[] {
   const byPath = new Map(steps.map((step) => [step.path, step]));
   const moved = steps.flatMap((step) => (step.kind === "bind" && step.source !== step.path ? [step] : []));
@@ -184,9 +179,9 @@ export function exposure(steps: readonly Step[]): (path: string) => string[] {
 }
 
 /**
- * Adds a mount for every folder between a write root and a path that is mounted below it. A folder that is a mount point
- * cannot be moved away, so nobody inside can put a link where a later command's mounts would follow it out. Only needed
- * where the mounts are made anew for each command.
+ * Adds a mount for every folder between a write root and a path mounted below it. A mount point cannot be moved away,
+ * so no command can put a link there that the mounts of a later command would follow. Only needed where mounts are made
+ * for each command.
  */
 export function pinParents(layout: Layout): Layout {
   const taken = new Set(layout.steps.map((step) => step.path));
@@ -201,7 +196,7 @@ export function pinParents(layout: Layout): Layout {
   return { ...layout, steps: [...pins.values(), ...layout.steps].toSorted((a, b) => depth(a.path) - depth(b.path)) };
 }
 
-/** Connecting to a plain file is refused like connecting to a dead socket; where git looks, a socket has to stay one. */
+/** Connecting to a plain file is refused like connecting to a dead socket; but git has to find a socket. */
 export function isInSight(
   path: string,
   { workspace, writeRoots }: Pick<LayoutInput, "workspace" | "writeRoots">,
@@ -218,7 +213,7 @@ function maskStep({ path, kind }: Place, input: LayoutInput): Step {
   return { kind: "bind", source: kind === "file" ? input.emptyFile : input.deadSocket, path, isWritable: false };
 }
 
-/** One step per path: a mask beats a protection beats a bind, because later entries of the list are stricter. */
+/** One step per path: later entries of the list are stricter (a mask beats a protection beats a bind). */
 function dropRepeated(steps: readonly Step[]): Step[] {
   const last = new Map(steps.map((step) => [step.path, step]));
   return [...last.values()];

@@ -11,25 +11,24 @@ import { openCgroup, type Cgroup } from "./cgroup.ts";
 import { limitsFor, readHeadroom, type LimitsInForce, type SandboxLimits } from "./limits.ts";
 
 /**
- * What one command leaves to the others of its sandbox, and to whoever lets the next one in. Once a namespace has given all
- * pids out, the kernel gives the first 300 to nobody any more; so that is what is left, and 64.
+ * Pids that one command leaves to the others and to entering. Once a namespace has used all pids, the kernel never
+ * reuses the first 300; the other 64 are for commands.
  */
 const LEFT_TO_OTHERS = 364;
-/** A command gets as much itself. */
 const LEAST_MAX_PID = 2 * LEFT_TO_OTHERS;
 
 export interface Limiter extends Disposable {
-  /** The largest pid a namespace may give out; undefined where the number would be the host's own. */
+  /** The largest pid of the namespace; undefined where the limit would be the host's own. */
   readonly maxPid: number | undefined;
-  /** The same for the namespace of a single command, which lies inside the other. */
+  /** The same for the nested namespace of a single command. */
   readonly maxPidOfCommand: number | undefined;
-  /** For a shell inside, right before the command; `holdsPids`: its pid namespace limits the processes. */
+  /** For the shell right before a command; `holdsPids`: its pid namespace limits the processes. */
   shellLines(holdsPids: boolean): string;
-  /** The same for the shell of a holder, which knows whether it does by its variable `pids`, and reads them from a file. */
+  /** The same for the script of a holder, whose variable `pids` says whether its namespace limits them. */
   holderLines(): string;
-  /** What a command is started with, outside. */
+  /** Started outside, before the command. */
   prefix(sh: string): readonly string[];
-  /** Brings processes in that run already; not asked for where there is nowhere to bring them. */
+  /** Adds running processes; `pids` is only called where there is a group for them. */
   add(pids: () => readonly number[]): void;
   holds(holdsPids: boolean): SandboxHolds;
 }
@@ -38,11 +37,11 @@ export function openLimiter(wanted: SandboxLimits): Limiter {
   const limits = limitsFor(wanted, readHeadroom());
   const group = openCgroup(limits);
   const hasRlimit = process.getuid?.() !== 0;
-  // A limit of each process breaks programs that map far more than they use (sanitizers, race detectors): only on request.
+  // A limit per process breaks programs that map far more than they use (sanitizers, race detectors): only on request.
   const dataBytes = wanted.memoryBytes === undefined || group !== undefined ? undefined : limits.memoryBytes;
   const shellLines = (holdsPids: boolean, otherwise: string): string => {
     const lines: string[] = [];
-    // Shells differ in the letter.
+    // Shells differ in the option.
     const { processes: max } = limits;
     if (!holdsPids && group === undefined && hasRlimit)
       lines.push(`ulimit -u ${max} 2>/dev/null || ulimit -p ${max} 2>/dev/null || ${otherwise}\n`);
@@ -85,7 +84,7 @@ function processesHeld({ processes: max }: LimitsInForce, means: Means): Sandbox
   return means.hasRlimit ? { by: "rlimit", max } : { by: "nothing" };
 }
 
-/** Before 6.14 there is one number for the whole host, and root could write it from inside any namespace. */
+/** Before 6.14 pid_max belongs to the whole host, and root could write it from inside any namespace. */
 export function isPidMaxOfNamespace(kernel: string): boolean {
   const [major = 0, minor = 0] = kernel.split(".").map(Number);
   return major > 6 || (major === 6 && minor >= 14);

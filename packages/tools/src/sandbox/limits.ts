@@ -1,7 +1,7 @@
 /**
- * How many processes and how much memory a sandbox may use. What is asked for is cut to half of what the host has left, so
- * that a command that takes everything it can get leaves Heddle enough to end the turn, and so that one sandbox after the
- * other halves the rest instead of using it up. The kernel holds the result; how, is told by `SandboxHolds`.
+ * How many processes and how much memory a sandbox may use: what is configured, cut to half of what the host has left.
+ * So a command that takes everything leaves enough for Heddle to end the turn, and several sandboxes do not use up the
+ * host. `SandboxHolds` says how the kernel enforces it.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
@@ -9,7 +9,6 @@ import { join } from "node:path";
 import { attempt } from "../attempt.ts";
 import { listProc } from "../commands/proc-stat.ts";
 
-/** What the configuration asks for. */
 export interface SandboxLimits {
   /** Processes and their threads, together. */
   readonly processes?: number | undefined;
@@ -28,7 +27,7 @@ const DEFAULT_PROCESSES_PER_CORE = 64;
 const MIN_PROCESSES = 32;
 const MIN_MEMORY_BYTES = 128 * 2 ** 20;
 
-/** What is left on the host; undefined: not limited, or not known. */
+/** undefined: not limited, or not known. */
 export interface Headroom {
   readonly processes: number | undefined;
   readonly memoryBytes: number;
@@ -51,7 +50,7 @@ function half(left: number | undefined): number {
   return left === undefined ? Number.MAX_SAFE_INTEGER : Math.floor(left / 2);
 }
 
-/** A few small files of the kernel; those about memory only where somebody can hold it to a limit. */
+/** Memory is read only where it can be limited. */
 export function readHeadroom(): Headroom {
   const groups = ownGroups();
   return {
@@ -69,7 +68,7 @@ function least(rooms: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** The folders of the groups this process is in, for each controller: version 2 has one for all, version 1 one for each. */
+/** The cgroup folders of this process: version 2 has one for all controllers, version 1 one for each. */
 function ownGroups(): { readonly pids: readonly string[]; readonly memory: readonly string[] } {
   const lines = (readText("/proc/self/cgroup") ?? "").trimEnd().split("\n");
   const mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
@@ -84,7 +83,7 @@ function ownGroups(): { readonly pids: readonly string[]; readonly memory: reado
   return found;
 }
 
-/** The least that is left in a group or in one above it; a limit that is not there has no number in its file. */
+/** The least that is left in a group or one above it; no number in the file means no limit. */
 function cgroupRoom(groups: readonly string[], max: string, current: string): number | undefined {
   const rooms: (number | undefined)[] = [];
   for (const group of groups) {
@@ -97,7 +96,7 @@ function cgroupRoom(groups: readonly string[], max: string, current: string): nu
   return least(rooms);
 }
 
-/** Root is not bound by its number of processes. Counting them is worth its time only where the number is small. */
+/** Root has no such limit. Processes are counted only when the limit is small. */
 function rlimitRoom(): number | undefined {
   const uid = process.getuid?.() ?? 0;
   const limit = Number(/^Max processes\s+(\d+)/m.exec(readText("/proc/self/limits") ?? "")?.[1] ?? Number.NaN);
@@ -120,7 +119,7 @@ function readNumber(file: string): number | undefined {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** Most of the names that are tried are not there, and an error that is thrown costs more than the question. */
+/** Most names do not exist, and throwing costs more than asking. */
 function readText(file: string): string | undefined {
   return attempt(() => (existsSync(file) ? readFileSync(file, "utf8") : undefined));
 }

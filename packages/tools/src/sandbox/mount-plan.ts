@@ -1,7 +1,6 @@
 /**
- * Turns a layout into one list of mounts that a single `mount --all` carries out, and checks the mounts that came out.
- * Every mount of the host is made read-only by itself, repeating the flags it has, because a user namespace may not take
- * a flag away.
+ * Turns a layout into one list of mounts for a single `mount --all`, and checks the result. Every mount of the host is
+ * made read-only separately, repeating its flags, because a user namespace may not drop a flag.
  */
 import { basename, dirname, join } from "node:path";
 import type { Layout, Step } from "./layout.ts";
@@ -9,18 +8,17 @@ import { isBelow, isWithin, mountAt, mountFlags, visibleMounts, type Mount } fro
 import { isReachable } from "./reachable.ts";
 import type { Scratch } from "./scratch.ts";
 
-/** A mount point that does not exist yet, because what lies around it is put there by the sandbox itself. */
+/** A mount point that does not exist yet, because the sandbox itself mounts the folder around it. */
 export interface MountPoint {
   readonly path: string;
-  /** It becomes the kind of thing that is mounted on it; absent: a folder. */
+  /** A path of the same kind; absent: a folder. */
   readonly like?: string;
 }
 
 export interface MountPlan {
-  /** As mount(8) reads it, in the order in which the mounts are made. */
   readonly fstab: string;
   readonly mountPoints: readonly MountPoint[];
-  /** A folder that is bound holds the new root itself, and would bring along a copy of all that is put together there. */
+  /** A bound folder contains the new root, and would copy everything that is mounted there. */
   readonly holdsRoot: boolean;
 }
 
@@ -28,7 +26,6 @@ type ScratchPaths = Pick<Scratch, "root" | "covers" | "devices">;
 
 export interface MountHost {
   readonly mounts: readonly Mount[];
-  /** Names of `DEVICES` that exist. */
   readonly devices: readonly string[];
 }
 
@@ -41,7 +38,7 @@ export function planMounts(steps: readonly Step[], host: MountHost, scratch: Scr
     lines.push(remount(mount.path, flags(mount, ["ro", "nosuid", "nodev"])));
   }
   for (const step of steps) lines.push(...stepLines(step, { ...host, visible, scratch }));
-  // A cover is sealed last, when everything that shows through it has its place.
+  // Covers are made read-only last, after everything that shows through them is mounted.
   const covers = flags(mountAt(host.mounts, scratch.covers), ["ro", "nosuid", "nodev"]);
   for (const step of steps) if (step.kind === "empty") lines.push(remount(step.path, covers));
   return {
@@ -52,9 +49,9 @@ export function planMounts(steps: readonly Step[], host: MountHost, scratch: Scr
 }
 
 interface Line {
-  /** Absent for a mount that is there already. */
+  /** Absent for a remount. */
   readonly source?: string;
-  /** As it will be inside. */
+  /** As seen inside. */
   readonly path: string;
   readonly type: string;
   readonly options: string;
@@ -79,7 +76,7 @@ function stepLines(step: Step, { mounts, visible, devices, scratch }: StepSurrou
     case "empty":
       return [bind(coverOf(step.path, scratch), step.path)];
     case "overlay": {
-      // Relative to the folder that the room's layers are linked in, so that no path has to be spelled in an option.
+      // Relative to the folder with the links to the layers, so that no path appears in an option.
       const lower = Array.from({ length: step.lowerCount }, (_, index) => String(index)).join(":");
       const layers = `lowerdir=${lower},upperdir=upper,workdir=work,userxattr`;
       return [
@@ -89,7 +86,7 @@ function stepLines(step: Step, { mounts, visible, devices, scratch }: StepSurrou
     case "dev":
       return [
         bind(scratch.devices, "/dev"),
-        // Read-only, a device is written all the same, but its mode and its owner stay the host's.
+        // A read-only device can still be written, but its mode and owner cannot be changed.
         ...devices.flatMap((name) => [
           bind(`/dev/${name}`, `/dev/${name}`),
           remount(`/dev/${name}`, flags(mountAt(mounts, `/dev/${name}`), ["ro", "nosuid", "noexec"])),
@@ -115,24 +112,23 @@ function flags(mount: Mount | undefined, added: readonly string[]): string {
 }
 
 /**
- * mount(8) leaves out a line when something of the same source is mounted there already, and a host may have called its mount
- * "none" or anything else: what is mounted again has the name of this sandbox's folder as its source, which is nobody else's.
- * A bind is known by what is bound, so that one of a mount of the host, which came along with the root and is covered by now,
- * would be left out; spelled like this its place is no place of another mount.
+ * mount(8) skips a line when the same source is mounted there already. So a remount has this sandbox's folder as its
+ * source, a name no other mount has; and the target of a bind is spelled with `/.`, so that it matches no mount of the
+ * host that came along with the root.
  */
 function fstabLine({ source, path, type, options }: Line, root: string): string {
   const target = path === "/" ? root : source === undefined ? root + path : `${root}/.${path}`;
   return `${escapeField(source ?? basename(dirname(root)))} ${escapeField(target)} ${type} ${options} 0 0\n`;
 }
 
-/** White space ends a field, a backslash begins an escape and a # at the beginning makes the line a comment. */
+/** White space ends a field, a backslash begins an escape and a leading # makes a comment. */
 function escapeField(field: string): string {
   return field.replaceAll(/[\s\\#]/g, (character) =>
     [...Buffer.from(character)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join(""),
   );
 }
 
-/** The folder that stands in for a covered place; its name is the path, so that two places never share one. */
+/** The empty folder that covers a path; its name is the path, so that no two share one. */
 function coverOf(path: string, scratch: ScratchPaths): string {
   return join(scratch.covers, encodeURIComponent(path));
 }
@@ -152,7 +148,7 @@ function pointsOf(step: Step, steps: readonly Step[], scratch: ScratchPaths): Mo
   return [...own, step.kind === "bind" ? { path, like: step.source } : { path }];
 }
 
-/** What the sandbox puts in the place of the host's folder; undefined where the folder is the host's own. */
+/** What the sandbox mounts in place of the host's folder; undefined where it is the host's own. */
 function standInOf(step: Step, scratch: ScratchPaths): string | undefined {
   switch (step.kind) {
     case "empty":
@@ -168,9 +164,8 @@ function standInOf(step: Step, scratch: ScratchPaths): string | undefined {
 }
 
 /**
- * Compares the mounts inside with the plan: nothing else may be writable, every step must be where it belongs, and there
- * must be no mount that neither the plan nor the host has. Somebody who swapped a path for a link while the mounts were
- * made shows up here.
+ * Compares the mounts inside with the plan: nothing else is writable, every step is mounted, and there is no mount that
+ * neither the plan nor the host has. This detects a path that was swapped for a link meanwhile.
  */
 export function findDeviations(inside: readonly Mount[], layout: Layout, hostMounts: readonly Mount[]): string[] {
   const seen = visibleMounts(inside).filter((mount) => isReachable(mount.path));

@@ -1,6 +1,6 @@
 /**
- * The mounts of a process as the kernel lists them: parsing, what is visible where, and which flags a remount must
- * repeat because they are locked in a user namespace.
+ * The mounts of a process as the kernel lists them: parsing, visibility, and the flags that a remount must repeat
+ * because they are locked in a user namespace.
  */
 
 export interface Mount {
@@ -34,12 +34,12 @@ function unescapeOctal(field: string): string {
   return field.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
-/** Mounts that can be reached by their path: not those that a later mount on the same path or above it hides. */
+/** Mounts that are reachable by their path, not hidden by a later mount. */
 export function visibleMounts(mounts: readonly Mount[]): Mount[] {
   return mounts.filter((mount) => mountAt(mounts, mount.path)?.id === mount.id);
 }
 
-/** The mount a path is on, found the way the kernel walks: from the root, through each mount met on the way. */
+/** The mount a path is on, found as the kernel does: from the root, through each mount on the way. */
 export function mountAt(mounts: readonly Mount[], path: string): Mount | undefined {
   const { root, below } = treeOf(mounts);
   let current = root;
@@ -52,11 +52,11 @@ export function mountAt(mounts: readonly Mount[], path: string): Mount | undefin
 
 interface MountTree {
   readonly root: Mount | undefined;
-  /** By the id of the mount they are on; the shortest path first, because the kernel meets that one first. */
+  /** By the id of their parent mount; the shortest path first, as the kernel meets them. */
   readonly below: ReadonlyMap<number, readonly Mount[]>;
 }
 
-/** Lists are read once and asked for every path in them. */
+/** Each list is queried for many paths. */
 const trees = new WeakMap<readonly Mount[], MountTree>();
 
 function treeOf(mounts: readonly Mount[]): MountTree {
@@ -88,12 +88,12 @@ const FLAGS: ReadonlySet<string> = new Set([
   "nosymfollow",
 ]);
 
-/** Per-mount flags; a remount in a user namespace that leaves out a locked one is refused. */
+/** A remount in a user namespace must repeat locked flags. */
 export function mountFlags(mount: Mount | undefined): string[] {
   return (mount?.options ?? []).filter((option) => FLAGS.has(option));
 }
 
-/** `path` is `root` or lies below it; by components, never by string prefix. */
+/** By components, not by string prefix. */
 export function isWithin(path: string, root: string): boolean {
   return root === "/" || path === root || path.startsWith(`${root}/`);
 }

@@ -1,7 +1,7 @@
 /**
- * The sandbox made of util-linux alone. One holder per sandbox keeps a user, mount, ipc, pid and network namespace;
- * each command enters them, gets a pid namespace of its own (so that its whole tree dies with it), the caller's own uid
- * and no capabilities. The finished mounts are read back and checked before the first command may enter.
+ * The sandbox made with util-linux alone. One holder per sandbox keeps a user, mount, ipc, pid and network namespace;
+ * each command enters them with a pid namespace of its own (so that its whole tree ends with it), the caller's uid and
+ * no capabilities. The finished mounts are checked before the first command enters.
  */
 import {
   closeSync,
@@ -20,7 +20,13 @@ import { HeddleError, type SandboxHolds } from "@heddle/protocol";
 import { attempt } from "../attempt.ts";
 import { adoptPipes } from "../commands/pipes.ts";
 import { confine, FILTER_NAME, systemCallFilter } from "./confine.ts";
-import { namespacesUnavailable, type HolderProcess, type NamespaceTools } from "./holder-process.ts";
+import {
+  namespacesUnavailable,
+  startHolder,
+  type HolderProcess,
+  type NamespaceTools,
+  type Network,
+} from "./holder-process.ts";
 import { INIT_SCRIPT, MAX_PID_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import { newInReach, type HostSockets } from "./host-sockets.ts";
 import { runHostTool } from "./host-tools.ts";
@@ -29,40 +35,41 @@ import type { Limiter } from "./limiter.ts";
 import { findDeviations, planMounts, type MountPoint } from "./mount-plan.ts";
 import { parseMountinfo, type Mount } from "./mountinfo.ts";
 import type { EnterOptions, SandboxedCommand } from "./sandbox.ts";
-import { DEVICES } from "./scratch.ts";
+import { DEVICES, type Scratch } from "./scratch.ts";
 import { enterScript, Standbys } from "./standby.ts";
 
 const COVER_MS = 10_000;
 const NAMESPACES = ["user", "mnt", "ipc", "pid"] as const;
 
 export interface Holder extends AsyncDisposable {
-  /** Commands can enter; see `Sandbox.ready`. */
   readonly ready: Promise<SandboxHolds>;
   enter(argv: readonly string[], options: EnterOptions): Promise<SandboxedCommand>;
-  /** See `Sandbox.standBy`. */
   standBy(): void;
 }
 
-export interface HolderOptions {
+export interface BackendOptions {
   readonly layout: Layout;
+  readonly network: Network;
+  /** Belongs to the caller. */
+  readonly scratch: Scratch;
   readonly sockets: HostSockets;
-  readonly process: HolderProcess;
-  /** The host has let one be made before, so that its word is not waited for. */
+  /** The host has given such a sandbox before, so its answer is not awaited. */
   readonly isExpected: boolean;
   readonly limiter: Limiter;
-  /** What the workspace of a room is made of; see `RoomPlace`. */
-  readonly tree?: RoomTree | undefined;
-  readonly onMounted?: ((pid: number) => void) | undefined;
+  /** The workspace of a room; see `RoomPlace`. */
+  readonly tree: RoomTree | undefined;
+  readonly onMounted: ((pid: number) => void) | undefined;
 }
 
 /**
- * Resolves as soon as the host has let the namespaces and the first mount be made: from there on only a defect can
- * stop it. The other mounts are made while the caller goes on.
+ * Resolves when the host has allowed the namespaces and the first mount: after that only a defect can stop it. The
+ * other mounts are made while the caller continues.
  */
-export async function openHolder(options: HolderOptions): Promise<Holder> {
-  const { layout, sockets, process: holder, isExpected, limiter, tree, onMounted } = options;
+export async function openHolder(options: BackendOptions): Promise<Holder> {
+  const { layout, network, scratch, sockets, isExpected, limiter, tree, onMounted } = options;
+  const holder = startHolder(network, scratch);
   const handles: number[] = [];
-  const names = holder.network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
+  const names = network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
   let wasEntered = false;
   let isLeft = false;
   const standbys = new Standbys(holder);
@@ -71,13 +78,13 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
     try {
       const mounts = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
       const devices = DEVICES.filter((name) => existsSync(`/dev/${name}`));
-      const plan = planMounts(layout.steps, { mounts, devices }, holder.scratch);
+      const plan = planMounts(layout.steps, { mounts, devices }, scratch);
       for (const point of plan.mountPoints) makeMountPoint(point);
-      const { tools, scratch, confiner } = holder;
+      const { tools, confiner } = holder;
       const room = tree?.kind === "overlay" ? linkLayers(tree, join(scratch.path, "layers")) : undefined;
       const confined = confinedWords(holder, layout, { isRoom: room !== undefined });
       const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser, limiter), ...confined];
-      // Told before the holder has said that it is alive: it reads its plan when it is.
+      // Written before the holder is alive: it reads its plan then.
       const enter = enterScript(inside);
       limiter.add(() => holder.pids());
       const { maxPid } = limiter;
@@ -88,7 +95,7 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       onMounted?.(pid);
       if (isLeft) throw new Error("it was left before");
       for (const name of names) handles.push(openSync(`/proc/${pid}/ns/${name}`, "r"));
-      // Open handles name exactly these namespaces; a pid could come to mean another process.
+      // Handles stay valid; a pid could come to mean another process.
       const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]}`);
       const limits = { lines: limiter.shellLines(holdsPids), prefix: limiter.prefix(tools.sh) };
       return {
@@ -101,7 +108,7 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
         holds: { ...limiter.holds(holdsPids), systemCalls: confiner.systemCalls },
       };
     } catch (error) {
-      // Asked before it is stopped: a killed holder complains of being killed.
+      // Read before it is stopped: a killed holder reports being killed.
       const message = `the sandbox could not be finished: ${holder.complaint(error)}`;
       await holder[Symbol.asyncDispose]();
       throw new HeddleError("sandbox.failed", message, { cause: error });
@@ -117,7 +124,7 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
   }
   const finished = finish();
   const ready = finished.then(({ holds }) => holds);
-  // Whoever enters or asks `ready` is told; nobody may do either.
+  // Reported to those who enter or await `ready`; there may be none.
   ready.catch(() => undefined);
   return {
     ready,
@@ -127,14 +134,14 @@ export async function openHolder(options: HolderOptions): Promise<Holder> {
       if (!holder.isRunning) {
         throw new HeddleError("sandbox.failed", "the sandbox has ended; nothing can run in it any more");
       }
-      const fresh = newInReach(sockets, layout, holder.network);
+      const fresh = newInReach(sockets, layout, network);
       if (fresh.length > 0) await coverSockets(entry, fresh);
       return await enterCommand(entry, argv, options);
     },
     standBy: () => standbys.ask(),
     [Symbol.asyncDispose]: async () => {
       isLeft = true;
-      // Where nobody was, nobody can be left; what the kernel still takes apart then is nothing to wait for.
+      // Without a command no process is left, and the kernel's own clean-up need not be awaited.
       if (!wasEntered) {
         holder.kill();
       } else {
@@ -165,27 +172,26 @@ function makeMountPoint({ path, like }: MountPoint): void {
   writeFileSync(path, "", { flag: "wx" });
 }
 
-/** Where the holder finds the layers of a room by names it can put into an option; says what its upper layer takes. */
+/** Links the layers of a room under names that fit into a mount option; returns the kind of its upper layer. */
 function linkLayers({ lower, upper }: RoomTree & { kind: "overlay" }, folder: string): number | "disk" {
-  // One that is started again finds them from before.
+  // A holder that is started again finds the links of the first.
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, "top"), { recursive: true, mode: 0o700 });
   for (const [index, path] of lower.entries()) symlinkSync(path, join(folder, String(index)));
-  // In memory it is held by a descriptor of the holder.
+  // In memory, a descriptor of the holder keeps it.
   const isOnDisk = upper.kind === "disk";
   symlinkSync(isOnDisk ? upper.upper : "/proc/self/fd/9/upper", join(folder, "upper"));
   symlinkSync(isOnDisk ? upper.work : "/proc/self/fd/9/work", join(folder, "work"));
   return isOnDisk ? "disk" : upper.maxBytes;
 }
 
-/** All it takes to enter a finished holder. */
 interface EntryPoint {
   readonly tools: NamespaceTools;
   readonly targets: readonly string[];
-  /** What leads from the holder to where a command begins. */
+  /** The programs between the holder and a command. */
   readonly inside: readonly string[];
   readonly standbys: Standbys;
-  /** Named pipes that wait for a command that enters by itself. */
+  /** Named pipes for commands that do not go through a standby. */
   readonly pipes: string;
   readonly limits: { readonly lines: string; readonly prefix: readonly string[] };
   readonly holds: SandboxHolds;
@@ -202,8 +208,8 @@ function verifyMounts(pid: number, layout: Layout, hostMounts: readonly Mount[])
 }
 
 /**
- * Commands get a copy of the holder's mounts, so a mount made there holds for all that enter from now on. Whoever stands by has
- * a copy already and gets its own.
+ * Commands get a copy of the holder's mounts, so a mount made there holds for all that enter later. A standby has its
+ * copy already and needs its own.
  */
 async function coverSockets({ tools, targets, standbys }: EntryPoint, paths: readonly string[]): Promise<void> {
   const script = `for path; do "$0" -n -c --bind /dev/null "$path" || [ ! -S "$path" ] || exit 1; done`;
@@ -215,7 +221,7 @@ async function coverSockets({ tools, targets, standbys }: EntryPoint, paths: rea
   }
   const pid = await standbys.waiting();
   if (pid === undefined) return;
-  // As root of the holder's user namespace, which is over the standby's own.
+  // As root of the holder's user namespace, the parent of the standby's.
   const own = [...targets.slice(0, 1), `--mount=/proc/${pid}/ns/mnt`];
   if (!(await runHostTool(tools.nsenter, [...own, ...inside], COVER_MS)).isOk) standbys.discard();
 }
@@ -229,7 +235,7 @@ async function enterCommand(
   const env = { ...given, TMPDIR: "/tmp" };
   // The command itself reports a folder that does not exist.
   const folder = attempt(() => realpathSync.native(cwd)) ?? cwd;
-  // unshare waits for the first process of the pid namespace, and the kernel ends that one last.
+  // unshare waits for the first process of the pid namespace, which the kernel ends last.
   const carriers = { pidDepth: 2, endsWithTree: true };
   const running = isPlain ? await standbys.take({ argv, cwd: folder, env }) : undefined;
   if (running !== undefined) return { kind: "inside", ...running, ...carriers };
@@ -250,7 +256,7 @@ async function enterCommand(
   return { kind: "spawn", file, args, env: early, cwd: "/", ...carriers };
 }
 
-/** A pid namespace of the command's own, and how many processes it may have there. */
+/** The command's own pid namespace, with its limit. */
 function ownPids(tools: NamespaceTools, mapsUser: boolean, limiter: Limiter): string[] {
   const maxPid = String(limiter.maxPidOfCommand ?? "-");
   const common = [tools.unshare, "--mount", "--pid", "--fork", "--kill-child"];
@@ -263,8 +269,8 @@ function ownPids(tools: NamespaceTools, mapsUser: boolean, limiter: Limiter): st
 }
 
 /**
- * The programs that lead inside still have capabilities, and any of them, its loader or its libraries may obey a variable. So they
- * see none that a shell can set for the command instead; the few others mean nothing to any of them.
+ * The programs on the way in still have capabilities, and they, their loader or libraries may obey a variable. So they
+ * see no variable that a shell can set for the command later; the few others mean nothing to them.
  */
 export function splitEnvironment(env: Readonly<Record<string, string>>): {
   early: Record<string, string>;
@@ -279,5 +285,5 @@ export function splitEnvironment(env: Readonly<Record<string, string>>): {
   return { early, late };
 }
 
-/** A shell sets them itself, or does not let anybody set them. */
+/** A shell sets these itself, or refuses to. */
 const OF_A_SHELL = /^(?:_|PWD|OLDPWD|SHLVL|E?UID|PPID)$/;

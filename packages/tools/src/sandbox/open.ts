@@ -1,6 +1,6 @@
 /**
- * Opens the kernel layer, or refuses. `auto` takes namespaces first, then bubblewrap; when the host gives neither the
- * answer is `sandbox.unavailable` with the reason and what would fix it, never a weaker sandbox.
+ * Opens a sandbox, or refuses. `auto` tries namespaces, then bubblewrap; when the host gives neither, it throws
+ * `sandbox.unavailable` with the reason and what would fix it, and never gives a weaker sandbox.
  */
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,46 +9,40 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { Guard } from "./guard.ts";
 import { checkedRoots, readHostFacts } from "./host-facts.ts";
 import { HostSockets } from "./host-sockets.ts";
-import { checkWriteRoots, planLayout, type Layout, type RoomTree } from "./layout.ts";
-import { startHolder, type HolderProcess, type Network } from "./holder-process.ts";
+import { checkWriteRoots, planLayout, type RoomTree } from "./layout.ts";
 import { openHostMemory } from "./host-memory.ts";
-import { openLimiter, type Limiter } from "./limiter.ts";
-import { openHolder, type Holder } from "./namespaces.ts";
-import type { PreparedSandbox } from "./prepare.ts";
+import { openLimiter } from "./limiter.ts";
+import { openHolder, type BackendOptions, type Holder } from "./namespaces.ts";
 import { retrying } from "./retrying-holder.ts";
 import type { ProtectedPathViolation, Sandbox, SandboxPolicy, SweepOptions } from "./sandbox.ts";
 import { openScratch, type Scratch } from "./scratch.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { statOrUndefined } from "./tree-index.ts";
-import { WaitingSandbox } from "./waiting-sandbox.ts";
+import { waitingSandbox } from "./waiting-sandbox.ts";
 
 export type Backend = "namespaces" | "bwrap";
 
 export interface OpenSandboxOptions {
   readonly backend?: "auto" | Backend;
-  /** Where protected paths that a command made are kept; outside every write root. Default: a new temporary folder. */
+  /** Where protected paths that a command made are moved; outside every write root. Default: a new temporary folder. */
   readonly quarantineDir?: string;
-  /** Where the sandbox keeps its private temporary files. Default: the system's folder for them. */
+  /** For private temporary files. Default: the system's folder. */
   readonly tmpDir?: string;
-  /** Opened with the first call when this host has given such a sandbox to this process before; otherwise at once. */
+  /** Opened by the first call when this host has given such a sandbox to this process before; otherwise at once. */
   readonly mayWait?: boolean;
-  /** Used when it fits; what is left of it belongs to whoever prepared it. */
-  readonly prepared?: PreparedSandbox | undefined;
-  /** A file that remembers what this host gives; with it, a host that has given a sandbox is not waited for. */
+  /** A file that remembers what this host gives, so that its answer is not awaited again. */
   readonly memoryFile?: string;
-  /** Opens a room: see `RoomPlace`. */
   readonly room?: RoomPlace;
 }
 
 /**
- * A tree of its own at the workspace. What is written there reaches nobody, so nothing in it is guarded: no path is protected
- * and no sweep looks for any.
+ * A separate tree at the workspace. What is written there reaches nothing else, so no path in it is protected or swept.
  */
 export interface RoomPlace {
   readonly tree: RoomTree;
-  /** Closed with the sandbox, or when it does not open. */
+  /** Closed with the sandbox, or when opening fails. */
   readonly scratch: Scratch;
-  /** Told the process whose root the mounts are seen from, before any command can enter; again when they are made anew. */
+  /** Called with a process that sees the mounts, before any command can enter; again when they are rebuilt. */
   readonly onMounted?: (pid: number) => void;
 }
 
@@ -65,16 +59,16 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
   const { backend = "auto", mayWait = false } = options;
   const given = mayWait ? givenBefore.get(`${backend} ${policy.network}`) : undefined;
   if (given !== undefined) {
-    // What is wrong with the policy itself is told now.
+    // Faults of the policy itself are reported now.
     checkWriteRoots(checkedRoots(policy).writeRoots);
-    return new WaitingSandbox(given, policy, () => openNow(policy, options));
+    return waitingSandbox(given, policy, () => openNow(policy, options));
   }
   const sandbox = await openNow(policy, options);
   if (sandbox.level !== "none") givenBefore.set(`${backend} ${policy.network}`, sandbox.level);
   return sandbox;
 }
 
-/** What this host has been seen to give: by what was asked for. */
+/** What this host gave to this process, by what was asked for. */
 const givenBefore = new Map<string, Sandbox["level"]>();
 
 async function openNow(policy: SandboxPolicy, options: OpenSandboxOptions): Promise<Sandbox> {
@@ -82,7 +76,7 @@ async function openNow(policy: SandboxPolicy, options: OpenSandboxOptions): Prom
     return await openConfined(policy, options);
   } catch (error) {
     if (isHeddleError(error)) throw error;
-    // Out of descriptors, of processes or of room: whatever it is, without a wall nothing runs.
+    // Out of descriptors, processes or space: without a sandbox nothing runs.
     const why = error instanceof Error ? error.message : String(error);
     throw new HeddleError("sandbox.failed", `the sandbox could not be opened: ${why}`, { cause: error });
   }
@@ -90,8 +84,7 @@ async function openNow(policy: SandboxPolicy, options: OpenSandboxOptions): Prom
 
 async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions): Promise<Sandbox> {
   const { backend = "auto", tmpDir, room } = options;
-  const prepared = backend === "bwrap" ? undefined : options.prepared?.take(policy.network, tmpDir);
-  const scratch = room?.scratch ?? prepared?.scratch ?? openScratch(tmpDir);
+  const scratch = room?.scratch ?? openScratch(tmpDir);
   try {
     const sockets = new HostSockets();
     const facts = await readHostFacts(policy, { scratch, sockets });
@@ -106,10 +99,10 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     const memory = options.memoryFile === undefined ? undefined : openHostMemory(options.memoryFile);
     const what = `namespaces ${network}`;
     const isExpected = backend !== "bwrap" && memory?.has(what) === true;
-    const { level, holder: first } = await openFirst(backend, { layout, ...place, prepared, isExpected });
+    const { level, holder: first } = await openFirst(backend, { layout, ...place, isExpected });
     if (isExpected) first.ready.catch(() => memory?.forget());
     else if (level === "namespaces") first.ready.then(() => memory?.keep(what), noop);
-    // The plan is made from what the host looked like a moment ago, and hosts change: mounts and sockets come and go.
+    // The host changes while the plan is made: mounts and sockets come and go.
     const holder = retrying(first, async () => {
       const isStillThere = (path: string): boolean => statOrUndefined(path) !== undefined;
       const again = planLayout({
@@ -121,7 +114,7 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
       return await openBackend(level, { layout: again, ...place, isExpected: false });
     });
     failpoint("sandbox.after-open");
-    return new ConfinedSandbox({ level, policy, holder, guard, scratch, limiter });
+    return confinedSandbox({ level, policy, holder, guard, scratch, limiter });
   } catch (error) {
     await scratch[Symbol.asyncDispose]();
     throw error;
@@ -147,29 +140,15 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   return () => (made ??= make());
 }
 
-interface BackendOptions {
-  readonly layout: Layout;
-  readonly network: Network;
-  readonly scratch: Scratch;
-  readonly sockets: HostSockets;
-  readonly prepared?: HolderProcess | undefined;
-  readonly isExpected: boolean;
-  readonly limiter: Limiter;
-  readonly tree: RoomTree | undefined;
-  readonly onMounted: RoomPlace["onMounted"];
-}
-
-async function openBackend(level: Backend, { prepared, isExpected, ...options }: BackendOptions): Promise<Holder> {
-  if (level === "bwrap") return await (await import("./bwrap.ts")).openBwrap(options);
-  const { network, scratch, ...rest } = options;
-  return await openHolder({ ...rest, process: prepared ?? startHolder(network, scratch), isExpected });
+async function openBackend(level: Backend, options: BackendOptions): Promise<Holder> {
+  return level === "namespaces" ? await openHolder(options) : await (await import("./bwrap.ts")).openBwrap(options);
 }
 
 async function openFirst(
   wanted: "auto" | Backend,
   options: BackendOptions,
 ): Promise<{ level: Backend; holder: Holder }> {
-  // Whoever wants this one and no other is told why it cannot be, not what else there is.
+  // With an explicit choice, the error names its reason, not the alternatives.
   if (wanted !== "auto") return { level: wanted, holder: await openBackend(wanted, options) };
   const reasons: string[] = [];
   for (const level of ["namespaces", "bwrap"] as const) {
@@ -189,84 +168,59 @@ async function openFirst(
   );
 }
 
-interface ConfinedParts {
+interface ConfinedParts extends Pick<BackendOptions, "scratch" | "limiter"> {
   readonly level: Backend;
   readonly policy: SandboxPolicy;
   readonly holder: Holder;
   /** Absent for a room. */
   readonly guard: Guard | undefined;
-  readonly scratch: Scratch;
-  readonly limiter: Limiter;
 }
 
-class ConfinedSandbox implements Sandbox {
-  readonly level: Backend;
-  readonly policy: SandboxPolicy;
-  readonly #parts: ConfinedParts;
-  #wasEntered = false;
+function confinedSandbox({ level, policy, holder, guard, scratch, limiter }: ConfinedParts): Sandbox {
+  let wasEntered = false;
+  let lastSweep: Promise<unknown> = Promise.resolve();
+  let closing: Promise<readonly ProtectedPathViolation[]> | undefined;
   /** Sweeps share one index, so they run one after another. */
-  #lastSweep: Promise<unknown> = Promise.resolve();
-  #closing: Promise<readonly ProtectedPathViolation[]> | undefined;
-
-  constructor(parts: ConfinedParts) {
-    this.level = parts.level;
-    this.policy = parts.policy;
-    this.#parts = parts;
-  }
-
-  get ready(): Sandbox["ready"] {
-    return this.#parts.holder.ready;
-  }
-
-  async enter(...[argv, options]: Parameters<Sandbox["enter"]>): ReturnType<Sandbox["enter"]> {
-    if (this.#closing !== undefined) throw new HeddleError("sandbox.failed", "the sandbox is closed");
-    this.#wasEntered = true;
-    return await this.#parts.holder.enter(argv, options);
-  }
-
-  standBy(): void {
-    if (this.#closing === undefined) this.#parts.holder.standBy();
-  }
-
-  async accept(): Promise<void> {
-    const result = this.#lastSweep.then(() => this.#parts.guard?.accept());
-    this.#lastSweep = result.catch(() => undefined);
-    await result;
-  }
-
-  async sweep({ isLast = false }: SweepOptions = {}): Promise<readonly ProtectedPathViolation[]> {
-    // Where nobody was, there is nothing to look for.
-    const { guard } = this.#parts;
-    if (!this.#wasEntered || guard === undefined) return [];
-    const result = this.#lastSweep.then(() => guard.sweep({ isLast }));
-    this.#lastSweep = result.catch(() => undefined);
-    return await result;
-  }
-
-  async close(): Promise<readonly ProtectedPathViolation[]> {
-    this.#closing ??= this.#close();
-    return await this.#closing;
-  }
-
-  async #close(): Promise<readonly ProtectedPathViolation[]> {
-    const { holder, scratch, limiter } = this.#parts;
+  const inOrder = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = lastSweep.then(work);
+    lastSweep = result.catch(() => undefined);
+    return result;
+  };
+  const sweep = async ({ isLast = false }: SweepOptions = {}): Promise<readonly ProtectedPathViolation[]> =>
+    // Without a command there is nothing to look for.
+    wasEntered && guard !== undefined ? await inOrder(() => guard.sweep({ isLast })) : [];
+  const end = async (): Promise<readonly ProtectedPathViolation[]> => {
     try {
       await holder[Symbol.asyncDispose]();
       limiter[Symbol.dispose]();
-      return await this.sweep({ isLast: true });
+      return await sweep({ isLast: true });
     } finally {
       await scratch[Symbol.asyncDispose]();
     }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
+  };
+  const close = (): Promise<readonly ProtectedPathViolation[]> => (closing ??= end());
+  return {
+    level,
+    policy,
+    ready: holder.ready,
+    async enter(argv, options) {
+      if (closing !== undefined) throw new HeddleError("sandbox.failed", "the sandbox is closed");
+      wasEntered = true;
+      return await holder.enter(argv, options);
+    },
+    standBy() {
+      if (closing === undefined) holder.standBy();
+    },
+    accept: () => inOrder(async () => await guard?.accept()),
+    sweep,
+    close,
+    [Symbol.asyncDispose]: async () => void (await close()),
+  };
 }
 
 const UNLIMITED: SandboxHolds = { processes: { by: "nothing" }, memory: { by: "nothing" } };
 
-/** No wall at all: for danger-full-access, which the owner typed, and for the demo's known script. */
+/** No sandbox: for danger-full-access, which the owner chose, and for the script of the demo. */
 export function openUnconfined(policy: SandboxPolicy): Sandbox {
   return {
     level: "none",

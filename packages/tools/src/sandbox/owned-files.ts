@@ -1,7 +1,7 @@
 /**
- * The owner's protected paths that no mount holds: more than can be mounted, links, files with a second name, names that
- * are not text. Each is kept with everything below it, bytes included; when anything of it has changed, what is there goes
- * to quarantine and what was there comes back. What is kept is bounded, and more than that is refused.
+ * The owner's protected paths without a mount: more than can be mounted, links, files with a second name, names that
+ * are not text. Each is kept in memory with everything below it; when any of it changes, the new state goes to
+ * quarantine and the old one is restored. What is kept is bounded; more is refused.
  */
 import { randomUUID } from "node:crypto";
 import { constants, readdirSync, readlinkSync } from "node:fs";
@@ -15,7 +15,7 @@ import { readRegularFile } from "./private-folder.ts";
 import { toSystem, toText, type RawPath } from "./raw-path.ts";
 import { CLOCK_STEP_MS, lastPart, statRaw } from "./tree-index.ts";
 
-/** Below a folder that is mounted; looked at once, when the sandbox opens. */
+/** Below a mounted folder; checked once, when the sandbox opens. */
 const MAX_LOOKED_AT = 100_000;
 
 interface Owned {
@@ -24,7 +24,7 @@ interface Owned {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-  /** Of a file its bytes, of a link where it points. */
+  /** The bytes of a file, the target of a link. */
   readonly content: Buffer;
   readonly stamp: string;
 }
@@ -32,11 +32,10 @@ interface Owned {
 export interface OwnedBounds {
   /** Each costs a stat in every sweep. */
   readonly entries: number;
-  /** Held in memory while the sandbox is open. */
   readonly bytes: number;
 }
 
-/** Settings and hooks are small and few: 30 ms in every sweep at most. */
+/** Settings and hooks are small and few; at most 30 ms per sweep. */
 const BOUNDS: OwnedBounds = { entries: 20_000, bytes: 32 * 1024 * 1024 };
 
 export class OwnedFiles {
@@ -73,15 +72,15 @@ export class OwnedFiles {
     this.#bytes += sizeOf(entries);
   }
 
-  /** It is one of those kept, or lies in one. */
+  /** It is kept, or lies in a kept folder. */
   covers(path: RawPath): boolean {
     for (let top = path; top !== ""; top = top.slice(0, top.lastIndexOf("/"))) if (this.#paths.has(top)) return true;
     return false;
   }
 
   /**
-   * Those that are no longer what they were. `byContent`: also where nothing shows it, because a program that has mapped
-   * a file can change it without a trace.
+   * Kept paths whose state differs. `byContent`: compare contents too, because a program that has mapped a file can
+   * change it without changing its times.
    */
   changed({ byContent }: { readonly byContent: boolean }): RawPath[] {
     const changed: RawPath[] = [];
@@ -97,13 +96,13 @@ export class OwnedFiles {
     return changed;
   }
 
-  /** Gone with the folders they were in, which were not protected. */
+  /** Those removed with a folder that was not protected. */
   forgetGone(): void {
     for (const [path, { parent }] of this.#paths)
       if (parentOf(path) !== parent && statRaw(path) === undefined) this.forget(path);
   }
 
-  /** It was moved along with a folder above it, and is what it was. */
+  /** It was moved with a folder above it and is unchanged. */
   follow(path: RawPath): boolean {
     const stat = statRaw(path);
     if (stat === undefined) return false;
@@ -120,7 +119,7 @@ export class OwnedFiles {
     return false;
   }
 
-  /** Puts it where it was; nothing may be there. */
+  /** Nothing may exist there. */
   async putBack(place: PlaceBelow): Promise<void> {
     const kept = this.#paths.get(place.path);
     if (kept === undefined) return;
@@ -136,7 +135,7 @@ export class OwnedFiles {
   }
 }
 
-/** Through descriptors from folder to folder: what is being made can be seen, and be replaced by a link. */
+/** Through descriptors, because commands can replace what is being made by a link. */
 async function write(
   { path, kind, mode, uid, gid, content }: Owned,
   all: readonly Owned[],
@@ -161,7 +160,7 @@ async function write(
   if (process.getuid?.() === 0) await handle.chown(uid, gid);
 }
 
-/** The path and everything below it, folders before what is in them. undefined: more than there is room for. */
+/** The path and everything below it, folders first. undefined: more than `left` allows. */
 function readAll(top: RawPath, left: OwnedBounds): Owned[] | undefined {
   const all: Owned[] = [];
   let bytes = left.bytes;
@@ -180,7 +179,7 @@ function readAll(top: RawPath, left: OwnedBounds): Owned[] | undefined {
 const NOTHING = Buffer.alloc(0);
 
 function readOne(path: RawPath, maxBytes: number): Owned | "gone" | "too large" {
-  // Before the content: what is changed meanwhile shows.
+  // Taken before the content, so that a change meanwhile shows.
   const stamp = stampOf(path);
   const stat = statRaw(path);
   if (stat === undefined || stamp === undefined) return "gone";
@@ -213,7 +212,7 @@ function isSame(before: readonly Owned[], now: readonly Owned[]): boolean {
 
 let fresh = 0;
 
-/** Of something that has changed a moment ago it is never the same: the clock's step could hide a further change. */
+/** Unique for a path that changed a moment ago: the clock's resolution could hide a further change. */
 export function stampOf(path: RawPath): string | undefined {
   const stat = statRaw(path);
   if (stat === undefined) return undefined;
@@ -221,7 +220,6 @@ export function stampOf(path: RawPath): string | undefined {
   return Number(stat.ctimeMs) > Date.now() - CLOCK_STEP_MS ? `${stamp}:fresh ${(fresh += 1)}` : stamp;
 }
 
-/** Two stamps of one state, whenever they were taken. */
 export function isSameState(one: string | undefined, other: string): boolean {
   return one?.split(":fresh", 1)[0] === other.split(":fresh", 1)[0];
 }
@@ -235,7 +233,7 @@ function namesIn(path: RawPath): readonly string[] {
   return attempt(() => readdirSync(toSystem(path), "latin1")) ?? [];
 }
 
-/** The files below a folder, or the file itself, that have a second name, by which they can be written. */
+/** Files with a second name, through which they can be written. */
 export function filesWithMoreNames(top: RawPath): RawPath[] {
   const found: RawPath[] = [];
   const stack = [top];

@@ -1,13 +1,16 @@
 /**
- * The folder below a shared one (/tmp, /dev/shm) that only this user can write. Everything Heddle looks at in a shared
- * folder lies in it: a name that another user could have made is never opened, listed or removed.
+ * The folder below a shared one (/tmp, /dev/shm) that only this user can write. Heddle uses nothing else in a shared
+ * folder: a name that another user could have made is never opened, listed or removed.
  */
 import { constants, closeSync, fstatSync, lstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { attempt } from "../attempt.ts";
 import { toSystem, type RawPath } from "./raw-path.ts";
 
-/** undefined where another user has taken the name, or it is open to others: then the caller makes a folder nobody could know. */
+/**
+ * undefined where another user has the name, or it is open to others: then the caller makes a folder with a random
+ * name.
+ */
 export function privateFolder(shared: string): string | undefined {
   const uid = process.getuid?.();
   const path = join(shared, `heddle-${uid ?? "user"}`);

@@ -1,6 +1,6 @@
 /**
- * Which sandbox this host can give, for `heddle doctor`: each is opened as a turn opens it, and a command is run in it. A
- * shorter look would say "works" where a turn is then refused.
+ * Which sandbox this host can give, for `heddle doctor`: opens each as a turn does and runs a command in it. A shorter
+ * check could report "works" where a turn is then refused.
  */
 import { toHeddleError, type SandboxHolds } from "@heddle/protocol";
 import { CappedOutput } from "../commands/output.ts";
@@ -18,7 +18,7 @@ export interface SandboxFound {
   readonly landlock?: number;
 }
 
-/** A loaded machine needs a second; whoever asks a sick host must not wait for ever. */
+/** A loaded machine needs a second. */
 const PROBE_TIMEOUT_MS = 20_000;
 
 /** `workspace`: what is mounted there counts too. */

@@ -1,7 +1,7 @@
 /**
- * Moves a path out of a write root while commands may still be running in it. The folder it lies in is reached through
- * descriptors that follow no link, and the move itself is one rename, so nothing outside the root can be touched.
- * Where the quarantine is on another file system the content is copied and removed, again through descriptors.
+ * Moves a path out of a write root while commands may still run in it. Its folder is reached through descriptors that
+ * follow no link, and the move is one rename, so nothing outside the root is touched. On another file system the
+ * content is copied and removed, again through descriptors.
  */
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
@@ -12,16 +12,15 @@ import { at, inFolderOf, openUp, type PlaceBelow } from "./descriptor-walk.ts";
 import { toRaw, toSystem, toText, type RawPath } from "./raw-path.ts";
 import { lastPart } from "./tree-index.ts";
 
-/** Copying stops here: what is in quarantine is kept to be looked at, not to be used. */
+/** Quarantined content is kept to be looked at, not to be used. */
 const MAX_COPY_BYTES = 8 * 1024 * 1024;
-/** A name may be as long as the system allows; here it gets a number in front. */
 const MAX_NAME_CHARS = 60;
 
 export interface QuarantineOptions extends PlaceBelow {
   readonly quarantineDir: string;
 }
 
-/** Where the path is now, or undefined when it was gone. */
+/** Its new path; undefined when it no longer exists. */
 export async function quarantine({ root, path, quarantineDir }: QuarantineOptions): Promise<string | undefined> {
   const shown = toText(lastPart(path)).replaceAll(/[^\w.-]/g, "_");
   const target = join(quarantineDir, `${randomUUID()}-${shown.slice(0, MAX_NAME_CHARS)}`);
@@ -29,7 +28,7 @@ export async function quarantine({ root, path, quarantineDir }: QuarantineOption
   const move = (): Promise<void> => inFolderOf({ root, path }, (folder, name) => moveFrom(folder, name, toRaw(target)));
   try {
     await move().catch(async (error: unknown) => {
-      // A folder can only be moved by who may write in it.
+      // Moving a folder needs write permission in it.
       if (codeOf(error) !== "EACCES") throw error;
       await openUp({ root, path });
       await move();
@@ -48,7 +47,7 @@ async function moveFrom(folder: FileHandle, name: string, target: RawPath): Prom
   } catch (error) {
     if (codeOf(error) !== "EXDEV") throw error;
   }
-  // One rename first, so that the protected name is free at once; then copy at leisure.
+  // One rename first, so that the protected name is free at once.
   const aside = `.heddle-removed-${randomUUID()}`;
   await rename(at(folder, name), at(folder, aside));
   await copyOut(folder, aside, { target, left: { bytes: MAX_COPY_BYTES } });
@@ -65,7 +64,7 @@ async function copyOut(folder: FileHandle, name: string, { target, left }: Copy)
     () => undefined,
   );
   if (handle === undefined) {
-    // A link, or something that cannot be read: keep where it points, drop the rest.
+    // A link, or unreadable: keep the target of a link, drop the rest.
     const link = await readlink(source, "buffer").catch(() => undefined);
     if (link !== undefined) await symlink(link, toSystem(target));
     await unlink(source);

@@ -1,6 +1,6 @@
 /**
- * Whether a command could get to a path at all: by the permission bits of the folders above it, without the powers root
- * has outside. What nobody inside can reach needs no cover, and could not be covered from there either.
+ * Whether a command could reach a path at all: by the permission bits of the folders above it, without root's
+ * capabilities. What is unreachable inside needs no cover, and could not be covered from there.
  */
 import { statSync } from "node:fs";
 import { dirname } from "node:path";

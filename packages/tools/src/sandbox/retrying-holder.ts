@@ -1,4 +1,4 @@
-/** A holder that could not be finished is made again, with a new plan, a few times; then its failure stands. */
+/** A holder that could not be finished is made again with a new plan, a few times; then it fails. */
 import type { Holder } from "./namespaces.ts";
 
 const MAX_TRIES = 3;
@@ -22,7 +22,7 @@ export function retrying(first: Holder, again: () => Promise<Holder>): Holder {
   }
 
   const ready = settle();
-  // Whoever enters or asks is told; nobody may do either.
+  // Reported to those who enter or await `ready`; there may be none.
   ready.catch(() => undefined);
   return {
     ready,
@@ -35,7 +35,7 @@ export function retrying(first: Holder, again: () => Promise<Holder>): Holder {
       isClosed = true;
       await current[Symbol.asyncDispose]();
       if (!isTryingAgain) return;
-      // A try that was under way when this began is ended too.
+      // Ends an attempt that was under way, too.
       await ready.catch(() => undefined);
       await current[Symbol.asyncDispose]();
     },

@@ -1,9 +1,8 @@
 /**
- * The private folders of one sandbox: its temporary files on disk, because builds put gigabytes into /tmp, and in memory
- * what is a handful of names: the stand-ins that are mounted over masked places, the new root, the plan. On disk these would
- * go into the file system's journal, and whoever syncs a file next would wait for them. Both lie in a folder that only this
- * user can write (private-folder.ts). Removed when the sandbox closes; what a killed Heddle of this user left behind is
- * removed by the next one.
+ * The private folders of one sandbox: temporary files on disk, because builds put gigabytes into /tmp, and in memory a
+ * handful of names: covers, the new root, the plan. On disk these would go into the file system's journal and delay the
+ * next sync of the record. Both lie in a folder that only this user can write (private-folder.ts). Removed when the
+ * sandbox closes; the next Heddle removes what a killed one left.
  */
 import {
   chmodSync,
@@ -29,16 +28,15 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 const PREFIX = "heddle-sandbox-";
 const OWNER_FILE = "owner";
-/** Two numbers, a boot id and the name of a namespace. */
 const MAX_OWNER_BYTES = 256;
 /** Making one takes milliseconds. */
 const HALF_MADE_MS = 60_000;
 /** Gigabytes of small files take a while. */
 const REMOVE_MS = 60_000;
-/** What others left behind is nobody's hurry; a shorter run looks for it when it ends. */
+/** Not urgent; a shorter run does it when it ends. */
 const CLEAN_AFTER_MS = 2000;
 
-/** What is harmless in /dev and programs expect there. */
+/** The harmless devices that programs expect. */
 export const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"] as const;
 
 const TEMPORARY = ["tmp", "var-tmp"] as const;
@@ -48,30 +46,29 @@ const MEMORY = "/dev/shm";
 
 export interface Scratch extends AsyncDisposable {
   readonly path: string;
-  /** All its folders: the one above, and where its temporary files are. */
   readonly folders: readonly string[];
-  /** Where the new root is put together. */
+  /** Where the new root is built. */
   readonly root: string;
   readonly tmp: string;
   readonly varTmp: string;
-  /** On disk, for what a room keeps there; not there until somebody makes it. */
+  /** On disk, for a room; made on demand. */
   readonly room: string;
   readonly emptyFile: string;
-  /** What stands in for /dev; the device nodes are mounted on the files in it. */
+  /** Mounted as /dev; the device nodes are mounted on its files. */
   readonly devices: string;
-  /** Where empty folders are made that stand in for covered places. */
+  /** For the empty folders that cover paths. */
   readonly covers: string;
-  /** Named pipes are made here while the sandbox is put together. */
+  /** Named pipes, made while the sandbox opens. */
   readonly pipes: string;
-  /** The streams of standbys, while they are being opened, and how one enters. */
+  /** The streams of standbys until they are opened, and their script. */
   readonly standbys: string;
-  /** A socket nobody listens on: connecting is refused, and git still sees a socket where there was one. */
+  /** A socket without a listener: connecting is refused, and git still finds a socket. */
   deadSocket(): Promise<string>;
 }
 
 /**
- * Makes the folders with all that belongs into them: a few dozen calls on the way to the first request of every run. Waiting
- * for each, or a program for each, would cost ten times more. With a parent, all of it is there.
+ * A few dozen synchronous calls on the way to the first request of every run: asynchronous ones would take ten times as
+ * long. With a parent, everything lies below it.
  */
 export function openScratch(parent?: string): Scratch {
   const disk = parent === undefined ? openBelow(temporaryFolder()) : openFolder(parent);
@@ -83,7 +80,7 @@ export function openScratch(parent?: string): Scratch {
   return scratchOf(light ?? furnish(disk), disk);
 }
 
-/** undefined where there is no memory for it: containers have little of it, and it may be full. */
+/** undefined where memory is missing or full, as in some containers. */
 function openInMemory(): Folder | undefined {
   let folder: Folder | undefined;
   try {
@@ -121,21 +118,20 @@ function scratchOf(light: Folder, disk: Folder): Scratch {
     [Symbol.asyncDispose]: async () => {
       clearTimeout(later);
       await clean();
-      // What the sandbox itself put there is a handful of names; what commands left may be gigabytes.
+      // The sandbox's own names are few; what commands left may be gigabytes.
       const isSmall = [tmp, varTmp, room].every(isEmpty);
-      // A holder that is just being killed may put a last name there.
+      // A holder that is being killed may still make a name.
       for (const { path } of own) if (!isSmall || !removed(path)) await removeTree(path);
     },
   };
 }
 
 interface Folder {
-  /** Where its like are looked for when it closes; absent: among names of other users, where nothing is looked at. */
+  /** Where leftovers of others are searched for; absent: a shared folder, where nothing is touched. */
   readonly parent?: string;
   readonly path: string;
 }
 
-/** Below a folder that others can write too. */
 function openBelow(shared: string): Folder {
   const own = privateFolder(shared);
   return own === undefined ? { path: makeFolder(shared) } : openFolder(own);
@@ -148,7 +144,7 @@ function openFolder(parent: string): Folder {
 
 function makeFolder(parent: string): string {
   const path = mkdtempSync(join(parent, PREFIX));
-  // Whole from its first moment: another Heddle that is cleaning up must not read half a name and take it for a dead one's.
+  // Complete from its first moment: another Heddle that cleans up must not read half an owner.
   writeFileSync(join(path, `${OWNER_FILE}.new`), identity(), { mode: 0o600 });
   renameSync(join(path, `${OWNER_FILE}.new`), join(path, OWNER_FILE));
   return path;
@@ -167,7 +163,7 @@ function furnish(folder: Folder): Folder {
 }
 
 async function makeDeadSocket(folder: string): Promise<string> {
-  // Loaded only here: most hosts have no socket that has to be covered.
+  // Most hosts have no socket to cover.
   const { createServer } = await import("node:net");
   const server = createServer();
   const [live, path] = [join(folder, "s"), join(folder, "socket")];
@@ -175,7 +171,7 @@ async function makeDeadSocket(folder: string): Promise<string> {
     server.once("error", reject);
     server.listen(live, resolve);
   });
-  // Closing removes the name it was bound to, not the file under its new name.
+  // Closing removes the name it was bound to, not the renamed file.
   await rename(live, path);
   await new Promise<void>((resolve) => server.close(() => resolve()));
   return path;
@@ -190,8 +186,8 @@ function isEmpty(folder: string): boolean {
 }
 
 /**
- * Commands leave folders that may not be written, as package caches do, and names too long to be spelled out: the programs of
- * the host remove both, walking by descriptors. What is left even then is no reason for a turn to fail: the next Heddle tries.
+ * Commands leave read-only folders, as package caches do, and paths too long to spell: chmod and rm walk by
+ * descriptors. What still remains is no failure of a turn: the next Heddle tries again.
  */
 export async function removeTree(path: string): Promise<void> {
   try {
@@ -202,7 +198,7 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-/** Never fails: what cannot be looked at or removed is left to the next one. */
+/** Never fails: the rest is left to the next one. */
 async function removeAbandoned(own: readonly Folder[]): Promise<void> {
   for (const { parent, path: ownPath } of own) {
     if (parent === undefined) continue;
@@ -216,7 +212,7 @@ async function removeAbandoned(own: readonly Folder[]): Promise<void> {
   }
 }
 
-/** Made or removed only in part: a Heddle was killed right then, or two cleaned up at once. */
+/** A Heddle was killed while making or removing it, or two cleaned up at once. */
 async function isHalfMade(path: string): Promise<boolean> {
   const stat = await lstat(path).catch(() => undefined);
   return stat !== undefined && stat.uid === process.getuid?.() && Date.now() - stat.mtimeMs > HALF_MADE_MS;
@@ -228,19 +224,18 @@ function isAbandoned(owner: string): boolean {
   const [, , boot, namespace] = owner.split(" ");
   const [, , hereBoot, hereNamespace] = here.split(" ");
   if (boot !== hereBoot) return true;
-  // A pid of another pid namespace says nothing here.
+  // A pid of another namespace means nothing here.
   if (namespace !== hereNamespace || !Number.isInteger(pid)) return false;
   return processIdentity(pid) !== owner;
 }
 
 let known: string | undefined;
 
-/** Of this process. */
 function identity(): string {
   return (known ??= processIdentity(process.pid));
 }
 
-/** Pid, start time, boot and pid namespace: together they name one process for good. */
+/** Together they name one process for good. */
 function processIdentity(pid: number): string {
   const startTime = readProcStat(pid)?.startTicks ?? "none";
   const boot = attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")) ?? "unknown";

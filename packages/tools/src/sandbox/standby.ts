@@ -17,11 +17,11 @@ import { sendSignal } from "../commands/process-tree.ts";
 import type { HolderProcess } from "./holder-process.ts";
 import type { CommandEnd, CommandInside } from "./sandbox.ts";
 
-/** A pipe takes so much at once, unless its user has very many. */
+/** The capacity of a pipe, unless its user has very many. */
 const MAX_ORDER_BYTES = 60 * 1024;
-/** Whoever has been asked for is nearer than one who sets out now; on a busy machine it may take a moment. */
+/** A standby on its way arrives before a command that enters now; on a busy machine that may take a moment. */
 const COME_MS = 2000;
-/** By which its processes are known. */
+/** Marks its processes. */
 const NAME = "heddle-standby";
 
 export interface Order {
@@ -38,7 +38,7 @@ interface Coming {
   readonly resolve: () => void;
 }
 
-/** Descriptors of this end. Each standby has its own, so that no command can say anything in the name of another. */
+/** This end of its pipes. Each standby has its own, so that no command can forge the result of another. */
 interface Streams {
   readonly order: number;
   readonly output: number;
@@ -53,13 +53,11 @@ interface Standing extends Pick<Streams, "order" | "output"> {
 
 export class Standbys {
   readonly #holder: HolderProcess;
-  /** Of the holder, once it is ready. */
   #holderPid: number | undefined;
   #made = 0;
-  /** Has been asked for and is not yet there. */
   #coming: Coming | undefined;
   #standing: Standing | undefined;
-  /** The holder reads numbers. Not yet, when it has no plan; not any more, when it has ended or the host gives none. */
+  /** False before the holder has its plan, after it has ended, and where no standby arrived. */
   #isOpen = false;
 
   constructor(holder: HolderProcess) {
@@ -67,12 +65,11 @@ export class Standbys {
     holder.hear((line) => this.#hear(line));
   }
 
-  /** The holder has been told its plan, and what it reads from now on are numbers. */
+  /** The holder has its plan and reads numbers from now on. */
   open(): void {
     this.#isOpen = true;
   }
 
-  /** Has one made, unless one is there. */
   ask(): void {
     if (!this.#isOpen || this.#coming !== undefined || this.#standing !== undefined) return;
     this.#made += 1;
@@ -81,7 +78,7 @@ export class Standbys {
     this.#holder.tell(number);
   }
 
-  /** Lets the one that stands by run a command; undefined when there is none, or it cannot. */
+  /** Lets the waiting standby run a command; undefined when there is none, or it cannot. */
   async take(order: Order): Promise<Running | undefined> {
     const script = orderScript(order);
     if (script === undefined) return undefined;
@@ -93,19 +90,19 @@ export class Standbys {
     const isToldAll = writtenWhole(orderFd, script);
     closeSync(orderFd);
     if (isToldAll) return { pid, outputFd, ended };
-    // It waits for the rest and has done nothing yet.
+    // It has received half an order, and does nothing yet.
     sendSignal(pid, "SIGKILL");
     closeSync(outputFd);
     return undefined;
   }
 
-  /** The process inside that waits, if one does or is on its way. */
+  /** The process inside that waits, also one on its way. */
   async waiting(): Promise<number | undefined> {
     if (this.#coming !== undefined) await this.#arrived(this.#coming);
     return this.#standing === undefined ? undefined : childrenOf(this.#standing.pid)[0];
   }
 
-  /** Whoever waits must not be taken any more. */
+  /** The waiting one must not be used any more. */
   discard(): void {
     const standing = this.#standing;
     if (standing === undefined) return;
@@ -120,7 +117,7 @@ export class Standbys {
     clearTimeout(timer);
   }
 
-  /** Where one did not come, the next would not either. */
+  /** Where one did not arrive, the next would not either. */
   #giveUp(): void {
     this.#isOpen = false;
     this.#coming?.resolve();
@@ -149,7 +146,7 @@ export class Standbys {
     }
   }
 
-  /** Of the process that carries it: what its child was started with tells which one it is. */
+  /** The child's arguments tell which standby a process belongs to. */
   #findPid(number: string): number {
     const pid = childrenOf(this.#holderPid ?? 0).find((carrier) =>
       childrenOf(carrier).some((first) => argumentsOf(first).slice(-2).join(" ") === `${NAME} ${number}`),
@@ -158,7 +155,7 @@ export class Standbys {
     return pid;
   }
 
-  /** It has opened its ends, so that these can be opened at once. */
+  /** It has opened its ends, so these open without waiting. */
   #openStreams(number: string): Streams {
     const opened: number[] = [];
     const open = (name: keyof Streams, direction: number): number => {
@@ -175,7 +172,7 @@ export class Standbys {
         status: open("status", constants.O_RDONLY),
         life: open("life", constants.O_RDONLY),
       };
-      // The end of a pipe is told only to those who opened it while somebody was there; to others nothing ever is.
+      // A pipe reports its end only if the other side was open when it was opened.
       if (!isHeld(streams.life)) throw new Error("the standby has ended");
       return streams;
     } catch (error) {
@@ -184,7 +181,6 @@ export class Standbys {
     }
   }
 
-  /** It ended before it was taken. */
   #drop(standing: Standing): void {
     if (this.#standing !== standing) return;
     this.#standing = undefined;
@@ -193,9 +189,9 @@ export class Standbys {
 }
 
 /**
- * Its life is held open by the process that carries it and by nobody a command can reach, so that its end is the end of the
- * command and of all it started. The exit code has been written by then, unless the shell that waits for it was killed; a
- * command can get at that pipe and write what it likes, so no more is read than a code has.
+ * `life` is held open by a process that no command can reach, so its end is the end of the command and all it started.
+ * The exit code has been written by then, unless its shell was killed. A command can write to `status` too, so only a
+ * valid code is read.
  */
 function endOf({ status, life }: Pick<Streams, "status" | "life">, onEnd: () => void): Promise<CommandEnd> {
   const { promise, resolve } = Promise.withResolvers<CommandEnd>();
@@ -213,13 +209,13 @@ function endOf({ status, life }: Pick<Streams, "status" | "life">, onEnd: () => 
   return promise;
 }
 
-/** What a pipe holds, up to a few bytes; nothing is waited for. */
+/** Does not wait. */
 function readNow(fd: number): string {
   const buffer = Buffer.alloc(16);
   return attempt(() => buffer.toString("latin1", 0, readSync(fd, buffer))) ?? "";
 }
 
-/** Somebody has the other end of an empty pipe. */
+/** The other end of an empty pipe is open. */
 function isHeld(fd: number): boolean {
   try {
     return readSync(fd, Buffer.alloc(1)) > 0;
@@ -229,9 +225,9 @@ function isHeld(fd: number): boolean {
 }
 
 /**
- * How the holder has a standby enter. Its last program is a shell that reads orders: what it is told waits in the pipe, and
- * nothing has to be opened anew. In a session of its own, so that a command that signals its group reaches itself alone.
- * What goes wrong on the way is the holder's to complain about. `inside` leads from the holder to where a command begins.
+ * How the holder lets a standby enter. Its last program is a shell that reads its order from a pipe, so nothing has to
+ * be opened later. It has its own session, so that a command that signals its group reaches only itself. `inside`: the
+ * programs between the holder and a command.
  */
 export function enterScript(inside: (mapsUser: boolean) => readonly string[]): string {
   const enter = (mapsUser: boolean): string => {
@@ -241,10 +237,13 @@ export function enterScript(inside: (mapsUser: boolean) => readonly string[]): s
   return `if [ "$maps" = maps ]; then\n${enter(true)}\nelse\n${enter(false)}\nfi\n`;
 }
 
-/** What a shell sets itself, or does not let anybody set. */
+/** A shell sets these itself, or refuses to. */
 const SHELL_VARIABLE = /^(?:_|PWD|OLDPWD|SHLVL|E?UID|PPID|SHELLOPTS|BASH(?:OPTS|_\w*)?)$/;
 
-/** Does what INIT_SCRIPT does, and tells the exit code. undefined: it cannot be said, and the command has to enter by itself. */
+/**
+ * Does what INIT_SCRIPT does, and writes the exit code. undefined: it cannot be expressed, and the command enters
+ * without a standby.
+ */
 function orderScript({ argv, cwd, env }: Order): string | undefined {
   const names = Object.keys(env);
   if (names.some((name) => !/^[A-Za-z_]\w*$/.test(name) || SHELL_VARIABLE.test(name))) return undefined;

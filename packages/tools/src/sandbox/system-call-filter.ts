@@ -18,7 +18,7 @@ const lowHalf = (argument: number): number => 16 + 8 * argument;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
-/** Bytes as they are handed to the kernel. A call in any other convention than the machine's own ends its process. */
+/** A call in any other convention than the machine's own ends its process. */
 export function assembleFilter(machine: Machine, rules: readonly Rule[]): Buffer {
   const program: Instruction[] = [
     load(ARCH),
@@ -30,7 +30,7 @@ export function assembleFilter(machine: Machine, rules: readonly Rule[]): Buffer
   ];
   for (const rule of rules) program.push(...ruleBlock(rule, machine));
   program.push(giveBack(RETURN.ALLOW));
-  // Both machines write the lowest byte first, as this array does on them.
+  // Both machines are little-endian, as this array is on them.
   const words = new Uint32Array(program.length * 2);
   let at = 0;
   for (const [code, ifTrue, ifFalse, operand] of program) {
@@ -45,14 +45,14 @@ function ruleBlock({ call, cases }: Rule, machine: Machine): readonly Instructio
   const number = call[machine];
   if (number === undefined) return [];
   const body = cases.flatMap(caseBlock);
-  // What no case is for would fall into the next rule.
+  // Without a match it would fall into the next rule.
   if (cases.at(-1)?.when.length !== 0) body.push(giveBack(RETURN.ALLOW));
   return [[BPF.IF_EQUAL, 0, body.length, number], ...body];
 }
 
 function caseBlock({ when, answer }: Case): readonly Instruction[] {
   const given = answer === "allow" ? giveBack(RETURN.ALLOW) : refuse(answer.errno);
-  // From the last test to the first: each one that fails passes over all that comes after it.
+  // From the last test to the first: a failed test jumps over all that follow.
   return when.reduceRight<readonly Instruction[]>((rest, test) => [...testBlock(test, rest.length), ...rest], [given]);
 }
 

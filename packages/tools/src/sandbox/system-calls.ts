@@ -1,9 +1,8 @@
 /**
- * Which system calls a sandboxed command may make. No command has a capability, so what is refused here is what the kernel
- * would do for an unprivileged process and no build needs: other security domains (keys, handles, namespaces), large parts
- * of the kernel that only few programs use, and what reaches the machine as a whole. Everything an unprivileged container
- * does by default stays allowed. Rules go by family where there is one; the rest is a list, because the kernel has no families
- * for it, and a number newer than this table does not exist for a command.
+ * Which system calls a sandboxed command may make. Commands have no capabilities, so this refuses what the kernel would
+ * do for an unprivileged process and no build needs: other security domains (keys, handles, namespaces), rarely used
+ * parts of the kernel, and what affects the whole machine. Everything an unprivileged container may do stays allowed.
+ * Rules go by family where there is one; the rest is a list. Calls newer than this table do not exist for a command.
  */
 
 export type Machine = "x64" | "arm64";
@@ -32,21 +31,20 @@ const ASK_PERSONALITY = 0xffffffff;
 /** They put characters into the input of a terminal. */
 const TERMINAL_INPUT = [0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */] as const;
 
-/** A call by its numbers; absent: the machine does not have it. */
+/** Absent number: the machine does not have the call. */
 export interface SystemCall {
   readonly name: string;
   readonly x64?: number;
   readonly arm64?: number;
 }
 
-/** What the low half of an argument must be like; the kernel looks at no more of these arguments. */
+/** A test of the low half of an argument; the kernel uses no more of these arguments. */
 export type Test =
   | { readonly kind: "any-bit"; readonly argument: number; readonly bits: number }
   | { readonly kind: "one-of"; readonly argument: number; readonly values: readonly number[] };
 
 /** The first matching case decides; without one the call is allowed. */
 export interface Case {
-  /** All of them hold. */
   readonly when: readonly Test[];
   readonly answer: "allow" | { readonly errno: number };
 }
@@ -98,7 +96,7 @@ const FAMILIES: readonly Rule[] = [
 ];
 
 const REFUSED: readonly SystemCall[] = [
-  // Keys of whoever started Heddle.
+  // Keys of the user who started Heddle.
   both("add_key", 248, 217),
   both("request_key", 249, 218),
   both("keyctl", 250, 219),
@@ -117,7 +115,7 @@ const REFUSED: readonly SystemCall[] = [
   same("fspick", 433),
   same("mount_setattr", 442),
   same("open_tree_attr", 467),
-  // Large parts of the kernel that few programs use, and that stand open to every user.
+  // Rarely used parts of the kernel that are open to every user.
   same("io_uring_setup", 425),
   same("io_uring_enter", 426),
   same("io_uring_register", 427),
@@ -168,8 +166,8 @@ const SHARE_CONTENT = [
 ] as const;
 
 /**
- * Ways to get at the content of a file that leave its access time as it is. Each of them may fail on some file system or for
- * a file of somebody else, so whoever uses one has another way.
+ * Ways to read a file without changing its access time. Each may fail on some file system or for a file of another
+ * user, so programs have a fallback.
  */
 const UNSEEN_READS: readonly Rule[] = [
   { call: { name: "open", x64: 2 }, cases: [{ when: [anyBit(1, O_NOATIME)], answer: { errno: ERRNO.EPERM } }] },
@@ -184,7 +182,7 @@ const UNSEEN_READS: readonly Rule[] = [
   { call: both("ioctl", 16, 29), cases: [{ when: [oneOf(1, SHARE_CONTENT)], answer: { errno: ERRNO.EOPNOTSUPP } }] },
 ];
 
-/** For a room, where it is known what was read. Put together when there is one: most runs have none. */
+/** For a room, which reports reads. Built on demand. */
 export function roomRules(): readonly Rule[] {
   return [
     ...UNSEEN_READS.map(({ call, cases }) => ({ call, cases: [...cases, ...casesOf(call)] })),

@@ -1,7 +1,7 @@
 /**
- * The system's folder for temporary files, as its name led there when this process first asked, and held open since. Where it
- * lies in a folder that an agent works in, the agent could put a link in its place, and whatever Heddle makes there next would
- * be made elsewhere: a name that leads to another folder by now is refused.
+ * The system's folder for temporary files as it was when first used, held open since. If it lies in an agent's
+ * workspace, the agent could replace it by a link, and Heddle's files would be made elsewhere: a path that leads to
+ * another folder now is refused.
  */
 import { constants, fstatSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,14 +10,14 @@ import { O_PATH, ownFolderStat } from "../files/own-folder.ts";
 
 interface HeldPlace {
   readonly path: string;
-  /** Open for as long as the process lives, so that no other folder can get its number. */
+  /** Open for the life of the process, so that no other folder gets its number. */
   readonly fd: number;
 }
 
-/** By what TMPDIR says. */
+/** By the value of TMPDIR. */
 const held = new Map<string, HeldPlace>();
 
-/** Without links. Throws `sandbox.failed` when it is not the one that it was. */
+/** Without links. Throws `sandbox.failed` when it was replaced. */
 export function temporaryFolder(): string {
   const name = tmpdir();
   const known = held.get(name);

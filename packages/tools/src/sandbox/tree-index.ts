@@ -1,8 +1,7 @@
 /**
- * Knows every folder below the write roots by its change time, so that a look at what is new costs one stat per folder
- * and not one per file. Finds the entries that protection cares about; judging them is not its business. Nothing hides
- * what is below it: git folders are walked like all others. Change times cannot be set by a program, unlike modification
- * times; both are compared.
+ * Knows every folder below the write roots by its change time, so that finding news costs one stat per folder, not per
+ * file. Finds the entries that protection cares about; others judge them. Git folders are walked like all others.
+ * Programs cannot set change times, unlike modification times; both are compared.
  */
 import { lstatSync, readdirSync, type BigIntStats, type Dirent } from "node:fs";
 import { setImmediate } from "node:timers/promises";
@@ -11,14 +10,14 @@ import { attempt, codeOf } from "../attempt.ts";
 import { GIT_PROTECTED, isProtectedChild, isProtectedName, REPORTED_NAME } from "../files/protected.ts";
 import { isAscii, toRaw, toSystem, type RawPath } from "./raw-path.ts";
 
-/** What a folder is, which decides what in it matters. `refs` holds names that people give to branches. */
+/** What a folder is, which decides what matters in it. `refs` holds branch names. */
 type Role = "plain" | "git" | "hooks" | "refs" | "inside";
 
 /** Why an entry matters. */
 export type Matter =
   /** Protected by its name. */
   | "name"
-  /** The same among branches, which may have any name that does not begin with a dot. */
+  /** The same among branches, which may have any name without a leading dot. */
   | "branch"
   /** Called `.git`. */
   | "repository"
@@ -28,13 +27,13 @@ export type Matter =
   | "hook"
   /** In a git folder, and neither file nor folder: git follows links when it writes. */
   | "odd"
-  /** Of a rebase that waits to be continued: git runs what it says. */
+  /** Of an interrupted rebase: git runs its commands. */
   | "todo"
-  /** Looked at, never refused: attributes, and a git folder that is none any more. */
+  /** Reported, never refused: attributes, and a former git folder. */
   | "reported"
-  /** Makes a git folder of one that was there before and was none. */
+  /** Turns an existing plain folder into a git folder. */
   | "turned"
-  /** A folder that cannot be looked into. */
+  /** A folder that cannot be read. */
   | "closed";
 
 export interface Special {
@@ -44,23 +43,21 @@ export interface Special {
   readonly matter: Matter;
 }
 
-/** Its name is a part of a raw path. */
 type Entry = Pick<Dirent, "name" | "isDirectory" | "isFile" | "isSymbolicLink" | "isSocket">;
 
 interface Folder {
   readonly role: Role;
   readonly stamp: string;
   readonly children: readonly { readonly name: string; readonly role: Role }[];
-  /** Changed so recently that the clock's step could hide a further change. */
+  /** So recently changed that the clock's resolution could hide a further change. */
   readonly isFresh: boolean;
 }
 
-/** Longer than one tick of the coarse clock file systems stamp with. */
+/** Longer than one tick of the coarse clock of file systems. */
 export const CLOCK_STEP_MS = 20;
-/** Other work gets its turn at least this often. */
+/** Other work runs at least this often. */
 const SLICE_MS = 8;
 
-/** Of long work that never waits. */
 export class Slice {
   #end = clockMs() + SLICE_MS;
 
@@ -74,20 +71,20 @@ export class Slice {
   }
 }
 
-/** Far above what people use and below what the system takes; what lies deeper cannot be named any more. */
+/** Far above what people use; deeper paths are close to the system's limit. */
 const MAX_PATH_BYTES = 3000;
 
 export class TreeIndex {
   readonly #roots: readonly RawPath[];
   #folders = new Map<RawPath, Folder>();
-  /** Of folders that had something in them at the first walk: which marks of a git folder. */
+  /** By folder, for those that were not empty at the first walk: the git folder entries it had. */
   #origins: Map<string, number> | undefined;
 
   constructor(roots: readonly RawPath[]) {
     this.#roots = roots;
   }
 
-  /** Walks the roots; returns the special entries of every folder that is new or has changed since the last walk. */
+  /** Returns the special entries of every folder that is new or changed since the last walk. */
   async walk(): Promise<Special[]> {
     const found: Special[] = [];
     const next = new Map<RawPath, Folder>();
@@ -131,7 +128,7 @@ export class TreeIndex {
         if (before === undefined || wasGit) actual = "git";
         else found.push(turnedBy(path, entries, before));
       } else if (wasGit) {
-        // Hooks and configuration are as good as any other file there from now on, until somebody fixes it.
+        // Its hooks and configuration are no longer protected, until the owner repairs it.
         found.push({ path, name: lastPart(path), kind: "directory", matter: "reported" });
       }
       if (entries.length > 0 && (role === "plain" || isGitFolder(marks))) origins?.set(birthOf(stat), marks);
@@ -150,7 +147,7 @@ function sortEntries(
     const { name } = entry;
     const matter = matterOf(path, role, entry);
     if (matter !== undefined) found.push({ path: `${path}/${name}`, name, kind: kindOf(entry), matter });
-    // What is protected as a whole was there before and cannot be changed, or is taken away as a whole.
+    // Protected as a whole: it is unchangeable, or removed as a whole.
     if (matter !== "name" && entry.isDirectory()) children.push({ name, role: roleOf(role, name) });
   }
   return children;
@@ -165,7 +162,7 @@ function matterOf(folder: RawPath, role: Role, entry: Entry): Matter | undefined
   if (role === "plain") return name === REPORTED_NAME && !entry.isDirectory() ? "reported" : undefined;
   if (role === "git" && GIT_PROTECTED.has(lower)) return "git";
   if (role === "hooks" && !(entry.isFile() && lower.endsWith(".sample"))) return "hook";
-  // Nobody can open a socket by accident, and git's own watcher has one here.
+  // Sockets cannot be opened by accident, and git's watcher has one here.
   if (!entry.isDirectory() && !entry.isFile() && !entry.isSocket()) return "odd";
   return lower === "git-rebase-todo" ? "todo" : undefined;
 }
@@ -181,7 +178,7 @@ function roleOf(parent: Role, name: string): Role {
 
 const MARKS: readonly string[] = ["head", "commondir", "objects", "refs"];
 
-/** Which entries that make a git folder are there, one bit each. */
+/** Which git folder entries exist, one bit each. */
 function marksOf(entries: readonly Entry[]): number {
   let marks = 0;
   for (const entry of entries) {
@@ -193,7 +190,7 @@ function marksOf(entries: readonly Entry[]): number {
   return marks;
 }
 
-/** As git itself tells: a HEAD, and objects and refs, its own or those of the folder that commondir names. */
+/** As git decides: a HEAD, and objects and refs, its own or those of its commondir. */
 function isGitFolder(marks: number): boolean {
   return (marks & 1) !== 0 && ((marks & 2) !== 0 || (marks & 12) === 12);
 }
@@ -216,14 +213,13 @@ export function lastPart(path: RawPath): string {
 }
 
 /**
- * Its owner, who is also the command's, may let nobody in, and everybody later; others could not get in either. Root is
- * as good as any other here: inside it has none of its powers, and nothing below could be mounted.
+ * Its owner, who is also the command's user, could open it later. The same for root, which has no capabilities inside.
  */
 function isClosed(stat: BigIntStats): boolean {
   return Number(stat.uid) === process.getuid?.() && (Number(stat.mode) & 0o500) !== 0o500;
 }
 
-/** undefined when it cannot be read. One that vanished while it was looked at is empty. */
+/** undefined when it cannot be read; empty when it vanished meanwhile. */
 function entriesOf(path: RawPath): Entry[] | undefined {
   try {
     const entries = readdirSync(toSystem(path), { withFileTypes: true, encoding: "utf8" });
@@ -249,12 +245,12 @@ export function statRaw(path: RawPath): BigIntStats | undefined {
   return attempt(() => lstatSync(toSystem(path), { bigint: true, throwIfNoEntry: false }));
 }
 
-/** Also for paths that are too long or no longer allowed: there is nothing that could be done about them here. */
+/** Also undefined for paths that are too long or forbidden. */
 export function statOrUndefined(path: string): BigIntStats | undefined {
   return statRaw(toRaw(path));
 }
 
-/** A file system gives the number of a folder that was removed to the next one; not the time it was made. */
+/** The number of a removed folder is reused, but not its birth time. */
 function birthOf(stat: BigIntStats): string {
   return `${stat.dev}:${stat.ino}:${stat.birthtimeNs}`;
 }

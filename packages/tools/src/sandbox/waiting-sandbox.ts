@@ -1,73 +1,49 @@
 /**
- * A sandbox that is opened when the first call comes. Only for a host that has given this process such a sandbox before:
- * whether it can is known then, and a server with many threads holds processes only for those that work.
+ * A sandbox that is opened by its first call. Only for a host that has given this process such a sandbox before: a server with
+ * many threads then holds processes only for those that work.
  */
 import { HeddleError } from "@heddle/protocol";
-import type { ProtectedPathViolation, Sandbox, SandboxPolicy, SweepOptions } from "./sandbox.ts";
+import type { Sandbox, SandboxPolicy } from "./sandbox.ts";
 
-export class WaitingSandbox implements Sandbox {
-  readonly level: Sandbox["level"];
-  readonly policy: SandboxPolicy;
-  readonly #open: () => Promise<Sandbox>;
-  #opened: Promise<Sandbox> | undefined;
-  #isClosed = false;
+export function waitingSandbox(level: Sandbox["level"], policy: SandboxPolicy, open: () => Promise<Sandbox>): Sandbox {
+  let opened: Promise<Sandbox> | undefined;
+  let isClosed = false;
+  const sandbox = async (): Promise<Sandbox> => {
+    if (isClosed) throw new HeddleError("sandbox.failed", "the sandbox is closed");
+    return await (opened ??= openLike(level, open));
+  };
+  const close: Sandbox["close"] = async () => {
+    isClosed = true;
+    return (await (await opened?.catch(() => undefined))?.close()) ?? [];
+  };
+  return {
+    level,
+    policy,
+    /** The caller is about to run something. */
+    get ready() {
+      return sandbox().then(({ ready }) => ready);
+    },
+    enter: async (argv, options) => await (await sandbox()).enter(argv, options),
+    standBy(sign = "call") {
+      // A call has to wait for the opening in any case; a pause opens nothing.
+      if (sign === "pause" && opened === undefined) return;
+      sandbox().then(
+        ({ standBy }) => standBy(),
+        () => undefined,
+      );
+    },
+    // Before it is opened, everything is the owner's and no command has run.
+    accept: async () => await (await opened)?.accept(),
+    sweep: async (options) => (await (await opened)?.sweep(options)) ?? [],
+    close,
+    [Symbol.asyncDispose]: async () => void (await close()),
+  };
+}
 
-  constructor(level: Sandbox["level"], policy: SandboxPolicy, open: () => Promise<Sandbox>) {
-    this.level = level;
-    this.policy = policy;
-    this.#open = open;
-  }
-
-  /** Whoever asks is about to run something. */
-  get ready(): Sandbox["ready"] {
-    return this.#sandbox().then((sandbox) => sandbox.ready);
-  }
-
-  async enter(...[argv, options]: Parameters<Sandbox["enter"]>): ReturnType<Sandbox["enter"]> {
-    return await (await this.#sandbox()).enter(argv, options);
-  }
-
-  /** A call opens it: what is about to be called waits for it in any case. */
-  standBy(sign: "call" | "pause" = "call"): void {
-    if (sign === "pause" && this.#opened === undefined) return;
-    this.#sandbox().then(
-      (sandbox) => sandbox.standBy(),
-      () => undefined,
-    );
-  }
-
-  async accept(): Promise<void> {
-    // What is there when it opens is the owner's anyway.
-    if (this.#opened !== undefined) await (await this.#opened).accept();
-  }
-
-  async sweep(options?: SweepOptions): Promise<readonly ProtectedPathViolation[]> {
-    // Nobody was inside, so there is nothing to look for.
-    return this.#opened === undefined ? [] : await (await this.#opened).sweep(options);
-  }
-
-  async close(): Promise<readonly ProtectedPathViolation[]> {
-    this.#isClosed = true;
-    const opened = await this.#opened?.catch(() => undefined);
-    return opened === undefined ? [] : await opened.close();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
-  async #sandbox(): Promise<Sandbox> {
-    if (this.#isClosed) throw new HeddleError("sandbox.failed", "the sandbox is closed");
-    this.#opened ??= this.#open().then((sandbox) => {
-      if (sandbox.level === this.level) return sandbox;
-      // The turn was told of another wall; it must not run behind this one.
-      return sandbox.close().then(() => {
-        throw new HeddleError(
-          "sandbox.failed",
-          `the host gave ${sandbox.level} where it had given ${this.level} before`,
-        );
-      });
-    });
-    return await this.#opened;
-  }
+async function openLike(level: Sandbox["level"], open: () => Promise<Sandbox>): Promise<Sandbox> {
+  const sandbox = await open();
+  if (sandbox.level === level) return sandbox;
+  // The turn was admitted with another kind of sandbox.
+  await sandbox.close();
+  throw new HeddleError("sandbox.failed", `the host gave ${sandbox.level} where it had given ${level} before`);
 }
